@@ -1,0 +1,36 @@
+# make demo | make test: everything from a fresh machine with python3 (3.11 or newer) and make.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test check study lint format clean
+
+demo: .venv/installed
+	$(BIN)/fairlevel demo --out demo
+
+test: lint
+	$(BIN)/python -m pytest -m "not study"
+
+check: lint
+	$(BIN)/python -m pytest -m "not study" -x -q --ignore=tests/estimators/test_check_estimator.py --ignore=tests/docs
+
+study: .venv/installed
+	$(BIN)/python -m pytest -m study -s
+
+lint: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[test]"
+	touch $@
+
+clean:
+	rm -rf .venv demo build dist .mypy_cache .ruff_cache .pytest_cache

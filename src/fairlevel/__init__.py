@@ -1,0 +1,56 @@
+"""fairlevel: predictors whose average prediction is level across continuous, high-dimensional sensitive attributes."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fairlevel.conditional_mean import GroupMean, MLPMean, RandomFeaturesMean, RidgeMean, SplineMean
+    from fairlevel.estimators.fair_regressor import FairRegressor
+    from fairlevel.metrics.dpvar import dpvar
+    from fairlevel.metrics.interval import dpvar_interval
+    from fairlevel.penalties import FBO, ITD, ClosedFBO
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "FBO",
+    "ITD",
+    "ClosedFBO",
+    "FairRegressor",
+    "GroupMean",
+    "MLPMean",
+    "RandomFeaturesMean",
+    "RidgeMean",
+    "SplineMean",
+    "dpvar",
+    "dpvar_interval",
+]
+
+_HOME = {
+    "FBO": "fairlevel.penalties",
+    "ITD": "fairlevel.penalties",
+    "ClosedFBO": "fairlevel.penalties",
+    "FairRegressor": "fairlevel.estimators.fair_regressor",
+    "GroupMean": "fairlevel.conditional_mean",
+    "MLPMean": "fairlevel.conditional_mean",
+    "RandomFeaturesMean": "fairlevel.conditional_mean",
+    "RidgeMean": "fairlevel.conditional_mean",
+    "SplineMean": "fairlevel.conditional_mean",
+    "dpvar": "fairlevel.metrics.dpvar",
+    "dpvar_interval": "fairlevel.metrics.interval",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use: ``import fairlevel`` alone stays light."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'fairlevel' has no attribute {name!r}; it offers {', '.join(__all__)}.")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -1,0 +1,79 @@
+"""The paper's conditional mean: a small tanh network trained on the current predictions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
+from fairlevel.stacked.network import Network
+from fairlevel.stacked.optimizers import Adam, GradientDescent
+
+
+@dataclass(frozen=True)
+class MLPMean:
+    r"""h_φ, a 2×64 tanh network fitted by steps on the inner loss (Algorithm 1 of the paper: EstimateConditionalMean).
+
+    .. math:: \phi \leftarrow \phi - \eta \nabla_\phi \tfrac1n \sum_i \rho\big(f_i - h_\phi(a_i)\big)
+
+    Inside training (``FBO``, ``ITD``) the network is warm-started and each call takes a few gradient steps through
+    :meth:`descend`. As a diagnostic, :meth:`fit` trains it from scratch; Adam is the default there, because plain
+    gradient descent of the same length misses a third of a quadratic disparity.
+    """
+
+    hidden: tuple[int, ...] = (64, 64)
+    optimizer: Adam | GradientDescent = Adam(learning_rate=0.01, steps=300, final_fraction=1.0)
+
+    name: ClassVar[str] = "mlp"
+
+    def network(self, attributes: int) -> Network:
+        return Network(attributes, self.hidden)
+
+    def init(self, attributes: int, configs: int, seed: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        """The same fresh network for every configuration, (config, parameter)."""
+        return self.network(attributes).init(seed, dtype).repeat(configs, 1)
+
+    def predict(self, parameters: Tensor, sensitive: Tensor) -> Tensor:
+        """h_φ(a): (config, parameter), (row, attribute) -> (config, row)."""
+        return self.network(sensitive.shape[1]).forward(parameters, sensitive)[0]
+
+    def gradient(
+        self, parameters: Tensor, sensitive: Tensor, prediction: Tensor, row_weight: Tensor, loss: InnerLoss
+    ) -> Tensor:
+        """∇_φ of the inner objective, (config, parameter); differentiable in the predictions."""
+        network = self.network(sensitive.shape[1])
+        level, activations = network.forward(parameters, sensitive)
+        return network.pullback(parameters, activations, -loss.slope(prediction - level) * row_weight)
+
+    def descend(
+        self,
+        parameters: Tensor,
+        sensitive: Tensor,
+        prediction: Tensor,
+        row_weight: Tensor,
+        learning_rate: Tensor,
+        steps: int,
+        loss: InnerLoss,
+    ) -> Tensor:
+        """``steps`` plain gradient steps from the given parameters; differentiable in the predictions.
+
+        Shapes: sensitive (row, attribute), prediction (config, row), row_weight (row,) summing to 1, learning_rate
+        (config,).
+        """
+        rate = learning_rate.unsqueeze(1)
+        for _ in range(steps):
+            parameters = parameters - rate * self.gradient(parameters, sensitive, prediction, row_weight, loss)
+        return parameters
+
+    def fit(self, sensitive: Tensor, prediction: Tensor, row_weight: Tensor, seed: int) -> Tensor:
+        """Train from scratch on squared loss with the optimiser of this object; (config, parameter)."""
+        parameters = self.init(sensitive.shape[1], len(prediction), seed, prediction.dtype).to(prediction.device)
+        state = self.optimizer.init(parameters)
+        rate = parameters.new_full((len(prediction),), self.optimizer.learning_rate)
+        for step in range(self.optimizer.steps):
+            gradient = self.gradient(parameters, sensitive, prediction, row_weight, Squared())
+            parameters, state = self.optimizer.update(parameters, gradient, state, rate, step)
+        return parameters

@@ -1,0 +1,76 @@
+"""What an estimator of E[f(X) | A = a] must offer.
+
+Linear means describe A by features once; everything else is shared. Trained means (see ``mlp.py``) follow the gradient
+of an inner loss.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+
+from fairlevel.conditional_mean.smoother import LinearSmoother, factor
+from fairlevel.exceptions import InvalidInput
+
+Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+FeatureMap = Callable[[Array], tuple[Array, Array]]
+"""A (row, attribute) -> (free features, penalised features), fitted on the rows that fit h."""
+
+
+@dataclass(frozen=True)
+class LinearMean(ABC):
+    """A conditional mean that is linear in the predictions: h = S f with S built from A alone.
+
+    ``ridge`` is the penalty λ on the penalised features, in units of their second moments; ``None`` lets generalised
+    cross-validation choose.
+    """
+
+    ridge: float | None = None
+
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        if self.ridge is not None and not self.ridge >= 0:
+            raise InvalidInput(
+                f"ridge={self.ridge} was given; a number ≥ 0 is needed, or None to choose it by cross-validation."
+            )
+
+    @abstractmethod
+    def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> FeatureMap:
+        """Features of A, fitted on these rows: knots, bandwidths, levels. ``sensitive`` is standardised."""
+
+    def prepare(
+        self, fit: Array, at: Array | None = None, *, row_weight: Array | None = None, seed: int = 0
+    ) -> LinearSmoother:
+        """Factor the smoother that is fitted on the rows ``fit`` and evaluated at the rows ``at`` (default: the
+        same).
+        """
+        weight = np.full(len(fit), 1 / len(fit)) if row_weight is None else row_weight / row_weight.sum()
+        standardise = standardiser(fit, weight)
+        features = self.feature_map(standardise(fit), weight, seed)
+        free, penalised = map(torch.from_numpy, features(standardise(fit)))
+        free_at, penalised_at = (free, penalised) if at is None else map(torch.from_numpy, features(standardise(at)))
+        return factor(free, penalised, free_at, penalised_at, torch.from_numpy(weight))
+
+
+def standardiser(sensitive: Array, row_weight: Array) -> Callable[[Array], Array]:
+    """Weighted centring and scaling; columns that do not vary on these rows are left out."""
+    centre = row_weight @ sensitive
+    scale = np.sqrt(row_weight @ (sensitive - centre) ** 2)
+    varies = scale > 1e-12 * np.maximum(1.0, np.abs(centre))
+    return lambda rows: (rows[:, varies] - centre[varies]) / scale[varies]
+
+
+def free_linear_part(sensitive: Array) -> tuple[Array, Array]:
+    """A itself as free features, or as penalised ones where A has too many columns for the rows to bear.
+
+    A free direction per four rows is the limit: beyond it unpenalised least squares says more about noise than about
+    E[f|A].
+    """
+    nothing = np.empty((len(sensitive), 0))
+    return (sensitive, nothing) if 4 * sensitive.shape[1] <= len(sensitive) else (nothing, sensitive)

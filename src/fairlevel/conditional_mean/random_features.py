@@ -1,0 +1,54 @@
+"""Random Fourier features of A beside A itself: any dimension, any smooth shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.spatial.distance import pdist
+
+from fairlevel.conditional_mean.protocol import Array, FeatureMap, LinearMean, free_linear_part
+from fairlevel.exceptions import InvalidInput
+
+
+@dataclass(frozen=True)
+class RandomFeaturesMean(LinearMean):
+    r"""Kernel-like conditional mean: intercept and A unpenalised, random Fourier features penalised.
+
+    .. math:: \phi_d(a) = \sqrt{2/D} \cos(w_d^\top a + b_d), \qquad w_d \sim N(0, \sigma^{-2} I),\; b_d \sim U[0, 2\pi)
+
+    ``bandwidth`` multiplies σ, the median distance between profiles. ``features`` is D.
+    """
+
+    features: int = 200
+    bandwidth: float = 1.0
+
+    name: ClassVar[str] = "random_features"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.bandwidth > 0:
+            raise InvalidInput(f"bandwidth={self.bandwidth} was given; a positive number is needed, such as 1.0.")
+        if self.features < 1:
+            raise InvalidInput(f"features={self.features} was given; at least 1 is needed, such as 200.")
+
+    def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> FeatureMap:
+        random = np.random.default_rng(seed)
+        scale = self.bandwidth * median_distance(sensitive, random)
+        frequencies = random.standard_normal((sensitive.shape[1], self.features)) / scale
+        phases = random.uniform(0, 2 * np.pi, self.features)
+        linear_is_free = free_linear_part(sensitive)[0].shape[1] > 0
+
+        def features(rows: Array) -> tuple[Array, Array]:
+            waves = np.sqrt(2 / self.features) * np.cos(rows @ frequencies + phases)
+            return (rows, waves) if linear_is_free else (rows[:, :0], np.hstack([rows, waves]))
+
+        return features
+
+
+def median_distance(rows: Array, random: np.random.Generator, most: int = 1000) -> float:
+    """Median distance between rows, from at most ``most`` of them; the mean where more than half coincide."""
+    sample = rows if len(rows) <= most else rows[random.choice(len(rows), most, replace=False)]
+    distances = pdist(sample) if len(sample) > 1 else np.zeros(1)
+    return float(np.median(distances) or distances.mean() or 1.0)

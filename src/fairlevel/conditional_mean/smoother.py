@@ -1,0 +1,145 @@
+r"""A linear smoother h = S f, factored once for every prediction that will ever be smoothed.
+
+With row weights W = diag(w), Σw = 1, features are split into a free part (intercept first) and a penalised part. The
+free part is orthonormalised, the penalised part is freed of it and diagonalised, which leaves a basis B with BᵀWB = I
+and
+
+.. math:: S_\lambda = B_{at} \operatorname{diag}(d) B_{fit}^\top W, \qquad
+          d_j = 1 \text{ (free)}, \quad d_j = s_j / (s_j + \lambda) \text{ (penalised)} .
+
+Any ridge λ is then a diagonal, and all configurations are smoothed by two thin matrix products.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+RANK_TOLERANCE = 1e-10  # directions with less than this share of the largest second moment are noise of the arithmetic
+
+RIDGES = torch.cat([torch.logspace(-7, 2, 28, dtype=torch.float64), torch.tensor([float("inf")], dtype=torch.float64)])
+"""The ridge values among which generalised cross-validation chooses; infinity leaves the free part alone."""
+
+
+@dataclass(frozen=True)
+class LinearSmoother:
+    """The factored smoother.
+
+    Shapes: fit_basis (fit row, basis), at_basis (at row, basis), moments (penalised basis,), row_weight (fit row,);
+    predictions (config, fit row), smoothed (config, at row). The first basis vector is the constant 1.
+    """
+
+    fit_basis: Tensor
+    at_basis: Tensor
+    moments: Tensor
+    row_weight: Tensor
+
+    @property
+    def free(self) -> int:
+        """Number of unpenalised directions, the intercept among them."""
+        return self.fit_basis.shape[1] - len(self.moments)
+
+    @cached_property
+    def effective_rows(self) -> float:
+        """Kish's effective number of rows, 1 / Σ w² (the number of rows when weights are equal)."""
+        return float(1 / self.row_weight.double().square().sum())
+
+    def to(self, dtype: torch.dtype, device: torch.device | str = "cpu") -> LinearSmoother:
+        return replace(
+            self,
+            fit_basis=self.fit_basis.to(device, dtype),
+            at_basis=self.at_basis.to(device, dtype),
+            moments=self.moments.to(device, dtype),
+            row_weight=self.row_weight.to(device, dtype),
+        )
+
+    def shrinkage(self, ridge: Tensor | float) -> Tensor:
+        """d_j for each ridge: (config,) -> (config, basis); a number -> (basis,)."""
+        ridge = torch.as_tensor(ridge, dtype=self.moments.dtype, device=self.moments.device).unsqueeze(-1)
+        penalised = self.moments / (self.moments + ridge)
+        ones = penalised.new_ones(*penalised.shape[:-1], self.free)
+        return torch.cat([ones, penalised], dim=-1)
+
+    def coefficients(self, prediction: Tensor) -> Tensor:
+        """Bᵀ W f: (config, fit row) -> (config, basis); column 0 is the weighted mean."""
+        return (prediction * self.row_weight) @ self.fit_basis
+
+    def apply(self, prediction: Tensor, ridge: Tensor | float) -> Tensor:
+        """h = S f: (config, fit row) -> (config, at row)."""
+        return (self.coefficients(prediction) * self.shrinkage(ridge)) @ self.at_basis.T
+
+    def adjoint(self, gradient: Tensor, ridge: Tensor | float) -> Tensor:
+        """Sᵀ g: (config, at row) -> (config, fit row)."""
+        return ((gradient @ self.at_basis) * self.shrinkage(ridge)) @ self.fit_basis.T * self.row_weight
+
+    def df(self, ridge: Tensor | float) -> Tensor:
+        """Degrees of freedom, tr S."""
+        return self.shrinkage(ridge).sum(dim=-1)
+
+    def leverage(self, diagonal: Tensor) -> Tensor:
+        """Diagonal of B diag(·) BᵀW on the fit rows: (basis,) -> (fit row,)."""
+        return self.row_weight * (self.fit_basis.square() @ diagonal)
+
+    def gcv(self, prediction: Tensor, ridges: Tensor = RIDGES, cost: float = 1.0) -> Tensor:
+        r"""Generalised cross-validation error of each ridge, (config, ridge).
+
+        .. math:: \mathrm{GCV}(\lambda) = \frac{\sum_i w_i (f_i - (S_\lambda f)_i)^2}{(1 - \kappa \operatorname{tr} S_\lambda / n)^2}
+
+        ``cost`` is κ, what a degree of freedom counts for: 1 aims at the smallest error, more at not mistaking noise
+        for structure.
+        """
+        coefficients = self.coefficients(prediction)
+        total = (prediction.square() * self.row_weight).sum(dim=-1, keepdim=True)
+        residual = (total - coefficients.square().sum(dim=-1, keepdim=True)).clamp_min(0)
+        lost = (1 - self.shrinkage(ridges)).square()
+        left = 1 - cost * self.df(ridges) / self.effective_rows
+        error = (residual + coefficients.square() @ lost.T) / left.square()
+        return torch.where(left > 0, error, torch.inf)
+
+    def choose_ridge(self, prediction: Tensor, cost: float = 1.0) -> Tensor:
+        """The ridge with the smallest generalised cross-validation error, (config,)."""
+        return RIDGES[self.gcv(prediction, cost=cost).argmin(dim=-1).cpu()].to(prediction.device)
+
+
+def factor(
+    free_fit: Tensor, penalised_fit: Tensor, free_at: Tensor, penalised_at: Tensor, row_weight: Tensor
+) -> LinearSmoother:
+    """Diagonalise a smoother in float64; the intercept is added to the free part.
+
+    Shapes: free (row, k0), penalised (row, k1), row_weight (fit row,) summing to 1. Collinear columns cost nothing:
+    directions that the rows do not span are dropped.
+    """
+    root = row_weight.sqrt().unsqueeze(1)
+    free_fit, free_at = _centred(free_fit, free_at, row_weight)
+    penalised_fit, penalised_at = _centred(penalised_fit, penalised_at, row_weight)
+
+    _, singular, directions = torch.linalg.svd(root * free_fit, full_matrices=False)
+    kept = singular > RANK_TOLERANCE**0.5 * singular.max() if singular.numel() else singular > 0
+    whiten = directions[kept].T / singular[kept]
+    free_fit, free_at = free_fit @ whiten, free_at @ whiten
+
+    overlap = free_fit.T @ (row_weight.unsqueeze(1) * penalised_fit)
+    penalised_fit, penalised_at = penalised_fit - free_fit @ overlap, penalised_at - free_at @ overlap
+    moments, vectors = torch.linalg.eigh(penalised_fit.T @ (row_weight.unsqueeze(1) * penalised_fit))
+    largest = torch.cat([moments.new_zeros(1), moments]).max()
+    kept = moments > RANK_TOLERANCE * largest
+    moments = moments[kept].flip(0)
+    whiten = vectors[:, kept].flip(1) / moments.sqrt()
+
+    def basis(free: Tensor, penalised: Tensor) -> Tensor:
+        return torch.cat([torch.ones_like(free[:, :0].new_empty(len(free), 1)), free, penalised @ whiten], dim=1)
+
+    return LinearSmoother(
+        basis(free_fit, penalised_fit).contiguous(),
+        basis(free_at, penalised_at).contiguous(),
+        moments,
+        row_weight,
+    )
+
+
+def _centred(fit: Tensor, at: Tensor, row_weight: Tensor) -> tuple[Tensor, Tensor]:
+    mean = row_weight @ fit
+    return fit - mean, at - mean

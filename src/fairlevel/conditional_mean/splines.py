@@ -1,0 +1,58 @@
+"""Additive penalised cubic splines, one smooth curve per attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from sklearn.preprocessing import SplineTransformer
+
+from fairlevel.conditional_mean.protocol import Array, FeatureMap, LinearMean, free_linear_part
+from fairlevel.exceptions import InvalidInput
+
+
+@dataclass(frozen=True)
+class SplineMean(LinearMean):
+    r"""Additive conditional mean h(a) = b + Σ_k g_k(a_k); intercept and slopes unpenalised, curvature penalised.
+
+    Each g_k is a cubic B-spline with quantile knots and the P-spline penalty λ‖Δ²θ_k‖² (Eilers & Marx, 1996). Outside
+    the fitted range curves continue as straight lines. With many attributes fewer knots are used, so that features
+    stay below half the rows.
+    """
+
+    knots: int = 10
+
+    name: ClassVar[str] = "splines"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.knots < 3:
+            raise InvalidInput(f"knots={self.knots} was given; at least 3 are needed, such as 10.")
+
+    def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> FeatureMap:
+        affordable = len(sensitive) // (2 * max(sensitive.shape[1], 1))
+        knots = int(np.clip(self.knots, 3, max(affordable, 3)))
+        curves = [_curve(column, knots) for column in sensitive.T]
+        linear_is_free = free_linear_part(sensitive)[0].shape[1] > 0
+
+        def features(rows: Array) -> tuple[Array, Array]:
+            bent = [curve(column) for curve, column in zip(curves, rows.T, strict=True)]
+            penalised = np.hstack([np.empty((len(rows), 0)), *bent])
+            return (rows, penalised) if linear_is_free else (rows[:, :0], np.hstack([rows, penalised]))
+
+        return features
+
+
+def _curve(column: Array, knots: int) -> Callable[[Array], Array]:
+    """The curved part of one attribute in coordinates where the second-difference penalty is the identity."""
+    places = np.unique(np.quantile(column, np.linspace(0, 1, knots)))
+    if len(places) < 3:
+        return lambda values: np.empty((len(values), 0))  # two values: the slope says it all
+    splines = SplineTransformer(degree=3, knots=places[:, None], extrapolation="linear").fit(column[:, None])
+    count = splines.n_features_out_
+    roughness = np.diff(np.eye(count), n=2, axis=0)
+    stiffness, directions = np.linalg.eigh(roughness.T @ roughness)
+    whiten = directions[:, 2:] / np.sqrt(stiffness[2:])  # the first two, level and slope, are free
+    return lambda values: splines.transform(values[:, None]) @ whiten

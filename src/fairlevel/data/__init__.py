@@ -1,0 +1,1 @@
+"""Tables, splits, scaling and the synthetic design."""

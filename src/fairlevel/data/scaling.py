@@ -1,0 +1,34 @@
+"""Centring and scaling by training rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class Scaler:
+    """(v − mean) / scale per column, clipped at ± ``clip``; columns that do not vary become 0, and come back as their
+    constant.
+    """
+
+    mean: Array
+    scale: Array
+    clip: float = np.inf
+
+    @classmethod
+    def fit(cls, values: Array, sample_weight: Array | None = None, clip: float = np.inf) -> Scaler:
+        mean = np.average(values, axis=0, weights=sample_weight)
+        scale = np.sqrt(np.average((values - mean) ** 2, axis=0, weights=sample_weight))
+        varies = scale > 1e-12 * np.maximum(np.abs(mean), 1e-300)
+        return cls(np.asarray(mean), np.where(varies, scale, 0.0), clip)
+
+    def transform(self, values: Array) -> Array:
+        inverse = np.divide(1.0, self.scale, out=np.zeros_like(self.scale), where=self.scale > 0)
+        return np.clip((values - self.mean) * inverse, -self.clip, self.clip)
+
+    def inverse(self, values: Array) -> Array:
+        return self.mean + self.scale * values

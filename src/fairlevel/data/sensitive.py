@@ -1,0 +1,105 @@
+"""Sensitive attributes as given by a user, turned into numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures
+
+Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class Sensitive:
+    """Attributes as one matrix: numeric columns as they are, categorical ones as one indicator per level.
+
+    Shapes: values (row, attribute); names has one entry per column of values.
+    """
+
+    values: Array
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def encode_sensitive(sensitive_features: Any, rows: int | None = None) -> Sensitive:
+    """Read NumPy, pandas or polars (one or two dimensions); text, category and boolean columns become indicators."""
+    frame = _as_frame(sensitive_features)
+    if frame.shape[1] == 0 or frame.shape[0] == 0:
+        raise InvalidInput(
+            f"sensitive_features has shape {frame.shape}; at least one row and one column are needed, such as "
+            "sensitive_features=df[['age']]."
+        )
+    if rows is not None and len(frame) != rows:
+        raise InvalidInput(
+            f"sensitive_features has {len(frame)} rows but X and y have {rows}; pass the same rows in the same order."
+        )
+    _refuse_missing(frame)
+    columns: list[Array] = []
+    names: list[str] = []
+    for name, column in frame.items():
+        if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
+            columns.append(column.to_numpy(dtype=np.float64))
+            names.append(str(name))
+            continue
+        _refuse_objects(name, column)
+        levels = pd.unique(column)
+        for level in sorted(levels, key=str):
+            columns.append((column == level).to_numpy(dtype=np.float64))
+            names.append(f"{name}={level}")
+    values = np.column_stack(columns)
+    infinite = int(np.isinf(values).sum())
+    if infinite:
+        raise InvalidInput(
+            f"sensitive_features holds {infinite} infinite values; finite numbers are needed: replace them or drop "
+            "those rows."
+        )
+    return Sensitive(values, tuple(names))
+
+
+def _as_frame(sensitive_features: Any) -> pd.DataFrame:
+    if sensitive_features is None:
+        raise MissingSensitiveFeatures(
+            "sensitive_features is None; the attributes are needed, such as sensitive_features=df[['age', 'income']]."
+        )
+    if isinstance(sensitive_features, pd.DataFrame):
+        return sensitive_features
+    if isinstance(sensitive_features, pd.Series):
+        return sensitive_features.to_frame()
+    if hasattr(sensitive_features, "to_pandas"):  # polars and pyarrow
+        converted = sensitive_features.to_pandas()
+        return converted.to_frame() if isinstance(converted, pd.Series) else converted
+    array = np.asarray(sensitive_features)
+    if array.ndim not in (1, 2):
+        raise InvalidInput(
+            f"sensitive_features has {array.ndim} dimensions; a column or a table is needed, such as an array of "
+            "shape (rows, attributes)."
+        )
+    table = array.reshape(len(array), -1) if array.ndim == 2 else array[:, None]
+    frame = pd.DataFrame(table, columns=[f"a{k}" for k in range(table.shape[1])])
+    return frame.infer_objects() if array.dtype == object else frame
+
+
+def _refuse_missing(frame: pd.DataFrame) -> None:
+    missing = frame.isna().sum()
+    if missing.sum():
+        where = ", ".join(f"{name} ({count})" for name, count in missing[missing > 0].items())
+        raise InvalidInput(
+            f"sensitive_features holds {int(missing.sum())} missing values: {where}. "
+            "Drop those rows, impute them, or add an indicator column that says they were missing."
+        )
+
+
+def _refuse_objects(name: object, column: pd.Series) -> None:
+    strange = next((value for value in column if not isinstance(value, str | bool | np.bool_ | int | float)), None)
+    if strange is not None and not isinstance(column.dtype, pd.CategoricalDtype):
+        raise InvalidType(
+            f"Column {name!r} of sensitive_features holds {type(strange).__name__} objects; numbers, text or "
+            "categories are needed: "
+            "convert it with .astype(str) or .astype(float)."
+        )

@@ -1,0 +1,27 @@
+"""Random splits of rows, by seed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairlevel.exceptions import InvalidInput
+
+Index = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+def folds(rows: int, count: int, seed: int) -> Index:
+    """A random fold number for each row; sizes differ by at most one."""
+    return np.random.default_rng(seed).permutation(np.arange(rows) % count)
+
+
+def split_off(rows: int, fraction: float, seed: int) -> tuple[Index, Index]:
+    """(kept, held out) row numbers, both shuffled; at least one row on each side."""
+    held = max(1, round(fraction * rows))
+    if held >= rows:
+        raise InvalidInput(
+            f"{rows} rows cannot be split with validation_fraction={fraction:g}; at least "
+            f"{int(np.ceil(1 / (1 - fraction))) + 1} rows are needed, "
+            "or validation_fraction=None."
+        )
+    order = np.random.default_rng(seed).permutation(rows)
+    return order[held:], order[:held]

@@ -1,0 +1,107 @@
+"""What estimators refuse, and the sentence they say."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairlevel.data.scaling import Array, Scaler
+from fairlevel.data.sensitive import Sensitive
+from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures, ProxyWarning
+
+NEARLY_A_COPY = 0.99
+
+
+def refuse_text(X: Any) -> None:
+    """Name the text columns of a frame before anything tries to read them as numbers."""
+    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
+        array = np.asarray(X) if isinstance(X, list | tuple) else X
+        if getattr(array, "dtype", None) is not None and array.dtype.kind in "US":
+            raise InvalidType(
+                "X holds text; numbers are needed: encode it with sklearn.preprocessing.OneHotEncoder or "
+                "OrdinalEncoder."
+            )
+        return
+    frame = X if isinstance(X, pd.DataFrame) else X.to_pandas()
+    text = [str(name) for name, dtype in frame.dtypes.items() if not pd.api.types.is_numeric_dtype(dtype)]
+    if text:
+        raise InvalidType(
+            f"X has columns that are not numbers: {', '.join(map(repr, text[:5]))}; encode them with "
+            "pandas.get_dummies(X) "
+            "or sklearn.preprocessing.OneHotEncoder."
+        )
+
+
+def refuse_missing(name: str, values: Array, columns: Any = None) -> None:
+    """Name and count missing and infinite values."""
+    missing, infinite = int(np.isnan(values).sum()), int(np.isinf(values).sum())
+    if not missing and not infinite:
+        return
+    where = ""
+    if values.ndim == 2 and columns is not None:
+        first = int(np.flatnonzero(~np.isfinite(values).all(axis=0))[0])
+        where = f", first in column {str(columns[first])!r}"
+    raise InvalidInput(
+        f"{name} holds {missing} missing (NaN) and {infinite} infinite (inf) values{where}; finite numbers are needed: "
+        "drop those rows, or fill them with sklearn.impute.SimpleImputer."
+    )
+
+
+def ordered_like_fit(X: Any, names: Any) -> Any:
+    """A frame with the columns of fit in the order of fit; other columns are left for the usual checks."""
+    if names is None or not hasattr(X, "columns"):
+        return X
+    missing = [name for name in names if name not in set(X.columns)]
+    if missing:
+        raise InvalidInput(
+            f"X lacks {len(missing)} of the {len(names)} columns seen in fit: {', '.join(map(repr, missing[:5]))}; "
+            "pass a frame that has them (their order does not matter)."
+        )
+    return X[list(names)] if len(X.columns) == len(names) else X
+
+
+def read_weight(weight: Any, has_sensitive: bool) -> float:
+    """The penalty weight that ``weight`` stands for: "auto" is 1 with sensitive attributes and 0 without."""
+    if isinstance(weight, str):
+        if weight != "auto":
+            raise InvalidInput(f"weight={weight!r} was given; a number ≥ 0 or 'auto' is needed, such as weight=1.0.")
+        return 1.0 if has_sensitive else 0.0
+    try:
+        number = float(weight)
+    except (TypeError, ValueError):
+        raise InvalidType(
+            f"weight={weight!r} was given; a number ≥ 0 or 'auto' is needed, such as weight=1.0."
+        ) from None
+    if not (np.isfinite(number) and number >= 0):
+        raise InvalidInput(
+            f"weight={number} was given; a finite number ≥ 0 is needed, such as weight=1.0 (0 is plain training)."
+        )
+    if number > 0 and not has_sensitive:
+        raise MissingSensitiveFeatures(
+            f"weight={number:g} asks for fairness, but fit got no sensitive_features. Pass fit(X, y, "
+            "sensitive_features=A); "
+            "inside a Pipeline or GridSearchCV also enable metadata routing and call "
+            "set_fit_request(sensitive_features=True). "
+            "For a fit without fairness, set weight=0."
+        )
+    return number
+
+
+def warn_of_copies(x: Array, names: Any, sensitive: Sensitive) -> None:
+    """Warn when a feature is (nearly) a sensitive attribute: the model then sees what it should be level in."""
+    standard_x, standard_a = Scaler.fit(x).transform(x), Scaler.fit(sensitive.values).transform(sensitive.values)
+    correlation = np.abs(standard_x.T @ standard_a) / len(x)
+    pairs = [
+        f"{names[j] if names is not None else f'column {j}'} ~ {sensitive.names[k]}"
+        for j, k in np.argwhere(correlation > NEARLY_A_COPY)
+    ]
+    if pairs:
+        warnings.warn(
+            f"Features of X that are (nearly) copies of sensitive attributes: {', '.join(map(str, pairs[:5]))}. "
+            "Drop them from X unless the model is meant to use them.",
+            ProxyWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,281 @@
+"""FairRegressor: a scikit-learn regressor whose average prediction is level across sensitive attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from fairlevel.data.scaling import Array, Scaler
+from fairlevel.data.sensitive import Sensitive, encode_sensitive
+from fairlevel.data.splitting import Index, split_off
+from fairlevel.estimators._validation import (
+    ordered_like_fit,
+    read_weight,
+    refuse_missing,
+    refuse_text,
+    warn_of_copies,
+)
+from fairlevel.estimators.model import WeightedNetworks
+from fairlevel.exceptions import Diverged, InvalidInput, InvalidType, UnknownName
+from fairlevel.metrics.dpvar import dpvar
+from fairlevel.penalties import NoPenalty, Penalty, resolve_penalty
+from fairlevel.predictors import Predictor, resolve_predictor
+from fairlevel.stacked.optimizers import OPTIMIZERS, Optimizer
+from fairlevel.training.engine import Progress, Trained, train
+from fairlevel.training.grid import Configurations, Samples
+from fairlevel.training.outcome import Status
+from fairlevel.training.tuning import tuned
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Validated input: x (row, feature), y (row,), sensitive (row, attribute) or None."""
+
+    x: Array
+    y: Array
+    sensitive: Sensitive | None
+
+
+class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Regression with a penalty on how much the average prediction moves across sensitive attributes.
+
+    Minimises mean squared error + ``weight`` · penalty on standardised y. The sensitive attributes are needed in
+    ``fit`` only.
+
+    Parameters
+    ----------
+    weight : float or "auto", default="auto"
+        Weight of the penalty, dimensionless because y is standardised inside. "auto" is 1 with sensitive features and
+        0 without.
+    max_dpvar, max_share : float, optional
+        A budget instead of a weight: the largest DPVar (units of y²) or share of the prediction's variance.
+    penalty : str or penalty object, default="fbo_closed"
+        "fbo_closed", "fbo", "itd", or an object such as ``ITD(steps=10)``.
+    predictor : str or predictor object, default="mlp"
+        "mlp", "linear", "random_features", or an object such as ``MLP(hidden=(32,))``.
+    optimizer : str or optimiser object, default="adam"
+        "adam", "gd", or an object such as ``Adam(learning_rate=3e-3, steps=2000)``.
+    validation_fraction : float, optional
+        Share of the rows held out for early stopping; None trains on all rows for all steps.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+    random_state : int, RandomState instance or None, default=None
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    mse_ : float
+        Mean squared error on the rows of ``fit``, in units of y².
+    dpvar_ : float
+        Debiased DPVar on the rows of ``fit``, in units of y²; only after a fit with sensitive features. Training
+        adapts to these rows: judge a model on rows it has not seen, with :func:`fairlevel.dpvar_interval`.
+    n_iter_ : int
+        Optimisation steps behind the fitted parameters.
+    trace_ : DataFrame
+        Step, accuracy loss and penalty during training, in standardised units.
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> from fairlevel import FairRegressor
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = FairRegressor(weight=5.0, predictor="linear", random_state=0)
+    >>> model = model.fit(X.drop(columns="age"), y, sensitive_features=X[["age"]])
+    >>> model.predict(X.drop(columns="age")).shape
+    (442,)
+    """
+
+    def __init__(
+        self,
+        weight: float | str = "auto",
+        max_dpvar: float | None = None,
+        max_share: float | None = None,
+        penalty: str | Penalty = "fbo_closed",
+        predictor: str | Predictor = "mlp",
+        optimizer: str | Optimizer = "adam",
+        validation_fraction: float | None = None,
+        device: str = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.weight = weight
+        self.max_dpvar = max_dpvar
+        self.max_share = max_share
+        self.penalty = penalty
+        self.predictor = predictor
+        self.optimizer = optimizer
+        self.validation_fraction = validation_fraction
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None) -> Self:
+        """Train on (X, y), level across ``sensitive_features``.
+
+        Parameters
+        ----------
+        X : array or frame of shape (rows, features)
+        y : array of shape (rows,)
+        sensitive_features : array or frame of shape (rows,) or (rows, attributes), numeric or categorical; not needed
+            by ``predict``
+        """
+        table = self._read(X, y, sensitive_features)
+        weight = read_weight(self.weight, table.sensitive is not None)
+        trained, scalers = self._train(table, [weight])
+        self._keep(trained, scalers, 0, table)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Predictions in units of y; the sensitive attributes are not needed."""
+        check_is_fitted(self)
+        X = ordered_like_fit(X, getattr(self, "feature_names_in_", None))
+        refuse_text(X)
+        x = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
+        refuse_missing("X", x, getattr(self, "feature_names_in_", None))
+        return self.model_.predict(x)
+
+    def _read(self, X: Any, y: Any, sensitive_features: Any) -> _Table:
+        refuse_text(X)
+        x, target = validate_data(
+            self, X, y, dtype=np.float64, y_numeric=True, ensure_all_finite=False, ensure_min_samples=2
+        )
+        target = np.asarray(target, dtype=np.float64)
+        names = getattr(self, "feature_names_in_", None)
+        refuse_missing("X", x, names)
+        refuse_missing("y", target)
+        if sensitive_features is None:
+            return _Table(x, target, None)
+        sensitive = encode_sensitive(sensitive_features, len(x))
+        warn_of_copies(x, names, sensitive)
+        return _Table(x, target, sensitive)
+
+    def _train(
+        self, table: _Table, weights: Sequence[float], progress: Progress | None = None
+    ) -> tuple[Trained, tuple[Scaler, Scaler]]:
+        """Train one network per weight as one program."""
+        self._refuse_budgets()
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        optimizer = _resolve_optimizer(self.optimizer)
+        kept, held = self._split(len(table.y), seed)
+        x_scaler, y_scaler = Scaler.fit(table.x[kept]), Scaler.fit(table.y[kept])
+        a_scaler = None if table.sensitive is None else Scaler.fit(table.sensitive.values[kept])
+
+        def samples(rows: Index, rows_in: int) -> Samples:
+            sensitive = None
+            if table.sensitive is not None and a_scaler is not None:
+                sensitive = a_scaler.transform(table.sensitive.values[rows])
+            x, y = x_scaler.transform(table.x[rows]), y_scaler.transform(table.y[rows])
+            return Samples(x, y, sensitive, rows_in=rows_in)
+
+        training = samples(kept, len(kept) // 2)
+        penalty = resolve_penalty(self.penalty)
+        if training.sensitive is None:
+            penalty = NoPenalty(rows=penalty.rows)
+        else:
+            penalty = tuned(penalty, training.sensitive, training.y, None, seed)
+        trained = train(
+            training,
+            Configurations.of(list(weights), optimizer.learning_rate),
+            predictor=resolve_predictor(self.predictor),
+            penalty=penalty,
+            optimizer=optimizer,
+            held_out=samples(held, 0) if len(held) else None,
+            seed=seed,
+            device=self.device,
+            progress=progress or (_printed if self.verbose else None),
+        )
+        return trained, (x_scaler, y_scaler)
+
+    def _split(self, rows: int, seed: int) -> tuple[Index, Index]:
+        fraction = self.validation_fraction
+        if fraction is None:
+            return np.random.default_rng(seed).permutation(rows), np.empty(0, dtype=np.int64)
+        if not 0 < fraction < 1:
+            raise InvalidInput(
+                f"validation_fraction={fraction} was given; a number between 0 and 1 is needed, such as 0.2, or None."
+            )
+        return split_off(rows, fraction, seed)
+
+    def _refuse_budgets(self) -> None:
+        budgets = {name: value for name in ("max_dpvar", "max_share") if (value := getattr(self, name)) is not None}
+        if budgets and self.weight != "auto":
+            raise InvalidInput(
+                f"weight={self.weight} and {' and '.join(f'{name}={value}' for name, value in budgets.items())} were "
+                "given; "
+                "set one of them: the weight fixes the trade-off, a budget searches for it."
+            )
+
+    def _keep(self, trained: Trained, scalers: tuple[Scaler, Scaler], config: int, table: _Table) -> None:
+        """Store configuration ``config`` of a trained grid as this estimator's model."""
+        outcome = trained.outcome
+        if outcome.status[config] is Status.DIVERGED:
+            raise Diverged(
+                f"Training diverged (loss {float(outcome.loss[config]):.3g} times that of a constant prediction); "
+                "lower the step size, such as optimizer=Adam(learning_rate=0.001), or the weight."
+            )
+        x_scaler, y_scaler = scalers
+        row = outcome.parameters[config : config + 1]
+        self.model_ = WeightedNetworks(trained.network, trained.input_map, row, torch.ones(1), x_scaler, y_scaler)
+        self.n_iter_ = int(outcome.steps[config])
+        self.trace_ = pd.DataFrame(
+            {
+                "step": outcome.trace.step.numpy(),
+                "mse": outcome.trace.loss[:, config].numpy(),
+                "penalty": outcome.trace.penalty[:, config].numpy(),
+            }
+        )
+        prediction = self.model_.predict(table.x)
+        self.mse_ = float(np.mean((prediction - table.y) ** 2))
+        self.__dict__.pop("dpvar_", None)
+        if table.sensitive is not None:
+            self.dpvar_ = dpvar(table.y, prediction, sensitive_features=table.sensitive.values)
+
+
+def fit_weights(
+    estimator: FairRegressor,
+    weights: Sequence[float],
+    X: Any,
+    y: Any,
+    *,
+    sensitive_features: Any,
+    progress: Progress | None = None,
+) -> list[FairRegressor]:
+    """One fitted copy of ``estimator`` per weight, trained together as one program.
+
+    Each copy equals, bit for bit on a CPU, the estimator fitted alone with that weight.
+    """
+    copies = [clone(estimator).set_params(weight=float(weight)) for weight in weights]
+    table = copies[0]._read(X, y, sensitive_features)
+    trained, scalers = copies[0]._train(
+        table, [read_weight(weight, table.sensitive is not None) for weight in weights], progress
+    )
+    for config, copy in enumerate(copies):
+        copy.n_features_in_ = copies[0].n_features_in_
+        if hasattr(copies[0], "feature_names_in_"):
+            copy.feature_names_in_ = copies[0].feature_names_in_
+        copy._keep(trained, scalers, config, table)
+    return copies
+
+
+def _resolve_optimizer(optimizer: str | Optimizer) -> Optimizer:
+    if isinstance(optimizer, str):
+        if optimizer not in OPTIMIZERS:
+            raise UnknownName("optimizer", optimizer, OPTIMIZERS)
+        return OPTIMIZERS[optimizer]()
+    if not isinstance(optimizer, Optimizer) or isinstance(optimizer, type):
+        raise InvalidType(
+            f"optimizer={optimizer!r} was given; 'adam', 'gd' or an object such as Adam(steps=2000) is needed."
+        )
+    return optimizer
+
+
+def _printed(done: int, total: int) -> None:
+    print(f"\rtraining: step {done} of {total}", end="\n" if done == total else "", flush=True)

@@ -1,0 +1,1 @@
+"""What predictions do across A: DPVar, its interval, accuracy, scorers."""

@@ -1,0 +1,70 @@
+r"""DPVar from a trained conditional mean, fitted on some rows and evaluated on others.
+
+With ĥ from the other folds, centred within each fold: the paper's diagnostic is V1 = mean(ĥ_c²) on two halves, the
+debiased estimate V2 = mean(f_c ĥ_c) on five folds. V1 contains the variance of ĥ, V2 does not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairlevel.conditional_mean import MLPMean
+from fairlevel.conditional_mean.protocol import Array, standardiser
+from fairlevel.data.splitting import Index, folds
+
+
+def out_of_fold_means(
+    prediction: Tensor, sensitive: Array, row_weight: Array, regressor: MLPMean, fold: Index, seed: int
+) -> Tensor:
+    """ĥ^{-s(i)}(a_i) for every row: (config, row) -> (config, row). Predictions are standardised for training and
+    scaled back.
+    """
+    level = torch.empty_like(prediction)
+    for held in np.unique(fold):
+        fit, at = fold != held, fold == held
+        weight = row_weight[fit] / row_weight[fit].sum()
+        standardise = standardiser(sensitive[fit], weight)
+        tensor_weight = torch.from_numpy(weight).to(torch.float32)
+        target = prediction[:, torch.from_numpy(fit)]
+        centre = (target * tensor_weight).sum(dim=-1, keepdim=True)
+        scale = ((target - centre).square() * tensor_weight).sum(dim=-1, keepdim=True).sqrt().clamp_min(1e-30)
+        rows = torch.from_numpy(standardise(sensitive[fit])).to(torch.float32)
+        parameters = regressor.fit(rows, ((target - centre) / scale).to(torch.float32), tensor_weight, seed)
+        there = torch.from_numpy(standardise(sensitive[at])).to(torch.float32)
+        level[:, torch.from_numpy(at)] = centre + scale * regressor.predict(parameters, there).to(prediction.dtype)
+    return level
+
+
+def paper_diagnostic(prediction: Tensor, sensitive: Array, row_weight: Array, regressor: MLPMean, seed: int) -> Tensor:
+    """The paper's cross-fitted DPVar: fit on one half, Var of ĥ on the other, average of both roles; (config, row) ->
+    (config,).
+    """
+    fold = folds(len(sensitive), 2, seed)
+    level = out_of_fold_means(prediction, sensitive, row_weight, regressor, fold, seed)
+    centred, weight = _centred_within(level, fold, row_weight)
+    per_half = [(centred.square() * weight)[:, torch.from_numpy(fold == half)].sum(dim=-1) for half in (0, 1)]
+    mass = [row_weight[fold == half].sum() / row_weight.sum() for half in (0, 1)]
+    return torch.stack([part / share for part, share in zip(per_half, mass, strict=True)]).mean(dim=0)
+
+
+def covariance_form(
+    prediction: Tensor, sensitive: Array, row_weight: Array, regressor: MLPMean, seed: int
+) -> tuple[Tensor, Tensor]:
+    """V2 = mean(f_c ĥ_c) over five folds, and ĥ_c: (config, row) -> (config,), (config, row)."""
+    fold = folds(len(sensitive), min(5, len(sensitive)), seed)
+    level = out_of_fold_means(prediction, sensitive, row_weight, regressor, fold, seed)
+    level, weight = _centred_within(level, fold, row_weight)
+    centred, _ = _centred_within(prediction, fold, row_weight)
+    return (centred * level * weight).sum(dim=-1), level
+
+
+def _centred_within(values: Tensor, fold: Index, row_weight: Array) -> tuple[Tensor, Tensor]:
+    weight = torch.from_numpy(row_weight / row_weight.sum())
+    centred = values.clone()
+    for held in np.unique(fold):
+        rows = torch.from_numpy(fold == held)
+        mean = (values[:, rows] * weight[rows]).sum(dim=-1, keepdim=True) / weight[rows].sum()
+        centred[:, rows] -= mean
+    return centred, weight

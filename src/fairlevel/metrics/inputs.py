@@ -1,0 +1,81 @@
+"""Reading predictions, attributes and weights for a metric."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairlevel.conditional_mean.protocol import Array
+from fairlevel.data.sensitive import encode_sensitive
+from fairlevel.exceptions import InvalidInput, InvalidType
+
+
+@dataclass(frozen=True)
+class EvaluationRows:
+    """One prediction with its attributes and weights; prediction and row_weight (row,), sensitive (row, attribute)."""
+
+    prediction: Array
+    sensitive: Array
+    row_weight: Array
+
+    @property
+    def mean(self) -> float:
+        return float(np.average(self.prediction, weights=self.row_weight))
+
+    @property
+    def spread(self) -> float:
+        """Weighted standard deviation; exactly 0 for a constant prediction."""
+        used = self.prediction[self.row_weight > 0]
+        if np.ptp(used) <= 1e-12 * np.abs(used).max():
+            return 0.0
+        return float(np.sqrt(np.average((self.prediction - self.mean) ** 2, weights=self.row_weight)))
+
+
+def read_rows(y_pred: Any, sensitive_features: Any, sample_weight: Any = None) -> EvaluationRows:
+    """Validate and align what a metric was given."""
+    prediction = read_vector("y_pred", y_pred)
+    if len(prediction) < 2:
+        raise InvalidInput(
+            f"y_pred has {len(prediction)} row; at least 2 rows are needed to see how predictions vary with A."
+        )
+    sensitive = encode_sensitive(sensitive_features)
+    if len(sensitive) != len(prediction):
+        raise InvalidInput(
+            f"y_pred has {len(prediction)} rows but sensitive_features has {len(sensitive)}; pass the same rows in "
+            "the same order."
+        )
+    if sample_weight is None:
+        return EvaluationRows(prediction, sensitive.values, np.ones(len(prediction)))
+    weight = read_vector("sample_weight", sample_weight)
+    if len(weight) != len(prediction):
+        raise InvalidInput(
+            f"sample_weight has {len(weight)} rows but y_pred has {len(prediction)}; one weight a row is needed."
+        )
+    if (weight < 0).any() or not weight.any():
+        raise InvalidInput(
+            f"sample_weight holds {(weight < 0).sum()} negative values; weights ≥ 0 are needed, not all of them zero."
+        )
+    used = weight > 0
+    return EvaluationRows(prediction[used], sensitive.values[used], weight[used])
+
+
+def read_vector(name: str, values: Any) -> Array:
+    """A finite one-dimensional array of numbers; a single column is read as a vector."""
+    try:
+        vector = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidType(
+            f"{name} holds values that are not numbers ({error}); convert it with .astype(float)."
+        ) from None
+    if vector.ndim == 2 and vector.shape[1] == 1:
+        vector = vector[:, 0]
+    if vector.ndim != 1:
+        raise InvalidInput(f"{name} has shape {vector.shape}; one number a row is needed, such as model.predict(X).")
+    bad = int((~np.isfinite(vector)).sum())
+    if bad:
+        raise InvalidInput(
+            f"{name} holds {bad} missing or infinite values; drop those rows, also from sensitive_features."
+        )
+    return vector

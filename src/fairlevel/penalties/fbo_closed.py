@@ -1,0 +1,80 @@
+"""DPVar with the inner problem solved in closed form, on all rows and all labels: the default penalty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from torch import Tensor
+
+from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
+from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
+from fairlevel.conditional_mean.leave_out import leave_out_covariance
+from fairlevel.conditional_mean.smoother import LinearSmoother
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Array, PenaltyStep, RowPlan, Rows, Settings, setting
+
+
+class Level(NamedTuple):
+    """The current conditional mean, (config, row), and the ridge of each configuration, (config,)."""
+
+    level: Tensor
+    ridge: Tensor
+
+
+@dataclass(frozen=True)
+class ClosedFBO:
+    r"""Functional bilevel optimisation with a linear smoother: h = S f, no inner loop, no stale h.
+
+    .. math:: P_c = \tfrac1n f_c^\top C S f_c, \qquad \frac{\partial P_c}{\partial f_{ci}} = \tfrac2n \big(h_c(a_i) - \mu_c\big)
+
+    which is Proposition 3.1 of the paper and the exact gradient of P. With another inner ``loss`` the level is found by
+    warm-started passes and the gradient is (2/n)(h − μ) ρ''/E[ρ''|A], the closed-form adjoint of that loss.
+
+    Parameters
+    ----------
+    mean : the linear conditional mean; ``mean.ridge=None`` is replaced by the estimators with the ridge that
+        cross-validates best for y on A
+    loss : what h minimises: ``Squared()``, ``Huber()``, ``Pinball()``
+    """
+
+    mean: LinearMean = RandomFeaturesMean()
+    loss: InnerLoss = Squared()
+    rows: RowPlan = ALL_TRAINING_ROWS
+
+    name: ClassVar[str] = "fbo_closed"
+    tunable: ClassVar[tuple[str, ...]] = ("ridge",)
+
+    @property
+    def quadratic(self) -> bool:
+        return isinstance(self.loss, Squared)
+
+    @property
+    def ridge(self) -> float:
+        """λ of the conditional mean; a small number when nothing was chosen."""
+        return 1e-3 if self.mean.ridge is None else self.mean.ridge
+
+    def curvature(self, weight: Tensor) -> Tensor:
+        return 1 + weight
+
+    def prepare(
+        self, sensitive: Array, rows: Rows, settings: Settings, seed: int, sample_weight: Array | None = None
+    ) -> LinearSmoother:
+        return self.mean.prepare(sensitive, row_weight=sample_weight, seed=seed)
+
+    def init(self, prepared: LinearSmoother, configs: int, settings: Settings) -> Level:
+        basis = prepared.fit_basis
+        return Level(basis.new_zeros(configs, len(basis)), setting(self, settings, "ridge", basis, configs))
+
+    def step(self, prediction: Tensor, prepared: LinearSmoother, state: Level) -> PenaltyStep:
+        level, ridge = state
+        for _ in range(self.loss.passes):
+            level = prepared.apply(self.loss.response(prediction, level), ridge)
+        centred = level - (level * prepared.row_weight).sum(dim=-1, keepdim=True)
+        following = self.loss.following(prediction - level, lambda values: prepared.apply(values, ridge))
+        gradient = 2 * prepared.row_weight * centred * following
+        value = self.loss.disparity(prediction, centred, prepared.row_weight)
+        return PenaltyStep(value, gradient, Level(level, ridge))
+
+    def value(self, prediction: Tensor, prepared: LinearSmoother, state: Level) -> Tensor:
+        """Covariance of the prediction with its leave-one-out mean: zero on average when E[f|A] is constant."""
+        return leave_out_covariance(prediction, prepared, state.ridge)

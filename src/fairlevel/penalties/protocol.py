@@ -1,0 +1,125 @@
+"""What a penalty is: a map from predictions to a value and a gradient in prediction space.
+
+A penalty never sees X or y. What depends on A alone is prepared once; numbers that vary from configuration to
+configuration (``settings``) enter the state; a step takes the state and gives it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairlevel.exceptions import InvalidInput, UnknownName
+
+Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+Settings = Mapping[str, Tensor]
+"""Numbers that differ between configurations, each (config,)."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Which training rows fit the conditional mean, which evaluate it, which carry accuracy."""
+
+    fit: slice
+    evaluate: slice
+    accuracy: slice
+
+
+@dataclass(frozen=True)
+class RowPlan:
+    """How a penalty uses the two halves of the training rows; IN rows come first."""
+
+    name: str
+    fit_on_in: bool
+    accuracy_on_out: bool
+
+    def assign(self, rows_in: int, rows: int) -> Rows:
+        everything, first, second = slice(0, rows), slice(0, rows_in), slice(rows_in, rows)
+        return Rows(
+            fit=first if self.fit_on_in else everything,
+            evaluate=second if self.fit_on_in else everything,
+            accuracy=second if self.accuracy_on_out else everything,
+        )
+
+
+ALL_TRAINING_ROWS = RowPlan("all rows", fit_on_in=False, accuracy_on_out=False)
+IN_OUT = RowPlan("IN fits the mean, OUT carries accuracy", fit_on_in=True, accuracy_on_out=True)
+IN_OUT_ALL_LABELS = RowPlan("IN fits the mean, all rows carry accuracy", fit_on_in=True, accuracy_on_out=False)
+
+
+class Prepared(Protocol):
+    """Whatever a penalty computed from A; it moves to a device and a precision."""
+
+    def to(self, dtype: torch.dtype, device: torch.device | str) -> Prepared: ...
+
+
+class PenaltyStep(NamedTuple):
+    """Shapes: value (config,), gradient (config, row)."""
+
+    value: Tensor
+    gradient: Tensor
+    state: Any
+
+
+@runtime_checkable
+class Penalty(Protocol):
+    """One object per method; frozen."""
+
+    name: ClassVar[str]
+    tunable: ClassVar[tuple[str, ...]]
+
+    @property
+    def rows(self) -> RowPlan: ...
+
+    @property
+    def quadratic(self) -> bool:
+        """Whether the penalty is one fixed quadratic form of the predictions."""
+
+    def curvature(self, weight: Tensor) -> Tensor:
+        """By how much the penalty may multiply the curvature of the loss, (config,); the engine divides the loss by
+        it.
+        """
+
+    def prepare(
+        self, sensitive: Array, rows: Rows, settings: Settings, seed: int, sample_weight: Array | None = None
+    ) -> Any:
+        """All that depends on A, in float64. Shapes: sensitive (row, attribute), standardised."""
+
+    def init(self, prepared: Any, configs: int, settings: Settings) -> Any:
+        """The state before the first step."""
+
+    def step(self, prediction: Tensor, prepared: Any, state: Any) -> PenaltyStep:
+        """Value and gradient at these predictions, (config, row), and the state for the next step."""
+
+    def value(self, prediction: Tensor, prepared: Any, state: Any) -> Tensor:
+        """An honest value on rows that did not train, (config,); nothing changes."""
+
+
+def setting(penalty: Any, settings: Settings, name: str, like: Tensor, configs: int) -> Tensor:
+    """The number called ``name`` for each configuration: from the settings, else the penalty's own."""
+    if name in settings:
+        return settings[name].to(like)
+    return like.new_full((configs,), float(getattr(penalty, name)))
+
+
+def check_settings(penalty: Penalty, settings: Settings) -> None:
+    """Refuse settings that the penalty does not know."""
+    for name in settings:
+        if name not in penalty.tunable:
+            raise UnknownName(f"setting of {penalty.name}", name, penalty.tunable)
+
+
+def normalised(sample_weight: Array | None, rows: slice, count: int) -> Tensor:
+    """Row weights of a part of the rows, summing to 1."""
+    weight = np.ones(count) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    part = weight[rows]
+    if not part.sum() > 0:
+        raise InvalidInput(
+            "sample_weight is zero on all rows of a part of the training rows; positive weights are needed there."
+        )
+    return torch.from_numpy(part / part.sum())

@@ -1,0 +1,1 @@
+"""Displays in the convention of scikit-learn: compute, then draw."""

@@ -1,0 +1,62 @@
+"""How the average prediction moves along one attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
+
+from fairlevel.metrics.profile import MeanProfile, mean_profile
+
+
+class MeanProfileDisplay:
+    """Curves of E[f(X) | A_k = a] with bands, one per prediction.
+
+    Parameters
+    ----------
+    profiles : label -> profile
+    attribute_name : label of the horizontal axis
+    """
+
+    def __init__(self, profiles: Mapping[str, MeanProfile], attribute_name: str = "attribute") -> None:
+        self.profiles = profiles
+        self.attribute_name = attribute_name
+
+    @classmethod
+    def from_predictions(
+        cls,
+        predictions: Mapping[str, Any],
+        *,
+        attribute: Any,
+        attribute_name: str = "attribute",
+        ax: Axes | None = None,
+    ) -> Self:
+        """Compute and draw the profiles of several predictions along one attribute."""
+        profiles = {label: mean_profile(values, attribute=attribute) for label, values in predictions.items()}
+        return cls(profiles, attribute_name).plot(ax=ax)
+
+    def frame(self) -> pd.DataFrame:
+        """What is drawn, one row per point."""
+        parts = [
+            pd.DataFrame({"label": label, "at": p.at, "mean": p.mean, "low": p.low, "high": p.high})
+            for label, p in self.profiles.items()
+        ]
+        return pd.concat(parts, ignore_index=True)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw on ``ax``, or on a new figure."""
+        if ax is None:
+            _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+        for label, profile in self.profiles.items():
+            (line,) = ax.plot(profile.at, profile.mean, label=label, linewidth=2)
+            ax.fill_between(profile.at, profile.low, profile.high, color=line.get_color(), alpha=0.18, linewidth=0)
+            ax.axhline(profile.overall, color=line.get_color(), linewidth=0.8, linestyle=":")
+        ax.set_xlabel(self.attribute_name)
+        ax.set_ylabel("average prediction")
+        ax.legend(frameon=False)
+        self.ax_ = ax
+        self.figure_ = ax.figure
+        return self

@@ -1,0 +1,1 @@
+"""C small networks as one tensor: forward, pullback, optimisers."""

@@ -1,0 +1,119 @@
+r"""Many small tanh networks of one shape as a single tensor.
+
+Parameters of C networks are one matrix (config, parameter), so that an optimiser, a snapshot or a file handles
+all of them, whatever their layers, with one operation. Layer l of configuration c computes
+
+.. math:: z^{l}_c = \tanh(z^{l-1}_c W^{l}_c + b^{l}_c), \qquad f_c = z^{L-1}_c W^{L}_c + b^{L}_c .
+
+``hidden=()`` is a linear model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from math import prod, sqrt
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+# Every weight matrix starts on a 64-byte boundary: vector code then takes the same path for every configuration.
+_ALIGNMENT = 16
+
+
+class Layer(NamedTuple):
+    """Where a layer lives in the row of parameters."""
+
+    weight: slice
+    bias: slice
+    shape: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Network:
+    """The shape of a fully connected tanh network with one output."""
+
+    inputs: int
+    hidden: tuple[int, ...] = (64, 64)
+
+    @cached_property
+    def layers(self) -> tuple[Layer, ...]:
+        widths = (self.inputs, *self.hidden, 1)
+        layers, start = [], 0
+        for shape in pairwise(widths):
+            weight = slice(start, start + prod(shape))
+            bias_start = _aligned(weight.stop)
+            bias = slice(bias_start, bias_start + shape[1])
+            layers.append(Layer(weight, bias, shape))
+            start = _aligned(bias.stop)
+        return tuple(layers)
+
+    @property
+    def size(self) -> int:
+        """Length of one configuration's row of parameters, padding included."""
+        return _aligned(self.layers[-1].bias.stop)
+
+    def init(self, seed: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Xavier-uniform weights and zero biases, (parameter,), the same for every configuration of a seed; a linear
+        model starts at zero.
+        """
+        generator = torch.Generator().manual_seed(seed)
+        row = torch.zeros(self.size, dtype=dtype)
+        for layer in self.layers if self.hidden else ():
+            bound = sqrt(6 / sum(layer.shape))
+            draw = torch.rand(prod(layer.shape), generator=generator, dtype=torch.float64)
+            row[layer.weight] = ((2 * draw - 1) * bound).to(dtype)
+        return row
+
+    def forward(self, parameters: Tensor, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Predictions and the activations the pullback needs.
+
+        Shapes: parameters (config, parameter), x (sample, input) -> (config, sample), activations (config, sample,
+        unit).
+        """
+        signal = x.expand(len(parameters), *x.shape)
+        activations = [signal]
+        *hidden, last = self.layers
+        for layer in hidden:
+            weight, bias = _unpack(parameters, layer)
+            signal = torch.baddbmm(bias, signal, weight).tanh()
+            activations.append(signal)
+        weight, bias = _unpack(parameters, last)
+        return torch.baddbmm(bias, signal, weight).squeeze(-1), tuple(activations)
+
+    def pullback(self, parameters: Tensor, activations: tuple[Tensor, ...], gradient: Tensor) -> Tensor:
+        r"""Vector-Jacobian product: sum_i g_ci ∂f_ci/∂(parameters of c).
+
+        Shapes: gradient (config, sample) -> (config, parameter). Differentiable itself, so that it can be unrolled.
+        """
+        upstream = gradient.unsqueeze(-1)
+        pieces: list[Tensor] = []
+        for depth in reversed(range(len(self.layers))):
+            layer, below = self.layers[depth], activations[depth]
+            weight_gradient = torch.bmm(below.transpose(1, 2), upstream).flatten(1)
+            pieces += [
+                _padding(gradient, layer.bias.stop),
+                upstream.sum(dim=1),
+                _padding(gradient, layer.weight.stop),
+                weight_gradient,
+            ]
+            if depth:
+                weight, _ = _unpack(parameters, layer)
+                upstream = torch.bmm(upstream, weight.transpose(1, 2))
+                upstream = torch.addcmul(upstream, upstream * below, below, value=-1)  # tanh' = 1 - tanh²
+        return torch.cat(pieces[::-1], dim=1)
+
+
+def _aligned(position: int) -> int:
+    return -(-position // _ALIGNMENT) * _ALIGNMENT
+
+
+def _padding(like: Tensor, stop: int) -> Tensor:
+    return like.new_zeros(len(like), _aligned(stop) - stop)
+
+
+def _unpack(parameters: Tensor, layer: Layer) -> tuple[Tensor, Tensor]:
+    weight = parameters[:, layer.weight].view(-1, *layer.shape)
+    return weight, parameters[:, layer.bias].unsqueeze(1)

@@ -1,0 +1,111 @@
+r"""Optimisers over stacked parameters: one learning rate a configuration, state in, state out.
+
+The loop that calls them owns parameters and state; both are updated in place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import cos, pi
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from fairlevel.exceptions import InvalidInput
+
+
+class Moments(NamedTuple):
+    """Running first and second moments of the gradient, each (config, parameter)."""
+
+    mean: Tensor
+    square: Tensor
+
+
+@runtime_checkable
+class Optimizer(Protocol):
+    """A rule that turns a gradient into new parameters."""
+
+    @property
+    def learning_rate(self) -> float: ...
+
+    @property
+    def steps(self) -> int: ...
+
+    def init(self, parameters: Tensor) -> Moments | None: ...
+
+    def update(
+        self, parameters: Tensor, gradient: Tensor, state: Moments | None, learning_rate: Tensor, step: int
+    ) -> tuple[Tensor, Moments | None]: ...
+
+
+@dataclass(frozen=True)
+class GradientDescent:
+    r"""Full-batch gradient descent, the paper's optimiser.
+
+    .. math:: \omega \leftarrow \omega - \eta_c \nabla_c
+    """
+
+    learning_rate: float = 0.1
+    steps: int = 1000
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    def init(self, parameters: Tensor) -> None:
+        return None
+
+    def update(
+        self, parameters: Tensor, gradient: Tensor, state: Moments | None, learning_rate: Tensor, step: int
+    ) -> tuple[Tensor, Moments | None]:
+        return parameters.addcmul_(gradient, learning_rate.unsqueeze(1), value=-1), state
+
+
+@dataclass(frozen=True)
+class Adam:
+    r"""Adam with bias correction; the step size follows half a cosine from η down to ``final_fraction`` · η.
+
+    .. math:: m \leftarrow \beta_1 m + (1-\beta_1) g,\quad v \leftarrow \beta_2 v + (1-\beta_2) g^2,\quad
+              \omega \leftarrow \omega - \eta_t \frac{m/(1-\beta_1^t)}{\sqrt{v/(1-\beta_2^t)} + \epsilon}
+
+    ``final_fraction=1`` keeps the step size constant.
+    """
+
+    learning_rate: float = 0.01
+    steps: int = 600
+    final_fraction: float = 0.01
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    def init(self, parameters: Tensor) -> Moments:
+        return Moments(torch.zeros_like(parameters), torch.zeros_like(parameters))
+
+    def update(
+        self, parameters: Tensor, gradient: Tensor, state: Moments | None, learning_rate: Tensor, step: int
+    ) -> tuple[Tensor, Moments | None]:
+        mean, square = state if state is not None else self.init(parameters)
+        mean.lerp_(gradient, 1 - self.beta1)
+        square.mul_(self.beta2).addcmul_(gradient, gradient, value=1 - self.beta2)
+        scale = (square / (1 - self.beta2 ** (step + 1))).sqrt_().add_(self.epsilon)
+        rate = learning_rate.unsqueeze(1) * (self._anneal(step) / (1 - self.beta1 ** (step + 1)))
+        return parameters.sub_(mean.div(scale).mul_(rate)), Moments(mean, square)
+
+    def _anneal(self, step: int) -> float:
+        progress = min(step / max(self.steps - 1, 1), 1.0)
+        return self.final_fraction + (1 - self.final_fraction) * (1 + cos(pi * progress)) / 2
+
+
+OPTIMIZERS: dict[str, type[GradientDescent] | type[Adam]] = {"gd": GradientDescent, "adam": Adam}
+
+
+def _check(optimizer: Optimizer) -> None:
+    if not optimizer.learning_rate > 0:
+        raise InvalidInput(
+            f"learning_rate={optimizer.learning_rate} was given; a positive number is needed, such as 0.01."
+        )
+    if optimizer.steps < 1:
+        raise InvalidInput(f"steps={optimizer.steps} was given; at least 1 is needed, such as 600.")

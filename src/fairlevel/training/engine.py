@@ -1,0 +1,193 @@
+"""The only training loop. It knows no method's name and no configuration's neighbour."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures, UnknownName
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Penalty, Rows, check_settings, normalised
+from fairlevel.predictors import InputMap, Predictor
+from fairlevel.stacked.network import Network
+from fairlevel.stacked.optimizers import Optimizer
+from fairlevel.training.accuracy import SquaredError
+from fairlevel.training.grid import CPU_TILE, Configurations, Samples
+from fairlevel.training.outcome import WORST_LOSS, Outcome, Status, Trace
+from fairlevel.training.stopping import CHECK_EVERY, BestSoFar
+
+RECORDS = 100  # entries of a trace
+
+Progress = Callable[[int, int], None]
+"""Called with (steps done, steps in all) over all tiles."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows on the device with all that the loop needs of them; x (row, input), y (row,)."""
+
+    x: Tensor
+    y: Tensor
+    rows: Rows
+    accuracy_weight: Tensor
+    prepared: Any
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained grid and the input map that its networks stand on."""
+
+    outcome: Outcome
+    input_map: InputMap
+    network: Network
+
+
+def train(
+    samples: Samples,
+    configurations: Configurations,
+    *,
+    predictor: Predictor,
+    penalty: Penalty,
+    optimizer: Optimizer,
+    held_out: Samples | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    progress: Progress | None = None,
+) -> Trained:
+    r"""Minimise accuracy(f_c, y) + weight_c · penalty(f_c, A) for every configuration c by steps in prediction space.
+
+    With ``held_out`` rows each configuration keeps its best parameters by held-out accuracy + weight · penalty.
+    """
+    target = resolve_device(device)
+    check_settings(penalty, configurations.settings)
+    input_map = predictor.input_map(torch.from_numpy(samples.x), seed)
+    network = predictor.network(input_map(torch.from_numpy(samples.x[:1])).shape[1])
+    part = _part(
+        samples, penalty, penalty.rows.assign(samples.rows_in, len(samples)), configurations, input_map, seed, target
+    )
+    watched = None
+    if held_out is not None:
+        watched = _part(
+            held_out, penalty, ALL_TRAINING_ROWS.assign(0, len(held_out)), configurations, input_map, seed, target
+        )
+    size = CPU_TILE if target.type == "cpu" else len(configurations)
+    tiles = list(configurations.tiles(size))
+    outcomes = []
+    for number, (real, tile) in enumerate(tiles):
+
+        def advance(step: int, finished: int = number) -> None:
+            if progress is not None:
+                progress(finished * optimizer.steps + step, len(tiles) * optimizer.steps)
+
+        outcomes.append((real, _train_tile(part, watched, tile, network, penalty, optimizer, seed, advance)))
+    return Trained(Outcome.joined(outcomes), input_map, network)
+
+
+@torch.no_grad()
+def _train_tile(
+    part: Part,
+    watched: Part | None,
+    tile: Configurations,
+    network: Network,
+    penalty: Penalty,
+    optimizer: Optimizer,
+    seed: int,
+    advance: Callable[[int], None],
+) -> Outcome:
+    accuracy, x = SquaredError(), part.x
+    parameters = network.init(seed).to(x).repeat(len(tile), 1)
+    moments = optimizer.init(parameters)
+    state = penalty.init(part.prepared, len(tile), tile.settings)
+    weight, rate = tile.weight.to(x), tile.learning_rate.to(x)
+    fair = (weight > 0).unsqueeze(1)
+    scale = penalty.curvature(weight).reciprocal().unsqueeze(1)
+    best = BestSoFar.start(parameters)
+    record_every = max(1, optimizer.steps // RECORDS)
+    records: list[tuple[int, Tensor, Tensor]] = []
+    status, step = Status.FINISHED, 0
+
+    for step in range(optimizer.steps):
+        prediction, residuals = network.forward(parameters, x)
+        push = accuracy.gradient(prediction, part.y, part.rows.accuracy, part.accuracy_weight)
+        value, level, state = penalty.step(prediction, part.prepared, state)
+        descent = push.gradient + torch.where(fair, weight.unsqueeze(1) * level, 0.0)
+        gradient = network.pullback(parameters, residuals, descent * scale)
+        parameters, moments = optimizer.update(parameters, gradient, moments, rate, step)
+        if step % record_every == 0:
+            records.append((step, push.loss, value))
+            advance(step)
+        if watched is not None and (step + 1) % CHECK_EVERY == 0:
+            best.offer(_held_out_score(watched, parameters, network, penalty, state, weight), parameters, step + 1)
+            if best.done:
+                status = Status.STOPPED_EARLY
+                break
+    if watched is not None:
+        parameters = best.parameters
+    advance(optimizer.steps)
+
+    prediction = network.forward(parameters, x)[0]
+    loss = accuracy.gradient(prediction, part.y, part.rows.accuracy, part.accuracy_weight).loss
+    records.append((step + 1, loss, penalty.step(prediction, part.prepared, state).value))
+    alive = torch.isfinite(loss) & (loss <= WORST_LOSS)
+    steps = best.step if watched is not None else torch.full_like(best.step, step + 1)
+    return Outcome(
+        parameters.cpu(),
+        tuple(status if fine else Status.DIVERGED for fine in alive.tolist()),
+        loss.cpu(),
+        records[-1][2].cpu(),
+        steps.cpu(),
+        Trace(
+            torch.tensor([number for number, _, _ in records]),
+            torch.stack([each for _, each, _ in records]).cpu(),
+            torch.stack([each for _, _, each in records]).cpu(),
+        ),
+    )
+
+
+def _held_out_score(
+    watched: Part, parameters: Tensor, network: Network, penalty: Penalty, state: Any, weight: Tensor
+) -> Tensor:
+    prediction = network.forward(parameters, watched.x)[0]
+    loss = SquaredError().value(prediction, watched.y, watched.accuracy_weight)
+    value = penalty.value(prediction, watched.prepared, state)
+    return loss + torch.where(weight > 0, weight * value, 0.0)
+
+
+def _part(
+    samples: Samples,
+    penalty: Penalty,
+    rows: Rows,
+    configurations: Configurations,
+    input_map: InputMap,
+    seed: int,
+    device: torch.device,
+) -> Part:
+    if rows.accuracy.start == rows.accuracy.stop or rows.fit.start == rows.fit.stop:
+        raise InvalidInput(f"{len(samples)} rows cannot be split into IN and OUT; at least 2 training rows are needed.")
+    if samples.sensitive is None and bool((configurations.weight > 0).any()):
+        raise MissingSensitiveFeatures("weight > 0 asks for fairness, but the rows carry no sensitive attributes.")
+    sensitive = np.empty((len(samples), 0)) if samples.sensitive is None else samples.sensitive
+    prepared = penalty.prepare(sensitive, rows, configurations.settings, seed, samples.sample_weight)
+    weight = normalised(samples.sample_weight, rows.accuracy, len(samples))
+    return Part(
+        input_map(torch.from_numpy(samples.x)).to(device, torch.float32),
+        torch.from_numpy(samples.y).to(device, torch.float32),
+        rows,
+        weight.to(device, torch.float32),
+        prepared.to(torch.float32, device),
+    )
+
+
+def resolve_device(device: str) -> torch.device:
+    """``auto`` takes CUDA when there is one."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if device not in ("cpu", "cuda"):
+        raise UnknownName("device", device, ("auto", "cpu", "cuda"))
+    if device == "cuda" and not torch.cuda.is_available():
+        raise InvalidInput("device='cuda' was given, but PyTorch sees no CUDA device here; use device='cpu' or 'auto'.")
+    return torch.device(device)

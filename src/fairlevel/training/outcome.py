@@ -1,0 +1,72 @@
+"""What training leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import torch
+from torch import Tensor
+
+WORST_LOSS = 10.0
+"""A configuration that ends above this many times the loss of the constant prediction has diverged."""
+
+
+class Status(StrEnum):
+    """How a configuration ended."""
+
+    FINISHED = "finished"
+    STOPPED_EARLY = "stopped early"
+    DIVERGED = "diverged"
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The course of training. Shapes: step (record,), loss and penalty (record, config)."""
+
+    step: Tensor
+    loss: Tensor
+    penalty: Tensor
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Trained parameters of a grid with the fate of each configuration.
+
+    Shapes: parameters (config, parameter), loss, penalty and steps (config,); loss and penalty on the training rows at
+    the end.
+    """
+
+    parameters: Tensor
+    status: tuple[Status, ...]
+    loss: Tensor
+    penalty: Tensor
+    steps: Tensor
+    trace: Trace
+
+    @classmethod
+    def joined(cls, parts: Sequence[tuple[int, Outcome]]) -> Outcome:
+        """One outcome from tiles, each with its number of real members."""
+        return cls(
+            parameters=torch.cat([part.parameters[:real] for real, part in parts]),
+            status=tuple(status for real, part in parts for status in part.status[:real]),
+            loss=torch.cat([part.loss[:real] for real, part in parts]),
+            penalty=torch.cat([part.penalty[:real] for real, part in parts]),
+            steps=torch.cat([part.steps[:real] for real, part in parts]),
+            trace=_joined_traces(parts),
+        )
+
+
+def _joined_traces(parts: Sequence[tuple[int, Outcome]]) -> Trace:
+    """Tiles that stopped early have shorter traces; their last record is repeated."""
+    longest = max((part.trace.step for _, part in parts), key=len)
+
+    def extended(values: Tensor) -> Tensor:
+        return torch.cat([values, values[-1:].expand(len(longest) - len(values), -1)])
+
+    return Trace(
+        longest,
+        torch.cat([extended(part.trace.loss[:, :real]) for real, part in parts], dim=1),
+        torch.cat([extended(part.trace.penalty[:, :real]) for real, part in parts], dim=1),
+    )
