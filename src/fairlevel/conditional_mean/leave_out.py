@@ -1,12 +1,13 @@
 r"""DPVar without the upward bias of the plug-in, in closed form for linear smoothers.
 
-For h = S f with shrinkage d, the one-step form f'(2S − S²)f cuts the bias of shrinkage to second order: its diagonal is
-q = 1 − (1 − d)². What remains is the noise of f given A on the diagonal of Q = B diag(q) BᵀW, which is removed with
-leave-one-out estimates of the noise (Kline, Saggio & Sølvsten, Econometrica 2020), valid when the noise differs from
-row to row:
+For h = S f with shrinkage d, the form f'(I − (I − S)⁴)f leaves a bias of shrinkage of fourth order only (Tukey's
+twicing, repeated): its diagonal is q = 1 − (1 − d)⁴. What remains is the noise of f given A on the diagonal of Q = B
+diag(q) BᵀW, which is removed with leave-one-out estimates of the noise (Kline, Saggio & Sølvsten, Econometrica 2020),
+valid when the noise differs from row to row:
 
 .. math:: \hat\psi = \sum_{j \ge 1} q_j c_j^2 - \sum_i w_i Q_{ii} \hat\sigma_i^2, \qquad c = B^\top W f, \qquad
-          \hat\sigma_i^2 = (f_i - \bar f)(f_i - \hat h_{-i}(a_i)), \qquad f_i - \hat h_{-i}(a_i) = \frac{f_i - \hat h(a_i)}{1 - S_{ii}} .
+          \hat\sigma_i^2 = (f_i - \bar f)(f_i - \hat h_{-i}(a_i)), \qquad
+          f_i - \hat h_{-i}(a_i) = \frac{f_i - \hat h(a_i)}{1 - S_{ii}} .
 
 No folds are drawn: the answer depends on the data alone.
 """
@@ -29,7 +30,7 @@ class LeaveOut:
 
     estimate: Tensor
     level: Tensor  # ĥ(a_i) − mean
-    residual: Tensor  # f_i − ĥ_{-i}(a_i)
+    residual: Tensor  # (f_i − ĥ(a_i)) / √(1 − S_ii), whose square estimates the noise of a row
     kept: Tensor  # q_j, zero for the constant
 
 
@@ -37,8 +38,7 @@ def leave_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: Tensor)
     """The debiased DPVar of each prediction; (config, row), (config,) -> :class:`LeaveOut`."""
     shrinkage = smoother.shrinkage(ridge)
     coefficients = smoother.coefficients(prediction)
-    kept = 1 - (1 - shrinkage).square()
-    kept[:, 0] = 0
+    kept = kept_share(shrinkage)
     row_weight = smoother.row_weight
     squares = smoother.fit_basis.square().T
     own_weight = (shrinkage @ squares) * row_weight  # S_ii
@@ -47,14 +47,22 @@ def leave_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: Tensor)
     centred = prediction - coefficients[:, :1]
     level = (coefficients * shrinkage)[:, 1:] @ smoother.fit_basis[:, 1:].T
     usable = own_weight < HIGH_LEVERAGE
-    residual = (centred - level) / torch.where(usable, 1 - own_weight, 1)
-    noise = centred * residual
+    left_out = torch.where(usable, 1 - own_weight, 1)
+    noise = centred * (centred - level) / left_out
     share = (usable * row_weight).sum(dim=-1, keepdim=True).clamp_min(torch.finfo(prediction.dtype).tiny)
     pooled = (noise * usable * row_weight).sum(dim=-1, keepdim=True) / share
     noise = torch.where(usable, noise, pooled)
 
     plug_in = (kept * coefficients.square()).sum(dim=-1)
-    return LeaveOut(plug_in - (row_weight * diagonal * noise).sum(dim=-1), level, residual, kept)
+    estimate = plug_in - (row_weight * diagonal * noise).sum(dim=-1)
+    return LeaveOut(estimate, level, (centred - level) / left_out.sqrt(), kept)
+
+
+def kept_share(shrinkage: Tensor) -> Tensor:
+    """q = 1 − (1 − d)⁴ for every direction but the constant: (..., basis) -> (..., basis)."""
+    kept = 1 - (1 - shrinkage) ** 4
+    kept[..., 0] = 0
+    return kept
 
 
 def null_variance(centred: Tensor, smoother: LinearSmoother, kept: Tensor) -> Tensor:

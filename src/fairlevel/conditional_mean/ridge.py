@@ -14,7 +14,7 @@ from fairlevel.conditional_mean.protocol import Array, FeatureMap, LinearMean
 class RidgeMean(LinearMean):
     r"""Linear conditional mean, h(a) = b + θᵀa with penalty λ‖θ‖² on standardised attributes; λ = 0 is least squares.
 
-    .. math:: S_\lambda = \tfrac1n 1 1^\top + \tfrac1n \tilde A (\tilde A^\top \tilde A / n + \lambda I)^{-1} \tilde A^\top
+    .. math:: S_\lambda = \tfrac1n 1 1^\top + \tfrac1n A_c (A_c^\top A_c / n + \lambda I)^{-1} A_c^\top
     """
 
     name: ClassVar[str] = "ridge"

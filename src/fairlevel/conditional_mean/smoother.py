@@ -86,10 +86,12 @@ class LinearSmoother:
     def gcv(self, prediction: Tensor, ridges: Tensor = RIDGES, cost: float = 1.0) -> Tensor:
         r"""Generalised cross-validation error of each ridge, (config, ridge).
 
-        .. math:: \mathrm{GCV}(\lambda) = \frac{\sum_i w_i (f_i - (S_\lambda f)_i)^2}{(1 - \kappa \operatorname{tr} S_\lambda / n)^2}
+        .. math:: \mathrm{GCV}(\lambda) =
+                  \frac{\sum_i w_i (f_i - (S_\lambda f)_i)^2}{(1 - \kappa \operatorname{tr} S_\lambda / n)^2}
 
         ``cost`` is κ, what a degree of freedom counts for: 1 aims at the smallest error, more at not mistaking noise
-        for structure.
+        for structure. Where nothing of A is free, ridges that leave A next to no say (fewer than four degrees of
+        freedom, or half of what A offers) are ruled out: they would call any prediction level.
         """
         coefficients = self.coefficients(prediction)
         total = (prediction.square() * self.row_weight).sum(dim=-1, keepdim=True)
@@ -97,11 +99,13 @@ class LinearSmoother:
         lost = (1 - self.shrinkage(ridges)).square()
         left = 1 - cost * self.df(ridges) / self.effective_rows
         error = (residual + coefficients.square() @ lost.T) / left.square()
-        return torch.where(left > 0, error, torch.inf)
+        least = min(4.0, len(self.moments) / 2) if self.free == 1 else 0.0
+        return torch.where((left > 0) & (self.df(ridges) - self.free >= least), error, torch.inf)
 
     def choose_ridge(self, prediction: Tensor, cost: float = 1.0) -> Tensor:
-        """The ridge with the smallest generalised cross-validation error, (config,)."""
-        return RIDGES[self.gcv(prediction, cost=cost).argmin(dim=-1).cpu()].to(prediction.device)
+        """The ridge with the smallest generalised cross-validation error, (config,); the largest of several."""
+        best = self.gcv(prediction, cost=cost).flip(-1).argmin(dim=-1).cpu()
+        return RIDGES.flip(0)[best].to(prediction.device)
 
 
 def factor(

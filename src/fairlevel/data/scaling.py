@@ -24,7 +24,7 @@ class Scaler:
         mean = np.average(values, axis=0, weights=sample_weight)
         scale = np.sqrt(np.average((values - mean) ** 2, axis=0, weights=sample_weight))
         varies = scale > 1e-12 * np.maximum(np.abs(mean), 1e-300)
-        return cls(np.asarray(mean), np.where(varies, scale, 0.0), clip)
+        return cls(np.where(varies, mean, values[0]), np.where(varies, scale, 0.0), clip)
 
     def transform(self, values: Array) -> Array:
         inverse = np.divide(1.0, self.scale, out=np.zeros_like(self.scale), where=self.scale > 0)

@@ -19,7 +19,7 @@ def refuse_text(X: Any) -> None:
     """Name the text columns of a frame before anything tries to read them as numbers."""
     if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
         array = np.asarray(X) if isinstance(X, list | tuple) else X
-        if getattr(array, "dtype", None) is not None and array.dtype.kind in "US":
+        if _holds_text(array):
             raise InvalidType(
                 "X holds text; numbers are needed: encode it with sklearn.preprocessing.OneHotEncoder or "
                 "OrdinalEncoder."
@@ -33,6 +33,20 @@ def refuse_text(X: Any) -> None:
             "pandas.get_dummies(X) "
             "or sklearn.preprocessing.OneHotEncoder."
         )
+
+
+def _holds_text(array: Any) -> bool:
+    kind = getattr(getattr(array, "dtype", None), "kind", "")
+    return kind in ("U", "S", "T") or (kind == "O" and any(isinstance(value, str) for value in np.ravel(array)))
+
+
+def refuse_missing_target(y: Any) -> None:
+    """Missing and infinite targets; whatever else is wrong with y is left for the usual checks."""
+    try:
+        target = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        return
+    refuse_missing("y", target)
 
 
 def refuse_missing(name: str, values: Array, columns: Any = None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -20,12 +21,15 @@ from fairlevel.estimators._validation import (
     ordered_like_fit,
     read_weight,
     refuse_missing,
+    refuse_missing_target,
     refuse_text,
     warn_of_copies,
 )
+from fairlevel.estimators.budget import Budget, require_sensitive
 from fairlevel.estimators.model import WeightedNetworks
 from fairlevel.exceptions import Diverged, InvalidInput, InvalidType, UnknownName
 from fairlevel.metrics.dpvar import dpvar
+from fairlevel.metrics.interval import dpvar_interval
 from fairlevel.penalties import NoPenalty, Penalty, resolve_penalty
 from fairlevel.predictors import Predictor, resolve_predictor
 from fairlevel.stacked.optimizers import OPTIMIZERS, Optimizer
@@ -43,6 +47,27 @@ class _Table:
     y: Array
     sensitive: Sensitive | None
 
+    def rows(self, index: Index) -> _Table:
+        sensitive = self.sensitive
+        if sensitive is not None:
+            sensitive = Sensitive(sensitive.values[index], sensitive.names)
+        return _Table(self.x[index], self.y[index], sensitive)
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """A trained grid with the scaling it was trained under."""
+
+    trained: Trained
+    x_scaler: Scaler
+    y_scaler: Scaler
+
+    def model(self, config: int) -> WeightedNetworks:
+        row = self.trained.outcome.parameters[config : config + 1]
+        return WeightedNetworks(
+            self.trained.network, self.trained.input_map, row, torch.ones(1), self.x_scaler, self.y_scaler
+        )
+
 
 class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     r"""Regression with a penalty on how much the average prediction moves across sensitive attributes.
@@ -56,7 +81,8 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Weight of the penalty, dimensionless because y is standardised inside. "auto" is 1 with sensitive features and
         0 without.
     max_dpvar, max_share : float, optional
-        A budget instead of a weight: the largest DPVar (units of y²) or share of the prediction's variance.
+        A budget instead of a weight: the largest DPVar (units of y²) or share of the prediction's variance on held-out
+        rows. The smallest weight that meets it there is found, then all rows train with it.
     penalty : str or penalty object, default="fbo_closed"
         "fbo_closed", "fbo", "itd", or an object such as ``ITD(steps=10)``.
     predictor : str or predictor object, default="mlp"
@@ -128,9 +154,15 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             by ``predict``
         """
         table = self._read(X, y, sensitive_features)
-        weight = read_weight(self.weight, table.sensitive is not None)
-        trained, scalers = self._train(table, [weight])
-        self._keep(trained, scalers, 0, table)
+        budget = Budget.read(self.weight, self.max_dpvar, self.max_share)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        if budget is None:
+            weight = read_weight(self.weight, table.sensitive is not None)
+        else:
+            require_sensitive(budget, table.sensitive is not None)
+            weight = budget.weight(partial(self._held_out_disparity, table, budget, seed))
+        fit = self._train(table, [weight], seed)
+        self._keep(fit, 0, table)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -144,25 +176,36 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, y: Any, sensitive_features: Any) -> _Table:
         refuse_text(X)
+        refuse_missing_target(y)
         x, target = validate_data(
             self, X, y, dtype=np.float64, y_numeric=True, ensure_all_finite=False, ensure_min_samples=2
         )
         target = np.asarray(target, dtype=np.float64)
         names = getattr(self, "feature_names_in_", None)
         refuse_missing("X", x, names)
-        refuse_missing("y", target)
         if sensitive_features is None:
             return _Table(x, target, None)
         sensitive = encode_sensitive(sensitive_features, len(x))
         warn_of_copies(x, names, sensitive)
         return _Table(x, target, sensitive)
 
-    def _train(
-        self, table: _Table, weights: Sequence[float], progress: Progress | None = None
-    ) -> tuple[Trained, tuple[Scaler, Scaler]]:
+    def _held_out_disparity(self, table: _Table, budget: Budget, seed: int, weights: Sequence[float]) -> list[float]:
+        """What a budget speaks of, on a third of the rows, for networks trained with these weights on the others."""
+        kept, held = split_off(len(table.y), 1 / 3, seed)
+        fit = self._train(table.rows(kept), weights, seed)
+        there = table.rows(held)
+        assert there.sensitive is not None
+        found = []
+        for config, status in enumerate(fit.trained.outcome.status):
+            if status is Status.DIVERGED:
+                found.append(np.inf)
+                continue
+            interval = dpvar_interval(fit.model(config).predict(there.x), sensitive_features=there.sensitive.values)
+            found.append(interval.estimate if budget.name == "max_dpvar" else interval.share)
+        return found
+
+    def _train(self, table: _Table, weights: Sequence[float], seed: int, progress: Progress | None = None) -> _Fit:
         """Train one network per weight as one program."""
-        self._refuse_budgets()
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         optimizer = _resolve_optimizer(self.optimizer)
         kept, held = self._split(len(table.y), seed)
         x_scaler, y_scaler = Scaler.fit(table.x[kept]), Scaler.fit(table.y[kept])
@@ -192,7 +235,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             device=self.device,
             progress=progress or (_printed if self.verbose else None),
         )
-        return trained, (x_scaler, y_scaler)
+        return _Fit(trained, x_scaler, y_scaler)
 
     def _split(self, rows: int, seed: int) -> tuple[Index, Index]:
         fraction = self.validation_fraction
@@ -204,26 +247,15 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
         return split_off(rows, fraction, seed)
 
-    def _refuse_budgets(self) -> None:
-        budgets = {name: value for name in ("max_dpvar", "max_share") if (value := getattr(self, name)) is not None}
-        if budgets and self.weight != "auto":
-            raise InvalidInput(
-                f"weight={self.weight} and {' and '.join(f'{name}={value}' for name, value in budgets.items())} were "
-                "given; "
-                "set one of them: the weight fixes the trade-off, a budget searches for it."
-            )
-
-    def _keep(self, trained: Trained, scalers: tuple[Scaler, Scaler], config: int, table: _Table) -> None:
+    def _keep(self, fit: _Fit, config: int, table: _Table) -> None:
         """Store configuration ``config`` of a trained grid as this estimator's model."""
-        outcome = trained.outcome
+        outcome = fit.trained.outcome
         if outcome.status[config] is Status.DIVERGED:
             raise Diverged(
                 f"Training diverged (loss {float(outcome.loss[config]):.3g} times that of a constant prediction); "
                 "lower the step size, such as optimizer=Adam(learning_rate=0.001), or the weight."
             )
-        x_scaler, y_scaler = scalers
-        row = outcome.parameters[config : config + 1]
-        self.model_ = WeightedNetworks(trained.network, trained.input_map, row, torch.ones(1), x_scaler, y_scaler)
+        self.model_ = fit.model(config)
         self.n_iter_ = int(outcome.steps[config])
         self.trace_ = pd.DataFrame(
             {
@@ -254,14 +286,14 @@ def fit_weights(
     """
     copies = [clone(estimator).set_params(weight=float(weight)) for weight in weights]
     table = copies[0]._read(X, y, sensitive_features)
-    trained, scalers = copies[0]._train(
-        table, [read_weight(weight, table.sensitive is not None) for weight in weights], progress
-    )
+    numbers = [read_weight(weight, table.sensitive is not None) for weight in weights]
+    seed = int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max))
+    fit = copies[0]._train(table, numbers, seed, progress)
     for config, copy in enumerate(copies):
         copy.n_features_in_ = copies[0].n_features_in_
         if hasattr(copies[0], "feature_names_in_"):
             copy.feature_names_in_ = copies[0].feature_names_in_
-        copy._keep(trained, scalers, config, table)
+        copy._keep(fit, config, table)
     return copies
 
 

@@ -2,7 +2,8 @@ r"""A confidence interval for DPVar that also holds near zero, and a test of DPV
 
 The estimate's variance is a function of the truth,
 
-.. math:: V(\psi) = \frac{\kappa \psi^2 + b \psi}{n} + V_0, \qquad b = \frac{4\,\overline{r^2 h_c^2}}{\overline{h_c^2}}, \qquad
+.. math:: V(\psi) = \frac{\kappa \psi^2 + b \psi}{n} + V_0, \qquad
+          b = \frac{4\,\overline{r^2 h_c^2}}{\overline{h_c^2}}, \qquad
           \kappa = \frac{\operatorname{Var}(h_c^2)}{(\overline{h_c^2})^2} ,
 
 the first part from the efficient influence function 2(f−h)(h−μ) + (h−μ)² − ψ, the second the degenerate part that is
@@ -20,20 +21,20 @@ import numpy as np
 import torch
 from scipy.special import expit, logit
 from scipy.stats import norm
+from scipy.stats import t as student
 from torch import Tensor
 
 from fairlevel.conditional_mean import LinearMean, MLPMean
-from fairlevel.conditional_mean.leave_out import leave_out_dpvar, noise_scatter, null_variance
+from fairlevel.conditional_mean.leave_out import kept_share, leave_out_dpvar, noise_scatter, null_variance
 from fairlevel.conditional_mean.protocol import Array
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.choice import Candidate, candidates, choose
 from fairlevel.metrics.crossfit import covariance_form
 from fairlevel.metrics.inputs import EvaluationRows, read_rows
 
-MOST_KURTOSIS = 8.0  # κ from a noisy ĥ can be anything; a Gaussian h has 2
 _TEST_EXTRA_DF = (0.0, 4.0, 16.0)
 _TEST_DRAWS = 4000
-_FLIPS = 32
+_FLIPS = 8
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def _trained_evidence(prediction: Tensor, rows: EvaluationRows, regressor: MLPMe
         level=level[0],
         residual=prediction - level[0],
         degenerate=null_sd**2,
-        p_value=float(norm.sf(float(value[0]) / max(null_sd, 1e-300))),
+        p_value=float(student.sf(float(value[0]) / max(null_sd, 1e-300), _FLIPS)),
         regressor=f"{regressor.name} (hidden {regressor.hidden}, {regressor.optimizer.steps} steps, 5 folds)",
     )
 
@@ -153,7 +154,7 @@ def _no_disparity_p_value(centred: Tensor, known: tuple[Candidate, ...], seed: i
         count = smoother.fit_basis.shape[1] - 1
         for ridge in _ridges_with_extra_df(candidate):
             q = basis.new_zeros(basis.shape[1])
-            q[start : start + count] = 1 - (1 - smoother.shrinkage(ridge)[1:]).square()
+            q[start : start + count] = kept_share(smoother.shrinkage(ridge))[1:]
             kept.append(q)
         start += count
     weights = torch.stack(kept)
@@ -188,8 +189,8 @@ def _interval(evidence: Evidence, prediction: Tensor, rows: EvaluationRows, leve
     weight = torch.from_numpy(rows.row_weight / rows.row_weight.sum())
     inverse_rows = float(weight.square().sum())
     squared = evidence.level.square()
-    size = max(float((weight * squared).sum()), 1e-300)
-    kurtosis = min(float((weight * squared.square()).sum()) / size**2 - 1, MOST_KURTOSIS)
+    size = max(float((weight * squared).sum()), 1e-100)
+    kurtosis = float((weight * squared.square()).sum()) / size**2 - 1
     noise = 4 * float((weight * squared * evidence.residual.square()).sum()) / size
     low, high = _invert(evidence.estimate, kurtosis * inverse_rows, noise * inverse_rows, evidence.degenerate, z)
     share = float(np.clip(evidence.estimate, 0, 1))

@@ -25,7 +25,8 @@ class Level(NamedTuple):
 class ClosedFBO:
     r"""Functional bilevel optimisation with a linear smoother: h = S f, no inner loop, no stale h.
 
-    .. math:: P_c = \tfrac1n f_c^\top C S f_c, \qquad \frac{\partial P_c}{\partial f_{ci}} = \tfrac2n \big(h_c(a_i) - \mu_c\big)
+    .. math:: P_c = \tfrac1n f_c^\top C S f_c, \qquad
+              \frac{\partial P_c}{\partial f_{ci}} = \tfrac2n \big(h_c(a_i) - \mu_c\big)
 
     which is Proposition 3.1 of the paper and the exact gradient of P. With another inner ``loss`` the level is found by
     warm-started passes and the gradient is (2/n)(h − μ) ρ''/E[ρ''|A], the closed-form adjoint of that loss.

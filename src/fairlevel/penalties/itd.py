@@ -20,7 +20,7 @@ class ITD:
     r"""Iterative differentiation: M plain inner steps, then K steps whose effect on Var h is differentiated.
 
     .. math:: \tilde\phi^{(k+1)} = \tilde\phi^{(k)} - \eta_{in} \nabla_\phi \hat L_{in}(f, \tilde\phi^{(k)}), \qquad
-              g = \frac{\partial}{\partial f_{in}} \widehat{\operatorname{Var}}_{\mathrm{OUT}}\big(h_{\tilde\phi^{(K)}}(a)\big)
+              g = \partial_{f_{in}} \widehat{\operatorname{Var}}_{\mathrm{OUT}}\big(h_{\tilde\phi^{(K)}}(a)\big)
 
     The graph holds the n_in predictions and the inner network only; it never enters the predictor.
 

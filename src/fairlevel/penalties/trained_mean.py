@@ -68,5 +68,6 @@ def spread(level: Tensor, row_weight: Tensor) -> Tensor:
 
 
 def fresh(mean: MLPMean, prepared: SplitAttributes, configs: int, learning_rate: Tensor) -> Warm:
+    """The inner networks before the first step."""
     fit = prepared.fit
     return Warm(mean.init(fit.shape[1], configs, prepared.seed, fit.dtype).to(fit.device), learning_rate)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from fairlevel.predictors.protocol import InputMap, whitening
+from fairlevel.predictors.protocol import InputMap
 from fairlevel.stacked.network import Network
 
 
@@ -18,7 +18,7 @@ class Linear:
     name: ClassVar[str] = "linear"
 
     def input_map(self, x: Tensor, seed: int) -> InputMap:
-        return InputMap(mixing=whitening(x.double(), ridge=0.0))
+        return InputMap().whitened(x, ridge=0.0)
 
     def network(self, inputs: int) -> Network:
         return Network(inputs, ())

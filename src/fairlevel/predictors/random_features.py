@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from fairlevel.predictors.protocol import InputMap, whitening
+from fairlevel.predictors.protocol import InputMap
 from fairlevel.stacked.network import Network
 
 
@@ -31,8 +31,7 @@ class RandomFeatures:
         spread = (2 * x.double().var(dim=0, correction=0).sum()).sqrt().clamp_min(1e-12)
         draws = torch.randn(x.shape[1], self.features, generator=generator, dtype=torch.float64)
         phases = torch.rand(self.features, generator=generator, dtype=torch.float64) * 2 * torch.pi
-        waves = InputMap(draws / (self.bandwidth * spread), phases)
-        return replace(waves, mixing=whitening(waves(x.double()), ridge=self.ridge))
+        return InputMap(draws / (self.bandwidth * spread), phases).whitened(x, ridge=self.ridge)
 
     def network(self, inputs: int) -> Network:
         return Network(inputs, ())

@@ -115,5 +115,5 @@ def _padding(like: Tensor, stop: int) -> Tensor:
 
 
 def _unpack(parameters: Tensor, layer: Layer) -> tuple[Tensor, Tensor]:
-    weight = parameters[:, layer.weight].view(-1, *layer.shape)
+    weight = parameters[:, layer.weight].view(len(parameters), *layer.shape)
     return weight, parameters[:, layer.bias].unsqueeze(1)

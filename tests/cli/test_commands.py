@@ -1,0 +1,76 @@
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairlevel import cli
+from fairlevel.data.synthetic import SyntheticDesign
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, "-c", "from fairlevel.cli import app; app()", *arguments],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"COLUMNS": "200"},
+        check=False,
+    )
+
+
+def test_every_command_file_is_in_the_table():
+    import pkgutil
+
+    assert {module.name for module in pkgutil.iter_modules(cli.__path__)} - {"files"} == set(cli.COMMANDS)
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
+def test_synthetic_writes_the_design(tmp_path, name):
+    result = run(
+        "synthetic",
+        "--rows",
+        "50",
+        "--beta-int",
+        "3",
+        "--attributes",
+        "4",
+        "--seed",
+        "2",
+        "--out",
+        str(tmp_path / name),
+    )
+    assert result.returncode == 0, result.stderr
+    table = (pd.read_csv if name.endswith("csv") else pd.read_parquet)(tmp_path / name)
+    expected = SyntheticDesign(beta_int=3.0, attributes=4).sample(50, seed=2)
+    np.testing.assert_allclose(table["y"], expected.y)
+    assert list(table.columns) == [f"a{k}" for k in range(1, 5)] + [f"x{j}" for j in range(1, 11)] + ["y"]
+    assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--rows", "0", "--out", "t.csv"], "rows=0"),
+        (["--out", "t.xlsx"], ".csv or .parquet"),
+        (["--out", "nowhere/t.csv"], "does not exist"),
+        (["--attributes", "0", "--out", "t.csv"], "attributes=0"),
+    ],
+)
+def test_bad_arguments_are_one_sentence_and_exit_code_two(tmp_path, monkeypatch, arguments, sentence):
+    monkeypatch.chdir(tmp_path)
+    result = run("synthetic", *arguments)
+    assert result.returncode == 2
+    assert sentence in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not os.listdir(tmp_path)
+
+
+def test_demo_prints_tables_and_saves_pictures(tmp_path):
+    result = run("demo", "--out", str(tmp_path / "demo"))
+    assert result.returncode == 0, result.stderr
+    assert "95 % interval" in result.stdout
+    pictures = sorted(os.listdir(tmp_path / "demo"))
+    assert pictures == ["diabetes-front.png", "diabetes-profile.png", "synthetic-front.png", "synthetic-profile.png"]
+    assert all((tmp_path / "demo" / name).stat().st_size > 10_000 for name in pictures)

@@ -1,0 +1,279 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from fairlevel import ITD, ClosedFBO, FairRegressor, RidgeMean, SplineMean, dpvar
+from fairlevel.data.synthetic import SyntheticDesign
+from fairlevel.estimators.fair_regressor import fit_weights
+from fairlevel.exceptions import Diverged, FairLevelError, MissingSensitiveFeatures, ProxyWarning
+from fairlevel.metrics.scorers import fair_scorer
+from fairlevel.penalties import PENALTIES
+from fairlevel.predictors import MLP, PREDICTORS
+from fairlevel.stacked.optimizers import Adam, GradientDescent
+
+QUICK = Adam(0.02, steps=120)
+
+
+@pytest.fixture(scope="module")
+def table():
+    rows = SyntheticDesign(beta_int=1.0).sample(500, seed=0).to_frame()
+    return rows.filter(regex="^x"), rows["y"], rows.filter(regex="^a")
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.mark.parametrize("predictor", sorted(PREDICTORS))
+@pytest.mark.parametrize("penalty", sorted(PENALTIES))
+def test_more_weight_means_less_disparity(table, penalty, predictor):
+    x, y, a = table
+    plain, fair = (
+        FairRegressor(weight=w, penalty=penalty, predictor=predictor, optimizer=QUICK, random_state=0).fit(
+            x, y, sensitive_features=a
+        )
+        for w in (0.0, 10.0)
+    )
+    assert fair.dpvar_ < 0.5 * plain.dpvar_
+    assert fair.mse_ > plain.mse_
+    assert plain.score(x, y) > 0.5
+    assert fair.n_iter_ == 120
+    assert list(fair.trace_.columns) == ["step", "mse", "penalty"]
+
+
+def test_fit_without_sensitive_features_is_plain_regression(table):
+    x, y, _ = table
+    model = FairRegressor(optimizer=QUICK, random_state=0).fit(x, y)
+    assert model.score(x, y) > 0.5
+    assert not hasattr(model, "dpvar_")
+
+
+def test_a_refit_without_sensitive_features_forgets_dpvar(table):
+    x, y, a = table
+    model = FairRegressor(predictor="linear", optimizer=QUICK).fit(x, y, sensitive_features=a)
+    assert model.dpvar_ > 0
+    assert not hasattr(model.fit(x, y), "dpvar_")
+
+
+def test_same_seed_same_model_other_seed_other_model(table):
+    x, y, a = table
+    first, second, other = (
+        FairRegressor(optimizer=QUICK, random_state=seed).fit(x, y, sensitive_features=a).predict(x)
+        for seed in (1, 1, 2)
+    )
+    assert np.array_equal(first, second)
+    assert not np.array_equal(first, other)
+
+
+def test_kinds_of_input_agree(table):
+    x, y, a = table
+    models = [
+        FairRegressor(predictor="linear", optimizer=QUICK, random_state=0).fit(*xy, sensitive_features=attributes)
+        for xy, attributes in (
+            ((x, y), a),
+            ((x.to_numpy(), y.to_numpy()), a.to_numpy()),
+            ((pl.from_pandas(x), pl.Series(y)), pl.from_pandas(a)),
+            ((x.to_numpy().tolist(), y.tolist()), a.to_numpy().tolist()),
+        )
+    ]
+    for model, given in zip(models, (x, x.to_numpy(), pl.from_pandas(x), x.to_numpy().tolist()), strict=True):
+        np.testing.assert_allclose(model.predict(given), models[0].predict(x), rtol=1e-10)
+    assert list(models[2].feature_names_in_) == list(x.columns)
+
+
+def test_categorical_sensitive_columns(table):
+    x, y, a = table
+    region = pd.Series(np.where(a["a1"] > 0, "north", "south"), name="region", dtype="category")
+    mixed = pd.DataFrame({"region": region, "age": a["a2"], "member": a["a3"] > 0})
+    plain, fair = (
+        FairRegressor(weight=w, optimizer=QUICK, random_state=0).fit(x, y, sensitive_features=mixed)
+        for w in (0.0, 20.0)
+    )
+    gap = [np.ptp(pd.Series(model.predict(x)).groupby(region, observed=True).mean()) for model in (plain, fair)]
+    assert gap[1] < 0.3 * gap[0]
+
+
+def test_reordered_columns_predict_the_same_and_missing_ones_are_named(table):
+    x, y, _ = table
+    model = FairRegressor(predictor="linear", optimizer=QUICK, random_state=0).fit(x, y)
+    assert np.array_equal(model.predict(x[x.columns[::-1]]), model.predict(x))
+    with pytest.raises(FairLevelError, match="'x3'"):
+        model.predict(x.drop(columns="x3"))
+
+
+def test_pickle_and_clone(table):
+    x, y, a = table
+    model = FairRegressor(weight=3.0, penalty=ITD(steps=2), optimizer=QUICK, random_state=0).fit(
+        x, y, sensitive_features=a
+    )
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(x), model.predict(x))
+    again = clone(model)
+    assert again.penalty == ITD(steps=2)
+    assert np.array_equal(again.fit(x, y, sensitive_features=a).predict(x), model.predict(x))
+
+
+@pytest.mark.usefixtures("routing")
+def test_grid_search_over_weight_with_routed_attributes(table):
+    x, y, a = table
+    estimator = FairRegressor(predictor="linear", optimizer=QUICK, random_state=0).set_fit_request(
+        sensitive_features=True
+    )
+    scorer = fair_scorer(zeta=5.0).set_score_request(sensitive_features=True)
+    search = GridSearchCV(estimator, {"weight": [0.0, 1.0, 10.0]}, scoring=scorer, cv=3)
+    search.fit(x, y, sensitive_features=a)
+    assert search.best_params_["weight"] > 0  # ζ = 5 pays for some levelling
+    accurate = GridSearchCV(estimator, {"weight": [0.0, 1.0, 10.0]}, cv=3).fit(x, y, sensitive_features=a)
+    assert accurate.best_params_["weight"] == 0
+
+
+@pytest.mark.usefixtures("routing")
+def test_pipeline_routes_attributes(table):
+    x, y, a = table
+    estimator = FairRegressor(weight=10.0, predictor="linear", optimizer=QUICK, random_state=0)
+    pipeline = make_pipeline(StandardScaler(), estimator.set_fit_request(sensitive_features=True))
+    fair = dpvar(y, pipeline.fit(x, y, sensitive_features=a).predict(x), sensitive_features=a)
+    plain = dpvar(y, clone(estimator).set_params(weight=0).fit(x, y).predict(x), sensitive_features=a)
+    assert fair < 0.5 * plain
+    assert len(cross_val_score(pipeline, x, y, params={"sensitive_features": a}, cv=2)) == 2
+
+
+def test_grid_of_weights_equals_single_fits(table):
+    x, y, a = table
+    estimator = FairRegressor(optimizer=Adam(0.01, steps=30), random_state=0)
+    together = fit_weights(estimator, [0.0, 0.5, 2.0, 8.0, 30.0], x, y, sensitive_features=a)
+    for model in together:
+        alone = clone(model).fit(x, y, sensitive_features=a)
+        assert np.array_equal(alone.predict(x), model.predict(x))
+        assert alone.dpvar_ == model.dpvar_
+
+
+def test_units_of_y_do_not_change_the_trade_off(table):
+    x, y, a = table
+    settings = {"weight": 2.0, "optimizer": QUICK, "random_state": 0}
+    plain = FairRegressor(**settings).fit(x, y, sensitive_features=a)
+    scaled = FairRegressor(**settings).fit(x, 1000 * y - 7, sensitive_features=a * 50 + 3)
+    np.testing.assert_allclose(scaled.predict(x), 1000 * plain.predict(x) - 7, rtol=1e-3, atol=10)
+    assert scaled.dpvar_ == pytest.approx(1e6 * plain.dpvar_, rel=1e-2)
+
+
+def test_copies_of_sensitive_columns_are_pointed_out(table):
+    x, y, a = table
+    leaky = x.assign(birth_year=2000 - 3 * a["a1"])
+    with pytest.warns(ProxyWarning, match="birth_year ~ a1"):
+        FairRegressor(predictor="linear", optimizer=QUICK).fit(leaky, y, sensitive_features=a)
+
+
+@pytest.mark.parametrize("predictor", sorted(PREDICTORS))
+def test_constant_target_is_predicted_exactly(table, predictor):
+    x, _, a = table
+    model = FairRegressor(predictor=predictor, optimizer=QUICK).fit(x, np.full(500, 3.7), sensitive_features=a)
+    assert (model.predict(x) == 3.7).all()
+    assert model.dpvar_ == 0
+
+
+def test_constant_features_are_ignored(table):
+    x, y, a = table
+    model = FairRegressor(predictor="linear", optimizer=QUICK, random_state=0).fit(
+        x.assign(one=1.0), y, sensitive_features=a
+    )
+    np.testing.assert_allclose(model.predict(x.assign(one=99.0)), model.predict(x.assign(one=1.0)), rtol=1e-9)
+
+
+def test_early_stopping_on_a_small_table():
+    x, y = load_diabetes(return_X_y=True)
+    scores = {}
+    for fraction in (None, 0.25):
+        model = FairRegressor(validation_fraction=fraction, random_state=0).fit(x[:300], y[:300])
+        scores[fraction] = model.score(x[300:], y[300:])
+    assert scores[0.25] > scores[None]
+    assert scores[0.25] > 0.3
+
+
+def test_a_budget_finds_its_weight(table):
+    x, y, a = table
+    settings = {"predictor": "linear", "optimizer": QUICK, "random_state": 0}
+    plain = FairRegressor(weight=0.0, **settings).fit(x, y, sensitive_features=a)
+    model = FairRegressor(max_dpvar=0.3 * plain.dpvar_, **settings).fit(x, y, sensitive_features=a)
+    assert 0.05 * plain.dpvar_ < model.dpvar_ < 0.5 * plain.dpvar_
+    assert plain.mse_ < model.mse_ < np.var(y)
+    by_share = FairRegressor(max_share=0.05, **settings).fit(x, y, sensitive_features=a)
+    assert by_share.dpvar_ / np.var(by_share.predict(x)) < 0.15
+
+
+def test_divergence_is_an_error_for_one_model(table):
+    x, y, a = table
+    with pytest.raises(Diverged, match="lower the step size"):
+        FairRegressor(weight=1.0, optimizer=GradientDescent(1e6, steps=30)).fit(x, y, sensitive_features=a)
+
+
+def bad(x, y, a):
+    """case -> (estimator, X, y, A, part of the sentence)."""
+    x_nan, y_nan = x.copy(), y.copy()
+    x_nan.loc[3, "x2"], y_nan[5] = np.nan, np.inf
+    a_nan = a.copy()
+    a_nan.loc[:6, "a2"] = np.nan
+    fair = FairRegressor(weight=1.0, optimizer=QUICK)
+    return {
+        "NaN in X": (fair, x_nan, y, a, "X holds 1 missing .* column 'x2'.*SimpleImputer"),
+        "inf in X": (fair, x_nan.fillna(np.inf), y, a, "1 infinite"),
+        "inf in y": (fair, x, y_nan, a, "y holds 0 missing .* and 1 infinite"),
+        "NaN in A": (fair, x, y, a_nan, r"7 missing values: a2 \(7\).*[Dd]rop"),
+        "lengths of X and A": (fair, x, y, a[:100], "100 rows but X and y have 500"),
+        "lengths of X and y": (fair, x, y[:100], a, "inconsistent numbers of samples"),
+        "one row": (fair, x[:1], y[:1], a[:1], "minimum of 2"),
+        "no A": (fair, x, y, None, r"weight=1 asks for fairness.*sensitive_features=A.*weight=0"),
+        "empty A": (fair, x, y, a.iloc[:, :0], "at least one row and one column"),
+        "3-d A": (fair, x, y, np.zeros((500, 2, 2)), "3 dimensions"),
+        "objects in A": (fair, x, y, np.array([{}] * 500, dtype=object), "dict objects"),
+        "text in X": (fair, x.assign(city="Paris"), y, a, "'city'.*get_dummies"),
+        "text array": (fair, x.astype(str).to_numpy(), y, a, "OneHotEncoder"),
+        "unknown penalty": (FairRegressor(penalty="fbo_close"), x, y, a, "Did you mean 'fbo_closed'"),
+        "penalty class": (FairRegressor(penalty=ClosedFBO), x, y, a, r"ClosedFBO\(\)"),
+        "unknown predictor": (FairRegressor(predictor="forest"), x, y, a, "Known: linear, mlp, random_features"),
+        "unknown optimizer": (FairRegressor(optimizer="sgd"), x, y, a, "Known: adam, gd"),
+        "unknown device": (FairRegressor(device="tpu"), x, y, a, "Known: auto, cpu, cuda"),
+        "negative weight": (FairRegressor(weight=-1), x, y, a, "weight=-1"),
+        "NaN weight": (FairRegressor(weight=float("nan")), x, y, a, "weight=nan"),
+        "text weight": (FairRegressor(weight="strong"), x, y, a, "weight='strong'"),
+        "weight and budget": (FairRegressor(weight=1.0, max_dpvar=0.1), x, y, a, "weight=1.0 and max_dpvar=0.1"),
+        "two budgets": (FairRegressor(max_share=0.1, max_dpvar=0.1), x, y, a, "max_dpvar=0.1 and max_share=0.1"),
+        "budget of zero": (FairRegressor(max_dpvar=0.0), x, y, a, "max_dpvar=0.0"),
+        "budget without A": (FairRegressor(max_dpvar=0.1), x, y, None, "max_dpvar=0.1 asks for fairness"),
+        "validation fraction": (FairRegressor(validation_fraction=1.5), x, y, a, "validation_fraction=1.5"),
+    }
+
+
+@pytest.mark.parametrize(
+    "case", sorted(bad(*[pd.DataFrame(np.ones((500, 5)), columns=[f"{c}{k}" for k in range(5)]) for c in "xya"]))
+)
+def test_bad_input_is_refused_in_one_sentence(table, case):
+    estimator, x, y, a, sentence = bad(*table)[case]
+    with pytest.raises((FairLevelError, ValueError), match=sentence):
+        estimator.fit(x, y, sensitive_features=a)
+
+
+def test_missing_sensitive_features_is_also_a_value_error(table):
+    x, y, _ = table
+    with pytest.raises(ValueError, match="set_fit_request"):
+        FairRegressor(weight=1.0).fit(x, y)
+    assert issubclass(MissingSensitiveFeatures, ValueError)
+
+
+def test_penalty_objects_take_other_conditional_means(table):
+    x, y, a = table
+    for mean in (RidgeMean(ridge=0.0), SplineMean()):
+        settings = {"predictor": MLP(hidden=(16,)), "optimizer": QUICK, "random_state": 0}
+        fair = FairRegressor(weight=20.0, penalty=ClosedFBO(mean=mean), **settings).fit(x, y, sensitive_features=a)
+        plain = FairRegressor(weight=0.0, **settings).fit(x, y, sensitive_features=a)
+        assert fair.dpvar_ < 0.3 * plain.dpvar_

@@ -1,0 +1,204 @@
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from fairlevel import GroupMean, MLPMean, RandomFeaturesMean, RidgeMean, SplineMean, dpvar, dpvar_interval
+from fairlevel.exceptions import FairLevelError
+from fairlevel.stacked.optimizers import GradientDescent
+
+ROWS = 4000
+RANDOM = np.random.default_rng(0)
+A, E = RANDOM.standard_normal((ROWS, 3)), RANDOM.standard_normal(ROWS)
+UNIFORM = RANDOM.uniform(-np.pi, np.pi, ROWS)
+
+CLOSED_FORMS = {
+    "linear": (A @ [0.5, -0.3, 0.2] + E, A, 0.38),
+    "square": (A[:, 0] ** 2, A, 2.0),
+    "sine": (np.sin(UNIFORM), UNIFORM, 0.5),
+    "absolute": (np.abs(A[:, 0]), A[:, 0], 1 - 2 / np.pi),
+    "dependent spread": (A[:, 0] * E, A, 0.0),
+    "independent": (E, A, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", CLOSED_FORMS)
+def test_closed_forms(name):
+    f, a, truth = CLOSED_FORMS[name]
+    found = dpvar_interval(f, sensitive_features=a)
+    error = (found.high - found.low) / 3.92
+    assert abs(found.estimate - truth) <= 3.5 * error
+    assert dpvar(None, f, sensitive_features=a) == pytest.approx(found.estimate, rel=1e-12)
+
+
+@pytest.mark.parametrize("regressor", [SplineMean(), RandomFeaturesMean(), MLPMean()], ids=lambda r: r.name)
+def test_regressors_agree_on_a_smooth_profile(regressor):
+    a = A[:1000, :2]
+    f = np.sin(2 * a[:, 0]) + 0.5 * a[:, 1] + 0.5 * E[:1000]
+    truth = (1 - np.exp(-8)) / 2 + 0.25
+    found = dpvar_interval(f, sensitive_features=a, regressor=regressor)
+    assert abs(found.estimate - truth) < 0.1
+    assert found.low < truth < found.high + 0.02
+    assert found.p_value < 1e-3
+    assert found.regressor.startswith(regressor.name)
+
+
+def test_discrete_attributes_are_exact():
+    group = np.repeat([0, 1, 2], [20, 30, 50])
+    level = np.array([1.0, 2.0, 4.0])[group]
+    share = np.array([0.2, 0.3, 0.5])
+    expected = share @ np.array([1.0, 2.0, 4.0]) ** 2 - (share @ np.array([1.0, 2.0, 4.0])) ** 2
+    assert dpvar(None, level, sensitive_features=group) == pytest.approx(expected, rel=1e-10)
+    assert dpvar(None, level, sensitive_features=np.array(list("abc"))[group]) == pytest.approx(expected, rel=1e-10)
+    assert dpvar(None, level, sensitive_features=group, regressor=GroupMean()) == pytest.approx(expected, rel=1e-10)
+    assert dpvar_interval(level, sensitive_features=group).regressor.startswith("groups")
+
+
+def test_discrete_estimate_removes_the_noise_of_group_means():
+    random = np.random.default_rng(0)
+    group = np.repeat(np.arange(10), 10)
+    estimates = [dpvar(None, random.standard_normal(100), sensitive_features=group) for _ in range(400)]
+    # the plug-in would read σ²(G − 1)/n = .09
+    assert np.mean(estimates) == pytest.approx(0, abs=4 * np.std(estimates) / 20 + 1e-3)
+
+
+def test_binary_predictions_zero_means_demographic_parity():
+    """For 0/1 predictions DPVar is the variance of acceptance rates: zero exactly when rates are equal."""
+    group = np.repeat(["a", "b"], [40, 80])
+    parity = np.r_[np.repeat([0, 1], [30, 10]), np.repeat([0, 1], [60, 20])]  # both 25 %
+    unequal = np.r_[np.repeat([0, 1], [10, 30]), np.repeat([0, 1], [60, 20])]
+    level = GroupMean().prepare(np.where(group == "a", 0.0, 1.0)[:, None]).apply
+    import torch
+
+    assert float(level(torch.from_numpy(parity[None].astype(float)), 0.0).var()) == pytest.approx(0, abs=1e-28)
+    many = [np.tile(values, 200) for values in (parity, unequal)]
+    groups = np.tile(group, 200)
+    assert dpvar(None, many[0], sensitive_features=groups) == pytest.approx(0, abs=2e-5)
+    assert dpvar_interval(many[0], sensitive_features=groups).p_value > 0.5
+    gap = (1 / 3) * (2 / 3) * 0.5**2
+    assert dpvar(None, many[1], sensitive_features=groups) == pytest.approx(gap, abs=2e-5)
+    assert dpvar_interval(many[1], sensitive_features=groups).p_value < 1e-3
+
+
+def test_constant_prediction_is_level_without_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = dpvar_interval(np.full(50, 3.3), sensitive_features=A[:50])
+        assert (found.estimate, found.low, found.high, found.share, found.p_value) == (0, 0, 0, 0, 1)
+        for method in ("debiased", "paper"):
+            assert dpvar(None, np.full(50, 0.1), sensitive_features=A[:50], method=method) == 0.0
+
+
+@pytest.mark.parametrize("method", ["debiased", "paper"])
+def test_units_are_those_of_the_prediction_squared(method):
+    f, a, _ = CLOSED_FORMS["linear"]
+    plain = dpvar(None, f[:500], sensitive_features=a[:500], method=method)
+    scaled = dpvar(None, 1000 * f[:500] + 5e4, sensitive_features=7 * a[:500] - 3, method=method)
+    assert scaled == pytest.approx(1e6 * plain, rel=1e-3)
+
+
+def test_integer_weights_are_repetitions_for_groups():
+    random = np.random.default_rng(0)
+    group, f, times = random.integers(0, 4, 200), random.standard_normal(200), random.integers(1, 4, 200)
+    level = np.array([0.0, 1.0, 2.0, -1.0])[group]  # noiseless: weighting and repeating must agree exactly
+    weighted = dpvar(None, level, sensitive_features=group, sample_weight=times)
+    repeated = dpvar(None, np.repeat(level, times), sensitive_features=np.repeat(group, times))
+    assert weighted == pytest.approx(repeated, rel=1e-9)
+    noisy = dpvar(None, level + f, sensitive_features=group, sample_weight=times)
+    assert noisy == pytest.approx(weighted, abs=0.4)
+
+
+def test_zero_weight_rows_do_not_count():
+    f, a, _ = CLOSED_FORMS["linear"]
+    weight = np.r_[np.ones(1000), np.zeros(ROWS - 1000)]
+    spoiled = f.copy()
+    spoiled[1000:] = 1e9
+    assert dpvar(None, spoiled, sensitive_features=a, sample_weight=weight) == pytest.approx(
+        dpvar(None, f[:1000], sensitive_features=a[:1000]), rel=1e-9
+    )
+
+
+def test_frames_of_every_kind_give_the_same_answer():
+    f, a, _ = CLOSED_FORMS["linear"]
+    frame = pd.DataFrame(a[:300], columns=list("xyz"))
+    answers = [
+        dpvar(None, f[:300], sensitive_features=given)
+        for given in (a[:300], a[:300].tolist(), frame, pl.from_pandas(frame), frame.assign(const=1.0))
+    ]
+    np.testing.assert_allclose(answers, answers[0], rtol=1e-9)
+
+
+def test_rank_deficient_attributes_change_nothing():
+    f, a, truth = CLOSED_FORMS["linear"]
+    for attributes in (np.column_stack([a, a[:, 0] + a[:, 1]]), np.column_stack([a, np.ones(ROWS)])):
+        found = dpvar_interval(f, sensitive_features=attributes)
+        assert found.low < truth < found.high
+
+
+def test_more_attributes_than_rows_gives_a_number():
+    random = np.random.default_rng(0)
+    a = random.standard_normal((60, 200))
+    found = dpvar_interval(a[:, 0] + random.standard_normal(60), sensitive_features=a)
+    assert np.isfinite([found.estimate, found.low, found.share]).all()
+
+
+def test_plain_gradient_descent_hides_part_of_a_quadratic_disparity():
+    f, a, truth = CLOSED_FORMS["square"]
+    slow = MLPMean(optimizer=GradientDescent(0.1, 300))
+    by_adam = dpvar(None, f[:2000], sensitive_features=a[:2000, :1], method="paper")
+    by_descent = dpvar(None, f[:2000], sensitive_features=a[:2000, :1], method="paper", regressor=slow)
+    assert by_descent < 0.85 * by_adam
+    assert by_adam == pytest.approx(truth, rel=0.15)
+
+
+def test_interval_is_reproducible_and_level_matters():
+    f, a, _ = CLOSED_FORMS["linear"]
+    first, second = (dpvar_interval(f[:500], sensitive_features=a[:500]) for _ in range(2))
+    assert first == second
+    wide = dpvar_interval(f[:500], sensitive_features=a[:500], level=0.99)
+    assert wide.low < first.low < first.high < wide.high
+    assert 0 <= first.share_low < first.share < first.share_high <= 1
+
+
+BAD = {
+    "missing A": ({"sensitive_features": np.where(A > 2, np.nan, A)}, "missing values: a0"),
+    "infinite A": ({"sensitive_features": np.where(A > 2, np.inf, A)}, "infinite values"),
+    "short A": ({"sensitive_features": A[:10]}, "4000 rows but sensitive_features has 10"),
+    "no A": ({"sensitive_features": None}, "sensitive_features is None"),
+    "empty A": ({"sensitive_features": A[:, :0]}, "at least one row and one column"),
+    "3-d A": ({"sensitive_features": np.zeros((ROWS, 2, 2))}, "3 dimensions"),
+    "objects in A": ({"sensitive_features": [{"age": 1}] * ROWS}, "dict objects"),
+    "level": ({"sensitive_features": A, "level": 95}, "level=95"),
+    "negative weights": ({"sensitive_features": A, "sample_weight": -np.ones(ROWS)}, "negative"),
+    "short weights": ({"sensitive_features": A, "sample_weight": np.ones(3)}, "one weight a row"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_refused_in_one_sentence(case):
+    settings, message = BAD[case]
+    with pytest.raises(FairLevelError, match=message):
+        dpvar_interval(E, **settings)
+
+
+@pytest.mark.parametrize(
+    ("prediction", "message"),
+    [
+        (np.where(E > 2, np.nan, E), "missing or infinite"),
+        (np.zeros((ROWS, 2)), "one number a row"),
+        (["a"] * ROWS, "not numbers"),
+        (E[:1], "at least 2 rows"),
+    ],
+)
+def test_bad_predictions_are_refused(prediction, message):
+    with pytest.raises(FairLevelError, match=message):
+        dpvar_interval(prediction, sensitive_features=A[: len(prediction)])
+
+
+def test_unknown_method_names_the_known_ones():
+    with pytest.raises(FairLevelError, match=r"Known: debiased, paper"):
+        dpvar(None, E, sensitive_features=A, method="papr")
+    with pytest.raises(FairLevelError, match="MLPMean"):
+        dpvar(None, E, sensitive_features=A, method="paper", regressor=RidgeMean())

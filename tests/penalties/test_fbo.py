@@ -1,0 +1,131 @@
+"""FBO's gradient against the exact objective, and what it is otherwise."""
+
+import numpy as np
+import pytest
+import torch
+
+from fairlevel.conditional_mean import GroupMean, MLPMean, RandomFeaturesMean, RidgeMean
+from fairlevel.conditional_mean.inner_losses import Huber, Pinball
+from fairlevel.penalties import FBO, ClosedFBO
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, IN_OUT
+from fairlevel.penalties.trained_mean import Warm
+from tests.conftest import gaussian
+
+EVERYTHING = ALL_TRAINING_ROWS.assign(0, 50)
+
+
+def centred(values):
+    return values - values.mean(dim=-1, keepdim=True)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.3, 10.0])
+@pytest.mark.parametrize("mean", [RidgeMean(ridge=0.0), GroupMean(ridge=0.0)], ids=lambda mean: mean.name)
+def test_closed_fbo_is_the_exact_gradient_when_the_smoother_is_a_projection(mean, weight):
+    _, a = gaussian(50, 2, 1)
+    if mean.name == "groups":
+        a = np.round(a / 4)
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(50, 4, generator=generator, dtype=torch.float64)
+    y = torch.randn(50, generator=generator, dtype=torch.float64)
+    omega = torch.tensor([[0.5, -1.0, 2.0, 0.1]], dtype=torch.float64, requires_grad=True)
+    f = omega @ x.T
+    design = torch.from_numpy(np.column_stack([np.ones(50), a]))
+    if mean.name == "groups":
+        _, cell = np.unique(a, axis=0, return_inverse=True)
+        design = torch.nn.functional.one_hot(torch.from_numpy(cell)).double()
+    h = f @ (design @ torch.linalg.pinv(design)).T  # least squares, by another route
+    objective = (f - y).square().mean(-1) + weight * h.var(-1, correction=0)
+    (exact,) = torch.autograd.grad(objective.sum(), omega)
+
+    penalty = ClosedFBO(mean=mean)
+    prepared = penalty.prepare(a, EVERYTHING, {}, seed=0)
+    step = penalty.step(f.detach(), prepared, penalty.init(prepared, 1, {}))
+    push = 2 * (f.detach() - y) / 50 + weight * step.gradient
+    torch.testing.assert_close(push @ x, exact, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(step.value, h.detach().var(-1, correction=0), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("ridge", [0.01, 0.3, 5.0])
+def test_with_shrinkage_the_exact_gradient_of_var_h_is_fbos_smoothed_once_more(ridge):
+    f, a = gaussian(50, 3, 2)
+    penalty = ClosedFBO(mean=RandomFeaturesMean(ridge=ridge))
+    prepared = penalty.prepare(a, EVERYTHING, {}, seed=0)
+    traced = f.clone().requires_grad_()
+    (exact,) = torch.autograd.grad(prepared.apply(traced, ridge).var(-1, correction=0).sum(), traced)
+    ours = penalty.step(f, prepared, penalty.init(prepared, 2, {})).gradient
+    torch.testing.assert_close(prepared.apply(ours, ridge), exact, rtol=1e-8, atol=1e-12)
+    assert not torch.allclose(ours, exact, rtol=1e-3)
+
+
+def converged(penalty, prepared, f, passes=150):
+    state = penalty.init(prepared, len(f), {})
+    for _ in range(passes):
+        step = penalty.step(f, prepared, state)
+        state = step.state
+    return step
+
+
+@pytest.mark.parametrize("loss", [Huber(0.6), Huber(0.2), Pinball(0.5, 0.3), Pinball(0.8, 0.4)], ids=repr)
+def test_adjoint_of_other_losses_is_the_derivative_on_groups(loss):
+    random = np.random.default_rng(0)
+    group = np.repeat(np.arange(4.0), 6)[:, None]
+    f = torch.from_numpy(random.standard_normal((1, 24)) + group[:, 0] / 2)
+    penalty = ClosedFBO(mean=GroupMean(ridge=0.0), loss=loss)
+    prepared = penalty.prepare(group, ALL_TRAINING_ROWS.assign(0, 24), {}, seed=0)
+    gradient = converged(penalty, prepared, f).gradient[0]
+    shifts = 1e-4 * torch.eye(24, dtype=torch.float64)
+    up, down = (converged(penalty, prepared, f + sign * shifts).value for sign in (1, -1))
+    torch.testing.assert_close(gradient, (up - down) / 2e-4, rtol=1e-6, atol=1e-8)
+
+
+def test_printed_fbo_is_algorithm_two():
+    f, a = gaussian(40, 2, 3)
+    a = (a - a.mean(0)) / a.std(0)
+    rows = IN_OUT.assign(16, 40)
+    penalty = FBO(inner_steps=4, mean=MLPMean(hidden=(5, 4)))
+    rate = torch.tensor([0.05, 0.1, 0.2], dtype=torch.float64)
+    prepared = penalty.prepare(a, rows, {}, seed=3)
+    step = penalty.step(f, prepared, penalty.init(prepared, 3, {"inner_learning_rate": rate}))
+
+    inside, outside = torch.from_numpy(a[:16]), torch.from_numpy(a[16:])
+    network = penalty.mean.network(2)
+    for config in range(3):  # one network at a time, by autograd
+        phi = network.init(3, torch.float64).unsqueeze(0)
+        for _ in range(4):
+            phi = phi.detach().requires_grad_()
+            loss = (f[config, :16] - network.forward(phi, inside)[0][0]).square().mean()
+            phi = phi - rate[config] * torch.autograd.grad(loss, phi)[0]
+        h_in, h_out = network.forward(phi, inside)[0][0], network.forward(phi, outside)[0][0]
+        expected = torch.zeros(40, dtype=torch.float64)
+        expected[:16] = (2 / 16) * (h_in - h_out.mean())
+        torch.testing.assert_close(step.gradient[config], expected.detach(), rtol=1e-9, atol=1e-12)
+        assert float(step.value[config]) == pytest.approx(float(h_out.detach().var(correction=0)), rel=1e-9)
+        torch.testing.assert_close(step.state.parameters[config], phi[0].detach(), rtol=1e-9, atol=1e-12)
+
+
+def test_printed_fbo_is_exact_when_in_is_out_and_h_is_least_squares():
+    f, a = gaussian(50, 2, 2)
+    a = (a - a.mean(0)) / a.std(0)
+    penalty = FBO(inner_steps=0, mean=MLPMean(hidden=()), rows=ALL_TRAINING_ROWS)
+    prepared = penalty.prepare(a, EVERYTHING, {}, seed=0)
+    layer = penalty.mean.network(2).layers[0]
+    phi = torch.zeros(2, penalty.mean.network(2).size, dtype=torch.float64)
+    phi[:, layer.weight] = torch.linalg.lstsq(torch.from_numpy(a), centred(f).T).solution.T
+    phi[:, layer.bias] = f.mean(dim=1, keepdim=True)
+    ours = penalty.step(f, prepared, Warm(phi, torch.full((2,), 0.1, dtype=torch.float64))).gradient
+    traced = f.clone().requires_grad_()
+    design = torch.from_numpy(np.column_stack([np.ones(50), a]))
+    h = traced @ (design @ torch.linalg.pinv(design)).T
+    (exact,) = torch.autograd.grad(h.var(-1, correction=0).sum(), traced)
+    torch.testing.assert_close(ours, exact, rtol=1e-10, atol=1e-12)
+
+
+def test_printed_fbo_takes_other_losses():
+    f, a = gaussian(60, 2, 2)
+    penalty = FBO(loss=Huber(0.5))
+    prepared = penalty.prepare((a - a.mean(0)) / a.std(0), IN_OUT.assign(30, 60), {}, seed=0)
+    step = penalty.step(f, prepared, penalty.init(prepared, 2, {}))
+    plain = FBO().step(f, prepared, FBO().init(prepared, 2, {}))
+    assert torch.isfinite(step.gradient).all()
+    assert not torch.allclose(step.gradient, plain.gradient)
+    assert not step.gradient[:, 30:].any()

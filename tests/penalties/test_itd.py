@@ -1,0 +1,110 @@
+"""ITD against closed forms with a linear inner model."""
+
+import numpy as np
+import pytest
+import torch
+
+from fairlevel.conditional_mean import MLPMean
+from fairlevel.conditional_mean.inner_losses import Huber, Pinball
+from fairlevel.penalties import ITD
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, IN_OUT
+from fairlevel.penalties.trained_mean import Warm
+from fairlevel.stacked.network import Network
+from tests.conftest import gaussian
+
+ROWS, RATE = 50, 0.2
+
+
+def setting(steps, start):
+    """ITD with linear h on IN = OUT, from the inner optimum or from zero; returns gradient and its ingredients."""
+    f, a = gaussian(ROWS, 3, 2)
+    a = (a - a.mean(0)) / a.std(0)
+    a[:, 1] += 0.8 * a[:, 0]  # unequal eigenvalues
+    phi_matrix = torch.from_numpy(np.column_stack([a, np.ones(ROWS)]))
+    hessian = 2 * phi_matrix.T @ phi_matrix / ROWS
+    optimum = torch.linalg.solve(hessian, 2 * phi_matrix.T @ f.T / ROWS).T
+    theta = optimum if start == "optimum" else torch.zeros_like(optimum)
+    penalty = ITD(steps=steps, inner_steps=0, mean=MLPMean(hidden=()), rows=ALL_TRAINING_ROWS)
+    prepared = penalty.prepare(a, ALL_TRAINING_ROWS.assign(0, ROWS), {}, seed=0)
+    network = penalty.mean.network(3)
+    parameters = torch.zeros(2, network.size, dtype=torch.float64)
+    parameters[:, network.layers[0].weight], parameters[:, network.layers[0].bias] = theta[:, :3], theta[:, 3:]
+    step = penalty.step(f, prepared, Warm(parameters, torch.full((2,), RATE, dtype=torch.float64)))
+    return f, phi_matrix, hessian, optimum, step
+
+
+@pytest.mark.parametrize("steps", [1, 3, 10])
+def test_each_direction_gets_its_truncation_factor_from_the_inner_optimum(steps):
+    _, phi_matrix, hessian, optimum, step = setting(steps, "optimum")
+    values, vectors = torch.linalg.eigh(hessian)
+    factor = vectors @ torch.diag(1 - (1 - RATE * values) ** steps) @ vectors.T
+    centred = phi_matrix - phi_matrix.mean(dim=0)
+    var_gradient = 2 * optimum @ (centred.T @ centred / ROWS)
+    expected = var_gradient @ factor @ torch.linalg.solve(hessian, 2 * phi_matrix.T / ROWS)
+    torch.testing.assert_close(step.gradient, expected, rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize("steps", [1, 3, 10])
+def test_from_zero_the_factor_acts_twice(steps):
+    _, phi_matrix, hessian, optimum, step = setting(steps, "zero")
+    values, vectors = torch.linalg.eigh(hessian)
+    factor = vectors @ torch.diag(1 - (1 - RATE * values) ** steps) @ vectors.T
+    centred = phi_matrix - phi_matrix.mean(dim=0)
+    var_gradient = 2 * (optimum @ factor) @ (centred.T @ centred / ROWS)
+    expected = var_gradient @ factor @ torch.linalg.solve(hessian, 2 * phi_matrix.T / ROWS)
+    torch.testing.assert_close(step.gradient, expected, rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize("start", ["optimum", "zero"])
+def test_many_steps_give_the_exact_gradient(start):
+    f, phi_matrix, _, _, step = setting(2000, start)
+    traced = f.clone().requires_grad_()
+    h = traced @ (phi_matrix @ torch.linalg.pinv(phi_matrix)).T
+    (exact,) = torch.autograd.grad(h.var(-1, correction=0).sum(), traced)
+    torch.testing.assert_close(step.gradient, exact, rtol=1e-8, atol=1e-11)
+
+
+@pytest.mark.parametrize("loss", [Huber(0.5), Pinball(0.3, 0.2)], ids=repr)
+def test_gradient_is_the_derivative_of_the_unrolled_variance(loss):
+    f, a = gaussian(24, 2, 2)
+    a = (a - a.mean(0)) / a.std(0)
+    penalty = ITD(steps=4, inner_steps=0, loss=loss, mean=MLPMean(hidden=(5,)), rows=IN_OUT)
+    prepared = penalty.prepare(a, IN_OUT.assign(12, 24), {}, seed=0)
+    state = penalty.init(prepared, 2, {})
+    gradient = penalty.step(f, prepared, state).gradient
+    assert not gradient[:, 12:].any()
+    for row in range(12):
+        shift = torch.zeros_like(f)
+        shift[:, row] = 1e-5
+        up, down = (penalty.step(f + sign * shift, prepared, state).value for sign in (1, -1))
+        torch.testing.assert_close(gradient[:, row], (up - down) / 2e-5, rtol=1e-6, atol=1e-9)
+
+
+def test_warm_steps_come_first_and_are_not_differentiated():
+    f, a = gaussian(24, 2, 1)
+    rows = IN_OUT.assign(12, 24)
+    warm, cold = ITD(steps=2, inner_steps=5), ITD(steps=2, inner_steps=0)
+    prepared = warm.prepare((a - a.mean(0)) / a.std(0), rows, {}, seed=0)
+    first = warm.step(f, prepared, warm.init(prepared, 1, {}))
+    again = cold.step(f, prepared, first.state)  # the state is φ after the warm steps
+    torch.testing.assert_close(first.gradient, again.gradient, rtol=1e-12, atol=1e-14)
+
+
+def test_cost_is_linear_in_the_unrolled_steps(monkeypatch):
+    f, a = gaussian(24, 2, 1)
+    passes = []
+    forward = Network.forward
+    monkeypatch.setattr(Network, "forward", lambda self, *args: passes.append(1) or forward(self, *args))
+    counts = {}
+    for steps in (1, 5, 20):
+        penalty = ITD(steps=steps, inner_steps=10)
+        prepared = penalty.prepare(a, IN_OUT.assign(12, 24), {}, seed=0)
+        passes.clear()
+        penalty.step(f, prepared, penalty.init(prepared, 1, {}))
+        counts[steps] = len(passes)
+    assert counts == {1: 12, 5: 16, 20: 31}  # M + K + one evaluation on OUT
+
+
+def test_refuses_zero_steps():
+    with pytest.raises(ValueError, match=r"ITD\(steps=5\)"):
+        ITD(steps=0)

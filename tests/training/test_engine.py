@@ -1,0 +1,164 @@
+import numpy as np
+import pytest
+import torch
+
+from fairlevel.data.scaling import Scaler
+from fairlevel.data.synthetic import SyntheticDesign
+from fairlevel.exceptions import FairLevelError
+from fairlevel.penalties import PENALTIES, ClosedFBO, NoPenalty
+from fairlevel.predictors import MLP, PREDICTORS
+from fairlevel.stacked.optimizers import Adam, GradientDescent
+from fairlevel.training.engine import resolve_device, train
+from fairlevel.training.grid import Configurations, Samples
+from fairlevel.training.outcome import Status
+
+WEIGHTS = np.r_[0, np.logspace(-2, 0.5, 23)]
+OPTIMIZERS = {"gd": GradientDescent(0.05, steps=25), "adam": Adam(0.01, steps=25)}
+
+
+def samples(rows=301, seed=0):
+    drawn = SyntheticDesign(attributes=4).sample(rows, seed)
+    x, a, y = (Scaler.fit(values).transform(values) for values in (drawn.x, drawn.a, drawn.y))
+    return Samples(x, y, a, rows_in=rows // 2)
+
+
+def parameters(weights, rates, penalty, predictor, optimizer):
+    return train(
+        samples(), Configurations.of(weights, rates), penalty=penalty, predictor=predictor, optimizer=optimizer
+    ).outcome
+
+
+def same_bits(first, second):
+    return torch.equal(first.view(torch.int32), second.view(torch.int32))
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("predictor", sorted(PREDICTORS))
+@pytest.mark.parametrize("penalty", sorted(PENALTIES))
+def test_a_configuration_is_the_same_bit_for_bit_whatever_stands_beside_it(penalty, predictor, optimizer):
+    chosen = PENALTIES[penalty](), PREDICTORS[predictor](), OPTIMIZERS[optimizer]
+    rate = chosen[2].learning_rate
+    grid = parameters(WEIGHTS, rate, *chosen)
+    five = parameters(WEIGHTS[6:11], rate, *chosen)
+    alone = parameters(WEIGHTS[9:10], rate, *chosen)
+    assert same_bits(grid.parameters[6:11], five.parameters)
+    assert same_bits(grid.parameters[9:10], alone.parameters)
+
+    rates = np.full(24, rate)
+    rates[10] = 1e6
+    with_madman = parameters(WEIGHTS, rates, *chosen)
+    sane = np.arange(24) != 10
+    assert with_madman.status[10] is Status.DIVERGED
+    assert Status.DIVERGED not in [status for status, fine in zip(with_madman.status, sane, strict=True) if fine]
+    assert same_bits(with_madman.parameters[sane], grid.parameters[sane])
+
+
+def test_every_configuration_of_a_grid_of_24_equals_itself_alone():
+    optimizer = Adam(0.01, steps=10)
+    grid = parameters(WEIGHTS, 0.01, ClosedFBO(), MLP(), optimizer).parameters
+    for config, weight in enumerate(WEIGHTS):
+        assert same_bits(
+            grid[config : config + 1], parameters([weight], 0.01, ClosedFBO(), MLP(), optimizer).parameters
+        )
+
+
+def test_objective_falls_and_the_trace_ends_with_the_outcome():
+    trained = train(
+        samples(),
+        Configurations.of([0.0, 1.0, 5.0], 0.01),
+        penalty=ClosedFBO(),
+        predictor=MLP(),
+        optimizer=Adam(0.01, steps=200),
+    ).outcome
+    objective = trained.trace.loss + torch.tensor([0.0, 1.0, 5.0]) * trained.trace.penalty
+    assert (objective[-1] < 0.6 * objective[0]).all()
+    assert trained.trace.step[-1] == 200
+    assert torch.equal(trained.trace.loss[-1], trained.loss)
+    assert (trained.penalty[1:] < trained.penalty[:-1]).all()
+    assert set(trained.status) == {Status.FINISHED}
+
+
+def test_engine_matches_a_plain_torch_loop():
+    """One configuration of closed-form FBO against nn.Module, autograd and torch.optim."""
+    data = samples(120)
+    penalty = ClosedFBO()
+    optimizer = Adam(0.01, steps=15, final_fraction=1.0)
+    trained = train(data, Configurations.of([2.0], 0.01), penalty=penalty, predictor=MLP(), optimizer=optimizer, seed=4)
+    network = MLP().network(10)
+    row = network.init(4)
+    module = torch.nn.Sequential(
+        torch.nn.Linear(10, 64), torch.nn.Tanh(), torch.nn.Linear(64, 64), torch.nn.Tanh(), torch.nn.Linear(64, 1)
+    )
+    with torch.no_grad():
+        for layer, linear in zip(network.layers, module[::2], strict=True):
+            linear.weight.copy_(row[layer.weight].reshape(layer.shape).T)
+            linear.bias.copy_(row[layer.bias])
+    smoother = penalty.prepare(data.sensitive, penalty.rows.assign(60, 120), {}, seed=4).to(torch.float32)
+    x, y = torch.from_numpy(data.x).float(), torch.from_numpy(data.y).float()
+    peer = torch.optim.Adam(module.parameters(), lr=0.01)
+    for _ in range(15):
+        f = module(x)[:, 0]
+        h = smoother.apply(f[None], penalty.ridge)[0]
+        loss = ((f - y).square().mean() + 2.0 * ((h - h.mean()) * f).mean()) / 3.0
+        peer.zero_grad()
+        loss.backward()
+        peer.step()
+    ours = network.forward(trained.outcome.parameters, x)[0][0]
+    torch.testing.assert_close(ours, module(x)[:, 0].detach(), rtol=2e-3, atol=2e-3)
+
+
+def test_early_stopping_returns_the_best_parameters_it_saw():
+    data, held = samples(80), samples(400, seed=1)
+    settings = {"penalty": ClosedFBO(), "predictor": MLP(), "optimizer": Adam(0.03, steps=800)}
+    grid = Configurations.of([0.0, 1.0, 10.0], 0.03)
+    stopped = train(data, grid, held_out=held, **settings)
+    full = train(data, grid, **settings)
+
+    def held_out_error(trained):
+        prediction = trained.network.forward(trained.outcome.parameters, torch.from_numpy(held.x).float())[0]
+        return (prediction - torch.from_numpy(held.y).float()).square().mean(dim=1)
+
+    assert held_out_error(stopped)[0] < held_out_error(full)[0]
+    assert (stopped.outcome.steps < 800).all()
+    assert Status.STOPPED_EARLY in stopped.outcome.status
+    alone = train(data, Configurations.of([1.0], 0.03), held_out=held, **settings)
+    assert same_bits(alone.outcome.parameters, stopped.outcome.parameters[1:2])
+
+
+def test_progress_counts_every_tile():
+    seen = []
+    train(
+        samples(50),
+        Configurations.of(WEIGHTS[:6], 0.01),
+        penalty=NoPenalty(),
+        predictor=MLP(),
+        optimizer=Adam(steps=10),
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    assert seen[-1] == (20, 20)
+    assert seen == sorted(seen)
+
+
+def test_devices():
+    assert resolve_device("cpu").type == "cpu"
+    assert resolve_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
+    with pytest.raises(FairLevelError, match="Known: auto, cpu, cuda"):
+        resolve_device("tpu")
+    if not torch.cuda.is_available():
+        with pytest.raises(FairLevelError, match="device='cpu'"):
+            resolve_device("cuda")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("penalty", sorted(PENALTIES))
+def test_cuda_agrees_with_the_cpu(penalty):
+    grid = Configurations.of(WEIGHTS[:6], 0.01)
+    settings = {"penalty": PENALTIES[penalty](), "predictor": MLP(), "optimizer": Adam(0.01, steps=50)}
+    here, there = (train(samples(), grid, device=device, **settings).outcome for device in ("cpu", "cuda"))
+    torch.testing.assert_close(here.loss, there.loss, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("weight", [[-1.0], [float("nan")], [float("inf")]])
+def test_bad_weights_are_refused(weight):
+    with pytest.raises(FairLevelError, match="finite numbers"):
+        Configurations.of(weight, 0.1)
