@@ -66,13 +66,15 @@ def kept_share(shrinkage: Tensor) -> Tensor:
 
 
 def null_variance(centred: Tensor, smoother: LinearSmoother, kept: Tensor) -> Tensor:
-    r"""Variance of the estimate that is left when DPVar = 0: 2 tr(qKqK), K = Bᵀ diag(w² r²) B; one prediction.
+    r"""Variance of the estimate that is left when DPVar = 0: 2 tr(qKqK), K = Bᵀ diag(w² r²) B,
+    less the rows' own part, which the estimate leaves out; one prediction.
 
     Shapes: centred (row,), kept (basis,) -> scalar.
     """
     scatter = noise_scatter(centred, smoother.fit_basis, smoother.row_weight)
     weighted = kept.unsqueeze(1) * scatter
-    return 2 * (weighted * weighted.T).sum()
+    own = smoother.row_weight * smoother.leverage(kept) * centred.square()
+    return 2 * ((weighted * weighted.T).sum() - own.square().sum())
 
 
 def noise_scatter(centred: Tensor, basis: Tensor, row_weight: Tensor) -> Tensor:
