@@ -36,7 +36,7 @@ def test_closed_form_and_all_labels_beat_the_printed_algorithm():
         for penalty, (errors, truths, seconds) in results.items():
             best[penalty] = errors[truths <= budget].min()
             print(
-                f"\nseed {seed} {penalty:10s} best MSE {best[penalty]:.4f} at true DPVar ≤ {budget:.4f}, {seconds:.1f} s"
+                f"\nseed {seed} {penalty:10s} best MSE {best[penalty]:.4f} (true DPVar ≤ {budget:.4f}) {seconds:.1f} s"
             )
         ratios.append(best["fbo_closed"] / best["fbo"])
         times.append(results["fbo_closed"][2] / results["fbo"][2])

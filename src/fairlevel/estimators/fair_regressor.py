@@ -28,8 +28,7 @@ from fairlevel.estimators._validation import (
 from fairlevel.estimators.budget import Budget, require_sensitive
 from fairlevel.estimators.model import WeightedNetworks
 from fairlevel.exceptions import Diverged, InvalidInput, InvalidType, UnknownName
-from fairlevel.metrics.dpvar import dpvar
-from fairlevel.metrics.interval import dpvar_interval
+from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.penalties import NoPenalty, Penalty, resolve_penalty
 from fairlevel.predictors import Predictor, resolve_predictor
 from fairlevel.stacked.optimizers import OPTIMIZERS, Optimizer
@@ -62,11 +61,37 @@ class _Fit:
     x_scaler: Scaler
     y_scaler: Scaler
 
+    @property
+    def alive(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Which configurations did not diverge."""
+        return np.array([status is not Status.DIVERGED for status in self.trained.outcome.status], dtype=bool)
+
     def model(self, config: int) -> WeightedNetworks:
-        row = self.trained.outcome.parameters[config : config + 1]
-        return WeightedNetworks(
-            self.trained.network, self.trained.input_map, row, torch.ones(1), self.x_scaler, self.y_scaler
-        )
+        outcome, network = self.trained.outcome, self.trained.network
+        row = outcome.parameters[config : config + 1]
+        return WeightedNetworks(network, self.trained.input_map, row, torch.ones(1), self.x_scaler, self.y_scaler)
+
+    def figures(self, table: _Table) -> _Figures:
+        """Every configuration on these rows at once."""
+        configs = range(len(self.trained.outcome.status))
+        predictions = np.stack([self.model(config).predict(table.x) for config in configs])
+        dpvar = np.full(len(predictions), np.nan)
+        if table.sensitive is not None:
+            dpvar[self.alive] = dpvar_of_many(predictions[self.alive], table.sensitive.values)
+        return _Figures(((predictions - table.y) ** 2).mean(axis=1), dpvar, predictions.var(axis=1))
+
+
+@dataclass(frozen=True)
+class _Figures:
+    """In units of y², each (config,); dpvar is NaN without sensitive attributes."""
+
+    mse: Array
+    dpvar: Array
+    variance: Array
+
+    @property
+    def share(self) -> Array:
+        return np.divide(self.dpvar, self.variance, out=np.zeros_like(self.dpvar), where=self.variance > 0)
 
 
 class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -162,7 +187,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             require_sensitive(budget, table.sensitive is not None)
             weight = budget.weight(partial(self._held_out_disparity, table, budget, seed))
         fit = self._train(table, [weight], seed)
-        self._keep(fit, 0, table)
+        self._keep(fit, 0, fit.figures(table))
         return self
 
     def predict(self, X: Any) -> Array:
@@ -192,17 +217,10 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _held_out_disparity(self, table: _Table, budget: Budget, seed: int, weights: Sequence[float]) -> list[float]:
         """What a budget speaks of, on a third of the rows, for networks trained with these weights on the others."""
         kept, held = split_off(len(table.y), 1 / 3, seed)
-        fit = self._train(table.rows(kept), weights, seed)
-        there = table.rows(held)
-        assert there.sensitive is not None
-        found = []
-        for config, status in enumerate(fit.trained.outcome.status):
-            if status is Status.DIVERGED:
-                found.append(np.inf)
-                continue
-            interval = dpvar_interval(fit.model(config).predict(there.x), sensitive_features=there.sensitive.values)
-            found.append(interval.estimate if budget.name == "max_dpvar" else interval.share)
-        return found
+        fit, there = self._train(table.rows(kept), weights, seed), table.rows(held)
+        figures = fit.figures(there)
+        values = figures.dpvar if budget.name == "max_dpvar" else figures.share
+        return [float(value) if fine else np.inf for value, fine in zip(values, fit.alive, strict=True)]
 
     def _train(self, table: _Table, weights: Sequence[float], seed: int, progress: Progress | None = None) -> _Fit:
         """Train one network per weight as one program."""
@@ -247,7 +265,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
         return split_off(rows, fraction, seed)
 
-    def _keep(self, fit: _Fit, config: int, table: _Table) -> None:
+    def _keep(self, fit: _Fit, config: int, figures: _Figures) -> None:
         """Store configuration ``config`` of a trained grid as this estimator's model."""
         outcome = fit.trained.outcome
         if outcome.status[config] is Status.DIVERGED:
@@ -264,11 +282,10 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 "penalty": outcome.trace.penalty[:, config].numpy(),
             }
         )
-        prediction = self.model_.predict(table.x)
-        self.mse_ = float(np.mean((prediction - table.y) ** 2))
+        self.mse_ = float(figures.mse[config])
         self.__dict__.pop("dpvar_", None)
-        if table.sensitive is not None:
-            self.dpvar_ = dpvar(table.y, prediction, sensitive_features=table.sensitive.values)
+        if not np.isnan(figures.dpvar[config]):
+            self.dpvar_ = float(figures.dpvar[config])
 
 
 def fit_weights(
@@ -289,11 +306,12 @@ def fit_weights(
     numbers = [read_weight(weight, table.sensitive is not None) for weight in weights]
     seed = int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max))
     fit = copies[0]._train(table, numbers, seed, progress)
+    figures = fit.figures(table)
     for config, copy in enumerate(copies):
         copy.n_features_in_ = copies[0].n_features_in_
         if hasattr(copies[0], "feature_names_in_"):
             copy.feature_names_in_ = copies[0].feature_names_in_
-        copy._keep(fit, config, table)
+        copy._keep(fit, config, figures)
     return copies
 
 

@@ -13,7 +13,7 @@ from fairlevel.conditional_mean.groups import discrete_columns
 from fairlevel.conditional_mean.protocol import Array
 from fairlevel.conditional_mean.smoother import LinearSmoother
 
-PARSIMONY = 2.0  # choice and estimate share their rows; at 1, chosen noise would show as DPVar near zero
+PARSIMONY = 2.5  # choice and estimate share their rows; at 1, chosen noise would show as DPVar near zero
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -59,11 +60,30 @@ def dpvar(
     if method not in METHODS:
         raise UnknownName("method", method, METHODS)
     rows = read_rows(y_pred, sensitive_features, sample_weight)
-    if rows.spread == 0:
-        return 0.0
-    scaled = torch.from_numpy((rows.prediction - rows.mean) / rows.spread).unsqueeze(0)
-    estimate = METHODS[method](scaled, rows.sensitive, rows.row_weight, regressor, random_state)
-    return float(estimate) * rows.spread**2
+    return float(
+        dpvar_of_many(rows.prediction[None], rows.sensitive, rows.row_weight, method, regressor, random_state)[0]
+    )
+
+
+def dpvar_of_many(
+    predictions: Array,
+    sensitive: Array,
+    row_weight: Array | None = None,
+    method: str = "debiased",
+    regressor: LinearMean | MLPMean | None = None,
+    random_state: int = 0,
+) -> Array:
+    """DPVar of several predictions on the same rows, what depends on A computed once: (config, row) -> (config,)."""
+    weight = np.ones(len(sensitive)) if row_weight is None else row_weight
+    mean = np.average(predictions, axis=1, weights=weight)[:, None]
+    spread = np.sqrt(np.average((predictions - mean) ** 2, axis=1, weights=weight))
+    varies = spread > 1e-12 * np.abs(predictions).max(axis=1)
+    result = np.zeros(len(predictions))
+    if varies.any():
+        scaled = torch.from_numpy((predictions[varies] - mean[varies]) / spread[varies, None])
+        estimate = METHODS[method](scaled, sensitive, weight, regressor, random_state)
+        result[varies] = estimate.numpy() * spread[varies] ** 2
+    return result
 
 
 def debiased(
