@@ -57,15 +57,13 @@ def test_gcv_is_its_formula(name):
         assert float(smoother.df(ridge)) == pytest.approx(float(s.diagonal().sum()), rel=1e-6)
 
 
-@pytest.mark.parametrize("name", MEANS)
+@pytest.mark.parametrize("name", ["ridge", "groups"])  # bandwidths and knots of the others depend on the rows listed
 def test_weights_are_repetitions(name):
     f, a = gaussian(30, 2, 2)
     times = np.tile([1, 2, 3], 10)
-    mean = LINEAR_MEANS[name](**({"bandwidth": 1.0} if name == "random_features" else {}))
-    if name in ("random_features", "splines", "groups"):  # bandwidth, knots and levels are those of the distinct rows
-        weighted = mean.prepare(a, row_weight=times.astype(float))
-        assert torch.isfinite(weighted.apply(f, 0.1)).all()
-        return
+    mean = LINEAR_MEANS[name]()
+    if name == "groups":
+        a = np.round(a / 4)
     weighted = mean.prepare(a, row_weight=times.astype(float)).apply(f, 0.1)
     repeated = mean.prepare(np.repeat(a, times, axis=0), a).apply(
         torch.from_numpy(np.repeat(f.numpy(), times, axis=1)), 0.1

@@ -29,6 +29,7 @@ def test_closed_forms(name):
     f, a, truth = CLOSED_FORMS[name]
     found = dpvar_interval(f, sensitive_features=a)
     error = (found.high - found.low) / 3.92
+    assert error < 0.1 * max(truth, 0.1)
     assert abs(found.estimate - truth) <= 3.5 * error
     assert dpvar(None, f, sensitive_features=a) == pytest.approx(found.estimate, rel=1e-12)
 
@@ -39,7 +40,7 @@ def test_regressors_agree_on_a_smooth_profile(regressor):
     f = np.sin(2 * a[:, 0]) + 0.5 * a[:, 1] + 0.5 * E[:1000]
     truth = (1 - np.exp(-8)) / 2 + 0.25
     found = dpvar_interval(f, sensitive_features=a, regressor=regressor)
-    assert abs(found.estimate - truth) < 0.1
+    assert abs(found.estimate - truth) < 0.12
     assert found.low < truth < found.high + 0.02
     assert found.p_value < 1e-3
     assert found.regressor.startswith(regressor.name)
@@ -101,13 +102,16 @@ def test_units_are_those_of_the_prediction_squared(method):
 
 def test_integer_weights_are_repetitions_for_groups():
     random = np.random.default_rng(0)
-    group, f, times = random.integers(0, 4, 200), random.standard_normal(200), random.integers(1, 4, 200)
+    group, _f, times = random.integers(0, 4, 200), random.standard_normal(200), random.integers(1, 4, 200)
     level = np.array([0.0, 1.0, 2.0, -1.0])[group]  # noiseless: weighting and repeating must agree exactly
     weighted = dpvar(None, level, sensitive_features=group, sample_weight=times)
     repeated = dpvar(None, np.repeat(level, times), sensitive_features=np.repeat(group, times))
     assert weighted == pytest.approx(repeated, rel=1e-9)
-    noisy = dpvar(None, level + f, sensitive_features=group, sample_weight=times)
-    assert noisy == pytest.approx(weighted, abs=0.4)
+    # with noise, weights are survey weights: the noise of a weighted mean is Σw²σ²/(Σw)², here by simulation
+    estimates = [
+        dpvar(None, random.standard_normal(200), sensitive_features=group, sample_weight=times) for _ in range(400)
+    ]
+    assert np.mean(estimates) == pytest.approx(0, abs=4 * np.std(estimates) / 20)
 
 
 def test_zero_weight_rows_do_not_count():
@@ -140,8 +144,81 @@ def test_rank_deficient_attributes_change_nothing():
 def test_more_attributes_than_rows_gives_a_number():
     random = np.random.default_rng(0)
     a = random.standard_normal((60, 200))
-    found = dpvar_interval(a[:, 0] + random.standard_normal(60), sensitive_features=a)
-    assert np.isfinite([found.estimate, found.low, found.share]).all()
+    for attributes in (a, np.sign(a)):
+        found = dpvar_interval(a[:, 0] + random.standard_normal(60), sensitive_features=attributes)
+        assert np.isfinite([found.estimate, found.low, found.high, found.share]).all()
+        assert found.high > 0.3  # nothing is certain here
+
+
+def test_levels_that_never_repeat_prove_nothing():
+    noise = np.random.default_rng(0).standard_normal(200)
+    found = dpvar_interval(noise, sensitive_features=[f"person {k}" for k in range(200)])
+    assert found.low == 0
+    assert found.estimate < 0.5
+
+
+def test_repeating_whole_numbers_can_be_groups():
+    random = np.random.default_rng(0)
+    group = random.integers(0, 100, 1000)
+    f = (2 * random.standard_normal(100))[group] + random.standard_normal(1000)
+    by_code, by_name = (dpvar(None, f, sensitive_features=given) for given in (group, group.astype(str)))
+    assert by_code == pytest.approx(by_name, rel=1e-6)
+    assert by_code == pytest.approx(4, abs=1.5)
+
+
+@pytest.mark.parametrize("attributes", [1, 3, 4, 6])
+def test_ridge_means_are_tested_too(attributes):
+    a = A[:500, [0, 1, 2, 0, 1, 2][:attributes]] + 0.1 * RANDOM.standard_normal((500, attributes))
+    found = dpvar_interval(2 * a[:, 0] + E[:500], sensitive_features=a, regressor=RidgeMean())
+    assert found.p_value < 1e-3
+    assert found.low > 1
+
+
+def test_interval_reaches_zero_unless_the_test_rejects():
+    covered = []
+    for seed in range(120):  # noise that grows with the attribute, the hardest null
+        random = np.random.default_rng(seed)
+        a = random.standard_normal(300)
+        found = dpvar_interval(a * random.standard_normal(300), sensitive_features=a)
+        covered.append(found.low == 0)
+        assert (found.low == 0) or found.p_value <= 0.05
+    assert np.mean(covered) > 0.9
+
+
+def test_random_state_is_read_as_scikit_learn_reads_it():
+    f, a, _ = CLOSED_FORMS["linear"]
+    for given in (None, np.random.RandomState(0), np.int64(3)):
+        assert np.isfinite(dpvar(None, f[:200], sensitive_features=a[:200], random_state=given))
+    with pytest.raises(FairLevelError, match="random_state=-1"):
+        dpvar(None, f, sensitive_features=a, random_state=-1)
+
+
+@pytest.mark.parametrize("regressor", [SplineMean, MLPMean, "splines"])
+def test_regressors_are_objects(regressor):
+    with pytest.raises(FairLevelError, match=r"SplineMean\(\)"):
+        dpvar(None, E, sensitive_features=A, regressor=regressor)
+
+
+@pytest.mark.parametrize("shift", [lambda a: 1e-13 * a, lambda a: 1e12 + 1000 * a, lambda a: a.astype(object)])
+def test_scale_of_attributes_does_not_matter(shift):
+    f, a, _ = CLOSED_FORMS["linear"]
+    frame = pd.DataFrame(shift(a[:500]))
+    assert dpvar(None, f[:500], sensitive_features=frame) == pytest.approx(
+        dpvar(None, f[:500], sensitive_features=a[:500]), rel=0.02
+    )
+
+
+def test_huge_numbers_are_refused():
+    with pytest.raises(FairLevelError, match="beyond"):
+        dpvar(None, E * 1e200, sensitive_features=A)
+    with pytest.raises(FairLevelError, match="huge"):
+        dpvar(None, E, sensitive_features=A * 1e200)
+
+
+def test_trained_regressor_is_not_biased_by_small_folds():
+    a = np.tile([0.0, 1.0], 10)
+    values = [dpvar(None, a, sensitive_features=a, regressor=MLPMean(), random_state=seed) for seed in range(6)]
+    assert 0.24 < np.mean(values) < 0.3  # the unbiased variance of ten zeros and ten ones is .263
 
 
 def test_plain_gradient_descent_hides_part_of_a_quadratic_disparity():
@@ -164,7 +241,7 @@ def test_interval_is_reproducible_and_level_matters():
 
 BAD = {
     "missing A": ({"sensitive_features": np.where(A > 2, np.nan, A)}, "missing values: a0"),
-    "infinite A": ({"sensitive_features": np.where(A > 2, np.inf, A)}, "infinite values"),
+    "infinite A": ({"sensitive_features": np.where(A > 2, np.inf, A)}, "infinite or huge values"),
     "short A": ({"sensitive_features": A[:10]}, "4000 rows but sensitive_features has 10"),
     "no A": ({"sensitive_features": None}, "sensitive_features is None"),
     "empty A": ({"sensitive_features": A[:, :0]}, "at least one row and one column"),

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from fairlevel.conditional_mean import MLPMean
+from fairlevel.conditional_mean import MLPMean, SplineMean
 from fairlevel.conditional_mean.inner_losses import Huber, Pinball
-from fairlevel.penalties import ITD
+from fairlevel.exceptions import FairLevelError
+from fairlevel.penalties import FBO, ITD, ClosedFBO
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, IN_OUT
 from fairlevel.penalties.trained_mean import Warm
 from fairlevel.stacked.network import Network
@@ -103,6 +104,22 @@ def test_cost_is_linear_in_the_unrolled_steps(monkeypatch):
         penalty.step(f, prepared, penalty.init(prepared, 1, {}))
         counts[steps] = len(passes)
     assert counts == {1: 12, 5: 16, 20: 31}  # M + K + one evaluation on OUT
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        lambda: ITD(steps=2.5),
+        lambda: ITD(inner_steps=-1),
+        lambda: FBO(inner_learning_rate=-1.0),
+        lambda: FBO(mean=SplineMean()),
+        lambda: ClosedFBO(mean=MLPMean()),
+        lambda: ClosedFBO(mean="splines"),
+    ],
+)
+def test_penalties_refuse_what_cannot_work_when_they_are_made(bad):
+    with pytest.raises(FairLevelError, match="needed"):
+        bad()
 
 
 def test_refuses_zero_steps():

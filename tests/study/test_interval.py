@@ -64,6 +64,23 @@ def test_interval_covers_the_truth_near_and_far_from_zero(truth):
         assert relative_width <= 1.15
 
 
+def one_with_growing_noise(rows, replication):
+    torch.set_num_threads(1)
+    random = np.random.default_rng([rows, replication])
+    a = random.standard_normal(rows)
+    found = dpvar_interval(np.abs(a) * random.standard_normal(rows), sensitive_features=a)
+    return found.estimate, found.low == 0, found.p_value <= 1 - LEVEL
+
+
+@pytest.mark.parametrize("rows", [200, 1000])
+def test_noise_that_grows_with_the_attribute(rows):
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        results = np.array(list(pool.map(partial(one_with_growing_noise, rows), range(500), chunksize=25)), dtype=float)
+    mean, covered, rejected = results.mean(axis=0)
+    print(f"\ngrowing noise, n={rows}: mean {mean:.4f} coverage {covered:.3f} rejected {rejected:.3f}")
+    assert covered >= 0.93
+
+
 @pytest.mark.parametrize("truth", [0.05, 0.49, 2.0])
 def test_interval_of_a_quadratic_profile(truth):
     covered, _, _ = simulate(quadratic, truth, 500)

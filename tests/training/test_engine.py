@@ -6,7 +6,7 @@ from fairlevel.data.scaling import Scaler
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.exceptions import FairLevelError
 from fairlevel.penalties import PENALTIES, ClosedFBO, NoPenalty
-from fairlevel.predictors import MLP, PREDICTORS
+from fairlevel.predictors import MLP, PREDICTORS, Linear
 from fairlevel.stacked.optimizers import Adam, GradientDescent
 from fairlevel.training.engine import resolve_device, train
 from fairlevel.training.grid import Configurations, Samples
@@ -123,6 +123,19 @@ def test_early_stopping_returns_the_best_parameters_it_saw():
     assert Status.STOPPED_EARLY in stopped.outcome.status
     alone = train(data, Configurations.of([1.0], 0.03), held_out=held, **settings)
     assert same_bits(alone.outcome.parameters, stopped.outcome.parameters[1:2])
+
+
+@pytest.mark.parametrize("steps", [5, 13])
+def test_early_stopping_considers_the_last_step(steps):
+    settings = {"penalty": NoPenalty(), "predictor": MLP(), "optimizer": Adam(0.01, steps=steps)}
+    grid = Configurations.of([0.0], 0.01)
+    assert train(samples(200), grid, held_out=samples(200, seed=1), **settings).outcome.steps.tolist() == [steps]
+
+
+def test_divergence_is_seen_with_held_out_rows_too():
+    settings = {"penalty": NoPenalty(), "predictor": Linear(), "optimizer": GradientDescent(1e3, steps=100)}
+    outcome = train(samples(200), Configurations.of([0.0], 1e3), held_out=samples(200, seed=1), **settings).outcome
+    assert outcome.status == (Status.DIVERGED,)
 
 
 def test_progress_counts_every_tile():

@@ -47,8 +47,8 @@ class InnerLoss(ABC):
     def following(self, residual: Tensor, smooth: Callable[[Tensor], Tensor]) -> Tensor:
         """How strongly h(a_i) follows f_i relative to other rows of the same profile: ρ'' / E[ρ''|A]."""
         curvature = self.curvature(residual)
-        floor = _LEAST_RELATIVE_CURVATURE * curvature.mean(dim=-1, keepdim=True)
-        return curvature / torch.maximum(smooth(curvature), floor)
+        smoothed = smooth(curvature)
+        return curvature / torch.maximum(smoothed, _LEAST_RELATIVE_CURVATURE * smoothed.mean(dim=-1, keepdim=True))
 
     def disparity(self, prediction: Tensor, centred_level: Tensor, row_weight: Tensor) -> Tensor:
         """The penalty's value, Var h(A): (config,)."""

@@ -48,10 +48,11 @@ def leave_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: Tensor)
     level = (coefficients * shrinkage)[:, 1:] @ smoother.fit_basis[:, 1:].T
     usable = own_weight < HIGH_LEVERAGE
     left_out = torch.where(usable, 1 - own_weight, 1)
-    noise = centred * (centred - level) / left_out
+    noise = centred * (centred - level) / left_out  # the mean's share of row i and of the left-out fit cancel
     share = (usable * row_weight).sum(dim=-1, keepdim=True).clamp_min(torch.finfo(prediction.dtype).tiny)
     pooled = (noise * usable * row_weight).sum(dim=-1, keepdim=True) / share
-    noise = torch.where(usable, noise, pooled)
+    total = (centred.square() * row_weight).sum(dim=-1, keepdim=True)  # where next to no row can tell: all may be noise
+    noise = torch.where(usable, noise, torch.where(share > 0.25, pooled, total))
 
     plug_in = (kept * coefficients.square()).sum(dim=-1)
     estimate = plug_in - (row_weight * diagonal * noise).sum(dim=-1)

@@ -62,7 +62,7 @@ def standardiser(sensitive: Array, row_weight: Array) -> Callable[[Array], Array
     """Weighted centring and scaling; columns that do not vary on these rows are left out."""
     centre = row_weight @ sensitive
     scale = np.sqrt(row_weight @ (sensitive - centre) ** 2)
-    varies = scale > 1e-12 * np.maximum(1.0, np.abs(centre))
+    varies = (np.ptp(sensitive, axis=0) > 0) & (scale > 8 * np.finfo(np.float64).eps * np.abs(centre))
     return lambda rows: (rows[:, varies] - centre[varies]) / scale[varies]
 
 

@@ -99,12 +99,36 @@ class LinearSmoother:
         lost = (1 - self.shrinkage(ridges)).square()
         left = 1 - cost * self.df(ridges) / self.effective_rows
         error = (residual + coefficients.square() @ lost.T) / left.square()
-        least = min(4.0, len(self.moments) / 2) if self.free == 1 else 0.0
-        return torch.where((left > 0) & (self.df(ridges) - self.free >= least), error, torch.inf)
+        return torch.where(self._sensible(ridges, cost), error, torch.inf)
 
-    def choose_ridge(self, prediction: Tensor, cost: float = 1.0) -> Tensor:
+    def leave_one_out(self, prediction: Tensor, ridges: Tensor, cost: float) -> Tensor:
+        r"""Leave-one-out error of each ridge, (config, ridge): like :meth:`gcv`, but every row pays for its own
+        leverage.
+
+        .. math:: \sum_i w_i \Big( \frac{f_i - (S_\lambda f)_i}{(1 - S_{ii})^\kappa} \Big)^2
+
+        Where noise is largest at the edge of A, average leverage undercharges those rows and noise passes for
+        structure.
+        """
+        coefficients = self.coefficients(prediction)
+        shrinkage = self.shrinkage(ridges)
+        own_weight = (shrinkage @ self.fit_basis.square().T) * self.row_weight
+        left = (1 - own_weight).clamp_min(0.02) ** cost
+        errors = [
+            (((prediction - (coefficients * shrink) @ self.fit_basis.T) / remaining).square() * self.row_weight).sum(-1)
+            for shrink, remaining in zip(shrinkage, left, strict=True)
+        ]
+        return torch.where(self._sensible(ridges, cost), torch.stack(errors, dim=-1), torch.inf)
+
+    def _sensible(self, ridges: Tensor, cost: float) -> Tensor:
+        """Ridges that the rows can afford and that leave A a say, (ridge,)."""
+        df = self.df(ridges)
+        least = min(4.0, len(self.moments) / 2) if self.free == 1 else 0.0
+        return (cost * df < self.effective_rows) & (df - self.free >= least)
+
+    def choose_ridge(self, prediction: Tensor) -> Tensor:
         """The ridge with the smallest generalised cross-validation error, (config,); the largest of several."""
-        best = self.gcv(prediction, cost=cost).flip(-1).argmin(dim=-1).cpu()
+        best = self.gcv(prediction).flip(-1).argmin(dim=-1).cpu()
         return RIDGES.flip(0)[best].to(prediction.device)
 
 

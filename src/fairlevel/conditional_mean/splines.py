@@ -48,6 +48,8 @@ class SplineMean(LinearMean):
 def _curve(column: Array, knots: int) -> Callable[[Array], Array]:
     """The curved part of one attribute in coordinates where the second-difference penalty is the identity."""
     places = np.unique(np.quantile(column, np.linspace(0, 1, knots)))
+    if len(places) < knots:  # values that repeat swallow knots: spread them over the distinct values instead
+        places = np.unique(np.quantile(np.unique(column), np.linspace(0, 1, knots)))
     if len(places) < 3:
         return lambda values: np.empty((len(values), 0))  # two values: the slope says it all
     splines = SplineTransformer(degree=3, knots=places[:, None], extrapolation="linear").fit(column[:, None])

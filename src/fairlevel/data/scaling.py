@@ -23,7 +23,7 @@ class Scaler:
     def fit(cls, values: Array, sample_weight: Array | None = None, clip: float = np.inf) -> Scaler:
         mean = np.average(values, axis=0, weights=sample_weight)
         scale = np.sqrt(np.average((values - mean) ** 2, axis=0, weights=sample_weight))
-        varies = scale > 1e-12 * np.maximum(np.abs(mean), 1e-300)
+        varies = (np.ptp(values, axis=0) > 0) & (scale > 8 * np.finfo(np.float64).eps * np.abs(mean))
         return cls(np.where(varies, mean, values[0]), np.where(varies, scale, 0.0), clip)
 
     def transform(self, values: Array) -> Array:

@@ -13,6 +13,9 @@ from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeat
 Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
+LARGEST = 1e150  # beyond it squares leave the numbers of a computer
+
+
 @dataclass(frozen=True)
 class Sensitive:
     """Attributes as one matrix: numeric columns as they are, categorical ones as one indicator per level.
@@ -29,7 +32,7 @@ class Sensitive:
 
 def encode_sensitive(sensitive_features: Any, rows: int | None = None) -> Sensitive:
     """Read NumPy, pandas or polars (one or two dimensions); text, category and boolean columns become indicators."""
-    frame = _as_frame(sensitive_features)
+    frame = _as_frame(sensitive_features).infer_objects()
     if frame.shape[1] == 0 or frame.shape[0] == 0:
         raise InvalidInput(
             f"sensitive_features has shape {frame.shape}; at least one row and one column are needed, such as "
@@ -53,10 +56,11 @@ def encode_sensitive(sensitive_features: Any, rows: int | None = None) -> Sensit
             columns.append((column == level).to_numpy(dtype=np.float64))
             names.append(f"{name}={level}")
     values = np.column_stack(columns)
-    infinite = int(np.isinf(values).sum())
+    infinite = int((np.abs(values) > LARGEST).sum())
     if infinite:
         raise InvalidInput(
-            f"sensitive_features holds {infinite} infinite values; finite numbers are needed: replace them or drop "
+            f"sensitive_features holds {infinite} infinite or huge values; finite numbers are needed: replace them "
+            "or drop "
             "those rows."
         )
     return Sensitive(values, tuple(names))
@@ -80,9 +84,8 @@ def _as_frame(sensitive_features: Any) -> pd.DataFrame:
             f"sensitive_features has {array.ndim} dimensions; a column or a table is needed, such as an array of "
             "shape (rows, attributes)."
         )
-    table = array.reshape(len(array), -1) if array.ndim == 2 else array[:, None]
-    frame = pd.DataFrame(table, columns=[f"a{k}" for k in range(table.shape[1])])
-    return frame.infer_objects() if array.dtype == object else frame
+    table = array if array.ndim == 2 else array[:, None]
+    return pd.DataFrame(table, columns=[f"a{k}" for k in range(table.shape[1])])
 
 
 def _refuse_missing(frame: pd.DataFrame) -> None:

@@ -26,6 +26,11 @@ def refuse_text(X: Any) -> None:
             )
         return
     frame = X if isinstance(X, pd.DataFrame) else X.to_pandas()
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()].unique().tolist()
+        raise InvalidInput(
+            f"X has several columns named {', '.join(map(repr, twice[:5]))}; rename them, one name a column."
+        )
     text = [str(name) for name, dtype in frame.dtypes.items() if not pd.api.types.is_numeric_dtype(dtype)]
     if text:
         raise InvalidType(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
+from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures
 
 COARSE = (0.0, *np.logspace(-1.5, 2.5, 11).tolist())
 _FINE = 6  # weights tried between the last that fails and the first that meets the budget
@@ -39,6 +39,8 @@ class Budget:
                 "a weight fixes the trade-off, a budget searches for it."
             )
         ((name, most),) = given.items()
+        if not isinstance(most, int | float | np.number):
+            raise InvalidType(f"{name}={most!r} was given; a number is needed, such as {name}=0.05.")
         if not most > 0 or (name == "max_share" and most > 1):
             limit = "between 0 and 1" if name == "max_share" else "above 0"
             raise InvalidInput(f"{name}={most} was given; a number {limit} is needed, such as {name}=0.05.")

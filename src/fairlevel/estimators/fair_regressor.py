@@ -107,7 +107,8 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         0 without.
     max_dpvar, max_share : float, optional
         A budget instead of a weight: the largest DPVar (units of y²) or share of the prediction's variance on held-out
-        rows. The smallest weight that meets it there is found, then all rows train with it.
+        rows. The smallest weight that meets it on a third of the rows is found, then all rows train with it; fresh rows
+        may show somewhat more or less.
     penalty : str or penalty object, default="fbo_closed"
         "fbo_closed", "fbo", "itd", or an object such as ``ITD(steps=10)``.
     predictor : str or predictor object, default="mlp"
@@ -259,7 +260,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         fraction = self.validation_fraction
         if fraction is None:
             return np.random.default_rng(seed).permutation(rows), np.empty(0, dtype=np.int64)
-        if not 0 < fraction < 1:
+        if isinstance(fraction, str) or not 0 < fraction < 1:
             raise InvalidInput(
                 f"validation_fraction={fraction} was given; a number between 0 and 1 is needed, such as 0.2, or None."
             )

@@ -9,11 +9,12 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean import GroupMean, LinearMean, RandomFeaturesMean, SplineMean
-from fairlevel.conditional_mean.groups import discrete_columns
+from fairlevel.conditional_mean.groups import discrete_columns, few_levels
 from fairlevel.conditional_mean.protocol import Array
-from fairlevel.conditional_mean.smoother import LinearSmoother
+from fairlevel.conditional_mean.smoother import RIDGES, LinearSmoother
+from fairlevel.exceptions import InvalidType
 
-PARSIMONY = 2.5  # choice and estimate share their rows; at 1, chosen noise would show as DPVar near zero
+PARSIMONY = 2.0  # choice and estimate share their rows; at 1, chosen noise would show as DPVar near zero
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,12 @@ class Candidate:
     smoother: LinearSmoother
     ridge: float | None
 
-    def ridges(self, prediction: Tensor) -> Tensor:
-        """The ridge for each prediction, (config,)."""
-        if self.ridge is None:
-            return self.smoother.choose_ridge(prediction, cost=PARSIMONY)
-        return prediction.new_full((len(prediction),), self.ridge)
+    def best(self, prediction: Tensor) -> tuple[Tensor, Tensor]:
+        """The ridge for each prediction and its leave-one-out error, both (config,); the largest ridge of several."""
+        ridges = RIDGES.flip(0) if self.ridge is None else torch.tensor([self.ridge], dtype=torch.float64)
+        errors = self.smoother.leave_one_out(prediction, ridges, cost=PARSIMONY)
+        error, index = errors.min(dim=-1)
+        return ridges[index], error
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,11 @@ def candidates(
     sensitive: Array, row_weight: Array | None, seed: int, regressor: LinearMean | None
 ) -> tuple[Candidate, ...]:
     """Prepare the regressor that was asked for, or all that suit these attributes."""
+    if regressor is not None and not isinstance(regressor, LinearMean):
+        raise InvalidType(
+            f"regressor={regressor!r} was given; a conditional mean object is needed, such as SplineMean() or "
+            "MLPMean()."
+        )
     means = [regressor] if regressor is not None else suitable_means(sensitive)
     return tuple(
         Candidate(mean.name, mean.prepare(sensitive, row_weight=row_weight, seed=seed), mean.ridge) for mean in means
@@ -57,21 +64,12 @@ def candidates(
 
 def suitable_means(sensitive: Array) -> Sequence[LinearMean]:
     """Groups for discrete attributes; splines and random features where any attribute is continuous."""
-    discrete = discrete_columns(sensitive)
-    smooth: list[LinearMean] = [] if discrete.all() else [SplineMean(), RandomFeaturesMean()]
-    return [*([GroupMean()] if discrete.any() else []), *smooth]
+    smooth: list[LinearMean] = [] if few_levels(sensitive).all() else [SplineMean(), RandomFeaturesMean()]
+    return [*([GroupMean()] if discrete_columns(sensitive).any() else []), *smooth]
 
 
 def choose(prediction: Tensor, known: tuple[Candidate, ...]) -> Choice:
-    """The candidate with the smallest generalised cross-validation error for each prediction; (config, row) ->
-    :class:`Choice`.
-    """
-    ridges = torch.stack([candidate.ridges(prediction) for candidate in known])
-    errors = torch.stack(
-        [
-            candidate.smoother.gcv(prediction, ridge, cost=PARSIMONY).diagonal()
-            for candidate, ridge in zip(known, ridges, strict=True)
-        ]
-    )
-    index = errors.argmin(dim=0)
-    return Choice(known, index, ridges.gather(0, index.unsqueeze(0)).squeeze(0))
+    """The candidate with the smallest leave-one-out error for each prediction; (config, row) -> :class:`Choice`."""
+    ridges, errors = zip(*(candidate.best(prediction) for candidate in known), strict=True)
+    index = torch.stack(errors).argmin(dim=0)
+    return Choice(known, index, torch.stack(ridges).gather(0, index.unsqueeze(0)).squeeze(0))

@@ -13,6 +13,7 @@ from torch import Tensor
 from fairlevel.conditional_mean import MLPMean
 from fairlevel.conditional_mean.protocol import Array, standardiser
 from fairlevel.data.splitting import Index, folds
+from fairlevel.exceptions import InvalidInput
 
 
 def out_of_fold_means(
@@ -53,11 +54,17 @@ def covariance_form(
     prediction: Tensor, sensitive: Array, row_weight: Array, regressor: MLPMean, seed: int
 ) -> tuple[Tensor, Tensor]:
     """V2 = mean(f_c ĥ_c) over five folds, and ĥ_c: (config, row) -> (config,), (config, row)."""
-    fold = folds(len(sensitive), min(5, len(sensitive)), seed)
+    if len(sensitive) < 4:
+        raise InvalidInput(
+            f"{len(sensitive)} rows were given; a trained regressor needs at least 4, or use regressor=None."
+        )
+    fold = folds(len(sensitive), min(5, len(sensitive) // 2), seed)
     level = out_of_fold_means(prediction, sensitive, row_weight, regressor, fold, seed)
     level, weight = _centred_within(level, fold, row_weight)
     centred, _ = _centred_within(prediction, fold, row_weight)
-    return (centred * level * weight).sum(dim=-1), level
+    mass = np.bincount(fold, row_weight)[fold]
+    lost = np.bincount(fold, row_weight**2)[fold] / mass**2  # what centring within a fold takes off a covariance
+    return (centred * level * weight / torch.from_numpy(1 - lost)).sum(dim=-1), level
 
 
 def _centred_within(values: Tensor, fold: Index, row_weight: Array) -> tuple[Tensor, Tensor]:

@@ -15,7 +15,7 @@ from fairlevel.conditional_mean.protocol import Array
 from fairlevel.exceptions import InvalidType, UnknownName
 from fairlevel.metrics.choice import Candidate, candidates, choose
 from fairlevel.metrics.crossfit import covariance_form, paper_diagnostic
-from fairlevel.metrics.inputs import read_rows
+from fairlevel.metrics.inputs import read_rows, read_seed
 
 
 def dpvar(
@@ -26,7 +26,7 @@ def dpvar(
     method: str = "debiased",
     regressor: LinearMean | MLPMean | None = None,
     sample_weight: Any = None,
-    random_state: int = 0,
+    random_state: Any = 0,
 ) -> float:
     r"""Variance of the conditional mean prediction given the sensitive attributes, in squared units of the prediction.
 
@@ -59,6 +59,7 @@ def dpvar(
     """
     if method not in METHODS:
         raise UnknownName("method", method, METHODS)
+    random_state = read_seed(random_state)
     rows = read_rows(y_pred, sensitive_features, sample_weight)
     return float(
         dpvar_of_many(rows.prediction[None], rows.sensitive, rows.row_weight, method, regressor, random_state)[0]

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from fairlevel.conditional_mean.protocol import Array
-from fairlevel.data.sensitive import encode_sensitive
+from fairlevel.data.sensitive import LARGEST, encode_sensitive
 from fairlevel.exceptions import InvalidInput, InvalidType
 
 
@@ -58,7 +59,19 @@ def read_rows(y_pred: Any, sensitive_features: Any, sample_weight: Any = None) -
             f"sample_weight holds {(weight < 0).sum()} negative values; weights ≥ 0 are needed, not all of them zero."
         )
     used = weight > 0
-    return EvaluationRows(prediction[used], sensitive.values[used], weight[used])
+    if used.sum() < 2:
+        raise InvalidInput(f"sample_weight is positive on {used.sum()} row; at least 2 such rows are needed.")
+    return EvaluationRows(prediction[used], sensitive.values[used], weight[used] / weight.max())
+
+
+def read_seed(random_state: Any) -> int:
+    """A seed from an int, a RandomState or None, as scikit-learn reads them."""
+    if isinstance(random_state, int | np.integer) and random_state >= 0:
+        return int(random_state)
+    try:
+        return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    except ValueError:
+        raise InvalidInput(f"random_state={random_state!r} was given; an integer ≥ 0 or None is needed.") from None
 
 
 def read_vector(name: str, values: Any) -> Array:
@@ -74,6 +87,8 @@ def read_vector(name: str, values: Any) -> Array:
     if vector.ndim != 1:
         raise InvalidInput(f"{name} has shape {vector.shape}; one number a row is needed, such as model.predict(X).")
     bad = int((~np.isfinite(vector)).sum())
+    if name == "y_pred" and not bad and np.abs(vector).max(initial=0) > LARGEST:
+        raise InvalidInput(f"{name} holds values beyond ±{LARGEST:g}; rescale them, such as y_pred / 1e100.")
     if bad:
         raise InvalidInput(
             f"{name} holds {bad} missing or infinite values; drop those rows, also from sensitive_features."

@@ -7,7 +7,8 @@ The estimate's variance is a function of the truth,
           \kappa = \frac{\operatorname{Var}(h_c^2)}{(\overline{h_c^2})^2} ,
 
 the first part from the efficient influence function 2(f−h)(h−μ) + (h−μ)² − ψ, the second the degenerate part that is
-left when h is constant. The interval holds every ψ ≥ 0 with (ψ̂ − ψ)² ≤ z² V(ψ): a quadratic inequality. The test
+left when h is constant. The interval holds every ψ ≥ 0 with (ψ̂ − ψ)² ≤ z² V(ψ), a quadratic inequality, up to the
+upper limit of Var(f); it reaches down to 0 unless the test rejects. The test
 compares the largest standardised off-diagonal quadratic form over regressors and roughnesses with its
 multiplier-bootstrap distribution.
 """
@@ -30,11 +31,12 @@ from fairlevel.conditional_mean.protocol import Array
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.choice import Candidate, candidates, choose
 from fairlevel.metrics.crossfit import covariance_form
-from fairlevel.metrics.inputs import EvaluationRows, read_rows
+from fairlevel.metrics.inputs import EvaluationRows, read_rows, read_seed
 
-_TEST_EXTRA_DF = (0.0, 4.0, 16.0)
+_TEST_EXTRA_DF = (4.0, 16.0)
 _TEST_DRAWS = 4000
 _FLIPS = 8
+_LEAST_DF = 0.5
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class Evidence:
     degenerate: float
     p_value: float
     regressor: str
+    informative: bool = True  # False where too few rows leave A no say: then nothing but DPVar ≤ Var(f) is known
 
 
 def dpvar_interval(
@@ -78,7 +81,7 @@ def dpvar_interval(
     level: float = 0.95,
     regressor: LinearMean | MLPMean | None = None,
     sample_weight: Any = None,
-    random_state: int = 0,
+    random_state: Any = 0,
 ) -> DPVarInterval:
     """Debiased DPVar with a confidence interval valid near zero, a test of DPVar = 0, and its share of Var(f).
 
@@ -98,6 +101,7 @@ def dpvar_interval(
     """
     if not 0 < level < 1:
         raise InvalidInput(f"level={level} was given; a number between 0 and 1 is needed, such as 0.95.")
+    random_state = read_seed(random_state)
     rows = read_rows(y_pred, sensitive_features, sample_weight)
     if rows.spread == 0:
         return DPVarInterval(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, "none needed: the prediction is constant", level)
@@ -121,6 +125,7 @@ def _linear_evidence(prediction: Tensor, known: tuple[Candidate, ...], seed: int
         degenerate=float(null_variance(found.residual[0], smoother, found.kept[0])),
         p_value=_no_disparity_p_value(prediction, known, seed),
         regressor=choice.describe(),
+        informative=float(found.kept.sum()) >= _LEAST_DF,
     )
 
 
@@ -174,14 +179,19 @@ def _no_disparity_p_value(centred: Tensor, known: tuple[Candidate, ...], seed: i
 
 
 def _ridges_with_extra_df(candidate: Candidate) -> list[float]:
-    """Ridges at which the penalised part spends 0, 4 and 16 degrees of freedom (fewer where it has fewer)."""
+    """Ridges at which the penalised part spends nothing, 4 and 16 degrees of freedom, or all it has."""
     smoother = candidate.smoother
     if candidate.ridge is not None:
         return [candidate.ridge]
     ridges = torch.logspace(-9, 6, 61, dtype=torch.float64)
     spent = smoother.df(ridges) - smoother.free
-    wanted = [extra for extra in _TEST_EXTRA_DF if extra < max(len(smoother.moments), 1)]
-    return [float("inf") if extra == 0 else float(ridges[(spent - extra).abs().argmin()]) for extra in wanted]
+    available = len(smoother.moments)
+    chosen = [float(ridges[(spent - extra).abs().argmin()]) for extra in _TEST_EXTRA_DF if extra < available]
+    return [
+        *([float("inf")] if smoother.free > 1 else []),  # the free part alone
+        *chosen,
+        *([0.0] if 0 < available <= max(_TEST_EXTRA_DF) else []),  # all there is
+    ]
 
 
 def _interval(evidence: Evidence, prediction: Tensor, rows: EvaluationRows, level: float) -> DPVarInterval:
@@ -193,6 +203,10 @@ def _interval(evidence: Evidence, prediction: Tensor, rows: EvaluationRows, leve
     kurtosis = float((weight * squared.square()).sum()) / size**2 - 1
     noise = 4 * float((weight * squared * evidence.residual.square()).sum()) / size
     low, high = _invert(evidence.estimate, kurtosis * inverse_rows, noise * inverse_rows, evidence.degenerate, z)
+    most = 1 + z * float(((prediction.square() - 1).square() * weight * weight).sum().sqrt())  # of Var(f) itself
+    high = min(high, most) if evidence.informative else most
+    if evidence.p_value > 1 - level:
+        low = 0.0
     share = float(np.clip(evidence.estimate, 0, 1))
     if low > 0 and 0 < share < 1:
         influence = 2 * evidence.residual * evidence.level + squared - share * prediction.square()

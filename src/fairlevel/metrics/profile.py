@@ -10,7 +10,7 @@ import torch
 from scipy.stats import norm
 
 from fairlevel.conditional_mean import GroupMean, LinearMean, SplineMean
-from fairlevel.conditional_mean.groups import discrete_columns
+from fairlevel.conditional_mean.groups import few_levels
 from fairlevel.conditional_mean.protocol import Array
 from fairlevel.metrics.inputs import read_rows
 
@@ -39,7 +39,7 @@ def mean_profile(
     )
     values = rows.sensitive
     regressor: LinearMean
-    if discrete_columns(values)[0]:
+    if few_levels(values)[0]:
         regressor, at = GroupMean(), np.unique(values)
     else:
         first, last = np.quantile(values, [0.01, 0.99])

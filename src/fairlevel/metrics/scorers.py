@@ -10,11 +10,15 @@ from sklearn.metrics import make_scorer
 
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.dpvar import dpvar
+from fairlevel.metrics.inputs import read_vector
 
 
 def fair_loss(y_true: Any, y_pred: Any, *, sensitive_features: Any, zeta: float = 1.0) -> float:
     r"""Mean squared error + ζ · DPVar, the paper's validation score, in units of y²."""
-    error = float(np.mean((np.asarray(y_pred) - np.asarray(y_true)) ** 2))
+    target, prediction = read_vector("y_true", y_true), read_vector("y_pred", y_pred)
+    if len(target) != len(prediction):
+        raise InvalidInput(f"y_true has {len(target)} rows but y_pred has {len(prediction)}; pass the same rows.")
+    error = float(np.mean((prediction - target) ** 2))
     return error + zeta * dpvar(y_true, y_pred, sensitive_features=sensitive_features)
 
 

@@ -10,7 +10,17 @@ from torch import Tensor
 
 from fairlevel.conditional_mean import MLPMean
 from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
-from fairlevel.penalties.protocol import IN_OUT, Array, PenaltyStep, RowPlan, Rows, Settings, setting
+from fairlevel.penalties.protocol import (
+    IN_OUT,
+    Array,
+    PenaltyStep,
+    RowPlan,
+    Rows,
+    Settings,
+    check_inner,
+    check_mean,
+    setting,
+)
 from fairlevel.penalties.trained_mean import SplitAttributes, Warm, fresh, spread
 
 _CURVATURE_RIDGE = 0.1
@@ -43,6 +53,10 @@ class FBO:
     name: ClassVar[str] = "fbo"
     tunable: ClassVar[tuple[str, ...]] = ("inner_learning_rate",)
     quadratic: ClassVar[bool] = False  # h moves with the training
+
+    def __post_init__(self) -> None:
+        check_mean(self.mean, MLPMean, "MLPMean()")
+        check_inner(self.inner_steps, self.inner_learning_rate)
 
     def curvature(self, weight: Tensor) -> Tensor:
         return torch.ones_like(weight)  # as printed: plain step sizes

@@ -11,7 +11,18 @@ from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
 from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
 from fairlevel.conditional_mean.leave_out import leave_out_covariance
 from fairlevel.conditional_mean.smoother import LinearSmoother
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Array, PenaltyStep, RowPlan, Rows, Settings, setting
+from fairlevel.penalties.protocol import (
+    ALL_TRAINING_ROWS,
+    Array,
+    PenaltyStep,
+    RowPlan,
+    Rows,
+    Settings,
+    check_mean,
+    setting,
+)
+
+_COLD_START = 5  # times as many passes where there is no level to start from
 
 
 class Level(NamedTuple):
@@ -45,6 +56,9 @@ class ClosedFBO:
     name: ClassVar[str] = "fbo_closed"
     tunable: ClassVar[tuple[str, ...]] = ("ridge",)
 
+    def __post_init__(self) -> None:
+        check_mean(self.mean, LinearMean, "RandomFeaturesMean()")
+
     @property
     def quadratic(self) -> bool:
         return isinstance(self.loss, Squared)
@@ -77,5 +91,10 @@ class ClosedFBO:
         return PenaltyStep(value, gradient, Level(level, ridge))
 
     def value(self, prediction: Tensor, prepared: LinearSmoother, state: Level) -> Tensor:
-        """Covariance of the prediction with its leave-one-out mean: zero on average when E[f|A] is constant."""
-        return leave_out_covariance(prediction, prepared, state.ridge)
+        """Covariance of the smoothed response with its leave-one-out mean: zero on average when the level is
+        constant.
+        """
+        level = prepared.apply(prediction, state.ridge)
+        for _ in range(_COLD_START * (self.loss.passes - 1)):
+            level = prepared.apply(self.loss.response(prediction, level), state.ridge)
+        return leave_out_covariance(self.loss.response(prediction, level), prepared, state.ridge)

@@ -11,7 +11,17 @@ from torch import Tensor
 from fairlevel.conditional_mean import MLPMean
 from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
 from fairlevel.exceptions import InvalidInput
-from fairlevel.penalties.protocol import IN_OUT, Array, PenaltyStep, RowPlan, Rows, Settings, setting
+from fairlevel.penalties.protocol import (
+    IN_OUT,
+    Array,
+    PenaltyStep,
+    RowPlan,
+    Rows,
+    Settings,
+    check_inner,
+    check_mean,
+    setting,
+)
 from fairlevel.penalties.trained_mean import SplitAttributes, Warm, fresh, spread
 
 
@@ -45,7 +55,9 @@ class ITD:
     quadratic: ClassVar[bool] = False  # h moves with the training
 
     def __post_init__(self) -> None:
-        if self.steps < 1:
+        check_mean(self.mean, MLPMean, "MLPMean()")
+        check_inner(self.inner_steps, self.inner_learning_rate)
+        if not isinstance(self.steps, int) or self.steps < 1:
             raise InvalidInput(
                 f"steps={self.steps} was given; at least one unrolled step is needed, such as ITD(steps=5)."
             )

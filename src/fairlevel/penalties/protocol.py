@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairlevel.exceptions import InvalidInput, UnknownName
+from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Settings = Mapping[str, Tensor]
@@ -105,6 +105,20 @@ def setting(penalty: Any, settings: Settings, name: str, like: Tensor, configs: 
     if name in settings:
         return settings[name].to(like)
     return like.new_full((configs,), float(getattr(penalty, name)))
+
+
+def check_mean(mean: Any, kind: type, example: str) -> None:
+    """Refuse a conditional mean of the wrong kind when a penalty is made, not when it trains."""
+    if not isinstance(mean, kind):
+        raise InvalidType(f"mean={mean!r} was given; a {kind.__name__} object is needed, such as {example}.")
+
+
+def check_inner(steps: int, learning_rate: float) -> None:
+    """Refuse inner steps that cannot fit anything."""
+    if not isinstance(steps, int) or steps < 0:
+        raise InvalidInput(f"inner_steps={steps} was given; a whole number ≥ 0 is needed, such as 10.")
+    if not learning_rate > 0:
+        raise InvalidInput(f"inner_learning_rate={learning_rate} was given; a positive number is needed, such as 0.1.")
 
 
 def check_settings(penalty: Penalty, settings: Settings) -> None:

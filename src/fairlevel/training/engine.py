@@ -120,7 +120,7 @@ def _train_tile(
         if step % record_every == 0:
             records.append((step, push.loss, value))
             advance(step)
-        if watched is not None and (step + 1) % CHECK_EVERY == 0:
+        if watched is not None and ((step + 1) % CHECK_EVERY == 0 or step + 1 == optimizer.steps):
             best.offer(_held_out_score(watched, parameters, network, penalty, state, weight), parameters, step + 1)
             if best.done:
                 status = Status.STOPPED_EARLY
@@ -133,6 +133,8 @@ def _train_tile(
     loss = accuracy.gradient(prediction, part.y, part.rows.accuracy, part.accuracy_weight).loss
     records.append((step + 1, loss, penalty.step(prediction, part.prepared, state).value))
     alive = torch.isfinite(loss) & (loss <= WORST_LOSS)
+    if watched is not None:
+        alive &= torch.isfinite(best.score)
     steps = best.step if watched is not None else torch.full_like(best.step, step + 1)
     return Outcome(
         parameters.cpu(),
