@@ -40,6 +40,7 @@ class Example:
     x: pd.DataFrame
     y: pd.Series
     sensitive: pd.DataFrame
+    predictor: str = "mlp"
 
 
 def demo(out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("demo")) -> None:
@@ -51,7 +52,7 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = P
         x, x_test, y, y_test, sensitive, sensitive_test = parts
         with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
             task = bar.add_task(f"training on {example.title}")
-            estimator = FairRegressor(validation_fraction=0.25, random_state=0)
+            estimator = FairRegressor(predictor=example.predictor, validation_fraction=0.25, random_state=0)
             models = fit_weights(
                 estimator,
                 WEIGHTS,
@@ -98,10 +99,9 @@ def _synthetic() -> Example:
 
 def _diabetes() -> Example:
     x, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-    sensitive = ["age", "bmi"]
-    return Example(
-        "diabetes progression, level across age and body mass", "score²", x.drop(columns=sensitive), y, x[sensitive]
-    )
+    names = ["age", "bmi"]
+    title = "diabetes progression, level across age and body mass"
+    return Example(title, "score²", x.drop(columns=names), y, x[names], predictor="linear")  # 442 rows: keep it simple
 
 
 def _table(points: pd.DataFrame, example: Example) -> Table:
@@ -113,13 +113,17 @@ def _table(points: pd.DataFrame, example: Example) -> Table:
     for _, row in points.iterrows():
         table.add_row(
             f"{row['weight']:g}",
-            f"{row['mse']:.4g}",
-            f"{row['dpvar']:.3g}",
-            f"{row['dpvar_low']:.3g} – {row['dpvar_high']:.3g}",
+            _short(row["mse"]),
+            _short(row["dpvar"]),
+            f"{_short(row['dpvar_low'])} – {_short(row['dpvar_high'])}",
             f"{np.sqrt(max(row['dpvar'], 0)):.2g}",
             f"{row['share']:.1%}",
         )
     return table
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def _draw(

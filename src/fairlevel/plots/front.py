@@ -55,6 +55,7 @@ class FrontDisplay:
                 ax.annotate(str(point["label"]), where, textcoords="offset points", xytext=(6, 6), fontsize=8)
         ax.set_xlabel(f"DPVar, variance of the average prediction across profiles [{self.unit}]")
         ax.set_ylabel(f"mean squared error [{self.unit}]")
+        ax.margins(y=0.1)
         ax.set_xlim(left=0)
         self.ax_ = ax
         self.figure_ = ax.figure
