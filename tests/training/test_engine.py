@@ -13,7 +13,7 @@ from fairlevel.training.grid import Configurations, Samples
 from fairlevel.training.outcome import Status
 
 WEIGHTS = np.r_[0, np.logspace(-2, 0.5, 23)]
-OPTIMIZERS = {"gd": GradientDescent(0.05, steps=25), "adam": Adam(0.01, steps=25)}
+OPTIMIZERS = {"gd": GradientDescent(0.05, steps=8), "adam": Adam(0.01, steps=8)}
 
 
 def samples(rows=301, seed=0):

@@ -47,8 +47,11 @@ def _holds_text(array: Any) -> bool:
 
 def refuse_missing_target(y: Any) -> None:
     """Missing and infinite targets; whatever else is wrong with y is left for the usual checks."""
+    given = np.asarray(y)
+    if given.ndim == 0 or given.dtype.kind not in "fiuO":
+        return
     try:
-        target = np.asarray(y, dtype=np.float64)
+        target = given.astype(np.float64)
     except (TypeError, ValueError):
         return
     refuse_missing("y", target)

@@ -53,8 +53,9 @@ def dpvar(
     --------
     >>> import numpy as np
     >>> from fairlevel import dpvar
-    >>> group = np.array([0, 0, 1, 1])
-    >>> float(dpvar(None, np.array([1.0, 1.0, 3.0, 3.0]), sensitive_features=group))
+    >>> group = np.repeat(["north", "south"], 10)
+    >>> prediction = np.where(group == "south", 3.0, 1.0)
+    >>> round(dpvar(None, prediction, sensitive_features=group), 6)
     1.0
     """
     if method not in METHODS:
