@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-import torch
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairlevel.data.scaling import Array, Scaler
-from fairlevel.data.sensitive import Sensitive, encode_sensitive
+from fairlevel.data.sensitive import encode_sensitive
 from fairlevel.data.splitting import Index, split_off
 from fairlevel.estimators._validation import (
     ordered_like_fit,
@@ -26,72 +24,15 @@ from fairlevel.estimators._validation import (
     warn_of_copies,
 )
 from fairlevel.estimators.budget import Budget, require_sensitive
-from fairlevel.estimators.model import WeightedNetworks
+from fairlevel.estimators.grid_fit import Figures, GridFit, Table
 from fairlevel.exceptions import Diverged, InvalidInput, InvalidType, UnknownName
-from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.penalties import NoPenalty, Penalty, resolve_penalty
 from fairlevel.predictors import Predictor, resolve_predictor
 from fairlevel.stacked.optimizers import OPTIMIZERS, Optimizer
-from fairlevel.training.engine import Progress, Trained, train
+from fairlevel.training.engine import Progress, train
 from fairlevel.training.grid import Configurations, Samples
 from fairlevel.training.outcome import Status
 from fairlevel.training.tuning import tuned
-
-
-@dataclass(frozen=True)
-class _Table:
-    """Validated input: x (row, feature), y (row,), sensitive (row, attribute) or None."""
-
-    x: Array
-    y: Array
-    sensitive: Sensitive | None
-
-    def rows(self, index: Index) -> _Table:
-        sensitive = self.sensitive
-        if sensitive is not None:
-            sensitive = Sensitive(sensitive.values[index], sensitive.names)
-        return _Table(self.x[index], self.y[index], sensitive)
-
-
-@dataclass(frozen=True)
-class _Fit:
-    """A trained grid with the scaling it was trained under."""
-
-    trained: Trained
-    x_scaler: Scaler
-    y_scaler: Scaler
-
-    @property
-    def alive(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Which configurations did not diverge."""
-        return np.array([status is not Status.DIVERGED for status in self.trained.outcome.status], dtype=bool)
-
-    def model(self, config: int) -> WeightedNetworks:
-        outcome, network = self.trained.outcome, self.trained.network
-        row = outcome.parameters[config : config + 1]
-        return WeightedNetworks(network, self.trained.input_map, row, torch.ones(1), self.x_scaler, self.y_scaler)
-
-    def figures(self, table: _Table) -> _Figures:
-        """Every configuration on these rows at once."""
-        configs = range(len(self.trained.outcome.status))
-        predictions = np.stack([self.model(config).predict(table.x) for config in configs])
-        dpvar = np.full(len(predictions), np.nan)
-        if table.sensitive is not None:
-            dpvar[self.alive] = dpvar_of_many(predictions[self.alive], table.sensitive.values)
-        return _Figures(((predictions - table.y) ** 2).mean(axis=1), dpvar, predictions.var(axis=1))
-
-
-@dataclass(frozen=True)
-class _Figures:
-    """In units of y², each (config,); dpvar is NaN without sensitive attributes."""
-
-    mse: Array
-    dpvar: Array
-    variance: Array
-
-    @property
-    def share(self) -> Array:
-        return np.divide(self.dpvar, self.variance, out=np.zeros_like(self.dpvar), where=self.variance > 0)
 
 
 class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -200,7 +141,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         refuse_missing("X", x, getattr(self, "feature_names_in_", None))
         return self.model_.predict(x)
 
-    def _read(self, X: Any, y: Any, sensitive_features: Any) -> _Table:
+    def _read(self, X: Any, y: Any, sensitive_features: Any) -> Table:
         refuse_text(X)
         refuse_missing_target(y)
         x, target = validate_data(
@@ -210,12 +151,12 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         names = getattr(self, "feature_names_in_", None)
         refuse_missing("X", x, names)
         if sensitive_features is None:
-            return _Table(x, target, None)
+            return Table(x, target, None)
         sensitive = encode_sensitive(sensitive_features, len(x))
         warn_of_copies(x, names, sensitive)
-        return _Table(x, target, sensitive)
+        return Table(x, target, sensitive)
 
-    def _held_out_disparity(self, table: _Table, budget: Budget, seed: int, weights: Sequence[float]) -> list[float]:
+    def _held_out_disparity(self, table: Table, budget: Budget, seed: int, weights: Sequence[float]) -> list[float]:
         """What a budget speaks of, on a third of the rows, for networks trained with these weights on the others."""
         kept, held = split_off(len(table.y), 1 / 3, seed)
         fit, there = self._train(table.rows(kept), weights, seed), table.rows(held)
@@ -223,7 +164,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         values = figures.dpvar if budget.name == "max_dpvar" else figures.share
         return [float(value) if fine else np.inf for value, fine in zip(values, fit.alive, strict=True)]
 
-    def _train(self, table: _Table, weights: Sequence[float], seed: int, progress: Progress | None = None) -> _Fit:
+    def _train(self, table: Table, weights: Sequence[float], seed: int, progress: Progress | None = None) -> GridFit:
         """Train one network per weight as one program."""
         optimizer = _resolve_optimizer(self.optimizer)
         kept, held = self._split(len(table.y), seed)
@@ -254,7 +195,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             device=self.device,
             progress=progress or (_printed if self.verbose else None),
         )
-        return _Fit(trained, x_scaler, y_scaler)
+        return GridFit(trained, x_scaler, y_scaler)
 
     def _split(self, rows: int, seed: int) -> tuple[Index, Index]:
         fraction = self.validation_fraction
@@ -266,7 +207,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
         return split_off(rows, fraction, seed)
 
-    def _keep(self, fit: _Fit, config: int, figures: _Figures) -> None:
+    def _keep(self, fit: GridFit, config: int, figures: Figures) -> None:
         """Store configuration ``config`` of a trained grid as this estimator's model."""
         outcome = fit.trained.outcome
         if outcome.status[config] is Status.DIVERGED:

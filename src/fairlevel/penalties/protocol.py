@@ -113,14 +113,6 @@ def check_mean(mean: Any, kind: type, example: str) -> None:
         raise InvalidType(f"mean={mean!r} was given; a {kind.__name__} object is needed, such as {example}.")
 
 
-def check_inner(steps: int, learning_rate: float) -> None:
-    """Refuse inner steps that cannot fit anything."""
-    if not isinstance(steps, int) or steps < 0:
-        raise InvalidInput(f"inner_steps={steps} was given; a whole number ≥ 0 is needed, such as 10.")
-    if not learning_rate > 0:
-        raise InvalidInput(f"inner_learning_rate={learning_rate} was given; a positive number is needed, such as 0.1.")
-
-
 def check_settings(penalty: Penalty, settings: Settings) -> None:
     """Refuse settings that the penalty does not know."""
     for name in settings:

@@ -1,17 +1,19 @@
-"""What FBO and ITD share: attributes of the fitting and the evaluating rows, and a warm inner network."""
+"""What FBO and ITD share: settings, attributes of the fitting and the evaluating rows, a warm inner network."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean import MLPMean, RandomFeaturesMean
+from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
 from fairlevel.conditional_mean.smoother import LinearSmoother
-from fairlevel.penalties.protocol import Array, Rows, normalised
+from fairlevel.exceptions import InvalidInput
+from fairlevel.penalties.protocol import IN_OUT, Array, RowPlan, Rows, Settings, check_mean, normalised, setting
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,63 @@ def spread(level: Tensor, row_weight: Tensor) -> Tensor:
     return (centred.square() * row_weight).sum(dim=-1)
 
 
-def fresh(mean: MLPMean, prepared: SplitAttributes, configs: int, learning_rate: Tensor) -> Warm:
-    """The inner networks before the first step."""
-    fit = prepared.fit
-    return Warm(mean.init(fit.shape[1], configs, prepared.seed, fit.dtype).to(fit.device), learning_rate)
+@dataclass(frozen=True)
+class TrainedMeanPenalty:
+    """Settings and preparation of a penalty whose inner network is trained beside the predictor.
+
+    Parameters
+    ----------
+    inner_steps : M, gradient steps on φ before each outer step
+    inner_learning_rate : η_in, one number or one a configuration (setting ``inner_learning_rate``)
+    mean : architecture of h_φ
+    loss : what h minimises: ``Squared()``, ``Huber()``, ``Pinball()``
+    rows : IN/OUT as printed
+    """
+
+    inner_steps: int = 10
+    inner_learning_rate: float = 0.1
+    mean: MLPMean = MLPMean()
+    loss: InnerLoss = Squared()
+    rows: RowPlan = IN_OUT
+
+    tunable: ClassVar[tuple[str, ...]] = ("inner_learning_rate",)
+    quadratic: ClassVar[bool] = False  # h moves with the training
+
+    def __post_init__(self) -> None:
+        check_mean(self.mean, MLPMean, "MLPMean()")
+        if not isinstance(self.inner_steps, int) or self.inner_steps < 0:
+            raise InvalidInput(f"inner_steps={self.inner_steps} was given; a whole number ≥ 0 is needed, such as 10.")
+        if not self.inner_learning_rate > 0:
+            raise InvalidInput(
+                f"inner_learning_rate={self.inner_learning_rate} was given; a positive number is needed, such as 0.1."
+            )
+
+    def curvature(self, weight: Tensor) -> Tensor:
+        """As printed: plain step sizes."""
+        return torch.ones_like(weight)
+
+    def prepare(
+        self, sensitive: Array, rows: Rows, settings: Settings, seed: int, sample_weight: Array | None = None
+    ) -> SplitAttributes:
+        """Both parts' attributes and weights."""
+        return SplitAttributes.of(sensitive, rows, seed, sample_weight)
+
+    def init(self, prepared: SplitAttributes, configs: int, settings: Settings) -> Warm:
+        """The inner networks before the first step."""
+        fit = prepared.fit
+        rate = setting(self, settings, "inner_learning_rate", fit, configs)
+        return Warm(self.mean.init(fit.shape[1], configs, prepared.seed, fit.dtype).to(fit.device), rate)
+
+    def descended(self, inner: Tensor, prepared: SplitAttributes, state: Warm) -> Tensor:
+        """φ after M warm steps on the predictions of the fitting rows (Algorithm 1)."""
+        return self.unrolled(state.parameters, inner, prepared, state.learning_rate, self.inner_steps)
+
+    def unrolled(self, start: Tensor, inner: Tensor, prepared: SplitAttributes, rate: Tensor, steps: int) -> Tensor:
+        """φ after ``steps`` steps from ``start``; differentiable in the predictions ``inner``, (config, fitting
+        row).
+        """
+        return self.mean.descend(start, prepared.fit, inner, prepared.fit_weight, rate, steps, self.loss)
+
+    def value(self, prediction: Tensor, prepared: SplitAttributes, state: Warm) -> Tensor:
+        """Var of the current h over the evaluating rows, (config,)."""
+        return spread(self.mean.predict(state.parameters, prepared.evaluate), prepared.evaluate_weight)
