@@ -11,7 +11,7 @@ test: lint
 	$(BIN)/python -m pytest -m "not study"
 
 check: lint
-	$(BIN)/python -m pytest -m "not study" -x -q --ignore=tests/estimators/test_check_estimator.py --ignore=tests/docs
+	$(BIN)/python -m pytest -x -q $(addprefix tests/,stacked conditional_mean data penalties contracts plots)
 
 study: .venv/installed
 	$(BIN)/python -m pytest -m study -s

@@ -56,6 +56,9 @@ def test_synthetic_writes_the_design(tmp_path, name):
         (["--out", "t.xlsx"], ".csv or .parquet"),
         (["--out", "nowhere/t.csv"], "does not exist"),
         (["--attributes", "0", "--out", "t.csv"], "attributes=0"),
+        (["--seed", "-1", "--out", "t.csv"], "seed=-1"),
+        (["--beta-int", "nan", "--out", "t.csv"], "beta_int"),
+        (["--out", "/proc/t.csv"], "cannot be written"),
     ],
 )
 def test_bad_arguments_are_one_sentence_and_exit_code_two(tmp_path, monkeypatch, arguments, sentence):

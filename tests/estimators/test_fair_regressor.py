@@ -207,6 +207,7 @@ def test_a_budget_finds_its_weight(table):
     model = FairRegressor(max_dpvar=0.3 * plain.dpvar_, **settings).fit(x, y, sensitive_features=a)
     assert 0.05 * plain.dpvar_ < model.dpvar_ < 0.5 * plain.dpvar_
     assert plain.mse_ < model.mse_ < np.var(y)
+    assert model.weight_ > 0
     by_share = FairRegressor(max_share=0.05, **settings).fit(x, y, sensitive_features=a)
     assert by_share.dpvar_ / np.var(by_share.predict(x)) < 0.15
 
@@ -261,6 +262,15 @@ def test_bad_input_is_refused_in_one_sentence(table, case):
     estimator, x, y, a, sentence = bad(*table)[case]
     with pytest.raises((FairLevelError, ValueError), match=sentence):
         estimator.fit(x, y, sensitive_features=a)
+
+
+def test_the_same_labels_in_another_order_are_refused(table):
+    x, y, a = table
+    with pytest.raises(FairLevelError, match="matched by position"):
+        FairRegressor(weight=1.0, optimizer=QUICK).fit(x, y, sensitive_features=a.sample(frac=1, random_state=0))
+    with pytest.raises(FairLevelError, match="matched by position"):
+        dpvar(None, y, sensitive_features=a.sample(frac=1, random_state=0))
+    assert np.isfinite(dpvar(None, y, sensitive_features=a.set_axis(range(1000, 1500))))
 
 
 def test_missing_sensitive_features_is_also_a_value_error(table):

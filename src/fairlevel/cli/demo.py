@@ -140,6 +140,8 @@ def _draw(
     shown = {f"weight {models[k].weight:g}": models[k].predict(x) for k in (0, 3, 5)}
     attribute = sensitive.columns[0]
     profile = MeanProfileDisplay.from_predictions(shown, attribute=sensitive[attribute], attribute_name=attribute)
-    profile.ax_.set_title(f"{example.title}\nthe flatter the curve, the smaller DPVar", fontsize=10)
+    profile.ax_.set_title(
+        f"{example.title}\nthe average prediction along one of the attributes; bands are 95 %", fontsize=10
+    )
     plt.savefig(f"{stem}-profile.png", dpi=150)
     plt.close("all")

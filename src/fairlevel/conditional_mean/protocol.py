@@ -26,8 +26,8 @@ FeatureMap = Callable[[Array], tuple[Array, Array]]
 class LinearMean(ABC):
     """A conditional mean that is linear in the predictions: h = S f with S built from A alone.
 
-    ``ridge`` is the penalty λ on the penalised features, in units of their second moments; ``None`` lets generalised
-    cross-validation choose.
+    ``ridge`` is the penalty λ on the penalised features, in units of their second moments. ``None`` leaves the choice
+    to the caller: metrics and estimators choose by cross-validation.
     """
 
     ridge: float | None = None

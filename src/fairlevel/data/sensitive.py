@@ -66,6 +66,24 @@ def encode_sensitive(sensitive_features: Any, rows: int | None = None) -> Sensit
     return Sensitive(values, tuple(names))
 
 
+def refuse_shuffled(rows: Any, sensitive_features: Any) -> None:
+    """Rows are matched by position; the same labels in another order mean that somebody thinks otherwise."""
+    ours, theirs = getattr(rows, "index", None), getattr(sensitive_features, "index", None)
+    if (
+        not isinstance(ours, pd.Index)
+        or not isinstance(theirs, pd.Index)
+        or len(ours) != len(theirs)
+        or ours.equals(theirs)
+    ):
+        return
+    if ours.is_unique and theirs.is_unique and ours.isin(theirs).all():
+        raise InvalidInput(
+            "sensitive_features has the row labels of the other rows in another order, but rows are matched by "
+            "position; "
+            "pass sensitive_features.loc[X.index], or .reset_index(drop=True) both."
+        )
+
+
 def _as_frame(sensitive_features: Any) -> pd.DataFrame:
     if sensitive_features is None:
         raise MissingSensitiveFeatures(

@@ -85,6 +85,10 @@ class SyntheticDesign:
     network_seed: int = 123
 
     def __post_init__(self) -> None:
+        if self.network_seed < 0:
+            raise InvalidInput(f"network_seed={self.network_seed} was given; an integer ≥ 0 is needed.")
+        if not np.isfinite([self.beta_int, self.c_a, self.c_z, self.delta]).all():
+            raise InvalidInput("beta_int, c_a, c_z or delta is not finite; ordinary numbers are needed.")
         for name in ("attributes", "features", "latents", "hidden"):
             if getattr(self, name) < 1:
                 raise InvalidInput(f"{name}={getattr(self, name)} was given; at least 1 is needed.")
@@ -105,8 +109,8 @@ class SyntheticDesign:
 
     def sample(self, rows: int, seed: int = 0) -> SyntheticRows:
         """Independent rows."""
-        if rows < 1:
-            raise InvalidInput(f"rows={rows} was given; at least 1 is needed.")
+        if rows < 1 or seed < 0:
+            raise InvalidInput(f"rows={rows} and seed={seed} were given; rows ≥ 1 and seed ≥ 0 are needed.")
         random = np.random.default_rng(seed)
         a = self._attributes(rows, random)
         x, x_a, x_z = self._features(a, random)

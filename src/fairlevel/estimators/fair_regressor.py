@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairlevel.data.scaling import Array, Scaler
-from fairlevel.data.sensitive import encode_sensitive
+from fairlevel.data.sensitive import encode_sensitive, refuse_shuffled
 from fairlevel.data.splitting import Index, split_off
 from fairlevel.estimators._validation import (
     ordered_like_fit,
@@ -69,6 +69,8 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     dpvar_ : float
         Debiased DPVar on the rows of ``fit``, in units of y²; only after a fit with sensitive features. Training
         adapts to these rows: judge a model on rows it has not seen, with :func:`fairlevel.dpvar_interval`.
+    weight_ : float
+        The penalty weight used: the one given, what "auto" stood for, or the one a budget led to.
     n_iter_ : int
         Optimisation steps behind the fitted parameters.
     trace_ : DataFrame
@@ -117,7 +119,8 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array or frame of shape (rows, features)
         y : array of shape (rows,)
-        sensitive_features : array or frame of shape (rows,) or (rows, attributes), numeric or categorical; not needed
+        sensitive_features : array or frame of shape (rows,) or (rows, attributes), numeric or categorical, matched to
+            X by position; not needed
             by ``predict``
         """
         table = self._read(X, y, sensitive_features)
@@ -130,6 +133,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             weight = budget.weight(partial(self._held_out_disparity, table, budget, seed))
         fit = self._train(table, [weight], seed)
         self._keep(fit, 0, fit.figures(table))
+        self.weight_ = weight
         return self
 
     def predict(self, X: Any) -> Array:
@@ -152,6 +156,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         refuse_missing("X", x, names)
         if sensitive_features is None:
             return Table(x, target, None)
+        refuse_shuffled(X, sensitive_features)
         sensitive = encode_sensitive(sensitive_features, len(x))
         warn_of_copies(x, names, sensitive)
         return Table(x, target, sensitive)
@@ -254,6 +259,7 @@ def fit_weights(
         if hasattr(copies[0], "feature_names_in_"):
             copy.feature_names_in_ = copies[0].feature_names_in_
         copy._keep(fit, config, figures)
+        copy.weight_ = numbers[config]
     return copies
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from fairlevel.conditional_mean.protocol import Array
-from fairlevel.data.sensitive import LARGEST, encode_sensitive
+from fairlevel.data.sensitive import LARGEST, encode_sensitive, refuse_shuffled
 from fairlevel.exceptions import InvalidInput, InvalidType
 
 
@@ -41,6 +41,7 @@ def read_rows(y_pred: Any, sensitive_features: Any, sample_weight: Any = None) -
         raise InvalidInput(
             f"y_pred has {len(prediction)} row; at least 2 rows are needed to see how predictions vary with A."
         )
+    refuse_shuffled(y_pred, sensitive_features)
     sensitive = encode_sensitive(sensitive_features)
     if len(sensitive) != len(prediction):
         raise InvalidInput(
