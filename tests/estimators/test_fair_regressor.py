@@ -1,4 +1,5 @@
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from fairlevel.metrics.scorers import fair_scorer
 from fairlevel.penalties import PENALTIES
 from fairlevel.predictors import MLP, PREDICTORS
 from fairlevel.stacked.optimizers import Adam, GradientDescent
+from fairlevel.training.outcome import Status
 
 QUICK = Adam(0.02, steps=120)
 
@@ -198,6 +200,20 @@ def test_early_stopping_on_a_small_table():
         scores[fraction] = model.score(x[300:], y[300:])
     assert scores[0.25] > scores[None]
     assert scores[0.25] > 0.3
+
+
+def test_figures_of_a_grid_survive_a_diverged_neighbour(table):
+    x, y, a = table
+    estimator = FairRegressor(optimizer=QUICK, random_state=0)
+    rows = estimator._read(x, y, a)
+    fit = estimator._train(rows, [0.0, 1.0, 10.0], seed=0)
+    clean = fit.figures(rows)
+    fit.trained.outcome.parameters[1] = float("nan")
+    outcome = replace(fit.trained.outcome, status=(Status.FINISHED, Status.DIVERGED, Status.FINISHED))
+    spoiled = replace(fit, trained=replace(fit.trained, outcome=outcome)).figures(rows)
+    np.testing.assert_allclose(spoiled.mse[[0, 2]], clean.mse[[0, 2]], rtol=1e-12)
+    np.testing.assert_allclose(spoiled.dpvar[[0, 2]], clean.dpvar[[0, 2]], rtol=1e-9)
+    assert np.isnan([spoiled.mse[1], spoiled.dpvar[1]]).all()
 
 
 def test_a_budget_finds_its_weight(table):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -53,8 +53,11 @@ class GridFit:
 
     def figures(self, table: Table) -> Figures:
         """Every configuration on these rows at once."""
-        configs = range(len(self.trained.outcome.status))
-        predictions = np.stack([self.model(config).predict(table.x) for config in configs])
+        alive = torch.from_numpy(self.alive).unsqueeze(1)
+        parameters = torch.where(alive, self.trained.outcome.parameters, 0.0)  # a NaN would reach its neighbours' sums
+        everyone = replace(self.model(0), parameters=parameters, shares=torch.eye(len(alive)))
+        predictions = everyone.predict(table.x)
+        predictions[~self.alive] = np.nan
         dpvar = np.full(len(predictions), np.nan)
         if table.sensitive is not None:
             dpvar[self.alive] = dpvar_of_many(predictions[self.alive], table.sensitive.values)

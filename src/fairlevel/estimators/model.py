@@ -19,7 +19,7 @@ _BLOCK = 65_536  # rows predicted at a time
 class WeightedNetworks:
     r"""f(x) = ȳ + s_y Σ_m v_m f_m((x − x̄)/s_x): one network, a spectral head or a stack, all the same to predict.
 
-    Shapes: parameters (network, parameter), shares v (network,).
+    Shapes: parameters (network, parameter), shares v (network,); a matrix of shares predicts several sums at once.
     """
 
     network: Network
@@ -34,8 +34,9 @@ class WeightedNetworks:
         """Predictions in units of y, in float64 whatever the precision of training: (row, feature) -> (row,)."""
         parameters, shares = self.parameters.double(), self.shares.double()
         blocks = []
-        for start in range(0, len(x), _BLOCK):
-            rows = torch.from_numpy(self.x_scaler.transform(x[start : start + _BLOCK]))
+        size = max(1, _BLOCK // len(parameters))
+        for start in range(0, len(x), size):
+            rows = torch.from_numpy(self.x_scaler.transform(x[start : start + size]))
             blocks.append(shares @ self.network.forward(parameters, self.input_map(rows))[0])
-        standardised = torch.cat(blocks).numpy() if blocks else np.empty(0)
+        standardised = torch.cat(blocks, dim=-1).numpy() if blocks else np.empty(0)
         return self.y_scaler.inverse(standardised)
