@@ -10,16 +10,20 @@ if TYPE_CHECKING:
     from fairlevel.estimators.fair_regressor import FairRegressor
     from fairlevel.metrics.dpvar import dpvar
     from fairlevel.metrics.interval import dpvar_interval
-    from fairlevel.penalties import FBO, ITD, ClosedFBO
+    from fairlevel.penalties import FBO, GDP, HSIC, ITD, Adversarial, ClosedFBO, LinearR2
 
 __version__ = "0.1.0"
 
 __all__ = [
     "FBO",
+    "GDP",
+    "HSIC",
     "ITD",
+    "Adversarial",
     "ClosedFBO",
     "FairRegressor",
     "GroupMean",
+    "LinearR2",
     "MLPMean",
     "RandomFeaturesMean",
     "RidgeMean",
@@ -30,10 +34,14 @@ __all__ = [
 
 _HOME = {
     "FBO": "fairlevel.penalties",
+    "GDP": "fairlevel.penalties",
+    "HSIC": "fairlevel.penalties",
     "ITD": "fairlevel.penalties",
+    "Adversarial": "fairlevel.penalties",
     "ClosedFBO": "fairlevel.penalties",
     "FairRegressor": "fairlevel.estimators.fair_regressor",
     "GroupMean": "fairlevel.conditional_mean",
+    "LinearR2": "fairlevel.penalties",
     "MLPMean": "fairlevel.conditional_mean",
     "RandomFeaturesMean": "fairlevel.conditional_mean",
     "RidgeMean": "fairlevel.conditional_mean",

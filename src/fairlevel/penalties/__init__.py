@@ -1,19 +1,28 @@
 """Penalties: one file each, one row each in the table below."""
 
+from collections.abc import Callable
+
 from fairlevel.exceptions import InvalidType, UnknownName
+from fairlevel.penalties.adversarial import Adversarial
 from fairlevel.penalties.fbo import FBO
 from fairlevel.penalties.fbo_closed import ClosedFBO
+from fairlevel.penalties.gdp import GDP
+from fairlevel.penalties.hsic import HSIC
+from fairlevel.penalties.hsic_features import FeatureHSIC
 from fairlevel.penalties.itd import ITD
+from fairlevel.penalties.linear_r2 import LinearR2
 from fairlevel.penalties.none import NoPenalty
 from fairlevel.penalties.protocol import Penalty
 
-PENALTIES: dict[str, type[FBO] | type[ITD] | type[ClosedFBO]] = {
-    penalty.name: penalty
-    for penalty in (
-        FBO,  # the paper's, as printed
-        ITD,  # the paper's, as printed
-        ClosedFBO,  # ours: closed-form inner solve, all rows, all labels
-    )
+PENALTIES: dict[str, Callable[[], Penalty]] = {
+    "fbo": FBO,  # the paper's, as printed
+    "itd": ITD,  # the paper's, as printed
+    "r2": LinearR2,  # the paper's baselines
+    "gdp": GDP,
+    "adversarial": Adversarial,
+    "hsic": HSIC,
+    "hsic_features": FeatureHSIC,  # HSIC in linear time
+    "fbo_closed": ClosedFBO,  # ours: closed-form inner solve, all rows, all labels
 }
 
 
@@ -31,4 +40,17 @@ def resolve_penalty(penalty: str | Penalty) -> Penalty:
     return penalty
 
 
-__all__ = ["FBO", "ITD", "PENALTIES", "ClosedFBO", "NoPenalty", "Penalty", "resolve_penalty"]
+__all__ = [
+    "FBO",
+    "GDP",
+    "HSIC",
+    "ITD",
+    "PENALTIES",
+    "Adversarial",
+    "ClosedFBO",
+    "FeatureHSIC",
+    "LinearR2",
+    "NoPenalty",
+    "Penalty",
+    "resolve_penalty",
+]

@@ -107,6 +107,39 @@ def setting(penalty: Any, settings: Settings, name: str, like: Tensor, configs: 
     return like.new_full((configs,), float(getattr(penalty, name)))
 
 
+def distinct(penalty: Any, settings: Settings, name: str) -> Tensor:
+    """The different values of a positive setting in a grid, ascending: what depends on A and on it is prepared once for
+    each.
+    """
+    if name not in settings:
+        return torch.tensor([float(getattr(penalty, name))], dtype=torch.float64)
+    known = np.unique(settings[name].double().cpu().numpy())
+    check_positive(**{name: float(known[0])})
+    return torch.from_numpy(known)
+
+
+def position(penalty: Any, settings: Settings, name: str, known: Tensor, configs: int) -> Tensor:
+    """Where each configuration's value of a setting stands among the ``known`` distinct ones, (config,)."""
+    return torch.searchsorted(known, setting(penalty, settings, name, known, configs))
+
+
+def check_positive(**numbers: float) -> None:
+    """Refuse a number that must be above zero when a penalty is made."""
+    for name, value in numbers.items():
+        if isinstance(value, str) or not value > 0 or value == float("inf"):
+            raise InvalidInput(f"{name}={value} was given; a positive number is needed, such as 1.0.")
+
+
+def row_weights(sample_weight: Array | None, rows: int) -> Tensor:
+    """Row weights summing to 1, (row,)."""
+    return normalised(sample_weight, slice(0, rows), rows)
+
+
+SMALLEST_SD = 0.05
+"""Predictions that spread less than this (in standard deviations of y) count as constant: penalties that do not depend
+on the scale of the predictions would otherwise push the harder the closer a predictor is to a constant."""
+
+
 def check_mean(mean: Any, kind: type, example: str) -> None:
     """Refuse a conditional mean of the wrong kind when a penalty is made, not when it trains."""
     if not isinstance(mean, kind):
@@ -114,10 +147,12 @@ def check_mean(mean: Any, kind: type, example: str) -> None:
 
 
 def check_settings(penalty: Penalty, settings: Settings) -> None:
-    """Refuse settings that the penalty does not know."""
-    for name in settings:
+    """Refuse settings that the penalty does not know, and numbers that no setting can have."""
+    for name, values in settings.items():
         if name not in penalty.tunable:
             raise UnknownName(f"setting of {penalty.name}", name, penalty.tunable)
+        if not bool((torch.isfinite(values) & (values >= 0)).all()):
+            raise InvalidInput(f"{name}={values.tolist()} was given; finite numbers ≥ 0 are needed, such as 0.1.")
 
 
 def normalised(sample_weight: Array | None, rows: slice, count: int) -> Tensor:

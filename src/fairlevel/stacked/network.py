@@ -5,11 +5,14 @@ all of them, whatever their layers, with one operation. Layer l of configuration
 
 .. math:: z^{l}_c = \tanh(z^{l-1}_c W^{l}_c + b^{l}_c), \qquad f_c = z^{L-1}_c W^{L}_c + b^{L}_c .
 
-``hidden=()`` is a linear model.
+``hidden=()`` is a linear model. Predictors and conditional means have one output and use :meth:`Network.forward` and
+:meth:`Network.pullback`; a critic has one output an attribute, reads a different input in each configuration, and uses
+the same pair with the suffix ``_all``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -33,14 +36,15 @@ class Layer(NamedTuple):
 
 @dataclass(frozen=True)
 class Network:
-    """The shape of a fully connected tanh network with one output."""
+    """The shape of a fully connected tanh network."""
 
     inputs: int
     hidden: tuple[int, ...] = (64, 64)
+    outputs: int = 1
 
     @cached_property
     def layers(self) -> tuple[Layer, ...]:
-        widths = (self.inputs, *self.hidden, 1)
+        widths = (self.inputs, *self.hidden, self.outputs)
         layers, start = [], 0
         for shape in pairwise(widths):
             weight = slice(start, start + prod(shape))
@@ -68,12 +72,17 @@ class Network:
         return row
 
     def forward(self, parameters: Tensor, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Predictions and the activations the pullback needs.
+        """Predictions of networks with one output, and the activations the pullback needs.
 
         Shapes: parameters (config, parameter), x (sample, input) -> (config, sample), activations (config, sample,
         unit).
         """
-        signal = x.expand(len(parameters), *x.shape)
+        signal, activations = self.forward_all(parameters, x)
+        return signal.squeeze(-1), activations
+
+    def forward_all(self, parameters: Tensor, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """All outputs: x (sample, input), or (config, sample, input) -> (config, sample, output), activations."""
+        signal = x.expand(len(parameters), *x.shape[-2:])
         activations = [signal]
         *hidden, last = self.layers
         for layer in hidden:
@@ -81,17 +90,19 @@ class Network:
             signal = torch.baddbmm(bias, signal, weight).tanh()
             activations.append(signal)
         weight, bias = _unpack(parameters, last)
-        return torch.baddbmm(bias, signal, weight).squeeze(-1), tuple(activations)
+        return torch.baddbmm(bias, signal, weight), tuple(activations)
 
     def pullback(self, parameters: Tensor, activations: tuple[Tensor, ...], gradient: Tensor) -> Tensor:
         r"""Vector-Jacobian product: sum_i g_ci ∂f_ci/∂(parameters of c).
 
         Shapes: gradient (config, sample) -> (config, parameter). Differentiable itself, so that it can be unrolled.
         """
-        upstream = gradient.unsqueeze(-1)
+        return self.pullback_all(parameters, activations, gradient.unsqueeze(-1))
+
+    def pullback_all(self, parameters: Tensor, activations: tuple[Tensor, ...], gradient: Tensor) -> Tensor:
+        """The same for all outputs: gradient (config, sample, output) -> (config, parameter)."""
         pieces: list[Tensor] = []
-        for depth in reversed(range(len(self.layers))):
-            layer, below = self.layers[depth], activations[depth]
+        for layer, below, upstream in self._downwards(parameters, activations, gradient):
             weight_gradient = torch.bmm(below.transpose(1, 2), upstream).flatten(1)
             pieces += [
                 _padding(gradient, layer.bias.stop),
@@ -99,11 +110,26 @@ class Network:
                 _padding(gradient, layer.weight.stop),
                 weight_gradient,
             ]
+        return torch.cat(pieces[::-1], dim=1)
+
+    def input_pullback(self, parameters: Tensor, activations: tuple[Tensor, ...], gradient: Tensor) -> Tensor:
+        """Gradient in the inputs: gradient (config, sample, output) -> (config, sample, input)."""
+        for layer, _, upstream in self._downwards(parameters, activations, gradient):
+            weight, _ = _unpack(parameters, layer)
+            signal = upstream @ weight.transpose(1, 2)
+        return signal
+
+    def _downwards(
+        self, parameters: Tensor, activations: tuple[Tensor, ...], upstream: Tensor
+    ) -> Iterator[tuple[Layer, Tensor, Tensor]]:
+        """From the last layer to the first: the layer, what came in from below, the gradient at what goes out."""
+        for depth in reversed(range(len(self.layers))):
+            layer, below = self.layers[depth], activations[depth]
+            yield layer, below, upstream
             if depth:
                 weight, _ = _unpack(parameters, layer)
                 upstream = torch.bmm(upstream, weight.transpose(1, 2))
                 upstream = torch.addcmul(upstream, upstream * below, below, value=-1)  # tanh' = 1 - tanh²
-        return torch.cat(pieces[::-1], dim=1)
 
 
 def _aligned(position: int) -> int:

@@ -1,0 +1,164 @@
+"""Adversarial debiasing: a critic tries to tell A from the prediction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import Tensor
+
+from fairlevel.exceptions import InvalidInput
+from fairlevel.penalties.protocol import (
+    ALL_TRAINING_ROWS,
+    SMALLEST_SD,
+    Array,
+    PenaltyStep,
+    RowPlan,
+    Rows,
+    Settings,
+    check_positive,
+    row_weights,
+    setting,
+)
+from fairlevel.stacked.network import Network
+from fairlevel.stacked.optimizers import Adam, Moments
+
+
+@dataclass(frozen=True)
+class CriticRows:
+    """What the critic is to guess. Shapes: sensitive (row, attribute) centred, row_weight (row,); ``spread`` is its
+    mean variance, the loss of a critic that knows nothing.
+    """
+
+    sensitive: Tensor
+    row_weight: Tensor
+    spread: float
+    seed: int
+
+    def to(self, dtype: torch.dtype, device: torch.device | str) -> CriticRows:
+        return replace(self, sensitive=self.sensitive.to(device, dtype), row_weight=self.row_weight.to(device, dtype))
+
+
+class Critic(NamedTuple):
+    """Parameters (config, parameter), Adam's moments, step sizes (config,), steps taken."""
+
+    parameters: Tensor
+    moments: Moments
+    learning_rate: Tensor
+    steps: int
+
+
+class Standardised(NamedTuple):
+    """u = (f − mean) / sd: value (config, row), sd (config, 1), and whether sd moves with f (config, 1)."""
+
+    value: Tensor
+    sd: Tensor
+    varies: Tensor
+
+
+@dataclass(frozen=True)
+class Adversarial:
+    r"""A critic g predicts A from the standardised prediction u; the predictor makes it fail.
+
+    .. math:: L_A = \tfrac{1}{n k} \sum_i \|a_i - g(u_i)\|^2, \qquad
+              P = \max\big(0,\; 1 - L_A / L_A^{const}\big), \qquad u = (f - \bar f) / \operatorname{sd} f
+
+    Each step the critic descends L_A by ``critic_steps`` steps of Adam, then the gradient of P at that critic is
+    followed. P is the critic's R², bounded by 0 and 1: blowing f up gains nothing, and a beaten critic is left alone.
+    It targets E[A | f], the reverse regression: f = A² with symmetric A is invisible to it.
+
+    Parameters
+    ----------
+    critic_steps : steps of the critic for each step of the predictor
+    critic_learning_rate : its step size, one number or one a configuration (setting ``critic_learning_rate``)
+    hidden : widths of its tanh layers
+    """
+
+    critic_steps: int = 5
+    critic_learning_rate: float = 0.01
+    hidden: tuple[int, ...] = (64, 64)
+    rows: RowPlan = ALL_TRAINING_ROWS
+
+    name: ClassVar[str] = "adversarial"
+    tunable: ClassVar[tuple[str, ...]] = ("critic_learning_rate",)
+    quadratic: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_positive(critic_learning_rate=self.critic_learning_rate)
+        if not isinstance(self.critic_steps, int) or self.critic_steps < 1:
+            raise InvalidInput(f"critic_steps={self.critic_steps} was given; a whole number ≥ 1 is needed, such as 5.")
+
+    def curvature(self, weight: Tensor) -> Tensor:
+        return 1 + weight
+
+    def prepare(
+        self, sensitive: Array, rows: Rows, settings: Settings, seed: int, sample_weight: Array | None = None
+    ) -> CriticRows:
+        attributes, weight = torch.from_numpy(sensitive), row_weights(sample_weight, len(sensitive))
+        centred = attributes - weight @ attributes
+        return CriticRows(centred, weight, float((weight @ centred.square()).mean()) if centred.shape[1] else 0.0, seed)
+
+    def init(self, prepared: CriticRows, configs: int, settings: Settings) -> Critic:
+        start = self._network(prepared).init(prepared.seed, prepared.sensitive.dtype).to(prepared.sensitive)
+        parameters = start.repeat(configs, 1)
+        rate = setting(self, settings, "critic_learning_rate", prepared.sensitive, configs)
+        return Critic(parameters, _ADAM.init(parameters), rate, 0)
+
+    def step(self, prediction: Tensor, prepared: CriticRows, state: Critic) -> PenaltyStep:
+        if prepared.spread == 0:
+            return PenaltyStep(torch.zeros_like(prediction[:, 0]), torch.zeros_like(prediction), state)
+        network = self._network(prepared)
+        standardised = _standardised(prediction, prepared.row_weight)
+        seen = standardised.value.unsqueeze(-1)
+        parameters, moments, rate, steps = state
+        parameters, moments = parameters.clone(), Moments(*(each.clone() for each in moments))
+        for _ in range(self.critic_steps):
+            guess, activations = network.forward_all(parameters, seen)
+            descent = network.pullback_all(parameters, activations, _slope(guess, prepared))
+            _ADAM.update(parameters, descent, moments, rate, steps)  # in place
+            steps += 1
+        guess, activations = network.forward_all(parameters, seen)
+        told = 1 - _loss(guess, prepared) / prepared.spread
+        pull = network.input_pullback(parameters, activations, -_slope(guess, prepared) / prepared.spread).squeeze(-1)
+        gradient = _through_standardising(pull, standardised, prepared.row_weight)
+        active = (told > 0).to(told)
+        return PenaltyStep(told * active, gradient * active.unsqueeze(1), Critic(parameters, moments, rate, steps))
+
+    def value(self, prediction: Tensor, prepared: CriticRows, state: Critic) -> Tensor:
+        """R² of the critic as it stands; honest on rows it was not trained on."""
+        if prepared.spread == 0:
+            return torch.zeros_like(prediction[:, 0])
+        seen = _standardised(prediction, prepared.row_weight).value.unsqueeze(-1)
+        guess, _ = self._network(prepared).forward_all(state.parameters, seen)
+        return (1 - _loss(guess, prepared) / prepared.spread).clamp_min(0)
+
+    def _network(self, prepared: CriticRows) -> Network:
+        return Network(1, self.hidden, outputs=prepared.sensitive.shape[1])
+
+
+_ADAM = Adam(final_fraction=1.0)
+
+
+def _loss(guess: Tensor, prepared: CriticRows) -> Tensor:
+    """L_A: (config, row, attribute) -> (config,)."""
+    return (guess - prepared.sensitive).square().mean(dim=-1) @ prepared.row_weight
+
+
+def _slope(guess: Tensor, prepared: CriticRows) -> Tensor:
+    """∂L_A/∂guess, (config, row, attribute)."""
+    return (guess - prepared.sensitive) * (2 * prepared.row_weight / prepared.sensitive.shape[1]).unsqueeze(1)
+
+
+def _standardised(prediction: Tensor, row_weight: Tensor) -> Standardised:
+    centred = prediction - (prediction * row_weight).sum(dim=-1, keepdim=True)
+    sd = (centred.square() * row_weight).sum(dim=-1, keepdim=True).sqrt()
+    floored = sd.clamp_min(SMALLEST_SD)
+    return Standardised(centred / floored, floored, (sd > SMALLEST_SD).to(sd))
+
+
+def _through_standardising(pull: Tensor, standardised: Standardised, row_weight: Tensor) -> Tensor:
+    """∂P/∂f from ∂P/∂u: g = (q − w Σq − w u Σqu) / sd, the last term only where sd moves with f; (config, row)."""
+    u, sd, varies = standardised
+    along = varies * (pull * u).sum(dim=-1, keepdim=True)
+    return (pull - row_weight * (pull.sum(dim=-1, keepdim=True) + u * along)) / sd

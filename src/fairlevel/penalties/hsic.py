@@ -1,0 +1,180 @@
+"""HSIC: full dependence between prediction and A, exact, in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairlevel.conditional_mean.random_features import median_distance
+from fairlevel.penalties.protocol import (
+    ALL_TRAINING_ROWS,
+    Array,
+    PenaltyStep,
+    RowPlan,
+    Rows,
+    Settings,
+    check_positive,
+    distinct,
+    position,
+    row_weights,
+    setting,
+)
+
+_BLOCK_NUMBERS = {"cpu": 2**18, "cuda": 2**27}  # in a block of pairs: within a core's cache, or filling the GPU
+
+
+@dataclass(frozen=True)
+class KernelRows:
+    """Attributes and the centring of their kernel L for each of several bandwidths; L itself is never kept.
+
+    Shapes: sensitive (row, attribute), bandwidths (bandwidth,) as multiples of ``unit``, row_mean (bandwidth, row),
+    mean (bandwidth,), row_weight (row,).
+    """
+
+    sensitive: Tensor
+    bandwidths: Tensor
+    unit: float
+    row_mean: Tensor
+    mean: Tensor
+    row_weight: Tensor
+
+    def to(self, dtype: torch.dtype, device: torch.device | str) -> KernelRows:
+        return replace(
+            self,
+            sensitive=self.sensitive.to(device, dtype),
+            row_mean=self.row_mean.to(device, dtype),
+            mean=self.mean.to(device, dtype),
+            row_weight=self.row_weight.to(device, dtype),
+        )
+
+    def centred(self, rows: slice, others: slice) -> Tensor:
+        """(H L H) between some rows and others: (bandwidth, row, other)."""
+        values = kernel(self.sensitive[rows], self.sensitive[others], self.bandwidths * self.unit)
+        values -= (self.row_mean[:, rows] - self.mean[:, None])[:, :, None]
+        values -= self.row_mean[:, None, others]
+        return values
+
+
+class Bandwidths(NamedTuple):
+    """Which bandwidth of A each configuration uses and its bandwidth of f; each (config,)."""
+
+    sensitive: Tensor
+    prediction: Tensor
+
+
+@dataclass(frozen=True)
+class HSIC:
+    r"""Hilbert–Schmidt independence criterion (Gretton et al., 2005) with Gaussian kernels, biased form.
+
+    .. math:: \mathrm{HSIC} = \tfrac{1}{n^2} \sum_{ij} K_{ij} (HLH)_{ij}, \qquad
+              K_{ij} = e^{-(f_i - f_j)^2 / 2 \sigma_f^2}, \qquad L_{ij} = e^{-\|a_i - a_j\|^2 / 2 \sigma_A^2}, \qquad
+              \frac{\partial\, \mathrm{HSIC}}{\partial f_i} =
+              -\frac{2}{n^2 \sigma_f^2} \sum_j K_{ij} (HLH)_{ij} (f_i - f_j)
+
+    Time O(n²), memory O(n): blocks of pairs are computed anew at each step, each pair once for both of its rows. Zero
+    only under independence, so it also forbids differences of spread that DPVar allows.
+
+    Parameters
+    ----------
+    bandwidth : σ_f in standard deviations of y, fixed, or shrinking f would shrink it too (setting ``bandwidth``)
+    sensitive_bandwidth : σ_A as a multiple of the median distance between rows of A (setting ``sensitive_bandwidth``)
+    block : numbers in a block of pairs; None for what suits the device
+    """
+
+    bandwidth: float = 1.0
+    sensitive_bandwidth: float = 1.0
+    block: int | None = None
+    rows: RowPlan = ALL_TRAINING_ROWS
+
+    name: ClassVar[str] = "hsic"
+    tunable: ClassVar[tuple[str, ...]] = ("bandwidth", "sensitive_bandwidth")
+    quadratic: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_positive(bandwidth=self.bandwidth, sensitive_bandwidth=self.sensitive_bandwidth)
+        if self.block is not None:
+            check_positive(block=self.block)
+
+    def curvature(self, weight: Tensor) -> Tensor:
+        return 1 + 0.1 * weight  # second derivative in the correlation of a Gaussian pair, against that of the MSE
+
+    def prepare(
+        self, sensitive: Array, rows: Rows, settings: Settings, seed: int, sample_weight: Array | None = None
+    ) -> KernelRows:
+        known = distinct(self, settings, "sensitive_bandwidth")
+        attributes, weight = torch.from_numpy(sensitive), row_weights(sample_weight, len(sensitive))
+        unit = median_distance(sensitive, np.random.default_rng(seed))
+        row_mean = torch.zeros(len(known), len(weight), dtype=torch.float64)
+        for rows_, others in _pairs(len(weight), len(known), self.block or _BLOCK_NUMBERS["cpu"]):
+            values = kernel(attributes[rows_], attributes[others], known * unit)
+            row_mean[:, rows_] += values @ weight[others]
+            if rows_ != others:
+                row_mean[:, others] += values.transpose(1, 2) @ weight[rows_]
+        return KernelRows(attributes, known, unit, row_mean, row_mean @ weight, weight)
+
+    def init(self, prepared: KernelRows, configs: int, settings: Settings) -> Bandwidths:
+        where = position(self, settings, "sensitive_bandwidth", prepared.bandwidths, configs)
+        device = prepared.sensitive.device
+        return Bandwidths(where.to(device), setting(self, settings, "bandwidth", prepared.sensitive, configs))
+
+    def step(self, prediction: Tensor, prepared: KernelRows, state: Bandwidths) -> PenaltyStep:
+        weight = prepared.row_weight
+        scaled = prediction / (2**0.5 * state.prediction[:, None])
+        sums = self._sums(scaled, torch.stack([weight.expand_as(scaled), weight * scaled], dim=-1), prepared, state)
+        both, other = sums.unbind(dim=-1)  # Σ_j w_j K_ij M_ij and Σ_j w_j K_ij M_ij f_j
+        gradient = -(2**1.5) * weight * (scaled * both - other) / state.prediction[:, None]
+        return PenaltyStep(both @ weight, gradient, state)
+
+    def value(self, prediction: Tensor, prepared: KernelRows, state: Bandwidths) -> Tensor:
+        """HSIC less what independence would leave of the biased form, mean(1 − K) mean(1 − L) / n."""
+        weight = prepared.row_weight
+        scaled = (prediction / state.prediction[:, None]).unsqueeze(-1)
+        similar = torch.zeros_like(prediction[:, 0])
+        for rows, others in self._blocks(prediction):
+            twice = 1 if rows == others else 2
+            similar += twice * (_kernel_of_one(scaled[:, rows], scaled[:, others]) @ weight[others]) @ weight[rows]
+        floor = (1 - similar) * (1 - prepared.mean[state.sensitive]) * weight.square().sum()
+        return self.step(prediction, prepared, state).value - floor
+
+    def _sums(self, scaled: Tensor, columns: Tensor, prepared: KernelRows, state: Bandwidths) -> Tensor:
+        """(K ∘ HLH) times columns, a block of pairs at a time: columns (config, row, column) -> the same shape."""
+        result, points = torch.zeros_like(columns), 2**0.5 * scaled.unsqueeze(-1)
+        for rows, others in self._blocks(scaled):
+            product = _kernel_of_one(points[:, rows], points[:, others])
+            product *= prepared.centred(rows, others)[state.sensitive]
+            result[:, rows] += product @ columns[:, others]
+            if rows != others:
+                result[:, others] += product.transpose(1, 2) @ columns[:, rows]
+        return result
+
+    def _blocks(self, prediction: Tensor) -> Iterator[tuple[slice, slice]]:
+        configs, rows = prediction.shape
+        return _pairs(rows, configs, self.block or _BLOCK_NUMBERS[prediction.device.type])
+
+
+def kernel(rows: Tensor, others: Tensor, bandwidths: Tensor) -> Tensor:
+    """Gaussian kernel for each bandwidth: (row, k), (other, k), (bandwidth,) -> (bandwidth, row, other)."""
+    lengths = rows.square().sum(dim=1)[:, None] + others.square().sum(dim=1)
+    squares = torch.addmm(lengths, rows, others.T, alpha=-2).clamp_min_(0)
+    return (squares * (-0.5 / bandwidths.to(squares).square())[:, None, None]).exp_()
+
+
+def _kernel_of_one(rows: Tensor, others: Tensor) -> Tensor:
+    """exp(−(u − v)²/2) of one coordinate: (config, row, 1), (config, other, 1) -> (config, row, other)."""
+    lengths = (rows.square() + others.square().transpose(1, 2)).mul_(-0.5)
+    return lengths.baddbmm_(rows, others.transpose(1, 2)).exp_()
+
+
+def _pairs(rows: int, copies: int, numbers: int) -> Iterator[tuple[slice, slice]]:
+    """Square blocks of pairs of rows on and above the diagonal; ``copies`` of a block hold about ``numbers``
+    numbers.
+    """
+    size = max(1, int((numbers / copies) ** 0.5))
+    parts = [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
+    return combinations_with_replacement(parts, 2)

@@ -1,0 +1,90 @@
+"""Linear dependence: the part of the prediction's variance that a linear regression on A explains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from fairlevel.conditional_mean import RidgeMean
+from fairlevel.conditional_mean.leave_out import leave_out_covariance
+from fairlevel.conditional_mean.smoother import LinearSmoother
+from fairlevel.exceptions import InvalidInput
+from fairlevel.penalties.protocol import (
+    ALL_TRAINING_ROWS,
+    SMALLEST_SD,
+    Array,
+    PenaltyStep,
+    RowPlan,
+    Rows,
+    Settings,
+    setting,
+)
+
+
+@dataclass(frozen=True)
+class LinearR2:
+    r"""R² of the prediction on A, with a ridge.
+
+    .. math:: P_c = \frac{1}{n V_c} f_c^\top S_\lambda f_c, \qquad V_c = \operatorname{Var} f_c, \qquad
+              \frac{\partial P_c}{\partial f_c} = \frac{2}{n V_c} \big(S_\lambda f_c - P_c f_c\big), \qquad
+              S_\lambda = A (A^\top A + n \lambda I)^{-1} A^\top
+
+    with f and A centred. ``scale_free=False`` sets V = 1, an explained variance instead of a share of it; that is
+    ``ClosedFBO(RidgeMean(ridge))``. Linear: f = A² is invisible to it.
+
+    Parameters
+    ----------
+    ridge : λ, one number or one a configuration (setting ``ridge``)
+    scale_free : whether to divide by the variance of the prediction; spreads below 0.05 standard deviations of y
+        count as 0.05
+    """
+
+    ridge: float = 1e-3
+    scale_free: bool = True
+    rows: RowPlan = ALL_TRAINING_ROWS
+
+    name: ClassVar[str] = "r2"
+    tunable: ClassVar[tuple[str, ...]] = ("ridge",)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.ridge, str) or not 0 <= self.ridge < float("inf"):
+            raise InvalidInput(f"ridge={self.ridge} was given; a finite number ≥ 0 is needed, such as 0.001.")
+
+    @property
+    def quadratic(self) -> bool:
+        return not self.scale_free
+
+    def curvature(self, weight: Tensor) -> Tensor:
+        return 1 + weight
+
+    def prepare(
+        self, sensitive: Array, rows: Rows, settings: Settings, seed: int, sample_weight: Array | None = None
+    ) -> LinearSmoother:
+        return RidgeMean().prepare(sensitive, row_weight=sample_weight, seed=seed)
+
+    def init(self, prepared: LinearSmoother, configs: int, settings: Settings) -> Tensor:
+        """The ridge of each configuration, (config,)."""
+        return setting(self, settings, "ridge", prepared.fit_basis, configs)
+
+    def step(self, prediction: Tensor, prepared: LinearSmoother, state: Tensor) -> PenaltyStep:
+        centred = prediction - (prediction * prepared.row_weight).sum(dim=-1, keepdim=True)
+        smoothed = prepared.apply(centred, state)
+        scale, varies = self._scale(centred, prepared.row_weight)
+        value = (prepared.row_weight * centred * smoothed).sum(dim=-1) / scale
+        pull = smoothed - (varies * value).unsqueeze(1) * centred
+        return PenaltyStep(value, 2 * prepared.row_weight * pull / scale.unsqueeze(1), state)
+
+    def value(self, prediction: Tensor, prepared: LinearSmoother, state: Tensor) -> Tensor:
+        """With the leave-one-out mean in place of the fitted one: zero on average where A says nothing."""
+        centred = prediction - (prediction * prepared.row_weight).sum(dim=-1, keepdim=True)
+        return leave_out_covariance(prediction, prepared, state) / self._scale(centred, prepared.row_weight)[0]
+
+    def _scale(self, centred: Tensor, row_weight: Tensor) -> tuple[Tensor, Tensor]:
+        """V, and whether it moves with the prediction; each (config,)."""
+        variance = (row_weight * centred.square()).sum(dim=-1)
+        if not self.scale_free:
+            return torch.ones_like(variance), torch.zeros_like(variance)
+        return variance.clamp_min(SMALLEST_SD**2), (variance > SMALLEST_SD**2).to(variance)

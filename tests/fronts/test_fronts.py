@@ -1,0 +1,145 @@
+"""Hand-computed cases."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairlevel.exceptions import InvalidInput
+from fairlevel.fronts.budgets import best_mse, best_within, budgets_over_range
+from fairlevel.fronts.points import finite, non_dominated
+from fairlevel.fronts.quality import hypervolume, regret
+from fairlevel.fronts.refinement import check_weights, coarse, propose
+from fairlevel.fronts.selection import ZETAS, select
+
+
+def points(*pairs, **columns):
+    """Frame of (mse, dpvar) pairs."""
+    return pd.DataFrame(pairs, columns=["mse", "dpvar"], dtype=float).assign(**columns)
+
+
+FIVE = points((1.0, 0.0), (0.5, 0.2), (0.5, 0.3), (0.2, 0.9), (0.6, 0.2))
+
+
+def test_non_dominated_with_ties():
+    front, dropped = non_dominated(FIVE)
+    assert list(front.index) == [0, 1, 3]  # equal mse: smaller dpvar; equal dpvar: smaller mse
+    assert dropped == 0
+
+
+def test_of_equal_points_the_first_stays_and_dominated_copies_go():
+    front, _ = non_dominated(points((0.5, 0.2), (0.7, 0.4), (0.5, 0.2), (0.7, 0.4)))
+    assert list(front.index) == [0]
+
+
+def test_one_point_and_none():
+    assert list(non_dominated(points((0.5, 0.2))).points.index) == [0]
+    assert non_dominated(points()).points.empty
+    assert list(select(points((0.5, 0.2))).points.index) == [0]
+    assert select(points()).points.empty
+    assert np.isnan(best_mse(points(), [1.0])).all()
+    assert hypervolume(points(), (1.0, 1.0)) == 0
+
+
+def test_missing_and_infinite_rows_are_dropped_and_counted():
+    frame = points((0.5, 0.2), (np.nan, 0.1), (0.1, np.nan), (np.inf, 0.0), (0.4, 0.5))
+    assert finite(frame).dropped == 3
+    front, dropped = non_dominated(frame)
+    assert (list(front.index), dropped) == ([0, 4], 3)
+    chosen, dropped = select(frame)
+    assert (list(chosen.index), dropped) == ([0, 4], 3)
+    assert best_mse(frame, [0.15, 0.2, 1.0]).tolist() == pytest.approx([np.nan, 0.5, 0.4], nan_ok=True)
+
+
+def test_needs_both_figures():
+    with pytest.raises(InvalidInput, match="lacks dpvar"):
+        non_dominated(pd.DataFrame({"mse": [1.0]}))
+
+
+def test_selection_takes_the_hull_and_nothing_else():
+    """(0.62, 0.45) is not dominated, but above the chord from (1, 0) to (0.2, 0.9)."""
+    frame = points((1.0, 0.0), (0.62, 0.45), (0.2, 0.9))
+    assert list(non_dominated(frame).points.index) == [0, 1, 2]
+    assert list(select(frame).points.index) == [0, 2]
+    below = points((1.0, 0.0), (0.5, 0.45), (0.2, 0.9))
+    assert list(select(below).points.index) == [0, 1, 2]
+
+
+def test_selection_ties_go_to_the_smaller_dpvar():
+    frame = points((0.5, 0.5), (0.5, 0.1), (0.7, 0.0))
+    assert list(select(frame, [0.0]).points.index) == [1]
+    assert list(select(points((0.4, 0.2), (0.6, 0.1)), [2.0]).points.index) == [1]  # 0.8 = 0.8
+
+
+@pytest.mark.parametrize("zetas", [[-0.1], [np.nan], [np.inf], []])
+def test_selection_refuses_weights_that_are_none(zetas):
+    with pytest.raises(InvalidInput, match="zetas="):
+        select(FIVE, zetas)
+
+
+def test_zeta_grid():
+    assert ZETAS[0] == 0
+    assert (ZETAS[1], ZETAS[-1], len(ZETAS)) == pytest.approx((0.01, 1000.0, 41))
+
+
+def test_best_within_a_budget():
+    assert best_mse(FIVE, [0.0, 0.2, 0.25, 2.0]).tolist() == [1.0, 0.5, 0.5, 0.2]
+    assert np.isnan(best_mse(FIVE, [-0.1])).all()
+    assert best_within(FIVE, -0.1) is None
+    assert best_within(FIVE, 0.5).name == 1
+    assert budgets_over_range([0.1, np.nan, 0.5]).tolist() == pytest.approx([0.2, 0.3, 0.4])
+    assert np.isnan(budgets_over_range([np.nan])).all()
+    with pytest.raises(InvalidInput, match="budgets="):
+        best_mse(FIVE, [np.nan])
+
+
+def test_hypervolume_of_a_staircase():
+    """Front (1, 0), (0.5, 0.2), (0.2, 0.9) and corner (1, 1): 0 + 0.7·0.5 + 0.1·0.8."""
+    assert hypervolume(FIVE, (1.0, 1.0)) == pytest.approx(0.43)
+    assert hypervolume(points((2.0, 0.1), (0.5, 3.0)), (1.0, 1.0)) == 0
+    assert hypervolume(points((0.5, -0.1)), (1.0, 1.0)) == pytest.approx(0.5)
+    with pytest.raises(InvalidInput, match="reference="):
+        hypervolume(FIVE, (1.0, np.nan))
+
+
+def test_regret_is_a_share_of_what_can_be_gained():
+    best = np.array([[0.6, 0.4], [0.5, np.nan], [np.nan, 1.3]])
+    expected = np.array([[0.1, 0.0], [0.0, 0.6], [0.5, 0.6]]) / 0.6
+    np.testing.assert_allclose(regret(best, constant_mse=1.0), expected)
+    np.testing.assert_allclose(regret(np.full((2, 1), np.nan), 1.0), 0)
+
+
+@pytest.mark.parametrize("weights", [[-1.0, 0.0], [0.0, np.nan], [1.0, 1.0], [2.0, 1.0], []])
+def test_weights_must_ascend_from_zero(weights):
+    with pytest.raises(InvalidInput, match="weights="):
+        check_weights(weights)
+
+
+def test_coarse_grid_keeps_both_ends():
+    weights = [0, 0.03, 0.1, 0.3, 1, 2, 5, 10, 20, 50, 100, 300]
+    assert coarse(weights, 5).tolist() == [0, 0.1, 2, 20, 300]
+    assert coarse(weights, 12).tolist() == weights
+    assert coarse(weights, 20).tolist() == weights
+
+
+def test_refinement_fills_the_largest_gap_first():
+    trained = points((0.2, 1.0), (0.3, 0.8), (1.0, 0.001), setting=0, weight=[0.0, 1.0, 100.0])
+    assert propose(trained, 1, 12) == [(0, 10.0)]
+    assert propose(trained, 5, 12) == [(0, 10.0), (0, pytest.approx(0.1))]
+    assert propose(trained, 5, 4) == [(0, 10.0)]  # one free place
+    assert propose(trained, 5, 3) == []
+    assert propose(trained.assign(mse=np.nan), 5, 12) == []
+
+
+def test_refinement_leaves_settings_off_the_front_alone():
+    good = points((0.2, 1.0), (0.5, 0.001), setting=0, weight=[0.0, 4.0])
+    bad = points((0.9, 1.1), (1.2, 0.4), setting=1, weight=[0.0, 4.0])
+    trained = pd.concat([good, bad], ignore_index=True)
+    assert {proposal.setting for proposal in propose(trained, 10, 12)} == {0}
+
+
+def test_refinement_goes_on_where_the_front_ends_early():
+    trained = points((0.2, 1.0), (0.3, 0.8), setting=0, weight=[0.0, 4.0])
+    assert (0, 40.0) in propose(trained, 10, 12)  # the largest weight is still far from level
+    diverged = points((0.2, 1.0), (0.3, 0.8), (np.nan, np.nan), setting=0, weight=[0.0, 4.0, 100.0])
+    assert (0, 20.0) in propose(diverged, 10, 12)  # towards the weight that was too large
+    assert all(weight < 100 for _, weight in propose(diverged, 10, 12))

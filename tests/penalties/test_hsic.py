@@ -1,0 +1,110 @@
+import resource
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import torch
+
+from fairlevel.exceptions import InvalidInput
+from fairlevel.penalties import HSIC, FeatureHSIC
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
+from tests.conftest import gaussian
+from tests.contracts.sanity import RHO, gaussian_hsic
+
+
+def evaluated(penalty, f, a, seed=0):
+    prepared = penalty.prepare(a, ALL_TRAINING_ROWS.assign(0, len(a)), {}, seed=seed)
+    return penalty.step(f, prepared, penalty.init(prepared, len(f), {}))
+
+
+def bivariate(rows, seed=0):
+    random = np.random.default_rng(seed)
+    a = random.standard_normal((rows, 1))
+    return torch.from_numpy(RHO * a.T + np.sqrt(1 - RHO**2) * random.standard_normal((1, rows))), a
+
+
+def unit_bandwidths(a):
+    """A penalty whose σ_A is 1, whatever the median distance of these rows."""
+    unit = HSIC().prepare(a, None, {}, seed=0).unit
+    return {"bandwidth": 1.0, "sensitive_bandwidth": 1 / unit}
+
+
+def test_value_of_a_bivariate_normal_pair():
+    f, a = bivariate(20_000)
+    assert gaussian_hsic(RHO) == pytest.approx(0.016616, abs=5e-7)
+    value = float(evaluated(HSIC(**unit_bandwidths(a)), f, a).value)
+    assert value == pytest.approx(0.016616, abs=0.0012)
+
+
+def test_blocks_change_nothing():
+    f, a = gaussian(500, 3, 2)
+    whole, blocked = (evaluated(HSIC(block=block), f, a) for block in (10**9, 7_001))
+    k = torch.exp(-0.5 * (f[:, :, None] - f[:, None]).square())
+    unit = HSIC().prepare(a, None, {}, seed=0).unit
+    attributes = torch.from_numpy(a)
+    other = torch.exp(-0.5 * torch.cdist(attributes, attributes).square() / unit**2)
+    centre = torch.eye(500, dtype=torch.float64) - 1 / 500
+    dense = (k * (centre @ other @ centre)).sum(dim=(1, 2)) / 500**2
+    torch.testing.assert_close(blocked.value, dense, rtol=1e-10, atol=1e-14)
+    torch.testing.assert_close(blocked.gradient, whole.gradient, rtol=1e-10, atol=1e-14)
+
+
+def test_exact_value_and_gradient_of_20000_rows_fit_in_a_gibibyte():
+    program = textwrap.dedent("""
+        import resource, numpy as np, torch
+        from fairlevel.penalties import HSIC
+        random = np.random.default_rng(0)
+        a, f = random.standard_normal((20_000, 5)), torch.from_numpy(random.standard_normal((4, 20_000))).float()
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        penalty = HSIC()
+        prepared = penalty.prepare(a, None, {}, seed=0).to(torch.float32, "cpu")
+        step = penalty.step(f, prepared, penalty.init(prepared, 4, {}))
+        assert torch.isfinite(step.gradient).all()
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    """)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    kibibytes = int(done.stdout) * (1 if resource.getpagesize() and sys.platform != "darwin" else 1 / 1024)
+    assert kibibytes < 2**20
+
+
+def test_held_out_value_is_zero_on_average_under_independence():
+    values = []
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        a, f = random.standard_normal((150, 2)), torch.from_numpy(random.standard_normal((1, 150)))
+        penalty = HSIC()
+        prepared = penalty.prepare(a, None, {}, seed=0)
+        values.append(float(penalty.value(f, prepared, penalty.init(prepared, 1, {}))))
+    assert abs(np.mean(values)) < 3 * np.std(values) / np.sqrt(40)
+    assert np.mean(values) < 0.2 * float(evaluated(HSIC(), f, a).value)
+
+
+def test_random_features_tend_to_the_exact_value():
+    f, a = bivariate(4000)
+    exact = float(evaluated(HSIC(), f, a).value)
+    errors = {
+        size: np.std(
+            [
+                float(evaluated(FeatureHSIC(features=size, sensitive_features_count=size), f, a, seed).value) - exact
+                for seed in range(12)
+            ]
+        )
+        for size in (25, 400)
+    }
+    draws = [
+        float(evaluated(FeatureHSIC(features=400, sensitive_features_count=400), f, a, s).value) for s in range(12)
+    ]
+    assert abs(np.mean(draws) - exact) < 3.5 * np.std(draws) / np.sqrt(12)
+    assert errors[400] < 0.5 * errors[25]  # the error falls like 1/√D: a quarter
+
+
+@pytest.mark.parametrize("settings", [{"bandwidth": 0.0}, {"sensitive_bandwidth": -1.0}, {"bandwidth": float("nan")}])
+@pytest.mark.parametrize("kind", [HSIC, FeatureHSIC])
+def test_refuses_bandwidths_that_are_none(kind, settings):
+    with pytest.raises(InvalidInput, match="a positive number is needed"):
+        kind(**settings)
+    a = np.random.default_rng(0).standard_normal((20, 2))
+    with pytest.raises(InvalidInput, match="sensitive_bandwidth=0"):
+        kind().prepare(a, None, {"sensitive_bandwidth": torch.tensor([1.0, 0.0])}, seed=0)

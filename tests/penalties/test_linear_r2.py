@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+import torch
+
+from fairlevel.conditional_mean import RidgeMean
+from fairlevel.exceptions import InvalidInput
+from fairlevel.penalties import ClosedFBO, LinearR2
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
+from tests.conftest import gaussian
+
+ROWS = ALL_TRAINING_ROWS.assign(0, 200)
+
+
+def evaluated(penalty, f, a):
+    prepared = penalty.prepare(a, ALL_TRAINING_ROWS.assign(0, len(a)), {}, seed=0)
+    return penalty.step(f, prepared, penalty.init(prepared, len(f), {}))
+
+
+def test_tends_to_the_population_share():
+    random = np.random.default_rng(0)
+    covariance = np.array([[1.0, 0.5], [0.5, 2.0]])
+    a = random.multivariate_normal([3.0, -1.0], covariance, 100_000)
+    slope = np.array([0.5, -0.4])
+    f = torch.from_numpy(a @ slope + 0.7 * random.standard_normal(len(a)))[None]
+    explained = slope @ covariance @ slope
+    share = explained / (explained + 0.49)
+    assert float(evaluated(LinearR2(ridge=0), f, a).value) == pytest.approx(share, abs=3 * 2 * (1 - share) / 300)
+
+
+def test_raw_form_is_closed_fbo_with_a_linear_mean():
+    f, a = gaussian(200, 3, 4)
+    raw, closed = (
+        evaluated(penalty, f, a)
+        for penalty in (LinearR2(ridge=0.02, scale_free=False), ClosedFBO(RidgeMean(ridge=0.02)))
+    )
+    torch.testing.assert_close(raw.gradient, closed.gradient, rtol=1e-9, atol=1e-13)
+    torch.testing.assert_close(raw.value, closed.value, rtol=1e-9, atol=1e-13)
+    assert LinearR2(scale_free=False).quadratic
+    assert not LinearR2().quadratic
+
+
+def test_scale_of_the_prediction_does_not_matter_unless_asked():
+    f, a = gaussian(200, 3, 1)
+    share, scaled = (float(evaluated(LinearR2(), factor * f, a).value) for factor in (1, 10))
+    assert scaled == pytest.approx(share, rel=1e-9)
+    raw, scaled = (float(evaluated(LinearR2(scale_free=False), factor * f, a).value) for factor in (1, 10))
+    assert scaled == pytest.approx(100 * raw, rel=1e-9)
+
+
+def test_gradient_stays_bounded_as_predictions_collapse():
+    f, a = gaussian(200, 2, 1)
+    norms = [float(evaluated(LinearR2(), scale * f, a).gradient.norm()) for scale in (1e-3, 1e-6, 0.0)]
+    assert norms[0] < 1
+    assert norms[1] < norms[0]
+    assert norms[2] == 0
+
+
+@pytest.mark.parametrize("ridge", [-1.0, float("nan"), float("inf"), "much"])
+def test_refuses_a_ridge_that_is_none(ridge):
+    with pytest.raises(InvalidInput, match="ridge="):
+        LinearR2(ridge=ridge)
