@@ -7,11 +7,19 @@ from collections.abc import Callable
 import typer
 from rich.console import Console
 
+from fairlevel.cli.bench_synthetic import bench_synthetic
 from fairlevel.cli.demo import demo
 from fairlevel.cli.synthetic import synthetic
 from fairlevel.exceptions import FairLevelError
 
-COMMANDS: dict[str, Callable[..., None]] = {"demo": demo, "synthetic": synthetic}
+COMMANDS: dict[str, Callable[..., None]] = {
+    "demo": demo,
+    "synthetic": synthetic,
+    "bench synthetic": bench_synthetic,
+}
+"""A name of two words is a command within a group."""
+
+GROUPS = {"bench": "Rerun the paper's studies."}
 
 _typer = typer.Typer(
     help="Predictors whose average prediction is level across sensitive attributes.",
@@ -26,8 +34,12 @@ def _root() -> None:
     """Keep one level of commands however many there are."""
 
 
+_groups = {name: typer.Typer(help=text, no_args_is_help=True) for name, text in GROUPS.items()}
+for _name, _group in _groups.items():
+    _typer.add_typer(_group, name=_name)
 for _name, _command in COMMANDS.items():
-    _typer.command(_name)(_command)
+    *_in_group, _word = _name.split()
+    (_groups[_in_group[0]] if _in_group else _typer).command(_word)(_command)
 
 
 def app() -> None:

@@ -36,10 +36,10 @@ class SyntheticRows:
 
 @dataclass(frozen=True)
 class TrueDPVar:
-    """A simulated DPVar with its standard error."""
+    """A simulated DPVar with its standard error; arrays (config,) where several models were asked about."""
 
-    value: float
-    standard_error: float
+    value: float | Array
+    standard_error: float | Array
 
 
 @dataclass(frozen=True)
@@ -125,16 +125,19 @@ class SyntheticDesign:
         """Var_A E[f(X)|A] of a model (a function of X, or an object with ``predict``) by redrawing X given A.
 
         For each of ``profiles`` values of A the prediction is averaged over ``draws`` fresh X; the between-profile
-        variance less its noise is unbiased.
+        variance less its noise is unbiased. A function that gives (config, row) is answered with arrays (config,).
         """
         predict = model.predict if hasattr(model, "predict") else model
         random = np.random.default_rng(seed)
         a = self._attributes(profiles, random)
         x, _, _ = self._features(np.repeat(a, draws, axis=0), random)
-        predictions = np.asarray(predict(x), dtype=np.float64).reshape(profiles, draws)
-        means, within = predictions.mean(axis=1), predictions.var(axis=1, ddof=1)
-        contributions = (means - means.mean()) ** 2 * profiles / (profiles - 1) - within / draws
-        return TrueDPVar(float(contributions.mean()), float(contributions.std(ddof=1) / np.sqrt(profiles)))
+        predictions = np.asarray(predict(x), dtype=np.float64)
+        predictions = predictions.reshape(*predictions.shape[:-1], profiles, draws)
+        means, within = predictions.mean(axis=-1), predictions.var(axis=-1, ddof=1)
+        between = (means - means.mean(axis=-1, keepdims=True)) ** 2 * profiles / (profiles - 1)
+        contributions = between - within / draws
+        value, error = contributions.mean(axis=-1), contributions.std(axis=-1, ddof=1) / np.sqrt(profiles)
+        return TrueDPVar(float(value), float(error)) if value.ndim == 0 else TrueDPVar(value, error)
 
     def _attributes(self, rows: int, random: np.random.Generator) -> Array:
         primary = random.uniform(-1, 1, (rows, 1))

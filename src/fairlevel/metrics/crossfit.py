@@ -15,26 +15,31 @@ from fairlevel.conditional_mean.protocol import Array, standardiser
 from fairlevel.data.splitting import Index, folds
 from fairlevel.exceptions import InvalidInput
 
+_CPU_TILE = 8  # networks trained together on a CPU: more fall out of its cache
+
 
 def out_of_fold_means(
     prediction: Tensor, sensitive: Array, row_weight: Array, regressor: MLPMean, fold: Index, seed: int
 ) -> Tensor:
-    """ĥ^{-s(i)}(a_i) for every row: (config, row) -> (config, row). Predictions are standardised for training and
-    scaled back.
+    """ĥ^{-s(i)}(a_i) for every row: (config, row) -> (config, row), on the device of the predictions. Predictions are
+    standardised for training and scaled back.
     """
     level = torch.empty_like(prediction)
+    device = prediction.device
     for held in np.unique(fold):
         fit, at = fold != held, fold == held
         weight = row_weight[fit] / row_weight[fit].sum()
         standardise = standardiser(sensitive[fit], weight)
-        tensor_weight = torch.from_numpy(weight).to(torch.float32)
-        target = prediction[:, torch.from_numpy(fit)]
+        tensor_weight = torch.from_numpy(weight).to(device, torch.float32)
+        rows = torch.from_numpy(standardise(sensitive[fit])).to(device, torch.float32)
+        there = torch.from_numpy(standardise(sensitive[at])).to(device, torch.float32)
+        target = prediction[:, torch.from_numpy(fit).to(device)]
         centre = (target * tensor_weight).sum(dim=-1, keepdim=True)
         scale = ((target - centre).square() * tensor_weight).sum(dim=-1, keepdim=True).sqrt().clamp_min(1e-30)
-        rows = torch.from_numpy(standardise(sensitive[fit])).to(torch.float32)
-        parameters = regressor.fit(rows, ((target - centre) / scale).to(torch.float32), tensor_weight, seed)
-        there = torch.from_numpy(standardise(sensitive[at])).to(torch.float32)
-        level[:, torch.from_numpy(at)] = centre + scale * regressor.predict(parameters, there).to(prediction.dtype)
+        standardised = ((target - centre) / scale).to(torch.float32)
+        tiles = torch.split(standardised, _CPU_TILE if device.type == "cpu" else len(standardised))
+        found = [regressor.predict(regressor.fit(rows, tile, tensor_weight, seed), there) for tile in tiles]
+        level[:, torch.from_numpy(at).to(device)] = centre + scale * torch.cat(found).to(prediction.dtype)
     return level
 
 
@@ -45,7 +50,8 @@ def paper_diagnostic(prediction: Tensor, sensitive: Array, row_weight: Array, re
     fold = folds(len(sensitive), 2, seed)
     level = out_of_fold_means(prediction, sensitive, row_weight, regressor, fold, seed)
     centred, weight = _centred_within(level, fold, row_weight)
-    per_half = [(centred.square() * weight)[:, torch.from_numpy(fold == half)].sum(dim=-1) for half in (0, 1)]
+    halves = [torch.from_numpy(fold == half).to(prediction.device) for half in (0, 1)]
+    per_half = [(centred.square() * weight)[:, half].sum(dim=-1) for half in halves]
     mass = [row_weight[fold == half].sum() / row_weight.sum() for half in (0, 1)]
     return torch.stack([part / share for part, share in zip(per_half, mass, strict=True)]).mean(dim=0)
 
@@ -68,10 +74,10 @@ def covariance_form(
 
 
 def _centred_within(values: Tensor, fold: Index, row_weight: Array) -> tuple[Tensor, Tensor]:
-    weight = torch.from_numpy(row_weight / row_weight.sum())
+    weight = torch.from_numpy(row_weight / row_weight.sum()).to(values.device)
     centred = values.clone()
     for held in np.unique(fold):
-        rows = torch.from_numpy(fold == held)
+        rows = torch.from_numpy(fold == held).to(values.device)
         mean = (values[:, rows] * weight[rows]).sum(dim=-1, keepdim=True) / weight[rows].sum()
         centred[:, rows] -= mean
     return centred, weight

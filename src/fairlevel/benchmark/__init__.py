@@ -1,0 +1,1 @@
+"""The paper's study: methods, protocol, tasks and what came out."""
