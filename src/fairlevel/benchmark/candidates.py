@@ -59,9 +59,8 @@ def train_candidates(problem: Problem, method: Method, protocol: Protocol, devic
     """Every model the protocol allows the method, with its figures on VAL."""
     settings = method.settings[: protocol.settings]
     weights = coarse(method.weights, min(protocol.coarse, protocol.weights))
-    found = _train(
-        problem, settings, [Proposal(*pair) for pair in product(range(len(settings)), weights)], protocol, device
-    )
+    grid = [Proposal(*pair) for pair in product(range(len(settings)), weights)]
+    found = _train(problem, settings, grid, protocol, device)
     for left in range(protocol.rounds, 0, -1):
         count = -(-(protocol.candidates - len(found.table)) // left)
         proposals = propose(found.table, count, protocol.weights)

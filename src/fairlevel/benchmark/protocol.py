@@ -37,7 +37,7 @@ class Protocol:
     settings: int = 8
     weights: int = 12
     coarse: int = 5
-    rounds: int = 4
+    rounds: int = 2
     split: tuple[float, float, float, float] = (0.3, 0.3, 0.2, 0.2)
     clip: float = 5.0
     diagnostic: MLPMean = MLPMean()
