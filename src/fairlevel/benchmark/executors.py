@@ -19,7 +19,7 @@ Task = Callable[[], pd.DataFrame]
 class LocalExecutor:
     """Processes of this machine, each with its share of the cores.
 
-    Small networks gain little from many threads, so the default is one process a core, at most four where they share a
+    Small networks gain little from many threads, so the default is one process a core, at most eight where they share a
     GPU.
     """
 
@@ -28,7 +28,7 @@ class LocalExecutor:
     def run(self, tasks: Sequence[Task]) -> Iterator[tuple[int, pd.DataFrame]]:
         """(number of the task, its rows) in the order in which they finish."""
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        count = self.processes or (min(4, cores) if torch.cuda.is_available() else cores)
+        count = self.processes or (min(8, cores) if torch.cuda.is_available() else cores)
         count = max(1, min(count, len(tasks)))
         context = multiprocessing.get_context("spawn")
         pool = ProcessPoolExecutor(count, context, initializer=_share_cores, initargs=(max(1, cores // count),))

@@ -27,7 +27,8 @@ class Protocol:
     rounds : rounds of refinement; 0 trains the coarse grid only
     split : shares of IN, OUT, VAL and TEST
     clip : standardised X and A are clipped at ± this
-    diagnostic : the network of the paper's cross-fitted DPVar
+    diagnostic : the network of the paper's cross-fitted DPVar; plain gradient descent, stopped early
+        (docs/decisions.md)
     zetas : weights of DPVar in the choice on VAL
     """
 
@@ -40,7 +41,7 @@ class Protocol:
     rounds: int = 2
     split: tuple[float, float, float, float] = (0.3, 0.3, 0.2, 0.2)
     clip: float = 5.0
-    diagnostic: MLPMean = MLPMean()
+    diagnostic: MLPMean = MLPMean(optimizer=GradientDescent(learning_rate=0.1, steps=200))
     zetas: tuple[float, ...] = tuple(ZETAS.tolist())
 
     def __post_init__(self) -> None:

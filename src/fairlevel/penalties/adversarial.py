@@ -41,12 +41,12 @@ class CriticRows:
 
 
 class Critic(NamedTuple):
-    """Parameters (config, parameter), Adam's moments, step sizes (config,), steps taken."""
+    """Parameters (config, parameter), Adam's moments, step sizes (config,), steps taken (a scalar)."""
 
     parameters: Tensor
     moments: Moments
     learning_rate: Tensor
-    steps: int
+    steps: Tensor
 
 
 class Standardised(NamedTuple):
@@ -103,7 +103,8 @@ class Adversarial:
         start = self._network(prepared).init(prepared.seed, prepared.sensitive.dtype).to(prepared.sensitive)
         parameters = start.repeat(configs, 1)
         rate = setting(self, settings, "critic_learning_rate", prepared.sensitive, configs)
-        return Critic(parameters, _ADAM.init(parameters), rate, 0)
+        steps = torch.zeros((), dtype=torch.float64, device=parameters.device)
+        return Critic(parameters, _ADAM.init(parameters), rate, steps)
 
     def step(self, prediction: Tensor, prepared: CriticRows, state: Critic) -> PenaltyStep:
         if prepared.spread == 0:
@@ -117,7 +118,7 @@ class Adversarial:
             guess, activations = network.forward_all(parameters, seen)
             descent = network.pullback_all(parameters, activations, _slope(guess, prepared))
             _ADAM.update(parameters, descent, moments, rate, steps)  # in place
-            steps += 1
+            steps = steps + 1
         guess, activations = network.forward_all(parameters, seen)
         told = 1 - _loss(guess, prepared) / prepared.spread
         pull = network.input_pullback(parameters, activations, -_slope(guess, prepared) / prepared.spread).squeeze(-1)

@@ -1,12 +1,13 @@
 r"""Optimisers over stacked parameters: one learning rate a configuration, state in, state out.
 
-The loop that calls them owns parameters and state; both are updated in place.
+The loop that calls them owns parameters and state; both are updated in place. The number of steps taken may be a scalar
+tensor, so that a recorded step needs no number from the host.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import cos, pi
+from math import pi
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -35,7 +36,7 @@ class Optimizer(Protocol):
     def init(self, parameters: Tensor) -> Moments | None: ...
 
     def update(
-        self, parameters: Tensor, gradient: Tensor, state: Moments | None, learning_rate: Tensor, step: int
+        self, parameters: Tensor, gradient: Tensor, state: Moments | None, learning_rate: Tensor, step: int | Tensor
     ) -> tuple[Tensor, Moments | None]: ...
 
 
@@ -56,7 +57,7 @@ class GradientDescent:
         return None
 
     def update(
-        self, parameters: Tensor, gradient: Tensor, state: Moments | None, learning_rate: Tensor, step: int
+        self, parameters: Tensor, gradient: Tensor, state: Moments | None, learning_rate: Tensor, step: int | Tensor
     ) -> tuple[Tensor, Moments | None]:
         return parameters.addcmul_(gradient, learning_rate.unsqueeze(1), value=-1), state
 
@@ -85,7 +86,7 @@ class Adam:
         return Moments(torch.zeros_like(parameters), torch.zeros_like(parameters))
 
     def update(
-        self, parameters: Tensor, gradient: Tensor, state: Moments | None, learning_rate: Tensor, step: int
+        self, parameters: Tensor, gradient: Tensor, state: Moments | None, learning_rate: Tensor, step: int | Tensor
     ) -> tuple[Tensor, Moments | None]:
         mean, square = state if state is not None else self.init(parameters)
         mean.lerp_(gradient, 1 - self.beta1)
@@ -94,9 +95,9 @@ class Adam:
         rate = learning_rate.unsqueeze(1) * (self._anneal(step) / (1 - self.beta1 ** (step + 1)))
         return parameters.sub_(mean.div(scale).mul_(rate)), Moments(mean, square)
 
-    def _anneal(self, step: int) -> float:
-        progress = min(step / max(self.steps - 1, 1), 1.0)
-        return self.final_fraction + (1 - self.final_fraction) * (1 + cos(pi * progress)) / 2
+    def _anneal(self, step: int | Tensor) -> Tensor:
+        progress = torch.as_tensor(step / max(self.steps - 1, 1), dtype=torch.float64).clamp_max(1)
+        return self.final_fraction + (1 - self.final_fraction) * (1 + torch.cos(pi * progress)) / 2
 
 
 OPTIMIZERS: dict[str, type[GradientDescent] | type[Adam]] = {"gd": GradientDescent, "adam": Adam}

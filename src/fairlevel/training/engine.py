@@ -18,6 +18,7 @@ from fairlevel.stacked.optimizers import Optimizer
 from fairlevel.training.accuracy import SquaredError
 from fairlevel.training.grid import CPU_TILE, Configurations, Samples
 from fairlevel.training.outcome import WORST_LOSS, Outcome, Status, Trace
+from fairlevel.training.replay import Moving, Taken, repeated
 from fairlevel.training.stopping import CHECK_EVERY, BestSoFar
 
 RECORDS = 100  # entries of a trace
@@ -99,43 +100,49 @@ def _train_tile(
     advance: Callable[[int], None],
 ) -> Outcome:
     accuracy, x = SquaredError(), part.x
-    parameters = network.init(seed).to(x).repeat(len(tile), 1)
-    moments = optimizer.init(parameters)
-    state = penalty.init(part.prepared, len(tile), tile.settings)
+    start = network.init(seed).to(x).repeat(len(tile), 1)
     weight, rate = tile.weight.to(x), tile.learning_rate.to(x)
     fair = (weight > 0).unsqueeze(1)
     scale = penalty.curvature(weight).reciprocal().unsqueeze(1)
-    best = BestSoFar.start(parameters)
-    record_every = max(1, optimizer.steps // RECORDS)
-    records: list[tuple[int, Tensor, Tensor]] = []
-    status, step = Status.FINISHED, 0
 
-    for step in range(optimizer.steps):
+    def step(moving: Moving) -> Taken:
+        parameters, moments, state, count = moving
         prediction, residuals = network.forward(parameters, x)
         push = accuracy.gradient(prediction, part.y, part.rows.accuracy, part.accuracy_weight)
         value, level, state = penalty.step(prediction, part.prepared, state)
         descent = push.gradient + torch.where(fair, weight.unsqueeze(1) * level, 0.0)
         gradient = network.pullback(parameters, residuals, descent * scale)
-        parameters, moments = optimizer.update(parameters, gradient, moments, rate, step)
-        if step % record_every == 0:
-            records.append((step, push.loss, value))
-            advance(step)
-        if watched is not None and ((step + 1) % CHECK_EVERY == 0 or step + 1 == optimizer.steps):
-            best.offer(_held_out_score(watched, parameters, network, penalty, state, weight), parameters, step + 1)
+        parameters, moments = optimizer.update(parameters, gradient, moments, rate, count)
+        return Taken(Moving(parameters, moments, state, count + 1), push.loss, value)
+
+    state = penalty.init(part.prepared, len(tile), tile.settings)
+    count = torch.zeros((), dtype=torch.float64, device=x.device)
+    best = BestSoFar.start(start)
+    take = repeated(step, Moving(start, optimizer.init(start), state, count))
+    record_every = max(1, optimizer.steps // RECORDS)
+    records: list[tuple[int, Tensor, Tensor]] = []
+    status, number = Status.FINISHED, 0
+    for number in range(optimizer.steps):
+        taken = take()
+        if number % record_every == 0:
+            records.append((number, taken.loss.clone(), taken.value.clone()))
+            advance(number)
+        if watched is not None and ((number + 1) % CHECK_EVERY == 0 or number + 1 == optimizer.steps):
+            score = _held_out_score(watched, taken.moving.parameters, network, penalty, taken.moving.state, weight)
+            best.offer(score, taken.moving.parameters, number + 1)
             if best.done:
                 status = Status.STOPPED_EARLY
                 break
-    if watched is not None:
-        parameters = best.parameters
+    parameters = best.parameters if watched is not None else taken.moving.parameters
     advance(optimizer.steps)
 
     prediction = network.forward(parameters, x)[0]
     loss = accuracy.gradient(prediction, part.y, part.rows.accuracy, part.accuracy_weight).loss
-    records.append((step + 1, loss, penalty.step(prediction, part.prepared, state).value))
+    records.append((number + 1, loss, penalty.step(prediction, part.prepared, taken.moving.state).value))
     alive = torch.isfinite(loss) & (loss <= WORST_LOSS)
     if watched is not None:
         alive &= torch.isfinite(best.score)
-    steps = best.step if watched is not None else torch.full_like(best.step, step + 1)
+    steps = best.step if watched is not None else torch.full_like(best.step, number + 1)
     return Outcome(
         parameters.cpu(),
         tuple(status if fine else Status.DIVERGED for fine in alive.tolist()),
@@ -143,7 +150,7 @@ def _train_tile(
         records[-1][2].cpu(),
         steps.cpu(),
         Trace(
-            torch.tensor([number for number, _, _ in records]),
+            torch.tensor([when for when, _, _ in records]),
             torch.stack([each for _, each, _ in records]).cpu(),
             torch.stack([each for _, _, each in records]).cpu(),
         ),

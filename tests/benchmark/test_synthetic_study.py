@@ -1,0 +1,156 @@
+"""The study's parts on a protocol small enough for a test."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from fairlevel.benchmark.candidates import train_candidates
+from fairlevel.benchmark.executors import LocalExecutor
+from fairlevel.benchmark.methods import METHODS, resolve_methods
+from fairlevel.benchmark.problem import split_problem, synthetic_problem
+from fairlevel.benchmark.protocol import PROTOCOLS, Protocol, resolve_protocol
+from fairlevel.benchmark.synthetic import SyntheticStudy, budget_table, selected_points
+from fairlevel.benchmark.task import run_method
+from fairlevel.data.synthetic import SyntheticDesign
+from fairlevel.exceptions import InvalidInput, UnknownName
+from fairlevel.stacked.optimizers import Adam, GradientDescent
+
+TINY = Protocol("tiny", optimizer=Adam(steps=25), rate_scale=0.1, settings=2, weights=4, coarse=2, rounds=2)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return synthetic_problem(SyntheticDesign(attributes=3), 200, 0, TINY)
+
+
+def test_split_scales_by_training_rows_only():
+    random = np.random.default_rng(0)
+    x, y, a = random.standard_normal((200, 4)), random.standard_normal(200), random.standard_normal((200, 2))
+    plain = split_problem("table", 3, x, y, a, TINY)
+    order = np.random.default_rng(3).permutation(200)
+    moved = x.copy()
+    moved[order[120:]] += 100  # VAL and TEST rows
+    other = split_problem("table", 3, moved, y, a, TINY)
+    np.testing.assert_array_equal(plain.training.x, other.training.x)
+    assert (other.test.x == TINY.clip).all()
+    assert [len(part) for part in (plain.training, plain.validation, plain.test)] == [120, 40, 40]
+    assert plain.training.rows_in == 60
+    np.testing.assert_allclose(plain.training.y.std(), 1)
+
+
+def test_too_few_rows_say_how_many_are_needed():
+    with pytest.raises(InvalidInput, match="at least 40 are needed"):
+        split_problem("small", 0, np.ones((30, 2)), np.arange(30.0), np.ones((30, 1)), TINY)
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_every_method_trains_within_its_budget_of_models(problem, name):
+    rows = run_method(problem, name, TINY, "cpu")
+    assert 4 <= len(rows) <= TINY.candidates
+    assert not rows.duplicated(["setting", "weight"]).any()
+    assert (rows.groupby("setting")["weight"].nunique() <= TINY.weights).all()
+    assert set(rows["weight"]) >= {0.0, METHODS[name].weights[-1]}
+    chosen = rows["selected"]
+    assert chosen.any()
+    assert rows.loc[chosen, ["mse_test", "dpvar_test", "dpvar_true", "dpvar_debiased_test"]].notna().all(axis=None)
+    assert rows.loc[~chosen, ["mse_test", "dpvar_test", "dpvar_true"]].isna().all(axis=None)
+    assert set(rows["protocol"]) == {TINY.id}
+
+
+def test_test_rows_do_not_reach_training_or_choice(problem):
+    blind = replace(problem, test=replace(problem.test, y=problem.test.y + 100))
+    one, other = (run_method(each, "fbo_closed", TINY, "cpu") for each in (problem, blind))
+    kept = ["setting", "weight", "mse_val", "dpvar_val", "selected", "dpvar_test"]
+    pd.testing.assert_frame_equal(one[kept], other[kept])
+    assert (other.loc[other["selected"], "mse_test"] > 1000).all()
+
+
+def test_true_dpvar_of_many_models_is_that_of_each():
+    design = SyntheticDesign(attributes=2)
+    weights = np.random.default_rng(0).standard_normal((3, 10))
+    together = design.true_dpvar(lambda x: weights @ x.T, profiles=200)
+    for number, row in enumerate(weights):
+        alone = design.true_dpvar(lambda x, row=row: x @ row, profiles=200)
+        assert together.value[number] == pytest.approx(alone.value, rel=1e-10)
+        assert together.standard_error[number] == pytest.approx(alone.standard_error, rel=1e-10)
+
+
+def test_a_grid_with_diverged_members_goes_on(problem):
+    wild = replace(TINY, optimizer=GradientDescent(steps=60), rate_scale=3.0)
+    rows = run_method(problem, "fbo", wild, "cpu")
+    diverged = rows["status"] == "diverged"
+    assert diverged.any()
+    assert rows.loc[diverged, "mse_val"].isna().all()
+    assert not rows.loc[diverged, "selected"].any()
+
+
+def test_candidates_predict_what_they_were_trained_to(problem):
+    found = train_candidates(problem, METHODS["r2"], TINY, "cpu")
+    predictions = found.predict(problem.validation.x)
+    mse = ((predictions - problem.validation.y) ** 2).mean(axis=1)
+    np.testing.assert_allclose(mse, found.table["mse"], rtol=1e-6)
+    some = found.only([2, 0])
+    np.testing.assert_allclose(some.predict(problem.validation.x), predictions[[2, 0]], rtol=1e-6, atol=1e-7)
+
+
+def test_processes_and_order_of_tasks_change_nothing():
+    study = SyntheticStudy(
+        replace(TINY, rounds=0), rows=120, betas=(1.0,), seeds=(0, 1), methods=("r2", "fbo_closed"), device="cpu"
+    )
+    calls = []
+    together = study.run(LocalExecutor(2), lambda done, total: calls.append((done, total)))
+    torch.set_num_threads(1)
+    here = pd.concat([task() for task in study.tasks], ignore_index=True)
+    pd.testing.assert_frame_equal(together.drop(columns="seconds"), here.drop(columns="seconds"), rtol=1e-4)
+    assert calls[-1] == (4, 4)
+
+
+def test_budget_table_of_hand_made_rows():
+    rows = pd.DataFrame(
+        [
+            ("d", 0, "fbo", True, 0.5, 0.0),
+            ("d", 0, "fbo", True, 0.2, 1.0),
+            ("d", 1, "fbo", True, 0.7, 0.2),
+            ("d", 0, "r2", True, 0.4, 0.5),
+            ("d", 1, "r2", True, 0.3, 0.6),
+            ("d", 1, "r2", True, 0.9, 0.8),  # dominated
+            ("d", 1, "r2", False, 0.0, 0.0),  # not selected: never seen
+        ],
+        columns=["dataset", "seed", "method", "selected", "mse_test", "dpvar_test"],
+    )
+    assert len(selected_points(rows)) == 5
+    table = budget_table(rows, ["fbo", "r2"]).set_index(["method", "budget"])
+    assert table["limit"].unique().tolist() == [0.25, 0.5, 0.75]
+    assert table.loc[("fbo", "tight"), ["median", "low", "high", "feasible"]].tolist() == [0.6, 0.5, 0.7, 2]
+    assert table.loc[("r2", "tight"), "feasible"] == 0
+    assert np.isnan(table.loc[("r2", "tight"), "median"])
+    assert table.loc[("r2", "mid"), ["median", "feasible"]].tolist() == [0.4, 1]
+    assert table.loc[("r2", "loose"), ["median", "low", "high"]].tolist() == pytest.approx([0.35, 0.3, 0.4])
+
+
+def test_protocol_ids_follow_their_values():
+    assert Protocol.paper().id == Protocol.paper().id
+    assert len({resolve_protocol(name).id for name in PROTOCOLS}) == len(PROTOCOLS)
+    assert replace(TINY, clip=4.0).id != TINY.id
+    assert Protocol.paper().candidates == 96
+
+
+def test_unknown_names_list_the_known():
+    with pytest.raises(UnknownName, match="Did you mean 'hsic'"):
+        resolve_methods(["hsik"])
+    with pytest.raises(UnknownName, match="Known: adam, paper, small"):
+        resolve_protocol("big")
+    with pytest.raises(InvalidInput, match="No seeds"):
+        SyntheticStudy(TINY, seeds=())
+    with pytest.raises(InvalidInput, match="split="):
+        replace(TINY, split=(0.5, 0.5, 0.0, 0.0))
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=lambda method: method.name)
+def test_every_method_offers_what_the_paper_allows(method):
+    assert len(method.settings) == 8
+    assert len(method.weights) == 12
+    assert method.weights[0] == 0
