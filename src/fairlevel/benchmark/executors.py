@@ -32,13 +32,16 @@ class LocalExecutor:
         count = max(1, min(count, len(tasks)))
         context = multiprocessing.get_context("spawn")
         pool = ProcessPoolExecutor(count, context, initializer=_share_cores, initargs=(max(1, cores // count),))
-        with pool:
+        try:
             futures = {pool.submit(_call, task): number for number, task in enumerate(tasks)}
-            try:
-                for future in as_completed(futures):
-                    yield futures[future], future.result()
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BaseException:
+            for child in multiprocessing.active_children():
+                child.terminate()  # what still runs would finish for nobody
+            raise
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _share_cores(threads: int) -> None:

@@ -33,13 +33,14 @@ _BLOCK_NUMBERS = {"cpu": 2**18, "cuda": 2**27}  # in a block of pairs: within a 
 class KernelRows:
     """Attributes and the centring of their kernel L for each of several bandwidths; L itself is never kept.
 
-    Shapes: sensitive (row, attribute), bandwidths (bandwidth,) as multiples of ``unit``, row_mean (bandwidth, row),
-    mean (bandwidth,), row_weight (row,).
+    Shapes: sensitive (row, attribute), known (bandwidth,) as multiples of ``unit``, bandwidths σ_A (bandwidth,),
+    row_mean (bandwidth, row), mean (bandwidth,), row_weight (row,).
     """
 
     sensitive: Tensor
-    bandwidths: Tensor
+    known: Tensor
     unit: float
+    bandwidths: Tensor
     row_mean: Tensor
     mean: Tensor
     row_weight: Tensor
@@ -48,6 +49,7 @@ class KernelRows:
         return replace(
             self,
             sensitive=self.sensitive.to(device, dtype),
+            bandwidths=self.bandwidths.to(device, dtype),
             row_mean=self.row_mean.to(device, dtype),
             mean=self.mean.to(device, dtype),
             row_weight=self.row_weight.to(device, dtype),
@@ -55,7 +57,7 @@ class KernelRows:
 
     def centred(self, rows: slice, others: slice) -> Tensor:
         """(H L H) between some rows and others: (bandwidth, row, other)."""
-        values = kernel(self.sensitive[rows], self.sensitive[others], self.bandwidths * self.unit)
+        values = kernel(self.sensitive[rows], self.sensitive[others], self.bandwidths)
         values -= (self.row_mean[:, rows] - self.mean[:, None])[:, :, None]
         values -= self.row_mean[:, None, others]
         return values
@@ -116,10 +118,10 @@ class HSIC:
             row_mean[:, rows_] += values @ weight[others]
             if rows_ != others:
                 row_mean[:, others] += values.transpose(1, 2) @ weight[rows_]
-        return KernelRows(attributes, known, unit, row_mean, row_mean @ weight, weight)
+        return KernelRows(attributes, known, unit, known * unit, row_mean, row_mean @ weight, weight)
 
     def init(self, prepared: KernelRows, configs: int, settings: Settings) -> Bandwidths:
-        where = position(self, settings, "sensitive_bandwidth", prepared.bandwidths, configs)
+        where = position(self, settings, "sensitive_bandwidth", prepared.known, configs)
         device = prepared.sensitive.device
         return Bandwidths(where.to(device), setting(self, settings, "bandwidth", prepared.sensitive, configs))
 
@@ -162,7 +164,7 @@ def kernel(rows: Tensor, others: Tensor, bandwidths: Tensor) -> Tensor:
     """Gaussian kernel for each bandwidth: (row, k), (other, k), (bandwidth,) -> (bandwidth, row, other)."""
     lengths = rows.square().sum(dim=1)[:, None] + others.square().sum(dim=1)
     squares = torch.addmm(lengths, rows, others.T, alpha=-2).clamp_min_(0)
-    return (squares * (-0.5 / bandwidths.to(squares).square())[:, None, None]).exp_()
+    return (squares * (-0.5 / bandwidths.square())[:, None, None]).exp_()
 
 
 def _kernel_of_one(rows: Tensor, others: Tensor) -> Tensor:
