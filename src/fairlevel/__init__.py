@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fairlevel.conditional_mean import GroupMean, MLPMean, RandomFeaturesMean, RidgeMean, SplineMean
     from fairlevel.estimators.fair_regressor import FairRegressor
+    from fairlevel.estimators.fairness_path import FairnessPath
     from fairlevel.metrics.dpvar import dpvar
     from fairlevel.metrics.interval import dpvar_interval
     from fairlevel.penalties import FBO, GDP, HSIC, ITD, Adversarial, ClosedFBO, LinearR2
@@ -22,6 +23,7 @@ __all__ = [
     "Adversarial",
     "ClosedFBO",
     "FairRegressor",
+    "FairnessPath",
     "GroupMean",
     "LinearR2",
     "MLPMean",
@@ -40,6 +42,7 @@ _HOME = {
     "Adversarial": "fairlevel.penalties",
     "ClosedFBO": "fairlevel.penalties",
     "FairRegressor": "fairlevel.estimators.fair_regressor",
+    "FairnessPath": "fairlevel.estimators.fairness_path",
     "GroupMean": "fairlevel.conditional_mean",
     "LinearR2": "fairlevel.penalties",
     "MLPMean": "fairlevel.conditional_mean",

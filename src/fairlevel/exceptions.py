@@ -38,3 +38,7 @@ class Diverged(FairLevelError, ArithmeticError):
 
 class ProxyWarning(UserWarning):
     """A feature of X is (nearly) a copy of a sensitive attribute."""
+
+
+class AlreadyLevel(UserWarning):
+    """The sensitive attributes explain nothing of the most accurate prediction: there is no trade-off to show."""

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from fairlevel.conditional_mean import GroupMean, RandomFeaturesMean, RidgeMean
-from fairlevel.conditional_mean.leave_out import leave_out_covariance, leave_out_dpvar, null_variance
+from fairlevel.conditional_mean.leave_out import leave_out_covariance, leave_out_dpvar, leave_out_matrix, null_variance
 from tests.conftest import gaussian
 
 
@@ -63,3 +63,15 @@ def test_held_out_covariance_is_centred_at_zero_without_disparity():
     in_sample = RandomFeaturesMean().prepare(a)
     level = in_sample.apply(f, 0.05)
     assert float((level - level.mean(dim=1, keepdim=True)).mul(f).mean()) > 0.02  # what it corrects
+
+
+def test_matrix_is_the_estimate_of_every_mixture():
+    random = np.random.default_rng(0)
+    a = random.standard_normal((150, 2))
+    predictions = torch.from_numpy(random.standard_normal((4, 150)) + a[:, 0] * np.arange(4)[:, None])
+    smoother = RandomFeaturesMean(features=20).prepare(a)
+    matrix = leave_out_matrix(predictions, smoother, 0.05)
+    for shares in random.dirichlet(np.ones(4), 5):
+        mixture = torch.from_numpy(shares) @ predictions
+        alone = leave_out_dpvar(mixture.unsqueeze(0), smoother, torch.tensor([0.05], dtype=torch.float64)).estimate
+        assert float(shares @ matrix.numpy() @ shares) == pytest.approx(float(alone), rel=1e-9)

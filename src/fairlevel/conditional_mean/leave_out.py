@@ -96,3 +96,24 @@ def leave_out_covariance(prediction: Tensor, smoother: LinearSmoother, ridge: Te
     centred = prediction - (prediction * smoother.row_weight).sum(dim=-1, keepdim=True)
     residual = (centred - smoother.apply(centred, ridge)) / (1 - own_weight)
     return (smoother.row_weight * centred * (centred - residual)).sum(dim=-1)
+
+
+def leave_out_matrix(prediction: Tensor, smoother: LinearSmoother, ridge: float) -> Tensor:
+    r"""The debiased DPVar of every mixture of predictions as a quadratic form: (config, row) -> K (config, config).
+
+    .. math:: \hat\psi(w^\top f) = w^\top K w, \qquad
+              K_{ab} = \sum_{j \ge 1} q_j c_{aj} c_{bj}
+              - \sum_i w_i Q_{ii} \tfrac12 \big(\tilde f_{ai} \tilde e_{bi} + \tilde f_{bi} \tilde e_{ai}\big)
+
+    with f̃ the centred predictions and ẽ their leave-one-out residuals; the diagonal is :func:`leave_out_dpvar` at this
+    ridge (up to rows of high leverage, whose own residual stands in here for the pooled noise).
+    """
+    shrinkage = smoother.shrinkage(ridge)
+    coefficients = smoother.coefficients(prediction)
+    kept = kept_share(shrinkage)
+    own_weight = smoother.leverage(shrinkage).clamp_max(HIGH_LEVERAGE)
+    centred = prediction - coefficients[:, :1]
+    level = (coefficients * shrinkage)[:, 1:] @ smoother.fit_basis[:, 1:].T
+    residual = (centred - level) / (1 - own_weight)
+    noise = (centred * (smoother.row_weight * smoother.leverage(kept))) @ residual.T
+    return (coefficients * kept) @ coefficients.T - (noise + noise.T) / 2

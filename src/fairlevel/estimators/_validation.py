@@ -10,7 +10,8 @@ import pandas as pd
 
 from fairlevel.data.scaling import Array, Scaler
 from fairlevel.data.sensitive import Sensitive
-from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures, ProxyWarning
+from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures, ProxyWarning, UnknownName
+from fairlevel.stacked.optimizers import OPTIMIZERS, Optimizer
 
 NEARLY_A_COPY = 0.99
 
@@ -127,3 +128,16 @@ def warn_of_copies(x: Array, names: Any, sensitive: Sensitive) -> None:
             ProxyWarning,
             stacklevel=4,
         )
+
+
+def resolve_optimizer(optimizer: str | Optimizer) -> Optimizer:
+    """An optimiser from its name or from itself."""
+    if isinstance(optimizer, str):
+        if optimizer not in OPTIMIZERS:
+            raise UnknownName("optimizer", optimizer, OPTIMIZERS)
+        return OPTIMIZERS[optimizer]()
+    if not isinstance(optimizer, Optimizer) or isinstance(optimizer, type):
+        raise InvalidType(
+            f"optimizer={optimizer!r} was given; 'adam', 'gd' or an object such as Adam(steps=2000) is needed."
+        )
+    return optimizer

@@ -1,19 +1,12 @@
-"""From a budget on DPVar to the weight that meets it on rows that did not train."""
+"""A budget on DPVar, as the user gives it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures
-
-COARSE = (0.0, *np.logspace(-1.5, 2.5, 11).tolist())
-_FINE = 6  # weights tried between the last that fails and the first that meets the budget
-
-Disparity = Callable[[Sequence[float]], list[float]]
-"""Weights -> held-out DPVar or share of the model trained with each; infinite where training diverged."""
 
 
 @dataclass(frozen=True)
@@ -45,27 +38,6 @@ class Budget:
             limit = "between 0 and 1" if name == "max_share" else "above 0"
             raise InvalidInput(f"{name}={most} was given; a number {limit} is needed, such as {name}=0.05.")
         return cls(name, float(most))
-
-    def weight(self, disparity: Disparity) -> float:
-        """The smallest weight whose held-out disparity is within the budget, by a coarse and a fine grid of weights."""
-        below, above = self._bracket(COARSE, disparity(COARSE))
-        if above == 0:
-            return 0.0
-        fine = np.geomspace(max(below, COARSE[1] / 10), above, _FINE + 1)[:-1].tolist()
-        return self._bracket([*fine, above], [*disparity(fine), self.most])[1]
-
-    def _bracket(self, weights: Sequence[float], found: Sequence[float]) -> tuple[float, float]:
-        """The last weight that misses the budget below the first that meets it."""
-        meeting = [number for number, value in enumerate(found) if value <= self.most]
-        if not meeting:
-            best = int(np.argmin(found))
-            raise InvalidInput(
-                f"{self.name}={self.most:g} is out of reach: the smallest value met on held-out rows is "
-                f"{found[best]:.3g} "
-                f"(weight {weights[best]:.3g}); allow at least that much, or use another predictor or penalty."
-            )
-        first = meeting[0]
-        return (weights[first - 1] if first else 0.0), weights[first]
 
 
 def require_sensitive(budget: Budget, has_sensitive: bool) -> None:

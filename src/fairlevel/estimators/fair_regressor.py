@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -21,14 +20,21 @@ from fairlevel.estimators._validation import (
     refuse_missing,
     refuse_missing_target,
     refuse_text,
+    resolve_optimizer,
     warn_of_copies,
 )
 from fairlevel.estimators.budget import Budget, require_sensitive
 from fairlevel.estimators.grid_fit import Figures, GridFit, Table
-from fairlevel.exceptions import Diverged, InvalidInput, InvalidType, UnknownName
+from fairlevel.estimators.path_fit import PathFit
+from fairlevel.estimators.path_recipe import Recipe
+from fairlevel.exceptions import Diverged, InvalidInput
+from fairlevel.fronts.combiners import Combiner, Stacked
+from fairlevel.fronts.stacking import OutOfReach
+from fairlevel.libraries import SOLVERS, Solver
+from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.penalties import NoPenalty, Penalty, resolve_penalty
 from fairlevel.predictors import Predictor, resolve_predictor
-from fairlevel.stacked.optimizers import OPTIMIZERS, Optimizer
+from fairlevel.stacked.optimizers import Optimizer
 from fairlevel.training.engine import Progress, train
 from fairlevel.training.grid import Configurations, Samples
 from fairlevel.training.outcome import Status
@@ -47,17 +53,22 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Weight of the penalty, dimensionless because y is standardised inside. "auto" is 1 with sensitive features and
         0 without.
     max_dpvar, max_share : float, optional
-        A budget instead of a weight: the largest DPVar (units of y²) or share of the prediction's variance on held-out
-        rows. The smallest weight that meets it on a third of the rows is found, then all rows train with it; fresh rows
-        may show somewhat more or less.
+        A budget instead of a weight: the largest DPVar (units of y²) or share of the prediction's variance on unseen
+        rows. Candidates at many weights are trained and mixed by a convex programme that meets the budget exactly on
+        rows they have not seen, with a margin for its own uncertainty; :class:`fairlevel.FairnessPath` shows the whole
+        front.
     penalty : str or penalty object, default="fbo_closed"
-        "fbo_closed", "fbo", "itd", or an object such as ``ITD(steps=10)``.
+        The name of a penalty ("fbo_closed", "fbo", "itd", "r2", "gdp", "hsic", "adversarial"), or an object such as
+        ``ITD(steps=10)``. With a budget also a solver of :class:`fairlevel.FairnessPath`: "auto", "spectral".
     predictor : str or predictor object, default="mlp"
         "mlp", "linear", "random_features", or an object such as ``MLP(hidden=(32,))``.
     optimizer : str or optimiser object, default="adam"
         "adam", "gd", or an object such as ``Adam(learning_rate=3e-3, steps=2000)``.
     validation_fraction : float, optional
-        Share of the rows held out for early stopping; None trains on all rows for all steps.
+        Share of the rows held out for early stopping; None trains on all rows for all steps. A budget holds rows out in
+        any case.
+    combiner : ``Stacked()`` or ``Best()``, optional
+        With a budget: whether candidates are mixed (None and ``Stacked()``) or one is taken.
     device : {"auto", "cpu", "cuda"}, default="auto"
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0
@@ -70,11 +81,12 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Debiased DPVar on the rows of ``fit``, in units of y²; only after a fit with sensitive features. Training
         adapts to these rows: judge a model on rows it has not seen, with :func:`fairlevel.dpvar_interval`.
     weight_ : float
-        The penalty weight used: the one given, what "auto" stood for, or the one a budget led to.
+        The penalty weight used: the one given, or what "auto" stood for; not after a fit with a budget.
     n_iter_ : int
-        Optimisation steps behind the fitted parameters.
+        Optimisation steps behind the fitted parameters; not after a fit with a budget.
     trace_ : DataFrame
-        Step, accuracy loss and penalty during training, in standardised units.
+        Step, accuracy loss and penalty during training, in standardised units; not after a fit with a budget.
+    model_ : the weighted sum of networks that predicts
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Examples
@@ -93,10 +105,11 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         weight: float | str = "auto",
         max_dpvar: float | None = None,
         max_share: float | None = None,
-        penalty: str | Penalty = "fbo_closed",
+        penalty: str | Penalty | Solver = "fbo_closed",
         predictor: str | Predictor = "mlp",
         optimizer: str | Optimizer = "adam",
         validation_fraction: float | None = None,
+        combiner: Combiner | None = None,
         device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
@@ -108,6 +121,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.predictor = predictor
         self.optimizer = optimizer
         self.validation_fraction = validation_fraction
+        self.combiner = combiner
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
@@ -123,17 +137,42 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             X by position; not needed
             by ``predict``
         """
-        table = self._read(X, y, sensitive_features)
+        table = read_table(self, X, y, sensitive_features)
         budget = Budget.read(self.weight, self.max_dpvar, self.max_share)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        if budget is None:
-            weight = read_weight(self.weight, table.sensitive is not None)
-        else:
+        if budget is not None:
             require_sensitive(budget, table.sensitive is not None)
-            weight = budget.weight(partial(self._held_out_disparity, table, budget, seed))
+            return self._fit_within(budget, table, seed)
+        weight = read_weight(self.weight, table.sensitive is not None)
         fit = self._train(table, [weight], seed)
         self._keep(fit, 0, fit.figures(table))
         self.weight_ = weight
+        return self
+
+    def _fit_within(self, budget: Budget, table: Table, seed: int) -> Self:
+        """The most accurate mixture within a budget on rows that set no shares."""
+        combiner = Stacked() if self.combiner is None else self.combiner
+        recipe = Recipe(self.penalty, combiner, self.predictor, self.optimizer, self.device, self.verbose)
+        fit = recipe.fit(table, seed)
+        try:
+            level = fit.level_within(budget.most, by_share=budget.name == "max_share")
+        except OutOfReach as error:
+            raise InvalidInput(
+                f"{budget.name}={budget.most:g} is out of reach: the smallest value met on unseen rows is "
+                f"{error.smallest:.3g}, margin included; allow at least that much, or use more rows, another predictor "
+                "or another penalty."
+            ) from None
+        return self.keep_mixture(fit, level, table)
+
+    def keep_mixture(self, fit: PathFit, level: float, table: Table) -> Self:
+        """Store the choice at a level of a fitted path as this estimator's model."""
+        self.model_ = fit.trained.model(fit.mixture(level).shares)
+        prediction = self.model_.predict(table.x)
+        self.mse_ = float(np.mean((prediction - table.y) ** 2))
+        if table.sensitive is not None:
+            self.dpvar_ = float(dpvar_of_many(prediction[None], table.sensitive.values)[0])
+        for name in ("weight_", "n_iter_", "trace_"):
+            self.__dict__.pop(name, None)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -145,33 +184,9 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         refuse_missing("X", x, getattr(self, "feature_names_in_", None))
         return self.model_.predict(x)
 
-    def _read(self, X: Any, y: Any, sensitive_features: Any) -> Table:
-        refuse_text(X)
-        refuse_missing_target(y)
-        x, target = validate_data(
-            self, X, y, dtype=np.float64, y_numeric=True, ensure_all_finite=False, ensure_min_samples=2
-        )
-        target = np.asarray(target, dtype=np.float64)
-        names = getattr(self, "feature_names_in_", None)
-        refuse_missing("X", x, names)
-        if sensitive_features is None:
-            return Table(x, target, None)
-        refuse_shuffled(X, sensitive_features)
-        sensitive = encode_sensitive(sensitive_features, len(x))
-        warn_of_copies(x, names, sensitive)
-        return Table(x, target, sensitive)
-
-    def _held_out_disparity(self, table: Table, budget: Budget, seed: int, weights: Sequence[float]) -> list[float]:
-        """What a budget speaks of, on a third of the rows, for networks trained with these weights on the others."""
-        kept, held = split_off(len(table.y), 1 / 3, seed)
-        fit, there = self._train(table.rows(kept), weights, seed), table.rows(held)
-        figures = fit.figures(there)
-        values = figures.dpvar if budget.name == "max_dpvar" else figures.share
-        return [float(value) if fine else np.inf for value, fine in zip(values, fit.alive, strict=True)]
-
     def _train(self, table: Table, weights: Sequence[float], seed: int, progress: Progress | None = None) -> GridFit:
         """Train one network per weight as one program."""
-        optimizer = _resolve_optimizer(self.optimizer)
+        optimizer = resolve_optimizer(self.optimizer)
         kept, held = self._split(len(table.y), seed)
         x_scaler, y_scaler = Scaler.fit(table.x[kept]), Scaler.fit(table.y[kept])
         a_scaler = None if table.sensitive is None else Scaler.fit(table.sensitive.values[kept])
@@ -184,7 +199,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return Samples(x, y, sensitive, rows_in=rows_in)
 
         training = samples(kept, len(kept) // 2)
-        penalty = resolve_penalty(self.penalty)
+        penalty = _one_penalty(self.penalty)
         if training.sensitive is None:
             penalty = NoPenalty(rows=penalty.rows)
         else:
@@ -235,6 +250,24 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.dpvar_ = float(figures.dpvar[config])
 
 
+def read_table(estimator: BaseEstimator, X: Any, y: Any, sensitive_features: Any) -> Table:
+    """Validate input as scikit-learn does, with errors that say what to do; sets the estimator's feature names."""
+    refuse_text(X)
+    refuse_missing_target(y)
+    x, target = validate_data(
+        estimator, X, y, dtype=np.float64, y_numeric=True, ensure_all_finite=False, ensure_min_samples=2
+    )
+    target = np.asarray(target, dtype=np.float64)
+    names = getattr(estimator, "feature_names_in_", None)
+    refuse_missing("X", x, names)
+    if sensitive_features is None:
+        return Table(x, target, None)
+    refuse_shuffled(X, sensitive_features)
+    sensitive = encode_sensitive(sensitive_features, len(x))
+    warn_of_copies(x, names, sensitive)
+    return Table(x, target, sensitive)
+
+
 def fit_weights(
     estimator: FairRegressor,
     weights: Sequence[float],
@@ -249,7 +282,7 @@ def fit_weights(
     Each copy equals, bit for bit on a CPU, the estimator fitted alone with that weight.
     """
     copies = [clone(estimator).set_params(weight=float(weight)) for weight in weights]
-    table = copies[0]._read(X, y, sensitive_features)
+    table = read_table(copies[0], X, y, sensitive_features)
     numbers = [read_weight(weight, table.sensitive is not None) for weight in weights]
     seed = int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max))
     fit = copies[0]._train(table, numbers, seed, progress)
@@ -263,16 +296,14 @@ def fit_weights(
     return copies
 
 
-def _resolve_optimizer(optimizer: str | Optimizer) -> Optimizer:
-    if isinstance(optimizer, str):
-        if optimizer not in OPTIMIZERS:
-            raise UnknownName("optimizer", optimizer, OPTIMIZERS)
-        return OPTIMIZERS[optimizer]()
-    if not isinstance(optimizer, Optimizer) or isinstance(optimizer, type):
-        raise InvalidType(
-            f"optimizer={optimizer!r} was given; 'adam', 'gd' or an object such as Adam(steps=2000) is needed."
+def _one_penalty(penalty: str | Penalty | Solver) -> Penalty:
+    """A penalty; a library of several needs a budget to choose by."""
+    if isinstance(penalty, Solver) or (isinstance(penalty, str) and penalty in SOLVERS):
+        raise InvalidInput(
+            f"penalty={penalty!r} is a library of candidates, which needs a budget to choose by: set max_dpvar or "
+            "max_share, or name one penalty, such as 'fbo_closed'."
         )
-    return optimizer
+    return resolve_penalty(penalty)
 
 
 def _printed(done: int, total: int) -> None:

@@ -103,15 +103,33 @@ def dpvar_interval(
         raise InvalidInput(f"level={level} was given; a number between 0 and 1 is needed, such as 0.95.")
     random_state = read_seed(random_state)
     rows = read_rows(y_pred, sensitive_features, sample_weight)
+    if isinstance(regressor, MLPMean) and rows.spread > 0:
+        scaled = torch.from_numpy((rows.prediction - rows.mean) / rows.spread)
+        return _interval(_trained_evidence(scaled, rows, regressor, random_state), scaled, rows, level)
+    linear = None if isinstance(regressor, MLPMean) else regressor
+    return _linear_interval(
+        rows, candidates(rows.sensitive, rows.row_weight, random_state, linear), level, random_state
+    )
+
+
+def intervals_of_many(
+    predictions: Array, sensitive: Array, level: float = 0.95, random_state: int = 0
+) -> list[DPVarInterval]:
+    """Intervals of several predictions on the same rows, what depends on A computed once: (config, row) -> one a
+    prediction.
+    """
+    known = candidates(sensitive, np.ones(len(sensitive)), random_state, None)
+    return [
+        _linear_interval(read_rows(prediction, sensitive, None), known, level, random_state)
+        for prediction in predictions
+    ]
+
+
+def _linear_interval(rows: EvaluationRows, known: tuple[Candidate, ...], level: float, seed: int) -> DPVarInterval:
     if rows.spread == 0:
         return DPVarInterval(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, "none needed: the prediction is constant", level)
     scaled = torch.from_numpy((rows.prediction - rows.mean) / rows.spread)
-    if isinstance(regressor, MLPMean):
-        evidence = _trained_evidence(scaled, rows, regressor, random_state)
-    else:
-        known = candidates(rows.sensitive, rows.row_weight, random_state, regressor)
-        evidence = _linear_evidence(scaled, known, random_state)
-    return _interval(evidence, scaled, rows, level)
+    return _interval(_linear_evidence(scaled, known, seed), scaled, rows, level)
 
 
 def _linear_evidence(prediction: Tensor, known: tuple[Candidate, ...], seed: int) -> Evidence:
@@ -243,4 +261,4 @@ def _invert(estimate: float, square: float, linear: float, constant: float, z: f
     return max(float(c / (b + root)) if b + root > 0 else 0.0, 0.0), high
 
 
-__all__ = ["Array", "DPVarInterval", "dpvar_interval"]
+__all__ = ["Array", "DPVarInterval", "dpvar_interval", "intervals_of_many"]

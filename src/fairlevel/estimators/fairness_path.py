@@ -1,0 +1,214 @@
+"""FairnessPath: the whole trade-off between accuracy and level predictions as one object."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from fairlevel.data.scaling import Array
+from fairlevel.estimators.budget import Budget
+from fairlevel.estimators.fair_regressor import FairRegressor, read_table
+from fairlevel.estimators.path_fit import PathFit
+from fairlevel.estimators.path_recipe import Recipe
+from fairlevel.exceptions import AlreadyLevel, InvalidInput, MissingSensitiveFeatures
+from fairlevel.fronts.combiners import Combiner, Stacked
+from fairlevel.fronts.points import non_dominated
+from fairlevel.fronts.stacking import OutOfReach
+from fairlevel.libraries import Solver
+from fairlevel.penalties import Penalty
+from fairlevel.plots.front import FrontDisplay
+from fairlevel.predictors import Predictor
+from fairlevel.stacked.optimizers import Optimizer
+
+
+class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Train a library of candidates, mix them on rows they have not seen, and offer every trade-off.
+
+    Parameters
+    ----------
+    solver : str or object, default="auto"
+        Where candidates come from: "auto" (several cheap families), "spectral" (two networks and an
+        eigendecomposition), the name of any penalty (a grid over its weight), or an object such as
+        ``PenaltyGrid(ClosedFBO(), weights)``.
+    combiner : ``Stacked()`` or ``Best()``, default=None
+        Whether models are mixtures of candidates or single ones; None stands for ``Stacked()``.
+    predictor : str or predictor object, default="mlp"
+    optimizer : str or optimiser object, default="adam"
+    device : {"auto", "cpu", "cuda"}, default="auto"
+    random_state : int, RandomState instance or None, default=None
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    front_ : DataFrame
+        One row a model, from the most level to the most accurate: level (what was asked of the selection rows), mse,
+        dpvar, dpvar_low, dpvar_high, share, networks (how many are mixed). Figures are from the reporting rows, in
+        units of y².
+    cross_fitted_ : bool
+        Whether rows were few, so that figures come from folds instead of a set of their own.
+    best_estimator_ : FairRegressor
+        The knee of the front; ``predict`` uses it.
+    candidates_ : DataFrame
+        The candidates of the library: family, weight.
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> from fairlevel import FairnessPath
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> path = FairnessPath(solver="spectral", predictor="linear", random_state=0)
+    >>> path = path.fit(X.drop(columns="bmi"), y, sensitive_features=X[["bmi"]])
+    >>> model = path.best(max_share=0.1)
+    >>> model.predict(X.drop(columns="bmi")).shape
+    (442,)
+    """
+
+    def __init__(
+        self,
+        solver: str | Penalty | Solver = "auto",
+        combiner: Combiner | None = None,
+        predictor: str | Predictor = "mlp",
+        optimizer: str | Optimizer = "adam",
+        device: str = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.solver = solver
+        self.combiner = combiner
+        self.predictor = predictor
+        self.optimizer = optimizer
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None) -> Self:
+        """Train the library on (X, y) and judge it on rows it has not seen.
+
+        Parameters
+        ----------
+        X : array or frame of shape (rows, features)
+        y : array of shape (rows,)
+        sensitive_features : array or frame of shape (rows,) or (rows, attributes)
+        """
+        table = read_table(self, X, y, sensitive_features)
+        if table.sensitive is None:
+            raise MissingSensitiveFeatures(
+                "FairnessPath.fit got no sensitive_features. Pass fit(X, y, sensitive_features=A); inside a Pipeline "
+                "or "
+                "GridSearchCV also enable metadata routing and call set_fit_request(sensitive_features=True)."
+            )
+        self.seed_ = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        fit = self._recipe().fit(table, self.seed_)
+        self._fit, self._table = fit, table
+        self.cross_fitted_ = fit.cross_fitted
+        self.candidates_ = fit.trained.library.table
+        levels = fit.calibration.level[::-1]
+        front = self._measured(fit, levels)
+        if front["p_value"].iloc[0] > 0.05:
+            warnings.warn(
+                AlreadyLevel(
+                    "The sensitive attributes explain nothing of the most accurate prediction that these rows could "
+                    f"show (p = {front['p_value'].iloc[0]:.2f}); the front is that one model."
+                ),
+                stacklevel=2,
+            )
+            front = front.iloc[:1]
+        self.front_ = front[::-1].drop(columns="p_value").reset_index(drop=True)
+        self.best_estimator_ = self.knee()
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Predictions of the knee, in units of y."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X)
+
+    def best(self, *, max_dpvar: float | None = None, max_share: float | None = None) -> FairRegressor:
+        """The most accurate model whose DPVar (units of y²), or share of the variance, stays within a budget on rows
+        that set no shares.
+        """
+        check_is_fitted(self)
+        budget = Budget.read("auto", max_dpvar, max_share)
+        if budget is None:
+            raise InvalidInput("No budget was given; pass best(max_dpvar=...) or best(max_share=...).")
+        try:
+            level = self._fit.level_within(budget.most, by_share=budget.name == "max_share")
+        except OutOfReach as error:
+            raise InvalidInput(
+                f"{budget.name}={budget.most:g} is out of reach: the smallest value met on unseen rows is "
+                f"{error.smallest:.3g}, margin included; allow at least that much, or use more rows or another solver."
+            ) from None
+        return self._regressor(level, **{budget.name: budget.most})
+
+    def knee(self) -> FairRegressor:
+        """The model of the front that is farthest below the straight line between its ends, both figures scaled to
+        [0, 1].
+        """
+        check_is_fitted(self)
+        points = non_dominated(self.front_).points
+        level = float(self.front_["level"].iloc[-1])
+        if len(points) > 2:
+            scaled = points[["mse", "dpvar"]].to_numpy()
+            scaled = (scaled - scaled.min(axis=0)) / np.ptp(scaled, axis=0)
+            level = float(points["level"].iloc[int(scaled.sum(axis=1).argmin())])
+        found = self.front_.loc[self.front_["level"] == level, "dpvar"]
+        return self._regressor(level, max_dpvar=max(float(found.iloc[0]), 1e-12))
+
+    def plot(self, ax: Any = None) -> FrontDisplay:
+        """Draw the front."""
+        check_is_fitted(self)
+        return FrontDisplay.from_frame(self.front_, ax=ax)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A copy of the front."""
+        check_is_fitted(self)
+        return self.front_.copy()
+
+    def _recipe(self) -> Recipe:
+        return Recipe(
+            self.solver,
+            Stacked() if self.combiner is None else self.combiner,
+            self.predictor,
+            self.optimizer,
+            self.device,
+            self.verbose,
+        )
+
+    def _measured(self, fit: PathFit, levels: Array) -> pd.DataFrame:
+        predictions, target, intervals = fit.report(levels)
+        return pd.DataFrame(
+            {
+                "level": levels,
+                "mse": ((predictions - target) ** 2).mean(axis=1),
+                "dpvar": [interval.estimate for interval in intervals],
+                "dpvar_low": [interval.low for interval in intervals],
+                "dpvar_high": [interval.high for interval in intervals],
+                "share": [interval.share for interval in intervals],
+                "networks": [len(fit.trained.model(fit.mixture(level).shares).shares) for level in levels],
+                "p_value": [interval.p_value for interval in intervals],
+            }
+        )
+
+    def _regressor(self, level: float, **budget: float) -> FairRegressor:
+        """A fitted FairRegressor whose parameters say how to fit it again."""
+        estimator = FairRegressor(
+            **budget,
+            penalty=self.solver,
+            predictor=self.predictor,
+            optimizer=self.optimizer,
+            combiner=self.combiner,
+            device=self.device,
+            random_state=self.random_state,
+            verbose=self.verbose,
+        )
+        estimator.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            estimator.feature_names_in_ = self.feature_names_in_
+        estimator.keep_mixture(self._fit, level, self._table)
+        return estimator

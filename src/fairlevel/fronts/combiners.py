@@ -1,0 +1,77 @@
+"""Two ways from candidates to models: take the best one, or mix them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from fairlevel.exceptions import InvalidInput
+from fairlevel.fronts.points import Array
+from fairlevel.fronts.stacking import Mixing, Mixture, OutOfReach
+
+
+class Choosing(Protocol):
+    """Candidates judged on some rows, ready to answer for any budget."""
+
+    @property
+    def smallest(self) -> float:
+        """The least DPVar that can be reached."""
+
+    def within(self, budget: float) -> Mixture:
+        """The most accurate choice with DPVar ≤ budget, or :class:`OutOfReach`."""
+
+
+@runtime_checkable
+class Combiner(Protocol):
+    """How candidates become models."""
+
+    def over(self, predictions: Array, target: Array, disparity: Array) -> Choosing:
+        """Judge candidates: predictions (candidate, row), target (row,), quadratic form of DPVar (candidate,
+        candidate).
+        """
+
+
+@dataclass(frozen=True)
+class Stacked:
+    """Mixtures of candidates, by the convex programme of :mod:`fairlevel.fronts.stacking`."""
+
+    ridge: float = 1e-3
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.ridge < np.inf:
+            raise InvalidInput(f"ridge={self.ridge} was given; a finite number ≥ 0 is needed, such as 0.001.")
+
+    def over(self, predictions: Array, target: Array, disparity: Array) -> Mixing:
+        return Mixing.of(predictions, target, disparity, self.ridge)
+
+
+@dataclass(frozen=True)
+class Best:
+    """One candidate at a time."""
+
+    def over(self, predictions: Array, target: Array, disparity: Array) -> Picking:
+        return Picking(((predictions - target) ** 2).mean(axis=1), np.diag(disparity).clip(min=0))
+
+
+@dataclass(frozen=True)
+class Picking:
+    """Figures of single candidates: mse and dpvar (candidate,)."""
+
+    mse: Array
+    dpvar: Array
+
+    @cached_property
+    def smallest(self) -> float:
+        return float(self.dpvar.min())
+
+    def within(self, budget: float) -> Mixture:
+        allowed = np.where(self.dpvar <= budget, self.mse, np.inf)
+        best = int(allowed.argmin())
+        if not np.isfinite(allowed[best]):
+            raise OutOfReach(budget, self.smallest)
+        shares = np.zeros(len(self.mse))
+        shares[best] = 1.0
+        return Mixture(shares, float(self.mse[best]), float(self.dpvar[best]), 0.0)

@@ -1,0 +1,137 @@
+r"""Mixtures of trained models: the front as one convex programme.
+
+For candidates F (candidate, row) and mixtures f = wᵀF with w on the simplex, error and disparity are quadratic,
+
+.. math:: \mathrm{MSE}(w) = w^\top G w - 2 q^\top w + \overline{y^2}, \qquad \mathrm{DPVar}(w) = w^\top K w,
+          \qquad G = F F^\top / n, \quad q = F y / n,
+
+so the best mixture for a weight of DPVar is a quadratic programme, and the best mixture within a budget is one with a
+second-order cone. Both are solved by Clarabel (Goulart & Chen, 2024); the answer carries its own certificate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import clarabel
+import numpy as np
+from scipy import sparse
+
+from fairlevel.exceptions import InvalidInput
+from fairlevel.fronts.points import Array
+
+SMALLEST_SHARE = 1e-3  # models with less say than this are left out of a mixture
+_TOLERANCE = 1e-9
+
+
+class OutOfReach(InvalidInput):
+    """No mixture meets the budget; ``smallest`` is the least DPVar that one reaches."""
+
+    def __init__(self, budget: float, smallest: float) -> None:
+        super().__init__(
+            f"A DPVar of {budget:.4g} is out of reach; the smallest that a mixture reaches is {smallest:.4g}."
+        )
+        self.smallest = smallest
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Shares w (candidate,) of a mixture, its MSE and DPVar, and the largest violation of the optimality conditions."""
+
+    shares: Array
+    mse: float
+    dpvar: float
+    residual: float
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """The quadratic forms over candidates: G (candidate, candidate), q (candidate,), mean of y², K (candidate,
+    candidate). ``ridge`` · ‖w‖² is added to the error: it spreads the shares where candidates are alike.
+    """
+
+    gram: Array
+    cross: Array
+    mean_square: float
+    disparity: Array
+    ridge: float = 1e-3
+
+    @classmethod
+    def of(cls, predictions: Array, target: Array, disparity: Array, ridge: float = 1e-3) -> Mixing:
+        """From predictions (candidate, row), target (row,) and K; negative eigenvalues of K, which only noise can
+        leave, are set to zero.
+        """
+        rows = predictions.shape[1]
+        values, vectors = np.linalg.eigh((disparity + disparity.T) / 2)
+        positive = (vectors * values.clip(min=0)) @ vectors.T
+        return cls(
+            predictions @ predictions.T / rows,
+            predictions @ target / rows,
+            float(np.mean(target**2)),
+            positive,
+            ridge,
+        )
+
+    def weighted(self, zeta: float) -> Mixture:
+        r"""min over the simplex of MSE(w) + ζ DPVar(w) + ridge ‖w‖²."""
+        if not 0 <= zeta < np.inf:
+            raise InvalidInput(f"zeta={zeta} was given; a finite number ≥ 0 is needed.")
+        return self._solve(self.gram + zeta * self.disparity, self.cross, None)
+
+    def within(self, budget: float) -> Mixture:
+        r"""min over the simplex of MSE(w) + ridge ‖w‖² subject to DPVar(w) ≤ budget, exactly."""
+        free = self._solve(self.gram, self.cross, None)
+        if free.dpvar <= budget:
+            return free
+        if budget < self.smallest * (1 + 1e-6):
+            raise OutOfReach(budget, self.smallest)
+        return self._solve(self.gram, self.cross, budget)
+
+    @cached_property
+    def smallest(self) -> float:
+        """The least DPVar of any mixture."""
+        return self._solve(self.disparity, np.zeros(len(self.cross)), None, ridge=1e-9).dpvar
+
+    @cached_property
+    def _root(self) -> Array:
+        """R with RᵀR = K, (rank, candidate)."""
+        values, vectors = np.linalg.eigh(self.disparity)
+        kept = values > 1e-12 * max(values.max(), 1e-300)
+        root: Array = (vectors[:, kept] * np.sqrt(values[kept])).T
+        return root
+
+    def _solve(self, quadratic: Array, linear: Array, budget: float | None, ridge: float | None = None) -> Mixture:
+        count = len(linear)
+        penalty = 2 * (quadratic + (self.ridge if ridge is None else ridge) * np.eye(count))
+        blocks: list[Array] = [np.ones((1, count)), -np.eye(count)]
+        right: list[Array] = [np.ones(1), np.zeros(count)]
+        cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(count)]
+        if budget is not None:  # ‖R w‖ ≤ √budget
+            blocks += [np.zeros((1, count)), -self._root]
+            right += [np.array([np.sqrt(budget)]), np.zeros(len(self._root))]
+            cones.append(clarabel.SecondOrderConeT(1 + len(self._root)))
+        rows, limits = np.vstack(blocks), np.concatenate(right)
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE
+        solver = clarabel.DefaultSolver(
+            sparse.csc_matrix(np.triu(penalty)), -2 * linear, sparse.csc_matrix(rows), limits, cones, settings
+        )
+        answer = solver.solve()
+        shares, dual, slack = (np.asarray(each) for each in (answer.x, answer.z, answer.s))
+        residual = max(
+            np.abs(penalty @ shares - 2 * linear + rows.T @ dual).max(),  # stationarity
+            np.abs(rows @ shares + slack - limits).max(),  # feasibility
+            abs(float(slack @ dual)),  # complementarity
+        )
+        shares = shares.clip(min=0) / shares.clip(min=0).sum()
+        mse = float(shares @ self.gram @ shares - 2 * self.cross @ shares + self.mean_square)
+        return Mixture(shares, mse, float(shares @ self.disparity @ shares), float(residual))
+
+
+def without_small_shares(shares: Array) -> Array:
+    """Shares below 0.001 dropped, the others scaled to sum to 1."""
+    kept = np.where(shares < SMALLEST_SHARE, 0.0, shares)
+    result: Array = kept / kept.sum()
+    return result

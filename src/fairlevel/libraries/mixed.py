@@ -1,0 +1,49 @@
+"""Several cheap families in one library: the default of a path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairlevel.libraries.penalty_grid import PenaltyGrid
+from fairlevel.libraries.protocol import Library, Workshop
+from fairlevel.libraries.spectral import Spectral
+from fairlevel.penalties import GDP, ClosedFBO, LinearR2
+from fairlevel.training.engine import Progress
+from fairlevel.training.grid import Samples
+
+BODY_WEIGHTS = (0.0, 4.0)  # of the closed-form grid, whose last layers carry the spectral candidates
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """Closed-form FBO, GDP and R² at a few weights each, and the spectral path on two of the networks."""
+
+    closed: PenaltyGrid = PenaltyGrid(ClosedFBO(), (0.0, 0.3, 1.0, 4.0, 12.0, 40.0, 120.0, 400.0))
+    others: tuple[PenaltyGrid, ...] = (
+        PenaltyGrid(GDP(), (0.5, 1.5, 4.0, 12.0)),
+        PenaltyGrid(LinearR2(), (0.5, 2.0, 10.0, 60.0)),
+    )
+    spectral: Spectral = Spectral(
+        alphas=(0.0, *np.geomspace(0.1, 1000, 11).round(3).tolist()), ridges=(1e-5, 1e-4, 1e-3)
+    )
+
+    @property
+    def families(self) -> int:
+        return 1 + len(self.others)
+
+    def train(self, samples: Samples, held_out: Samples, workshop: Workshop, progress: Progress) -> Library:
+        library = self.closed.train(samples, held_out, workshop, progress)
+        bodies = library.table.index[library.table["weight"].isin(BODY_WEIGHTS)].to_numpy()
+        two = Library(
+            library.network,
+            library.input_map,
+            library.parameters[bodies],
+            library.shares[bodies][:, bodies],
+            library.table.loc[bodies],
+        )
+        library = library.joined(self.spectral.on(two, samples, held_out, workshop))
+        for grid in self.others:
+            library = library.joined(grid.train(samples, held_out, workshop, progress))
+        return library

@@ -1,0 +1,173 @@
+"""FairnessPath: what it promises of every model it hands out."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes
+
+from fairlevel import FairnessPath, FairRegressor
+from fairlevel.exceptions import AlreadyLevel, InvalidInput, InvalidType, MissingSensitiveFeatures, UnknownName
+from fairlevel.fronts.combiners import Best, Stacked
+from fairlevel.fronts.points import non_dominated
+from fairlevel.libraries import PenaltyGrid
+from fairlevel.penalties import LinearR2
+from fairlevel.stacked.optimizers import Adam
+
+QUICK = {"solver": "spectral", "optimizer": Adam(0.02, steps=80), "device": "cpu", "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def table():
+    x, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    return x.drop(columns="bmi"), y, x[["bmi"]]
+
+
+@pytest.fixture(scope="module")
+def path(table):
+    x, y, a = table
+    return FairnessPath(**QUICK).fit(x, y, sensitive_features=a)
+
+
+def test_front_is_told_by_rows_that_set_nothing(path):
+    front = path.front_
+    assert list(front.columns) == ["level", "mse", "dpvar", "dpvar_low", "dpvar_high", "share", "networks"]
+    assert path.cross_fitted_
+    assert len(non_dominated(front).points) >= 6
+    assert front["mse"].iloc[-1] < front["mse"].iloc[0]
+    assert ((front["dpvar_low"] <= front["dpvar"]) & (front["dpvar"] <= front["dpvar_high"])).all()
+    pd.testing.assert_frame_equal(path.to_frame(), front)
+
+
+def test_best_answers_with_a_regressor_that_needs_no_attributes(path, table):
+    x, y, _ = table
+    plain = path.front_["dpvar"].iloc[-1]
+    model = path.best(max_dpvar=0.3 * plain)
+    assert isinstance(model, FairRegressor)
+    assert model.predict(x).shape == (442,)
+    assert model.dpvar_ < 0.6 * plain
+    assert model.score(x, y) > 0.1
+    tighter = path.best(max_dpvar=0.15 * plain)
+    assert tighter.dpvar_ < model.dpvar_
+    assert tighter.mse_ > model.mse_
+    assert path.best(max_share=0.05).dpvar_ < path.best(max_share=0.15).dpvar_
+
+
+def test_a_mixture_is_the_stated_average_and_pickles(path, table):
+    x = table[0]
+    model = path.best(max_share=0.1)
+    inner = model.model_
+    scaled = inner.x_scaler.transform(x.to_numpy(dtype=float))
+    one_by_one = [
+        share * inner.network.forward(row[None].double(), inner.input_map(torch.from_numpy(scaled)))[0][0].numpy()
+        for row, share in zip(inner.parameters, inner.shares.tolist(), strict=True)
+    ]
+    expected = inner.y_scaler.inverse(np.sum(one_by_one, axis=0))
+    np.testing.assert_allclose(model.predict(x), expected, rtol=1e-6)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(x), model.predict(x))
+
+
+def test_a_clone_refits_the_same_recipe(path, table):
+    x, y, a = table
+    model = path.best(max_share=0.1)
+    again = clone(model).fit(x, y, sensitive_features=a)
+    np.testing.assert_allclose(again.predict(x), model.predict(x), rtol=1e-9)
+    assert again.get_params()["max_share"] == 0.1
+    assert again.get_params()["penalty"] == "spectral"
+
+
+def test_predict_and_best_estimator_are_the_knee(path, table):
+    x = table[0]
+    np.testing.assert_array_equal(path.predict(x), path.knee().predict(x))
+    np.testing.assert_array_equal(path.predict(x), path.best_estimator_.predict(x))
+    levels = path.front_["dpvar"]
+    knee = path.knee().get_params()["max_dpvar"]
+    assert levels.min() < knee < levels.max()
+
+
+def test_plot_returns_a_display(path):
+    display = path.plot()
+    assert len(display.frame()) == len(path.front_)
+    assert display.ax_.get_xlabel()
+
+
+@pytest.mark.parametrize("combiner", [Best(), Stacked(ridge=0.01)])
+def test_any_penalty_and_either_combiner(table, combiner):
+    x, y, a = table
+    solver = PenaltyGrid(LinearR2(), (0.0, 1.0, 10.0))
+    settings = QUICK | {"solver": solver, "combiner": combiner, "predictor": "linear"}
+    path = FairnessPath(**settings).fit(x, y, sensitive_features=a)
+    assert set(path.candidates_["family"]) == {"r2"}
+    networks = path.front_["networks"]
+    assert (networks == 1).all() if isinstance(combiner, Best) else networks.max() > 1
+
+
+@pytest.mark.parametrize("solver", ["fbo_closed", "gdp"])
+def test_names_of_penalties_are_solvers(table, solver):
+    x, y, a = table
+    settings = QUICK | {"solver": solver, "optimizer": Adam(0.05, steps=20), "predictor": "linear"}
+    path = FairnessPath(**settings).fit(x[:200], y[:200], sensitive_features=a[:200])
+    assert set(path.candidates_["family"]) == {solver}
+
+
+def test_many_rows_have_sets_of_their_own():
+    random = np.random.default_rng(0)
+    a = random.standard_normal((3200, 1))
+    x = np.c_[a + random.standard_normal((3200, 1)), random.standard_normal((3200, 2))]
+    y = x[:, 0] + x[:, 1] + 0.1 * random.standard_normal(3200)
+    path = FairnessPath(**QUICK | {"predictor": "linear"}).fit(x, y, sensitive_features=a)
+    assert not path.cross_fitted_
+    budget = 0.25
+    fresh = random.standard_normal((20_000, 1))
+    fresh_x = np.c_[fresh + random.standard_normal((20_000, 1)), random.standard_normal((20_000, 2))]
+    slope = np.polyfit(fresh[:, 0], path.best(max_dpvar=budget).predict(fresh_x), 1)[0]
+    assert 0.15 < slope**2 < 0.27  # DPVar of a prediction that is linear in A
+
+
+def test_constraint_mode_of_the_regressor(table):
+    x, y, a = table
+    model = FairRegressor(max_share=0.1, penalty="spectral", optimizer=Adam(0.02, steps=80), random_state=0)
+    model.fit(x, y, sensitive_features=a)
+    assert model.dpvar_ / model.predict(x).var() < 0.2
+    assert not hasattr(model, "weight_")
+
+
+def test_a_budget_out_of_reach_names_the_smallest(path):
+    with pytest.raises(
+        InvalidInput, match=r"max_dpvar=0.001 is out of reach: the smallest value met on unseen rows is"
+    ):
+        path.best(max_dpvar=0.001)
+
+
+def test_attributes_that_explain_nothing_leave_one_point(table):
+    x, y, _ = table
+    noise = np.random.default_rng(0).standard_normal((442, 1))
+    with pytest.warns(AlreadyLevel, match="the front is that one model"):
+        path = FairnessPath(**QUICK).fit(x, y, sensitive_features=noise)
+    assert len(path.front_) == 1
+    assert path.predict(x).shape == (442,)
+
+
+def test_bad_input(path, table):
+    x, y, a = table
+    with pytest.raises(MissingSensitiveFeatures, match=r"fit\(X, y, sensitive_features=A\)"):
+        FairnessPath().fit(x, y)
+    with pytest.raises(InvalidInput, match="at least 60"):
+        FairnessPath().fit(x[:30], y[:30], sensitive_features=a[:30])
+    with pytest.raises(UnknownName, match="Did you mean 'spectral'"):
+        FairnessPath(solver="spectrum").fit(x, y, sensitive_features=a)
+    with pytest.raises(InvalidType, match=r"Stacked\(\) or Best\(\)"):
+        FairnessPath(combiner="stacked").fit(x, y, sensitive_features=a)
+    with pytest.raises(InvalidType, match="is a class"):
+        FairnessPath(solver=PenaltyGrid).fit(x, y, sensitive_features=a)
+    with pytest.raises(InvalidInput, match="No budget"):
+        path.best()
+    with pytest.raises(InvalidInput, match="given together"):
+        path.best(max_dpvar=1.0, max_share=0.1)
+    with pytest.raises(InvalidInput, match="given together"):
+        FairRegressor(weight=1.0, max_dpvar=1.0).fit(x, y, sensitive_features=a)
+    with pytest.raises(InvalidInput, match="needs a budget to choose by"):
+        FairRegressor(penalty="auto").fit(x, y, sensitive_features=a)

@@ -1,0 +1,122 @@
+"""The convex programme against an independent solver and its own optimality conditions."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from fairlevel.exceptions import InvalidInput
+from fairlevel.fronts.combiners import Best, Stacked
+from fairlevel.fronts.stacking import Mixing, OutOfReach, without_small_shares
+
+
+def instance(seed, candidates=8, rows=60):
+    random = np.random.default_rng(seed)
+    target = random.standard_normal(rows)
+    predictions = 0.7 * target + random.standard_normal((candidates, rows)) * random.uniform(0.2, 1.5, (candidates, 1))
+    level = random.standard_normal((candidates, 5)) * random.uniform(0.1, 1, (candidates, 1))
+    return predictions, target, level @ level.T / 5
+
+
+def reference(mixing, budget):
+    """Sequential least squares from several starts."""
+    count = len(mixing.cross)
+
+    def objective(w):
+        return w @ mixing.gram @ w - 2 * mixing.cross @ w + mixing.ridge * w @ w
+
+    def slope(w):
+        return 2 * (mixing.gram @ w - mixing.cross + mixing.ridge * w)
+
+    limits = {
+        "type": "ineq",
+        "fun": lambda w: 100 * (budget - w @ mixing.disparity @ w),
+        "jac": lambda w: -200 * (mixing.disparity @ w),
+    }
+    total = {"type": "eq", "fun": lambda w: w.sum() - 1, "jac": lambda w: np.ones(count)}
+    best = np.inf
+    for start in range(4):
+        w = np.random.default_rng(start).dirichlet(np.ones(count))
+        found = minimize(
+            objective,
+            w,
+            jac=slope,
+            bounds=[(0, 1)] * count,
+            constraints=[limits, total],
+            method="SLSQP",
+            options={"ftol": 1e-14, "maxiter": 1000},
+        )
+        if found.success:
+            best = min(best, found.fun)
+    return best
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_optimum_within_a_budget_equals_a_reference_solver(seed):
+    mixing = Mixing.of(*instance(seed))
+    free = mixing.within(np.inf).dpvar
+    budget = mixing.smallest + 0.4 * (free - mixing.smallest)
+    found = mixing.within(budget)
+    assert found.residual <= 1e-6
+    assert found.dpvar <= budget * (1 + 1e-6)
+    assert found.dpvar == pytest.approx(budget, rel=1e-4)  # the budget binds
+    value = found.mse - mixing.mean_square + mixing.ridge * found.shares @ found.shares
+    assert value == pytest.approx(reference(mixing, budget), abs=2e-6)
+
+
+def test_figures_are_those_of_the_mixture():
+    predictions, target, disparity = instance(3)
+    found = Mixing.of(predictions, target, disparity).weighted(2.0)
+    mixture = found.shares @ predictions
+    assert found.shares.sum() == pytest.approx(1)
+    assert (found.shares >= 0).all()
+    assert found.mse == pytest.approx(((mixture - target) ** 2).mean(), rel=1e-9)
+    assert found.dpvar == pytest.approx(found.shares @ disparity @ found.shares, rel=1e-6)
+
+
+def test_one_weight_and_its_budget_meet():
+    """The mixture for a weight ζ is the best within the DPVar that it has."""
+    mixing = Mixing.of(*instance(5))
+    weighted = mixing.weighted(0.7)
+    within = mixing.within(weighted.dpvar)
+    np.testing.assert_allclose(within.shares, weighted.shares, atol=2e-4)
+
+
+def test_out_of_reach_names_the_smallest():
+    mixing = Mixing.of(*instance(1))
+    with pytest.raises(OutOfReach, match="out of reach") as error:
+        mixing.within(mixing.smallest / 2)
+    assert error.value.smallest == pytest.approx(mixing.smallest)
+
+
+def test_indefinite_estimates_are_made_convex():
+    predictions, target, disparity = instance(2)
+    mixing = Mixing.of(predictions, target, disparity - 0.3 * np.eye(len(disparity)))
+    assert np.linalg.eigvalsh(mixing.disparity).min() > -1e-12
+    assert mixing.within(np.inf).residual <= 1e-6
+
+
+def test_best_takes_one_candidate():
+    predictions, target, disparity = instance(4)
+    picking = Best().over(predictions, target, disparity)
+    budget = float(np.median(np.diag(disparity)))
+    found = picking.within(budget)
+    allowed = np.diag(disparity) <= budget
+    mse = ((predictions - target) ** 2).mean(axis=1)
+    assert found.shares.argmax() == np.flatnonzero(allowed)[mse[allowed].argmin()]
+    assert found.shares.sum() == 1
+    with pytest.raises(OutOfReach):
+        picking.within(picking.smallest / 2)
+    assert Stacked().over(predictions, target, disparity).within(budget).mse <= found.mse + 0.01
+
+
+def test_small_shares_are_dropped():
+    np.testing.assert_allclose(
+        without_small_shares(np.array([0.5, 0.0005, 0.4995])), [0.5002501, 0, 0.4997499], atol=1e-6
+    )
+
+
+def test_refuses_numbers_that_are_none():
+    with pytest.raises(InvalidInput, match="zeta="):
+        Mixing.of(*instance(0)).weighted(-1.0)
+    with pytest.raises(InvalidInput, match="ridge="):
+        Stacked(ridge=-1.0)

@@ -1,0 +1,86 @@
+"""The spectral head against dense solves and against training."""
+
+import numpy as np
+import pytest
+import torch
+
+from fairlevel.conditional_mean import RandomFeaturesMean, RidgeMean
+from fairlevel.exceptions import InvalidInput
+from fairlevel.stacked.network import Network
+from fairlevel.training.spectral import last_features, spectral_head, with_heads
+
+
+@pytest.fixture
+def data():
+    random = np.random.default_rng(0)
+    a = random.standard_normal((300, 2))
+    features = np.c_[a @ random.standard_normal((2, 3)), random.standard_normal((300, 3))] + 2.0
+    features[:, 0] *= 5
+    y = features @ random.standard_normal(6) + a[:, 0] ** 2
+    return torch.from_numpy(features), torch.from_numpy(y), a
+
+
+@pytest.mark.parametrize("mean", [RidgeMean(ridge=0.1), RandomFeaturesMean(features=30)])
+def test_every_weight_is_the_dense_optimum(data, mean):
+    features, y, a = data
+    smoother = mean.prepare(a)
+    head = spectral_head(features, y, smoother, 0.1, ridge=1e-3)
+    weights = torch.tensor([0.0, 0.5, 20.0], dtype=torch.float64)
+    found = head.coefficients(weights)
+    centred = features - features.mean(0)
+    matrix = smoother.apply(torch.eye(300, dtype=torch.float64), 0.1).T  # S, column by column
+    matrix = matrix - 1 / 300
+    scale = centred.square().mean()
+    for number, weight in enumerate(weights):
+        left = centred.T @ centred / 300 + 1e-3 * scale * torch.eye(6) + weight * centred.T @ matrix @ centred / 300
+        dense = torch.linalg.solve(left.double(), centred.T @ (y - y.mean()) / 300)
+        torch.testing.assert_close(found[number], dense, rtol=1e-7, atol=1e-9)
+        prediction = centred @ dense
+        assert float(head.dpvar(weights)[number]) == pytest.approx(
+            float(prediction @ matrix @ prediction / 300), rel=1e-6
+        )
+
+
+def test_prediction_keeps_the_mean_of_the_target(data):
+    features, y, a = data
+    head = spectral_head(features, y, RidgeMean().prepare(a), 0.1, ridge=1e-3)
+    coefficients = head.coefficients(torch.tensor([3.0], dtype=torch.float64))
+    prediction = features @ coefficients[0] + head.intercepts(coefficients)[0]
+    assert float(prediction.mean()) == pytest.approx(float(y.mean()), rel=1e-9)
+
+
+def test_secular_equation_meets_its_budget(data):
+    features, y, a = data
+    head = spectral_head(features, y, RidgeMean().prepare(a), 0.1, ridge=1e-3)
+    plain = float(head.dpvar(torch.zeros(1, dtype=torch.float64)))
+    for share in (0.9, 0.25, 1e-3):
+        weight = head.weight_at(share * plain)
+        assert float(head.dpvar(torch.tensor([weight], dtype=torch.float64))) == pytest.approx(share * plain, rel=1e-6)
+    assert head.weight_at(2 * plain) == 0
+    with pytest.raises(InvalidInput, match="budget=0"):
+        head.weight_at(0)
+
+
+def test_gaussian_oracle():
+    """A, Z ~ N(0, 1), X = A + Z, Y = X: w = 2 / (2 + α)."""
+    random = np.random.default_rng(0)
+    a, z = random.standard_normal((2, 200_000))
+    x = torch.from_numpy(a + z)
+    head = spectral_head(x[:, None], x, RidgeMean().prepare(a[:, None]), 0.0, ridge=1e-12)
+    found = head.coefficients(torch.tensor([0.0, 2.0, 8.0], dtype=torch.float64))[:, 0]
+    torch.testing.assert_close(found, torch.tensor([1.0, 0.5, 0.2], dtype=torch.float64), atol=0.005, rtol=0)
+
+
+@pytest.mark.parametrize("hidden", [(7, 5), ()])
+def test_heads_become_networks_that_sum_to_the_head(hidden):
+    network = Network(4, hidden)
+    bodies = torch.stack([network.init(seed, torch.float64) for seed in (0, 1)])
+    x = torch.randn(20, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    features = last_features(network, bodies, x)
+    coefficients = torch.randn(3, features.shape[1], dtype=torch.float64)
+    intercepts = torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64)
+    heads = with_heads(network, bodies, coefficients, intercepts)
+    for number in range(3):
+        total = network.forward(heads[number], x)[0].sum(dim=0)
+        expected = features @ coefficients[number] + intercepts[number]
+        torch.testing.assert_close(total, expected, rtol=1e-10, atol=1e-12)
