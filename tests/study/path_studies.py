@@ -1,0 +1,210 @@
+"""Figures behind docs/results/path.md: spectral against trained, stacked against single, budgets on fresh rows.
+
+python -m tests.study.path_studies spectral|stacked|budgets
+"""
+
+import os
+import sys
+import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.datasets import load_diabetes
+from sklearn.model_selection import train_test_split
+
+from fairlevel import FairnessPath, dpvar_interval
+from fairlevel.conditional_mean.leave_out import leave_out_matrix
+from fairlevel.data.scaling import Scaler
+from fairlevel.data.synthetic import SyntheticDesign
+from fairlevel.fronts.combiners import Best, Stacked
+from fairlevel.fronts.stacking import OutOfReach
+from fairlevel.libraries import Mixed, PenaltyGrid, Spectral
+from fairlevel.libraries.protocol import Workshop
+from fairlevel.metrics.choice import candidates, choose
+from fairlevel.predictors import MLP
+from fairlevel.stacked.optimizers import Adam
+from fairlevel.training.grid import Samples
+
+DATA = Path(os.environ.get("FAIRLEVEL_DATA_DIR", "../shared/data"))
+SHARES = (0.1, 0.25, 0.5)
+
+
+def quiet(done, total):
+    pass
+
+
+def parts_of(x, y, a, seed):
+    """Standardised train, early stopping, selection and test rows."""
+    order = np.random.default_rng(seed).permutation(len(y))
+    ends = (np.array([0.5, 0.6, 0.8]) * len(y)).astype(int)
+    index = np.split(order, ends)
+    both = np.concatenate(index[:2])
+    scalers = [Scaler.fit(each[both], clip=clip) for each, clip in ((x, 5.0), (y, np.inf), (a, 5.0))]
+    return [
+        Samples(*(s.transform(v[i]) for s, v in zip(scalers, (x, y, a), strict=True)), rows_in=len(i) // 2)
+        for i in index
+    ], scalers
+
+
+def judged(library, rows, combiner, seed=0):
+    predictions = library.predict(rows.x)
+    known = candidates(rows.sensitive, np.ones(len(rows)), seed, None)
+    accurate = predictions[((predictions - rows.y) ** 2).mean(axis=1).argmin()]
+    choice = choose(torch.from_numpy(accurate - accurate.mean())[None], known)
+    smoother = known[int(choice.index)].smoother
+    matrix = leave_out_matrix(torch.from_numpy(predictions), smoother, float(choice.ridge)).numpy()
+    return combiner.over(predictions, rows.y, matrix)
+
+
+def spectral_case(beta, seed):
+    """Spectral path and a trained grid of twelve weights, both by true DPVar and test MSE, and their times."""
+    torch.set_num_threads(2)
+    design = SyntheticDesign(beta_int=beta, attributes=8)
+    drawn = design.sample(3000, seed)
+    (training, early, selection, test), scalers = parts_of(drawn.x, drawn.y, drawn.a, seed)
+    workshop = Workshop(MLP(), Adam(0.01, steps=600), seed, "cpu")
+    started = time.perf_counter()
+    grid = PenaltyGrid().train(training, early, workshop, quiet)
+    grid_time = time.perf_counter() - started
+    solver = Spectral()
+    started = time.perf_counter()
+    bodies = PenaltyGrid(weights=(0.0, solver.weight)).train(training, early, workshop, quiet)
+    body_time = time.perf_counter() - started
+    started = time.perf_counter()
+    spectral = solver.on(bodies, training, early, workshop)
+    head_time = time.perf_counter() - started
+    row = {"beta": beta, "seed": seed, "heads": head_time / grid_time, "all": (body_time + head_time) / grid_time}
+    truth = {}
+    for name, library in {"grid": grid, "spectral": spectral}.items():
+        mse = ((library.predict(test.x) - test.y) ** 2).mean(axis=1)
+        dpvar = design.true_dpvar(lambda x, library=library: library.predict(scalers[0].transform(x))).value
+        on_selection = ((library.predict(selection.x) - selection.y) ** 2).mean(axis=1)
+        truth[name] = (mse, dpvar, on_selection)
+    plain = truth["grid"][1][0]
+    for share in SHARES:
+        for name, (mse, dpvar, on_selection) in truth.items():
+            allowed = np.where(dpvar <= share * plain, on_selection, np.inf)
+            row[f"{name} {share:g}"] = mse[allowed.argmin()] if np.isfinite(allowed).any() else np.nan
+    return row
+
+
+def tables():
+    """(name, x, y, a) of the six tables, at most 4000 rows, A the top quarter of columns by |corr| with y."""
+    for name in ("abalone", "concrete", "wind", "space_ga", "pol", "elevators"):
+        manifest = pd.read_csv(DATA / "MANIFEST.csv").set_index("slug")
+        frame = pd.read_parquet(DATA / f"{name}.parquet")
+        target = manifest.loc[name, "target"]
+        frame = pd.get_dummies(frame.dropna(), dtype=float)
+        frame = frame.sample(min(4000, len(frame)), random_state=0)
+        y, x = frame.pop(target).to_numpy(float), frame.loc[:, frame.nunique() > 1]
+        strength = x.corrwith(pd.Series(y, index=x.index)).abs().sort_values(ascending=False)
+        chosen = strength.index[: max(1, round(0.25 * len(strength)))]
+        yield name, x.drop(columns=chosen).to_numpy(float), y, x[chosen].to_numpy(float)
+
+
+def stacked_case(name, x, y, a, seed, solver):
+    """Stacked and single choice from the same candidates: test MSE within 25, 50, 75 % of the plain DPVar.
+
+    Both choose on the same selection rows under the same budget; test rows tell MSE and debiased DPVar.
+    """
+    torch.set_num_threads(1)
+    (training, early, selection, test), _ = parts_of(x, y, a, seed)
+    library = solver.train(training, early, Workshop(MLP(), Adam(0.01, steps=600), seed, "cpu"), quiet)
+    rows = []
+    predictions = library.predict(test.x)
+    choosing = {"best": judged(library, selection, Best()), "stacked": judged(library, selection, Stacked())}
+    plain = choosing["best"].within(np.inf).dpvar
+    for share in (0.25, 0.5, 0.75):
+        row = {"case": name, "seed": seed, "share": share}
+        for label, each in choosing.items():
+            try:
+                mixture = each.within(share * plain).shares
+            except OutOfReach:
+                row[label] = np.nan
+                continue
+            row[label] = float(((mixture @ predictions - test.y) ** 2).mean())
+        rows.append(row)
+    return rows
+
+
+def stacked_cases():
+    for rows in (2000, 4000):
+        for beta in (1.0, 10.0):
+            for seed in range(3):
+                drawn = SyntheticDesign(beta_int=beta).sample(rows, seed)
+                yield f"synthetic n={rows} beta={beta:g}", drawn.x, drawn.y, drawn.a, seed, Mixed()
+    for name, x, y, a in tables():
+        yield name, x, y, a, 0, Mixed()
+
+
+def fair_tables():
+    x, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    yield "diabetes", x.drop(columns=["age", "bmi"]), y, x[["age", "bmi"]]
+    frame = pd.read_parquet(DATA / "communities_crime.parquet")
+    races = ["racepctblack", "racePctWhite", "racePctAsian", "racePctHisp"]
+    target = frame.pop("ViolentCrimesPerPop")
+    numeric = frame.select_dtypes("number")
+    numeric = numeric.loc[:, numeric.isna().mean() < 0.5]
+    numeric = numeric.fillna(numeric.median())
+    yield "communities_crime", numeric.drop(columns=races), target, numeric[races]
+
+
+def budget_case(name, x, y, a, split):
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    parts = train_test_split(x, y, a, test_size=0.35, random_state=split)
+    x_train, x_test, y_train, y_test, a_train, a_test = parts
+    path = FairnessPath(random_state=split, device="cpu").fit(x_train, y_train, sensitive_features=a_train)
+    plain = path.front_["dpvar"].iloc[-1]
+    rows = []
+    for share in SHARES:
+        try:
+            model = path.best(max_dpvar=share * plain)
+        except ValueError as error:
+            rows.append({"table": name, "split": split, "share": share, "error": str(error)})
+            continue
+        prediction = model.predict(x_test)
+        found = dpvar_interval(prediction, sensitive_features=a_test)
+        rows.append(
+            {
+                "table": name,
+                "split": split,
+                "share": share,
+                "ratio": found.estimate / (share * plain),
+                "above": found.low > share * plain,
+                "mse": float(np.mean((prediction - y_test) ** 2) / np.var(y_test)),
+            }
+        )
+    return rows
+
+
+def run(function, cases, workers):
+    with ProcessPoolExecutor(workers) as pool:
+        for found in pool.map(function, *zip(*cases, strict=True)):
+            yield from found
+
+
+if __name__ == "__main__":
+    study = sys.argv[1]
+    if study == "spectral":
+        found = pd.DataFrame([spectral_case(beta, seed) for beta in (1.0, 10.0) for seed in range(3)])
+        print(found.groupby("beta").median().round(4).T.to_string())
+    elif study == "stacked":
+        found = pd.DataFrame(run(stacked_case, list(stacked_cases()), 2))
+        found["ratio"] = found["stacked"] / found["best"]
+        print(found.pivot_table(index=["case", "seed"], columns="share", values="ratio").round(3).to_string())
+        told = found["ratio"].dropna()
+        print(
+            f"lower in {(told < 1).mean():.0%} of {len(told)}, largest ratio {told.max():.3f}, median "
+            f"{told.median():.3f}"
+        )
+    elif study == "budgets":
+        cases = [(*each, split) for each in fair_tables() for split in range(20)]
+        found = pd.DataFrame(run(budget_case, cases, 2))
+        print(found.groupby(["table", "share"]).agg({"ratio": ["median", "count"], "above": "mean", "mse": "median"}))
+        if "error" in found:
+            print(found["error"].dropna().to_string())
