@@ -12,9 +12,10 @@ from torch import Tensor
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.protocol import Array
 
-CPU_TILE = 4
+CPU_TILE = 2
 """Configurations trained together on a CPU. Tiles always have this size, so a configuration meets the same arithmetic,
-bit for bit, whatever stands beside it; four keep the activations of a few thousand rows in cache."""
+bit for bit, whatever stands beside it; two keep the activations of a few thousand rows in cache, and a single fit pays
+for one lane more than it needs."""
 
 
 @dataclass(frozen=True)
