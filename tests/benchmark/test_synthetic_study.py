@@ -46,6 +46,12 @@ def test_too_few_rows_say_how_many_are_needed():
         split_problem("small", 0, np.ones((30, 2)), np.arange(30.0), np.ones((30, 1)), TINY)
 
 
+def test_more_attributes_than_rows_are_refused():
+    random = np.random.default_rng(0)
+    with pytest.raises(InvalidInput, match="70 columns .* for 60 training rows"):
+        split_problem("wide", 0, random.standard_normal((100, 2)), np.arange(100.0), np.ones((100, 70)), TINY)
+
+
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_every_method_trains_within_its_budget_of_models(problem, name):
     rows = run_method(problem, name, TINY, "cpu")

@@ -131,6 +131,16 @@ def test_settings_vary_by_configuration_and_unknown_ones_are_refused(case):
         )
 
 
+def test_a_column_that_does_not_vary_changes_nothing_else(case):
+    """What a split may leave of a rare attribute: standardised, it is zero on all training rows."""
+    penalty, f, a, rows, _ = case
+    a = np.c_[a[:, :2], np.zeros(60)]
+    prepared = penalty.prepare(a, rows, {}, seed=0)
+    step = penalty.step(f, prepared, penalty.init(prepared, 5, {}))
+    assert torch.isfinite(step.gradient).all()
+    assert torch.isfinite(step.value).all()
+
+
 def test_held_out_value_is_pure(case):
     penalty, f, _, _, prepared = case
     state = penalty.step(f, prepared, penalty.init(prepared, 5, {})).state

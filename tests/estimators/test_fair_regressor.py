@@ -303,3 +303,9 @@ def test_penalty_objects_take_other_conditional_means(table):
         fair = FairRegressor(weight=20.0, penalty=ClosedFBO(mean=mean), **settings).fit(x, y, sensitive_features=a)
         plain = FairRegressor(weight=0.0, **settings).fit(x, y, sensitive_features=a)
         assert fair.dpvar_ < 0.3 * plain.dpvar_
+
+
+def test_more_attributes_than_rows_are_refused(random):
+    x, y, a = random.standard_normal((40, 3)), random.standard_normal(40), random.standard_normal((40, 45))
+    with pytest.raises(FairLevelError, match="45 columns .* for 40 training rows"):
+        FairRegressor().fit(x, y, sensitive_features=a)

@@ -1,6 +1,6 @@
 """Figures behind docs/results/path.md: spectral against trained, stacked against single, budgets on fresh rows.
 
-python -m tests.study.path_studies spectral|stacked|budgets
+python -m tests.study.path_studies spectral|stacked|mixing|budgets
 """
 
 import os
@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +21,13 @@ from fairlevel import FairnessPath, dpvar_interval
 from fairlevel.conditional_mean.leave_out import leave_out_matrix
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.synthetic import SyntheticDesign
+from fairlevel.fronts.budgets import best_mse
 from fairlevel.fronts.combiners import Best, Stacked
-from fairlevel.fronts.stacking import OutOfReach
 from fairlevel.libraries import Mixed, PenaltyGrid, Spectral
 from fairlevel.libraries.protocol import Workshop
 from fairlevel.metrics.choice import candidates, choose
+from fairlevel.metrics.dpvar import dpvar_of_many
+from fairlevel.penalties import GDP, LinearR2
 from fairlevel.predictors import MLP
 from fairlevel.stacked.optimizers import Adam
 from fairlevel.training.grid import Samples
@@ -92,43 +95,47 @@ def spectral_case(beta, seed):
     return row
 
 
-def tables():
-    """(name, x, y, a) of the six tables, at most 4000 rows, A the top quarter of columns by |corr| with y."""
-    for name in ("abalone", "concrete", "wind", "space_ga", "pol", "elevators"):
+def tables(names=("abalone", "concrete", "wind", "space_ga", "pol", "elevators"), rows=4000):
+    """(name, x, y, a) of some tables, at most 4000 rows, A the top quarter of columns by |corr| with y."""
+    for name in names:
         manifest = pd.read_csv(DATA / "MANIFEST.csv").set_index("slug")
         frame = pd.read_parquet(DATA / f"{name}.parquet")
         target = manifest.loc[name, "target"]
         frame = pd.get_dummies(frame.dropna(), dtype=float)
-        frame = frame.sample(min(4000, len(frame)), random_state=0)
+        frame = frame.sample(min(rows, len(frame)), random_state=0)
         y, x = frame.pop(target).to_numpy(float), frame.loc[:, frame.nunique() > 1]
         strength = x.corrwith(pd.Series(y, index=x.index)).abs().sort_values(ascending=False)
         chosen = strength.index[: max(1, round(0.25 * len(strength)))]
         yield name, x.drop(columns=chosen).to_numpy(float), y, x[chosen].to_numpy(float)
 
 
-def stacked_case(name, x, y, a, seed, solver):
-    """Stacked and single choice from the same candidates: test MSE within 25, 50, 75 % of the plain DPVar.
+def stacked_case(name, x, y, a, seed, solver, true_dpvar=None):
+    """Stacked and single choice from the same candidates, both made on the same selection rows at 30 budgets.
 
-    Both choose on the same selection rows under the same budget; test rows tell MSE and debiased DPVar.
+    Test rows tell the MSE; DPVar is the true one where the design is known, else debiased on the test rows. Entries:
+    best MSE within 25, 50, 75 % of the DPVar of the plain network.
     """
     torch.set_num_threads(1)
-    (training, early, selection, test), _ = parts_of(x, y, a, seed)
+    (training, early, selection, test), scalers = parts_of(x, y, a, seed)
     library = solver.train(training, early, Workshop(MLP(), Adam(0.01, steps=600), seed, "cpu"), quiet)
-    rows = []
-    predictions = library.predict(test.x)
-    choosing = {"best": judged(library, selection, Best()), "stacked": judged(library, selection, Stacked())}
-    plain = choosing["best"].within(np.inf).dpvar
-    for share in (0.25, 0.5, 0.75):
-        row = {"case": name, "seed": seed, "share": share}
-        for label, each in choosing.items():
-            try:
-                mixture = each.within(share * plain).shares
-            except OutOfReach:
-                row[label] = np.nan
-                continue
-            row[label] = float(((mixture @ predictions - test.y) ** 2).mean())
-        rows.append(row)
-    return rows
+
+    def told(shares):
+        mse = ((shares @ library.predict(test.x) - test.y) ** 2).mean(axis=1)
+        if true_dpvar is None:
+            return mse, dpvar_of_many(shares @ library.predict(test.x), test.sensitive)
+        return mse, true_dpvar(lambda fresh: shares @ library.predict(scalers[0].transform(fresh))).value
+
+    plain = told(np.eye(len(library))[:1])[1][0]
+    row = {"case": name, "seed": seed}
+    for label, combiner in (("best", Best()), ("stacked", Stacked())):
+        choosing = judged(library, selection, combiner)
+        levels = np.linspace(choosing.smallest**0.5 * 1.001, choosing.within(np.inf).dpvar ** 0.5, 30) ** 2
+        mse, dpvar = told(np.stack([choosing.within(level).shares for level in levels]))
+        row |= {
+            f"{label} {share}": best_mse(pd.DataFrame({"mse": mse, "dpvar": dpvar}), [share * plain])[0]
+            for share in (0.25, 0.5, 0.75)
+        }
+    return [row]
 
 
 def stacked_cases():
@@ -136,9 +143,52 @@ def stacked_cases():
         for beta in (1.0, 10.0):
             for seed in range(3):
                 drawn = SyntheticDesign(beta_int=beta).sample(rows, seed)
-                yield f"synthetic n={rows} beta={beta:g}", drawn.x, drawn.y, drawn.a, seed, Mixed()
+                design = SyntheticDesign(beta_int=beta)
+                yield f"synthetic n={rows} beta={beta:g}", drawn.x, drawn.y, drawn.a, seed, Mixed(), design.true_dpvar
     for name, x, y, a in tables():
-        yield name, x, y, a, 0, Mixed()
+        yield name, x, y, a, 0, Mixed(), None
+
+
+MIXING_TABLES = ("cpu_act", "miami_housing", "grid_stability", "skillcraft", "fifa20", "sulfur", "qsar_fish_toxicity")
+
+
+def mixing_case(name, x, y, a, seed):
+    """Each family alone, twelve candidates, stacked: best MSE within 25, 50, 75 % of the plain DPVar on test rows, and
+    how its candidates lie: the largest gap along √DPVar and the mean correlation of their errors.
+    """
+    torch.set_num_threads(1)
+    (training, early, selection, test), _ = parts_of(x, y, a, seed)
+    workshop = Workshop(MLP(), Adam(0.01, steps=600), seed, "cpu")
+    families = {
+        "fbo_closed": PenaltyGrid(),
+        "gdp": PenaltyGrid(GDP(), (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.5, 3.0, 5.0, 8.0, 12.0, 20.0)),
+        "r2": PenaltyGrid(LinearR2(), (0.0, 0.03, 0.1, 0.3, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 300.0)),
+        "spectral": Spectral(alphas=(0.0, 1.0, 10.0, 100.0), ridges=(1e-5, 1e-4, 1e-3)),
+    }
+    libraries = {label: solver.train(training, early, workshop, quiet) for label, solver in families.items()}
+    thirds = [1, 4, 7, 10]
+    mixed = None
+    for library in libraries.values():
+        few = replace(library, shares=library.shares[thirds], table=library.table.iloc[thirds].reset_index(drop=True))
+        mixed = few if mixed is None else mixed.joined(few)
+    libraries["4 of each"] = mixed
+    rows, plain = [], None
+    for label, library in libraries.items():
+        on_test = library.predict(test.x)
+        own = np.maximum(dpvar_of_many(on_test, test.sensitive), 0)
+        plain = own[0] if plain is None else plain
+        choosing = judged(library, selection, Stacked())
+        levels = np.linspace(choosing.smallest**0.5 * 1.001, choosing.within(np.inf).dpvar ** 0.5, 30) ** 2
+        shares = np.stack([choosing.within(level).shares for level in levels])
+        front = pd.DataFrame({"mse": ((shares @ on_test - test.y) ** 2).mean(axis=1)})
+        front["dpvar"] = dpvar_of_many(shares @ on_test, test.sensitive)
+        roots = np.sort(np.sqrt(np.clip(own / plain, 0, 1)))
+        errors = np.corrcoef(on_test - test.y)
+        row = {"table": name, "family": label, "gap": float(np.diff(np.r_[0, roots, 1]).max())}
+        row["correlation"] = float(errors[np.triu_indices(len(errors), 1)].mean())
+        row |= dict(zip(("tight", "mid", "loose"), best_mse(front, np.array([0.25, 0.5, 0.75]) * plain), strict=True))
+        rows.append(row)
+    return rows
 
 
 def fair_tables():
@@ -195,13 +245,19 @@ if __name__ == "__main__":
         print(found.groupby("beta").median().round(4).T.to_string())
     elif study == "stacked":
         found = pd.DataFrame(run(stacked_case, list(stacked_cases()), 2))
-        found["ratio"] = found["stacked"] / found["best"]
-        print(found.pivot_table(index=["case", "seed"], columns="share", values="ratio").round(3).to_string())
-        told = found["ratio"].dropna()
-        print(
-            f"lower in {(told < 1).mean():.0%} of {len(told)}, largest ratio {told.max():.3f}, median "
-            f"{told.median():.3f}"
-        )
+        for share in (0.25, 0.5, 0.75):
+            found[f"ratio {share}"] = found[f"stacked {share}"] / found[f"best {share}"]
+        print(found.filter(regex="case|seed|ratio").round(3).to_string(index=False))
+        told = found.filter(regex="ratio").stack().dropna()
+        print(f"lower in {(told < 1).mean():.0%} of {len(told)}, largest {told.max():.3f}, median {told.median():.3f}")
+    elif study == "mixing":
+        cases = [(*each, 0) for each in tables(MIXING_TABLES, rows=2000)]
+        found = pd.DataFrame(run(mixing_case, cases, 2))
+        for budget in ("tight", "mid", "loose"):
+            reached = found[budget].fillna(1.0)
+            found[f"regret {budget}"] = reached - reached.groupby(found["table"]).transform("min")
+        print(found.groupby("family").mean(numeric_only=True).round(3).to_string())
+        print(found.pivot(index="table", columns="family", values="tight").round(3).to_string())
     elif study == "budgets":
         cases = [(*each, split) for each in fair_tables() for split in range(20)]
         found = pd.DataFrame(run(budget_case, cases, 2))

@@ -9,6 +9,7 @@ import numpy as np
 
 from fairlevel.benchmark.protocol import Protocol
 from fairlevel.data.scaling import Array, Scaler
+from fairlevel.data.sensitive import refuse_too_many_attributes
 from fairlevel.data.synthetic import SyntheticDesign, TrueDPVar
 from fairlevel.exceptions import InvalidInput
 from fairlevel.training.grid import Samples
@@ -59,6 +60,7 @@ def _split(name: str, seed: int, x: Array, y: Array, sensitive: Array, protocol:
         raise InvalidInput(f"{name} has {len(y)} rows; at least {needed} are needed to split them into four parts.")
     inside, outside, validation, test = parts
     training = np.concatenate([inside, outside])
+    refuse_too_many_attributes(sensitive.shape[1], len(training))
     x_scaler = Scaler.fit(x[training], clip=protocol.clip)
     a_scaler = Scaler.fit(sensitive[training], clip=protocol.clip)
     y_scaler = Scaler.fit(y[training])

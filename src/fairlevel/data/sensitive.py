@@ -66,6 +66,16 @@ def encode_sensitive(sensitive_features: Any, rows: int | None = None) -> Sensit
     return Sensitive(values, tuple(names))
 
 
+def refuse_too_many_attributes(attributes: int, rows: int) -> None:
+    """With as many columns as rows any prediction is explained, and levelling it means nothing."""
+    if attributes >= rows:
+        raise InvalidInput(
+            f"sensitive_features has {attributes} columns (indicators of categories included) for {rows} training "
+            "rows; "
+            "fewer columns than rows are needed: drop some, merge rare categories, or use principal components."
+        )
+
+
 def refuse_shuffled(rows: Any, sensitive_features: Any) -> None:
     """Rows are matched by position; the same labels in another order mean that somebody thinks otherwise."""
     ours, theirs = getattr(rows, "index", None), getattr(sensitive_features, "index", None)

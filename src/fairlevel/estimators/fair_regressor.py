@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairlevel.data.scaling import Array, Scaler
-from fairlevel.data.sensitive import encode_sensitive, refuse_shuffled
+from fairlevel.data.sensitive import encode_sensitive, refuse_shuffled, refuse_too_many_attributes
 from fairlevel.data.splitting import Index, split_off
 from fairlevel.estimators._validation import (
     ordered_like_fit,
@@ -264,6 +264,7 @@ def read_table(estimator: BaseEstimator, X: Any, y: Any, sensitive_features: Any
         return Table(x, target, None)
     refuse_shuffled(X, sensitive_features)
     sensitive = encode_sensitive(sensitive_features, len(x))
+    refuse_too_many_attributes(sensitive.values.shape[1], len(x))
     warn_of_copies(x, names, sensitive)
     return Table(x, target, sensitive)
 

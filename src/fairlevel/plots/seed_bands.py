@@ -23,7 +23,8 @@ class SeedBandDisplay:
     Parameters
     ----------
     bands : frame with columns method, budget, median, low, high; one row a method and budget
-    labels : what methods are called in the legend
+    labels : what methods are called in the legend; their order also fixes colours, so that a method looks the same in
+        every panel
     """
 
     def __init__(self, bands: pd.DataFrame, labels: Mapping[str, str] | None = None) -> None:
@@ -53,9 +54,12 @@ class SeedBandDisplay:
         """Draw on ``ax``, or on a new figure."""
         if ax is None:
             _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-        for number, (method, band) in enumerate(self.bands.groupby("method", sort=False)):
+        shown = list(self.bands["method"].unique())
+        known = [*self.labels, *(method for method in shown if method not in self.labels)]
+        for method in sorted(shown, key=known.index):
+            band, number = self.bands[self.bands["method"] == method], known.index(method)
             colour, style = f"C{number % 10}", ("-", "--", ":")[number // 10 % 3]
-            label = self.labels.get(str(method), str(method))
+            label = self.labels.get(method, method)
             budget = band["budget"].to_numpy()
             ax.step(budget, band["median"], where="post", label=label, color=colour, linestyle=style)
             ax.fill_between(budget, band["low"], band["high"], step="post", color=colour, alpha=0.12, linewidth=0)
