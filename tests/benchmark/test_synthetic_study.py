@@ -48,7 +48,7 @@ def test_too_few_rows_say_how_many_are_needed():
 
 def test_more_attributes_than_rows_are_refused():
     random = np.random.default_rng(0)
-    with pytest.raises(InvalidInput, match="70 columns .* for 60 training rows"):
+    with pytest.raises(InvalidInput, match=r"70 columns .* for 60 training rows"):
         split_problem("wide", 0, random.standard_normal((100, 2)), np.arange(100.0), np.ones((100, 70)), TINY)
 
 

@@ -307,5 +307,5 @@ def test_penalty_objects_take_other_conditional_means(table):
 
 def test_more_attributes_than_rows_are_refused(random):
     x, y, a = random.standard_normal((40, 3)), random.standard_normal(40), random.standard_normal((40, 45))
-    with pytest.raises(FairLevelError, match="45 columns .* for 40 training rows"):
+    with pytest.raises(FairLevelError, match=r"45 columns .* for 40 training rows"):
         FairRegressor().fit(x, y, sensitive_features=a)
