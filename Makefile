@@ -1,6 +1,8 @@
 # make demo | make test: everything from a fresh machine with python3 (3.11 or newer) and make.
 PYTHON ?= python3
 BIN := .venv/bin
+# One process a core: threads of several would get in each other's way.
+PARALLEL := OMP_NUM_THREADS=1
 
 .PHONY: demo test check study lint format clean
 
@@ -8,10 +10,11 @@ demo: .venv/installed
 	$(BIN)/fairlevel demo --out demo
 
 test: lint
-	$(BIN)/python -m pytest -m "not study"
+	$(PARALLEL) $(BIN)/python -m pytest -m "not study" -n auto --maxprocesses 8
 
 check: lint
-	$(BIN)/python -m pytest -x -q $(addprefix tests/,stacked conditional_mean data penalties contracts plots)
+	$(PARALLEL) $(BIN)/python -m pytest -x -q -n auto --maxprocesses 8 \
+		$(addprefix tests/,stacked conditional_mean data fronts penalties contracts plots)
 
 study: .venv/installed
 	$(BIN)/python -m pytest -m study -s

@@ -8,6 +8,7 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
+from sklearn.exceptions import NotFittedError
 
 from fairlevel import FairnessPath, FairRegressor
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, InvalidType, MissingSensitiveFeatures, UnknownName
@@ -171,3 +172,23 @@ def test_bad_input(path, table):
         FairRegressor(weight=1.0, max_dpvar=1.0).fit(x, y, sensitive_features=a)
     with pytest.raises(InvalidInput, match="needs a budget to choose by"):
         FairRegressor(penalty="auto").fit(x, y, sensitive_features=a)
+
+
+class Interrupted:
+    """A solver during which somebody presses Ctrl-C."""
+
+    families = 1
+
+    def train(self, samples, held_out, workshop, progress):
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    "estimator", [FairnessPath(solver=Interrupted()), FairRegressor(max_share=0.1, penalty=Interrupted())]
+)
+def test_an_interrupted_fit_is_no_fit(table, estimator):
+    x, y, a = table
+    with pytest.raises(KeyboardInterrupt):
+        estimator.fit(x, y, sensitive_features=a)
+    with pytest.raises(NotFittedError):
+        estimator.predict(x)

@@ -184,6 +184,10 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         refuse_missing("X", x, getattr(self, "feature_names_in_", None))
         return self.model_.predict(x)
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """An interrupted fit is no fit."""
+        return hasattr(self, "model_")
+
     def _train(self, table: Table, weights: Sequence[float], seed: int, progress: Progress | None = None) -> GridFit:
         """Train one network per weight as one program."""
         optimizer = resolve_optimizer(self.optimizer)

@@ -104,8 +104,8 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 "or "
                 "GridSearchCV also enable metadata routing and call set_fit_request(sensitive_features=True)."
             )
-        self.seed_ = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        fit = self._recipe().fit(table, self.seed_)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        fit = self._recipe().fit(table, seed)
         self._fit, self._table = fit, table
         self.cross_fitted_ = fit.cross_fitted
         self.candidates_ = fit.trained.library.table
@@ -169,6 +169,10 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """A copy of the front."""
         check_is_fitted(self)
         return self.front_.copy()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """An interrupted fit is no fit."""
+        return hasattr(self, "front_")
 
     def _recipe(self) -> Recipe:
         return Recipe(
