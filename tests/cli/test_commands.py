@@ -23,7 +23,8 @@ def run(*arguments):
 def test_every_command_file_is_in_the_table():
     import pkgutil
 
-    assert {module.name for module in pkgutil.iter_modules(cli.__path__)} - {"files"} == set(cli.COMMANDS)
+    files = {module.name for module in pkgutil.iter_modules(cli.__path__)} - {"files", "options"}
+    assert files == {name.replace(" ", "_") for name in cli.COMMANDS}
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
@@ -77,3 +78,35 @@ def test_demo_prints_tables_and_saves_pictures(tmp_path):
     pictures = sorted(os.listdir(tmp_path / "demo"))
     assert pictures == ["diabetes-front.png", "diabetes-profile.png", "synthetic-front.png", "synthetic-profile.png"]
     assert all((tmp_path / "demo" / name).stat().st_size > 10_000 for name in pictures)
+
+
+def test_bench_synthetic_writes_rows_tables_and_figures(tmp_path):
+    out = tmp_path / "bench"
+    result = run(
+        "bench", "synthetic", "--beta", "1", "--rows", "120", "--seeds", "0", "--methods", "r2", "--out", str(out)
+    )
+    assert result.returncode == 0, result.stderr
+    assert "R²" in result.stdout
+    written = {path.name for path in out.iterdir()}
+    tables = {"rows.parquet", "budgets-paper.csv", "budgets-true.csv"}
+    assert written == tables | {f"fronts-{kind}.{ending}" for kind in ("paper", "true") for ending in ("png", "svg")}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--protocol", "big"], "Known: adam, paper, small"),
+        (["--methods", "fbi"], "Did you mean 'fbo'"),
+        (["--methods", ","], "No methods"),
+        (["--seeds", "2-1"], "smaller number first"),
+        (["--seeds", "a"], "whole numbers are needed"),
+        (["--rows", "20"], "at least 40 are needed"),
+        (["--processes", "0"], "at least 1 is needed"),
+        (["--beta", "nan"], "not finite"),
+    ],
+)
+def test_bench_synthetic_refuses_in_one_sentence(tmp_path, arguments, sentence):
+    result = run("bench", "synthetic", "--out", str(tmp_path / "bench"), *arguments)
+    assert result.returncode == 2
+    assert sentence in result.stderr
+    assert "Traceback" not in result.stderr

@@ -148,7 +148,7 @@ def test_progress_counts_every_tile():
         optimizer=Adam(steps=10),
         progress=lambda done, total: seen.append((done, total)),
     )
-    assert seen[-1] == (20, 20)
+    assert seen[-1] == (30, 30)
     assert seen == sorted(seen)
 
 

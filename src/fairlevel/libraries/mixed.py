@@ -35,7 +35,7 @@ class Mixed:
 
     def train(self, samples: Samples, held_out: Samples, workshop: Workshop, progress: Progress) -> Library:
         library = self.closed.train(samples, held_out, workshop, progress)
-        bodies = library.table.index[library.table["weight"].isin(BODY_WEIGHTS)].to_numpy()
+        bodies = np.flatnonzero(library.table["weight"].isin(BODY_WEIGHTS))
         two = Library(
             library.network,
             library.input_map,
