@@ -1,6 +1,7 @@
 """FairnessPath: what it promises of every model it hands out."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.exceptions import NotFittedError
 
 from fairlevel import FairnessPath, FairRegressor
+from fairlevel.estimators.budget import Budget
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, InvalidType, MissingSensitiveFeatures, UnknownName
 from fairlevel.fronts.combiners import Best, Stacked
 from fairlevel.fronts.points import non_dominated
@@ -87,6 +89,24 @@ def test_predict_and_best_estimator_are_the_knee(path, table):
     levels = path.front_["dpvar"]
     knee = path.knee().get_params()["max_dpvar"]
     assert levels.min() < knee < levels.max()
+
+
+def test_the_path_itself_pickles_and_answers_alike(path, table):
+    again = pickle.loads(pickle.dumps(path))
+    budget = 0.4 * path.front_["dpvar"].iloc[-1]
+    np.testing.assert_array_equal(again.predict(table[0]), path.predict(table[0]))
+    np.testing.assert_array_equal(
+        again.best(max_dpvar=budget).predict(table[0]), path.best(max_dpvar=budget).predict(table[0])
+    )
+
+
+def test_a_share_budget_keeps_its_margin_where_dpvar_is_estimated_as_zero(path):
+    found = path._fit.calibration
+    zero = replace(path._fit, calibration=replace(found, dpvar=np.zeros_like(found.dpvar)))
+    smallest = (zero.calibration.cautious / found.unseen.var(axis=1)).min()
+    assert smallest > 0
+    with pytest.raises(InvalidInput, match="out of reach"):
+        zero.level_within(Budget("max_share", 0.5 * smallest))
 
 
 def test_plot_returns_a_display(path):

@@ -12,11 +12,13 @@ Any ridge λ is then a diagonal, and all configurations are smoothed by two thin
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import torch
 from torch import Tensor
+
+from fairlevel.stacked.moving import moved
 
 RANK_TOLERANCE = 1e-10  # directions with less than this share of the largest second moment are noise of the arithmetic
 
@@ -48,13 +50,7 @@ class LinearSmoother:
         return float(1 / self.row_weight.double().square().sum())
 
     def to(self, dtype: torch.dtype, device: torch.device | str = "cpu") -> LinearSmoother:
-        return replace(
-            self,
-            fit_basis=self.fit_basis.to(device, dtype),
-            at_basis=self.at_basis.to(device, dtype),
-            moments=self.moments.to(device, dtype),
-            row_weight=self.row_weight.to(device, dtype),
-        )
+        return moved(self, dtype, device)
 
     def shrinkage(self, ridge: Tensor | float) -> Tensor:
         """d_j for each ridge: (config,) -> (config, basis); a number -> (basis,)."""

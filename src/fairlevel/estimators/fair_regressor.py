@@ -29,7 +29,6 @@ from fairlevel.estimators.path_fit import PathFit
 from fairlevel.estimators.path_recipe import Recipe
 from fairlevel.exceptions import Diverged, InvalidInput
 from fairlevel.fronts.combiners import Combiner, Stacked
-from fairlevel.fronts.stacking import OutOfReach
 from fairlevel.libraries import SOLVERS, Solver
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.penalties import NoPenalty, Penalty, resolve_penalty
@@ -154,15 +153,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         combiner = Stacked() if self.combiner is None else self.combiner
         recipe = Recipe(self.penalty, combiner, self.predictor, self.optimizer, self.device, self.verbose)
         fit = recipe.fit(table, seed)
-        try:
-            level = fit.level_within(budget.most, by_share=budget.name == "max_share")
-        except OutOfReach as error:
-            raise InvalidInput(
-                f"{budget.name}={budget.most:g} is out of reach: the smallest value met on unseen rows is "
-                f"{error.smallest:.3g}, margin included; allow at least that much, or use more rows, another predictor "
-                "or another penalty."
-            ) from None
-        return self.keep_mixture(fit, level, table)
+        return self.keep_mixture(fit, fit.level_within(budget), table)
 
     def keep_mixture(self, fit: PathFit, level: float, table: Table) -> Self:
         """Store the choice at a level of a fitted path as this estimator's model."""

@@ -19,7 +19,6 @@ from fairlevel.estimators.path_recipe import Recipe
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, MissingSensitiveFeatures
 from fairlevel.fronts.combiners import Combiner, Stacked
 from fairlevel.fronts.points import non_dominated
-from fairlevel.fronts.stacking import OutOfReach
 from fairlevel.libraries import Solver
 from fairlevel.penalties import Penalty
 from fairlevel.plots.front import FrontDisplay
@@ -109,18 +108,18 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._fit, self._table = fit, table
         self.cross_fitted_ = fit.cross_fitted
         self.candidates_ = fit.trained.library.table
-        levels = fit.calibration.level[::-1]
-        front = self._measured(fit, levels)
-        if front["p_value"].iloc[0] > 0.05:
+        front = _measured(fit)
+        p_value = front.pop("p_value").iloc[-1]
+        if p_value > 0.05:
             warnings.warn(
                 AlreadyLevel(
                     "The sensitive attributes explain nothing of the most accurate prediction that these rows could "
-                    f"show (p = {front['p_value'].iloc[0]:.2f}); the front is that one model."
+                    f"show (p = {p_value:.2f}); the front is that one model."
                 ),
                 stacklevel=2,
             )
-            front = front.iloc[:1]
-        self.front_ = front[::-1].drop(columns="p_value").reset_index(drop=True)
+            front = front.iloc[-1:]
+        self.front_ = front.reset_index(drop=True)
         self.best_estimator_ = self.knee()
         return self
 
@@ -137,13 +136,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         budget = Budget.read("auto", max_dpvar, max_share)
         if budget is None:
             raise InvalidInput("No budget was given; pass best(max_dpvar=...) or best(max_share=...).")
-        try:
-            level = self._fit.level_within(budget.most, by_share=budget.name == "max_share")
-        except OutOfReach as error:
-            raise InvalidInput(
-                f"{budget.name}={budget.most:g} is out of reach: the smallest value met on unseen rows is "
-                f"{error.smallest:.3g}, margin included; allow at least that much, or use more rows or another solver."
-            ) from None
+        level = self._fit.level_within(budget)
         return self._regressor(level, **{budget.name: budget.most})
 
     def knee(self) -> FairRegressor:
@@ -184,21 +177,6 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.verbose,
         )
 
-    def _measured(self, fit: PathFit, levels: Array) -> pd.DataFrame:
-        predictions, target, intervals = fit.report(levels)
-        return pd.DataFrame(
-            {
-                "level": levels,
-                "mse": ((predictions - target) ** 2).mean(axis=1),
-                "dpvar": [interval.estimate for interval in intervals],
-                "dpvar_low": [interval.low for interval in intervals],
-                "dpvar_high": [interval.high for interval in intervals],
-                "share": [interval.share for interval in intervals],
-                "networks": [len(fit.trained.model(fit.mixture(level).shares).shares) for level in levels],
-                "p_value": [interval.p_value for interval in intervals],
-            }
-        )
-
     def _regressor(self, level: float, **budget: float) -> FairRegressor:
         """A fitted FairRegressor whose parameters say how to fit it again."""
         estimator = FairRegressor(
@@ -216,3 +194,21 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             estimator.feature_names_in_ = self.feature_names_in_
         estimator.keep_mixture(self._fit, level, self._table)
         return estimator
+
+
+def _measured(fit: PathFit) -> pd.DataFrame:
+    """One row a level, from the most level model to the most accurate one."""
+    predictions, target, intervals = fit.report()
+    levels = fit.calibration.level
+    return pd.DataFrame(
+        {
+            "level": levels,
+            "mse": ((predictions - target) ** 2).mean(axis=1),
+            "dpvar": [interval.estimate for interval in intervals],
+            "dpvar_low": [interval.low for interval in intervals],
+            "dpvar_high": [interval.high for interval in intervals],
+            "share": [interval.share for interval in intervals],
+            "networks": [len(fit.trained.model(fit.mixture(level).shares).shares) for level in levels],
+            "p_value": [interval.p_value for interval in intervals],
+        }
+    )

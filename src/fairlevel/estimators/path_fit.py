@@ -9,17 +9,18 @@ from shares that have not seen it either, and the library that is kept is traine
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 import torch
 
+from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.leave_out import leave_out_matrix
-from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.data.scaling import Array, Scaler
 from fairlevel.data.splitting import Index, folds, split_off
+from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.grid_fit import Table
 from fairlevel.estimators.model import WeightedNetworks
 from fairlevel.exceptions import InvalidInput
@@ -27,7 +28,7 @@ from fairlevel.fronts.combiners import Choosing, Combiner
 from fairlevel.fronts.stacking import Mixture, OutOfReach, without_small_shares
 from fairlevel.libraries import Library, Solver
 from fairlevel.libraries.protocol import Workshop
-from fairlevel.metrics.choice import candidates, choose
+from fairlevel.metrics.choice import candidates, choose, suitable_means
 from fairlevel.metrics.interval import DPVarInterval, intervals_of_many
 from fairlevel.training.grid import Samples
 
@@ -73,30 +74,25 @@ class Judged:
 
     predictions: Array
     target: Array
-    smoother: LinearSmoother
-    ridge: float
-    fold: Index
-    combiner: Combiner
     sensitive: Array
-    smoother_of: Callable[[Index], LinearSmoother]
+    fold: Index
+    mean: LinearMean
+    ridge: float
+    combiner: Combiner
+    seed: int
 
     @cached_property
     def choosing(self) -> Choosing:
         """All rows together: what the kept model follows."""
-        matrix = leave_out_matrix(torch.from_numpy(self.predictions), self.smoother, self.ridge).numpy()
-        return self.combiner.over(self.predictions, self.target, matrix)
+        return self._choosing_on(np.arange(len(self.target)))
 
     @cached_property
     def choosing_without(self) -> list[tuple[Index, Choosing]]:
         """For each fold its rows, and candidates judged on the other rows."""
-        parts = []
-        for number in np.unique(self.fold):
-            inside, outside = np.flatnonzero(self.fold == number), np.flatnonzero(self.fold != number)
-            rows = torch.from_numpy(self.predictions[:, outside])
-            matrix = leave_out_matrix(rows, self.smoother_of(outside), self.ridge).numpy()
-            judged = self.combiner.over(self.predictions[:, outside], self.target[outside], matrix)
-            parts.append((inside, judged))
-        return parts
+        return [
+            (np.flatnonzero(self.fold == number), self._choosing_on(np.flatnonzero(self.fold != number)))
+            for number in np.unique(self.fold)
+        ]
 
     def unseen(self, budget: float) -> Array:
         """Predictions of the choice at a budget, each row by shares that have not seen it, (row,)."""
@@ -105,26 +101,36 @@ class Judged:
             result[inside] = _nearest(choosing, budget).shares @ self.predictions[:, inside]
         return result
 
+    def _choosing_on(self, rows: Index) -> Choosing:
+        predictions = self.predictions[:, rows]
+        smoother = self.mean.prepare(self.sensitive[rows], seed=self.seed)
+        matrix = leave_out_matrix(torch.from_numpy(predictions), smoother, self.ridge).numpy()
+        return self.combiner.over(predictions, self.target[rows], matrix)
+
 
 @dataclass(frozen=True)
 class Calibration:
     """What budgets on selection rows come to on rows that set no shares.
 
-    Shapes: level (level,) ascending budgets; mse, dpvar, share, error (level,) on unseen rows, error the standard error
-    of dpvar.
+    Shapes: level (level,) ascending budgets; unseen (level, row) what the choices predict for rows that set no shares
+    of theirs; dpvar (level,) there and its standard error (level,).
     """
 
     level: Array
-    mse: Array
+    unseen: Array
     dpvar: Array
-    share: Array
     error: Array
 
-    def level_for(self, most: float, figure: Array) -> float | None:
-        """The largest budget whose figure, a margin included, stays within ``most``; None when none does."""
+    @property
+    def cautious(self) -> Array:
+        """DPVar with the margin for its own uncertainty, (level,)."""
+        return self.dpvar + MARGIN * self.error
+
+    def level_for(self, most: float, figure: Array) -> float:
+        """The largest level whose figure (level,) stays within ``most``, or :class:`OutOfReach`."""
         rising = np.maximum.accumulate(figure)
         if rising[0] > most:
-            return None
+            raise OutOfReach(most, float(rising[0]))
         return float(np.interp(most, rising, self.level)) if rising[-1] > most else float(self.level[-1])
 
 
@@ -148,26 +154,35 @@ class PathFit:
         """The choice at a level of DPVar on selection rows, in squared standard deviations of y."""
         return _nearest(self.judged.choosing, level)
 
-    def level_within(self, most: float, by_share: bool) -> float:
-        """The level that keeps DPVar (units of y²) or its share within ``most`` on unseen rows."""
-        found, scale = self.calibration, 1.0 if by_share else self.y_scale**2
-        ratio = found.share / np.maximum(found.dpvar, 1e-300) if by_share else 1.0
-        figure = (found.dpvar + MARGIN * found.error) * ratio * scale
-        level = found.level_for(most, figure)
-        if level is None:
-            raise OutOfReach(most, float(figure[0]))
-        return level
+    def level_within(self, budget: Budget) -> float:
+        """The level that keeps a budget on unseen rows, margin included."""
+        found = self.calibration
+        figures = {
+            "max_dpvar": found.cautious * self.y_scale**2,
+            "max_share": found.cautious / found.unseen.var(axis=1),
+        }
+        try:
+            return found.level_for(budget.most, figures[budget.name])
+        except OutOfReach as error:
+            raise InvalidInput(
+                f"{budget.name}={budget.most:g} is out of reach: the smallest value met on unseen rows is "
+                f"{error.smallest:.3g}, margin included; allow at least that much, or use more rows, another predictor "
+                "or other candidates."
+            ) from None
 
-    def report(self, levels: Array) -> tuple[Array, Array, list[DPVarInterval]]:
-        """(predictions, target, intervals) of the choices at these levels on the reporting rows, in units of y."""
-        if self.reporting is None or self.reporting.sensitive is None:
+    def report(self) -> tuple[Array, Array, list[DPVarInterval]]:
+        """(predictions, target, intervals) of the choices at the calibrated levels, on the reporting rows, in units of
+        y.
+        """
+        found = self.calibration
+        if self.reporting is None:
             centre = self.trained.y_scaler.mean
-            predictions = np.stack([self.judged.unseen(level) for level in levels]) * self.y_scale + centre
+            predictions = found.unseen * self.y_scale + centre
             target, sensitive = self.judged.target * self.y_scale + centre, self.judged.sensitive
         else:
-            shares = np.stack([without_small_shares(self.mixture(level).shares) for level in levels])
+            shares = np.stack([without_small_shares(self.mixture(level).shares) for level in found.level])
             predictions = shares @ self.trained.predict(self.reporting.x)
-            target, sensitive = self.reporting.y, self.reporting.sensitive.values
+            target, sensitive = self.reporting.y, attributes_of(self.reporting)
         return predictions, target, intervals_of_many(predictions, sensitive, random_state=self.seed)
 
 
@@ -178,8 +193,6 @@ def fit_path(
     rows = len(table.y)
     if rows < FEWEST_ROWS:
         raise InvalidInput(f"{rows} rows were given; a path needs at least {FEWEST_ROWS} to train, choose and report.")
-    if table.sensitive is None:
-        raise InvalidInput("A path needs sensitive_features.")
     seed = workshop.seed
     y_scale, y_mean = float(table.y.std()) or 1.0, float(table.y.mean())
     if rows >= MANY_ROWS:
@@ -208,10 +221,8 @@ def _train(table: Table, solver: Solver, workshop: Workshop, report: Report) -> 
     """A library on these rows; some of them tell when to stop."""
     kept, held = split_off(len(table.y), EARLY_STOPPING, workshop.seed)
     x_scaler, y_scaler = Scaler.fit(table.x), Scaler.fit(table.y)
-    if table.sensitive is None:
-        raise InvalidInput("A path needs sensitive_features.")
-    a_scaler = Scaler.fit(table.sensitive.values)
-    attributes = table.sensitive.values
+    attributes = attributes_of(table)
+    a_scaler = Scaler.fit(attributes)
 
     def samples(rows: Index) -> Samples:
         scaled = (x_scaler.transform(table.x[rows]), y_scaler.transform(table.y[rows]))
@@ -239,16 +250,15 @@ def _common(trained: Trained, parts: dict[int, tuple[pd.DataFrame, Array]], fold
     for number, (frame, found) in parts.items():
         position = pd.Series(np.arange(len(frame)), index=frame["candidate"])
         predictions[:, fold == number] = found[position[shared].to_numpy()]
-    rows = np.array(shared.index, dtype=np.int64)
-    library = trained.library
-    reduced = Library(
-        library.network,
-        library.input_map,
-        library.parameters,
-        library.shares[torch.from_numpy(rows)],
-        library.table.iloc[rows].reset_index(drop=True),
-    )
-    return Trained(reduced, trained.x_scaler, trained.y_scaler), predictions
+    library = trained.library.only(shared.index.to_numpy())
+    return replace(trained, library=library), predictions
+
+
+def attributes_of(table: Table) -> Array:
+    """The sensitive attributes of a table that must have some, (row, attribute)."""
+    if table.sensitive is None:
+        raise InvalidInput("A path needs sensitive_features.")
+    return table.sensitive.values
 
 
 def _judge(
@@ -256,21 +266,12 @@ def _judge(
 ) -> Judged:
     """One smoother for all candidates: the one that describes the most accurate of them best."""
     target = (table.y - y_mean) / y_scale
-    if table.sensitive is None:
-        raise InvalidInput("A path needs sensitive_features.")
-    sensitive = table.sensitive.values
-    known = candidates(sensitive, np.ones(len(sensitive)), seed, None)
+    sensitive = attributes_of(table)
+    known = candidates(sensitive, None, seed, None)
     accurate = predictions[((predictions - target) ** 2).mean(axis=1).argmin()]
     choice = choose(torch.from_numpy(accurate - accurate.mean()).unsqueeze(0), known)
-    chosen = known[int(choice.index)]
-    means = {candidate.name: candidate for candidate in known}
-
-    def smoother_of(rows: Index) -> LinearSmoother:
-        part = candidates(sensitive[rows], np.ones(len(rows)), seed, None)
-        same = [candidate for candidate in part if candidate.name == chosen.name]
-        return (same or [means[chosen.name]])[0].smoother
-
-    return Judged(predictions, target, chosen.smoother, float(choice.ridge), fold, combiner, sensitive, smoother_of)
+    mean = suitable_means(sensitive)[int(choice.index)]
+    return Judged(predictions, target, sensitive, fold, mean, float(choice.ridge), combiner, seed)
 
 
 def _calibrate(judged: Judged, seed: int) -> Calibration:
@@ -283,9 +284,7 @@ def _calibrate(judged: Judged, seed: int) -> Calibration:
     intervals = intervals_of_many(unseen, judged.sensitive, level=0.6827, random_state=seed)
     dpvar = np.array([max(interval.estimate, 0.0) for interval in intervals])
     error = np.array([interval.high - max(interval.estimate, 0.0) for interval in intervals])
-    share = np.array([interval.share for interval in intervals])
-    mse = ((unseen - judged.target) ** 2).mean(axis=1)
-    return Calibration(levels, mse, dpvar, share, error)
+    return Calibration(levels, unseen, dpvar, error)
 
 
 def _nearest(choosing: Choosing, level: float) -> Mixture:

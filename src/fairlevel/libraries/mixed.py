@@ -35,15 +35,8 @@ class Mixed:
 
     def train(self, samples: Samples, held_out: Samples, workshop: Workshop, progress: Progress) -> Library:
         library = self.closed.train(samples, held_out, workshop, progress)
-        bodies = np.flatnonzero(library.table["weight"].isin(BODY_WEIGHTS))
-        two = Library(
-            library.network,
-            library.input_map,
-            library.parameters[bodies],
-            library.shares[bodies][:, bodies],
-            library.table.loc[bodies],
-        )
-        library = library.joined(self.spectral.on(two, samples, held_out, workshop))
+        bodies = library.only(np.flatnonzero(library.table["weight"].isin(BODY_WEIGHTS)))
+        library = library.joined(self.spectral.on(bodies, samples, held_out, workshop))
         for grid in self.others:
             library = library.joined(grid.train(samples, held_out, workshop, progress))
         return library

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.data.scaling import Array
+from fairlevel.data.splitting import Index
 from fairlevel.predictors import InputMap, Predictor
 from fairlevel.stacked.network import Network
 from fairlevel.stacked.optimizers import Optimizer
@@ -49,6 +50,18 @@ class Library:
             blocks.append(shares @ self.network.forward(parameters, inputs)[0])
         predictions: Array = torch.cat(blocks, dim=1).numpy()
         return predictions
+
+    def only(self, chosen: Index) -> Library:
+        """Some of the candidates, by position, and the networks they need."""
+        rows = torch.from_numpy(np.array(chosen, dtype=np.int64))
+        shares = self.shares[rows]
+        used = (shares != 0).any(dim=0)
+        return replace(
+            self,
+            parameters=self.parameters[used],
+            shares=shares[:, used],
+            table=self.table.iloc[rows.numpy()].reset_index(drop=True),
+        )
 
     def joined(self, other: Library) -> Library:
         """Both libraries as one; they share network and input map."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -21,6 +21,7 @@ from fairlevel.penalties.protocol import (
     row_weights,
     setting,
 )
+from fairlevel.stacked.moving import moved
 from fairlevel.stacked.network import Network
 from fairlevel.stacked.optimizers import Adam, Moments
 
@@ -37,7 +38,7 @@ class CriticRows:
     seed: int
 
     def to(self, dtype: torch.dtype, device: torch.device | str) -> CriticRows:
-        return replace(self, sensitive=self.sensitive.to(device, dtype), row_weight=self.row_weight.to(device, dtype))
+        return moved(self, dtype, device)
 
 
 class Critic(NamedTuple):

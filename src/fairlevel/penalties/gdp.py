@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar
 
@@ -23,6 +23,7 @@ from fairlevel.penalties.protocol import (
     position,
     row_weights,
 )
+from fairlevel.stacked.moving import moved
 
 _BOX = (0.005, 0.995)  # quantiles of each coordinate between which nodes are laid
 _NODES = {1: 200, 2: 32}  # an axis, by the number of coordinates
@@ -42,12 +43,7 @@ class KernelNodes:
     row_weight: Tensor
 
     def to(self, dtype: torch.dtype, device: torch.device | str) -> KernelNodes:
-        return replace(
-            self,
-            weights=self.weights.to(device, dtype),
-            density=self.density.to(device, dtype),
-            row_weight=self.row_weight.to(device, dtype),
-        )
+        return moved(self, dtype, device)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import ClassVar, NamedTuple
 
@@ -25,6 +25,7 @@ from fairlevel.penalties.protocol import (
     row_weights,
     setting,
 )
+from fairlevel.stacked.moving import moved
 
 _BLOCK_NUMBERS = {"cpu": 2**18, "cuda": 2**27}  # in a block of pairs: within a core's cache, or filling the GPU
 
@@ -46,14 +47,7 @@ class KernelRows:
     row_weight: Tensor
 
     def to(self, dtype: torch.dtype, device: torch.device | str) -> KernelRows:
-        return replace(
-            self,
-            sensitive=self.sensitive.to(device, dtype),
-            bandwidths=self.bandwidths.to(device, dtype),
-            row_mean=self.row_mean.to(device, dtype),
-            mean=self.mean.to(device, dtype),
-            row_weight=self.row_weight.to(device, dtype),
-        )
+        return moved(self, dtype, device)
 
     def centred(self, rows: slice, others: slice) -> Tensor:
         """(H L H) between some rows and others: (bandwidth, row, other)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from fairlevel.penalties.protocol import (
     row_weights,
     setting,
 )
+from fairlevel.stacked.moving import moved
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,7 @@ class CentredFeatures:
     row_weight: Tensor
 
     def to(self, dtype: torch.dtype, device: torch.device | str) -> CentredFeatures:
-        return replace(
-            self,
-            features=self.features.to(device, dtype),
-            frequencies=self.frequencies.to(device, dtype),
-            phases=self.phases.to(device, dtype),
-            row_weight=self.row_weight.to(device, dtype),
-        )
+        return moved(self, dtype, device)
 
 
 class FeatureChoice(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
@@ -14,6 +14,7 @@ from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.protocol import IN_OUT, Array, RowPlan, Rows, Settings, check_mean, normalised, setting
+from fairlevel.stacked.moving import moved
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,7 @@ class SplitAttributes:
         )
 
     def to(self, dtype: torch.dtype, device: torch.device | str) -> SplitAttributes:
-        return replace(
-            self,
-            fit=self.fit.to(device, dtype),
-            evaluate=self.evaluate.to(device, dtype),
-            fit_weight=self.fit_weight.to(device, dtype),
-            evaluate_weight=self.evaluate_weight.to(device, dtype),
-        )
+        return moved(self, dtype, device)
 
     @cached_property
     def smoother(self) -> LinearSmoother:
