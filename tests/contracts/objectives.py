@@ -50,6 +50,10 @@ def fbo_closed(f, a, weight, penalty, *_):
     return (w * centred * level).sum(-1)
 
 
+def fbo_root(*arguments):
+    return (fbo_closed(*arguments) + 0.05**2).sqrt() - 0.05
+
+
 def _standard(a, w):
     centred = a - w @ a
     return ((centred) / (w @ centred.square()).sqrt()).numpy()
@@ -150,6 +154,7 @@ OBJECTIVES = {
     "adversarial": adversarial,
     "fbo": fbo,
     "fbo_closed": fbo_closed,
+    "fbo_root": fbo_root,
     "gdp": gdp,
     "hsic": hsic,
     "hsic_features": hsic_features,

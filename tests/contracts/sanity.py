@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from scipy.stats import norm
 
-from fairlevel.penalties import FBO, GDP, HSIC, ITD, Adversarial, ClosedFBO, FeatureHSIC, LinearR2
+from fairlevel.penalties import FBO, GDP, HSIC, ITD, Adversarial, ClosedFBO, FeatureHSIC, LinearR2, RootFBO
 
 RHO = 0.6
 CASES = ("rho A + noise", "A squared", "A times Z", "independent")
@@ -12,6 +12,7 @@ MEASURED_BY = {
     "fbo": FBO(inner_steps=25),
     "itd": ITD(inner_steps=25, steps=1),
     "fbo_closed": ClosedFBO(),
+    "fbo_root": RootFBO(),
     "r2": LinearR2(),
     "gdp": GDP(),
     "hsic": HSIC(),

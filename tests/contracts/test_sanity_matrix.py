@@ -14,6 +14,7 @@ EXPECTED = {
     "fbo": (DPVAR, [0.05, 0.7, 0.03, 0.02]),  # gradient descent is slow on the tails of A²
     "itd": (DPVAR, [0.05, 0.7, 0.03, 0.02]),
     "fbo_closed": (DPVAR, [0.04, 0.25, 0.04, 0.02]),
+    "fbo_root": (np.sqrt(np.array(DPVAR) + 0.05**2) - 0.05, [0.04, 0.09, 0.16, 0.1]),  # the root of the row above
     "r2": ([RHO**2, 0.0, 0.0, 0.0], [0.03, 0.02, 0.02, 0.005]),
     "gdp": (smoothed_gdp(), [0.02, 0.05, 0.06, 0.05]),
     "hsic": ([gaussian_hsic(RHO, 1.0, MEDIAN_DISTANCE), np.nan, np.nan, 0.0], [0.002, 0, 0, 0.0005]),

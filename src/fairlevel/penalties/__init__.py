@@ -6,6 +6,7 @@ from fairlevel.exceptions import InvalidType, UnknownName
 from fairlevel.penalties.adversarial import Adversarial
 from fairlevel.penalties.fbo import FBO
 from fairlevel.penalties.fbo_closed import ClosedFBO
+from fairlevel.penalties.fbo_root import RootFBO
 from fairlevel.penalties.gdp import GDP
 from fairlevel.penalties.hsic import HSIC
 from fairlevel.penalties.hsic_features import FeatureHSIC
@@ -23,6 +24,7 @@ PENALTIES: dict[str, Callable[[], Penalty]] = {
     "hsic": HSIC,
     "hsic_features": FeatureHSIC,  # HSIC in linear time
     "fbo_closed": ClosedFBO,  # ours: closed-form inner solve, all rows, all labels
+    "fbo_root": RootFBO,  # its square root: an even pull along the whole front
 }
 
 
@@ -52,5 +54,6 @@ __all__ = [
     "LinearR2",
     "NoPenalty",
     "Penalty",
+    "RootFBO",
     "resolve_penalty",
 ]
