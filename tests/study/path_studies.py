@@ -18,15 +18,14 @@ from sklearn.datasets import load_diabetes
 from sklearn.model_selection import train_test_split
 
 from fairlevel import FairnessPath, dpvar_interval
-from fairlevel.conditional_mean.leave_out import leave_out_matrix
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.fronts.budgets import best_mse
 from fairlevel.fronts.combiners import Best, Stacked
 from fairlevel.libraries import Mixed, PenaltyGrid, Spectral
 from fairlevel.libraries.protocol import Workshop
-from fairlevel.metrics.choice import candidates, choose
 from fairlevel.metrics.dpvar import dpvar_of_many
+from fairlevel.metrics.mixtures import shared_mean
 from fairlevel.penalties import GDP, LinearR2, RootFBO
 from fairlevel.predictors import MLP
 from fairlevel.stacked.optimizers import Adam
@@ -34,6 +33,7 @@ from fairlevel.training.grid import Samples
 
 DATA = Path(os.environ.get("FAIRLEVEL_DATA_DIR", "../shared/data"))
 SHARES = (0.1, 0.25, 0.5)
+WORKERS = int(os.environ.get("WORKERS", os.cpu_count() or 1))
 
 
 def quiet(done, total):
@@ -55,12 +55,8 @@ def parts_of(x, y, a, seed):
 
 def judged(library, rows, combiner, seed=0):
     predictions = library.predict(rows.x)
-    known = candidates(rows.sensitive, np.ones(len(rows)), seed, None)
-    accurate = predictions[((predictions - rows.y) ** 2).mean(axis=1).argmin()]
-    choice = choose(torch.from_numpy(accurate - accurate.mean())[None], known)
-    smoother = known[int(choice.index)].smoother
-    matrix = leave_out_matrix(torch.from_numpy(predictions), smoother, float(choice.ridge)).numpy()
-    return combiner.over(predictions, rows.y, matrix)
+    mean = shared_mean(predictions, rows.y, rows.sensitive, seed)
+    return combiner.over(predictions, rows.y, mean.disparity(predictions, rows.sensitive, seed))
 
 
 def spectral_case(beta, seed):
@@ -78,7 +74,7 @@ def spectral_case(beta, seed):
     bodies = PenaltyGrid(weights=(0.0, solver.weight)).train(training, early, workshop, quiet)
     body_time = time.perf_counter() - started
     started = time.perf_counter()
-    spectral = solver.on(bodies, training, early, workshop)
+    spectral = solver.on(bodies, training.joined(early), seed)
     head_time = time.perf_counter() - started
     row = {"beta": beta, "seed": seed, "heads": head_time / grid_time, "all": (body_time + head_time) / grid_time}
     truth = {}
@@ -259,7 +255,7 @@ if __name__ == "__main__":
         found = pd.DataFrame([spectral_case(beta, seed) for beta in (1.0, 10.0) for seed in range(3)])
         print(found.groupby("beta").median().round(4).T.to_string())
     elif study == "stacked":
-        found = pd.DataFrame(run(stacked_case, list(stacked_cases()), 2))
+        found = pd.DataFrame(run(stacked_case, list(stacked_cases()), WORKERS))
         for share in (0.25, 0.5, 0.75):
             found[f"ratio {share}"] = found[f"stacked {share}"] / found[f"best {share}"]
         print(found.filter(regex="case|seed|ratio").round(3).to_string(index=False))
@@ -267,7 +263,7 @@ if __name__ == "__main__":
         print(f"lower in {(told < 1).mean():.0%} of {len(told)}, largest {told.max():.3f}, median {told.median():.3f}")
     elif study == "mixing":
         cases = [(*each, seed) for seed in (0, 1) for each in tables(MIXING_TABLES, rows=2000)]
-        found = pd.DataFrame(run(mixing_case, cases, 2))
+        found = pd.DataFrame(run(mixing_case, cases, WORKERS))
         for budget in ("tight", "mid", "loose"):
             reached = found[budget].fillna(1.0)
             found[f"regret {budget}"] = reached - reached.groupby([found["table"], found["seed"]]).transform("min")
@@ -275,7 +271,7 @@ if __name__ == "__main__":
         print(found.pivot_table(index="table", columns="family", values="tight").round(3).to_string())
     elif study == "budgets":
         cases = [(*each, split) for each in fair_tables() for split in range(20)]
-        found = pd.DataFrame(run(budget_case, cases, 2))
+        found = pd.DataFrame(run(budget_case, cases, WORKERS))
         print(found.groupby(["table", "share"]).agg({"ratio": ["median", "count"], "above": "mean", "mse": "median"}))
         if "error" in found:
             print(found["error"].dropna().to_string())

@@ -25,6 +25,7 @@ class Protocol:
     weights : penalty weights a setting may try, at most
     coarse : weights tried before refinement
     rounds : rounds of refinement; 0 trains the coarse grid only
+    most_rows : larger tables are cut to this many rows, drawn by seed
     split : shares of IN, OUT, VAL and TEST
     clip : standardised X and A are clipped at ± this
     diagnostic : the network of the paper's cross-fitted DPVar; plain gradient descent, stopped early
@@ -39,6 +40,7 @@ class Protocol:
     weights: int = 12
     coarse: int = 5
     rounds: int = 2
+    most_rows: int = 20_000
     split: tuple[float, float, float, float] = (0.3, 0.3, 0.2, 0.2)
     clip: float = 5.0
     diagnostic: MLPMean = MLPMean(optimizer=GradientDescent(learning_rate=0.1, steps=200))
@@ -75,10 +77,25 @@ class Protocol:
         """For a laptop: 2 settings × 6 weights, 400 steps of Adam, no refinement."""
         return cls("small", optimizer=Adam(steps=400), rate_scale=0.05, settings=2, weights=6, coarse=6, rounds=0)
 
+    @classmethod
+    def medium(cls) -> Protocol:
+        """For a GPU and a coffee: at most 4000 rows, 4 settings × 6 weights, 500 steps of Adam, no refinement."""
+        return cls(
+            "medium",
+            optimizer=Adam(steps=500),
+            rate_scale=0.05,
+            settings=4,
+            weights=6,
+            coarse=6,
+            rounds=0,
+            most_rows=4000,
+        )
+
 
 PROTOCOLS: dict[str, Callable[[], Protocol]] = {
     "paper": Protocol.paper,
     "adam": Protocol.adam,
+    "medium": Protocol.medium,
     "small": Protocol.small,
 }
 

@@ -7,7 +7,12 @@ from collections.abc import Callable
 import typer
 from rich.console import Console
 
+from fairlevel.cli.bench_report import bench_report
+from fairlevel.cli.bench_run import bench_run
+from fairlevel.cli.bench_status import bench_status
 from fairlevel.cli.bench_synthetic import bench_synthetic
+from fairlevel.cli.data_fetch import data_fetch
+from fairlevel.cli.data_list import data_list
 from fairlevel.cli.demo import demo
 from fairlevel.cli.synthetic import synthetic
 from fairlevel.exceptions import FairLevelError
@@ -15,11 +20,16 @@ from fairlevel.exceptions import FairLevelError
 COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo,
     "synthetic": synthetic,
+    "bench run": bench_run,
+    "bench status": bench_status,
+    "bench report": bench_report,
     "bench synthetic": bench_synthetic,
+    "data list": data_list,
+    "data fetch": data_fetch,
 }
 """A name of two words is a command within a group."""
 
-GROUPS = {"bench": "Rerun the paper's studies."}
+GROUPS = {"bench": "Rerun the paper's studies.", "data": "The tables of the benchmark."}
 
 _typer = typer.Typer(
     help="Predictors whose average prediction is level across sensitive attributes.",

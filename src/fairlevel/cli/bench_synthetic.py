@@ -16,17 +16,18 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from fairlevel.benchmark.analysis.budgets import budget_table
+from fairlevel.benchmark.analysis.entrants import COMPARISONS, enter, points_on_test
 from fairlevel.benchmark.executors import LocalExecutor
 from fairlevel.benchmark.methods import METHODS, PAPER_METHODS
 from fairlevel.benchmark.protocol import resolve_protocol
-from fairlevel.benchmark.synthetic import SyntheticStudy, budget_table, selected_points
+from fairlevel.benchmark.synthetic import SyntheticStudy
 from fairlevel.cli.files import write_table
 from fairlevel.cli.options import read_names, read_seeds
-from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.budgets import SHARES
 from fairlevel.plots.seed_bands import SeedBandDisplay
 
-SIZES = {"small": (2000, "0-1"), "paper": (5000, "0-2"), "adam": (5000, "0-2")}
+SIZES = {"small": (2000, "0-1"), "medium": (4000, "0-2"), "paper": (5000, "0-2"), "adam": (5000, "0-2")}
 """Rows and seeds of each protocol, unless told otherwise."""
 
 TITLES = {"paper": "DPVar by the paper's diagnostic", "true": "true DPVar"}
@@ -56,27 +57,28 @@ def bench_synthetic(
         methods=read_names(methods),
         device=device,
     )
-    if processes is not None and processes < 1:
-        raise InvalidInput(f"--processes {processes} was given; at least 1 is needed.")
+    executor = LocalExecutor(processes)
     out.mkdir(parents=True, exist_ok=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("training", total=len(study.tasks))
-        found = study.run(LocalExecutor(processes), lambda done, _: bar.update(task, completed=done))
+        found = study.run(executor, lambda done, _: bar.update(task, completed=done))
     write_table(found, out / "rows.parquet")
+    single = enter(found, study.methods, COMPARISONS["single"][1])
     for kind, column in {"paper": "dpvar_test", "true": "dpvar_true"}.items():
-        table = budget_table(found, study.methods, column)
+        table = budget_table(single, study.methods, column)
         write_table(table, out / f"budgets-{kind}.csv")
-        draw(found, column, out / f"fronts-{kind}")
+        draw(single, column, out / f"fronts-{kind}")
         for dataset, part in table.groupby("dataset", sort=False):
             console.print(_shown(part, f"{dataset}, {TITLES[kind]}"))
-    diverged = int((found["status"] == "diverged").sum())
-    console.print(f"{len(found)} models trained, {diverged} diverged; protocol {chosen.id}; {out}/", highlight=False)
+    trained = found[found["combiner"] == "best"]
+    diverged = int((trained["status"] == "diverged").sum())
+    console.print(f"{len(trained)} models trained, {diverged} diverged; protocol {chosen.id}; {out}/", highlight=False)
 
 
 def draw(rows: pd.DataFrame, dpvar: str, stem: Path) -> None:
     """One panel a dataset, as PNG and SVG."""
-    points = selected_points(rows, dpvar)
+    points = points_on_test(rows, dpvar)
     datasets = points["dataset"].unique()
     _, axes = plt.subplots(1, len(datasets), figsize=(5 * len(datasets), 4), layout="constrained", squeeze=False)
     for axis, dataset in zip(axes[0], datasets, strict=True):
@@ -93,8 +95,8 @@ def _shown(table: pd.DataFrame, title: str) -> Table:
     shown.add_column("method")
     for budget in SHARES:
         shown.add_column(budget, justify="right")
-    for _, own in table.groupby("method", sort=False):
-        shown.add_row(own["label"].iloc[0], *(_cell(row) for _, row in own.iterrows()))
+    for method, own in table.groupby("method", sort=False):
+        shown.add_row(METHODS[str(method)].label, *(_cell(row) for _, row in own.iterrows()))
     return shown
 
 

@@ -14,10 +14,7 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-import torch
 
-from fairlevel.conditional_mean import LinearMean
-from fairlevel.conditional_mean.leave_out import leave_out_matrix
 from fairlevel.data.scaling import Array, Scaler
 from fairlevel.data.splitting import Index, folds, split_off
 from fairlevel.estimators.budget import Budget
@@ -28,8 +25,8 @@ from fairlevel.fronts.combiners import Choosing, Combiner
 from fairlevel.fronts.stacking import Mixture, OutOfReach, without_small_shares
 from fairlevel.libraries import Library, Solver
 from fairlevel.libraries.protocol import Workshop
-from fairlevel.metrics.choice import candidates, choose, suitable_means
 from fairlevel.metrics.interval import DPVarInterval, intervals_of_many
+from fairlevel.metrics.mixtures import SharedMean, shared_mean
 from fairlevel.training.grid import Samples
 
 MANY_ROWS = 3000  # from here on three disjoint sets
@@ -76,8 +73,7 @@ class Judged:
     target: Array
     sensitive: Array
     fold: Index
-    mean: LinearMean
-    ridge: float
+    mean: SharedMean
     combiner: Combiner
     seed: int
 
@@ -103,9 +99,8 @@ class Judged:
 
     def _choosing_on(self, rows: Index) -> Choosing:
         predictions = self.predictions[:, rows]
-        smoother = self.mean.prepare(self.sensitive[rows], seed=self.seed)
-        matrix = leave_out_matrix(torch.from_numpy(predictions), smoother, self.ridge).numpy()
-        return self.combiner.over(predictions, self.target[rows], matrix)
+        disparity = self.mean.disparity(predictions, self.sensitive[rows], self.seed)
+        return self.combiner.over(predictions, self.target[rows], disparity)
 
 
 @dataclass(frozen=True)
@@ -267,11 +262,8 @@ def _judge(
     """One smoother for all candidates: the one that describes the most accurate of them best."""
     target = (table.y - y_mean) / y_scale
     sensitive = attributes_of(table)
-    known = candidates(sensitive, None, seed, None)
-    accurate = predictions[((predictions - target) ** 2).mean(axis=1).argmin()]
-    choice = choose(torch.from_numpy(accurate - accurate.mean()).unsqueeze(0), known)
-    mean = suitable_means(sensitive)[int(choice.index)]
-    return Judged(predictions, target, sensitive, fold, mean, float(choice.ridge), combiner, seed)
+    mean = shared_mean(predictions, target, sensitive, seed)
+    return Judged(predictions, target, sensitive, fold, mean, combiner, seed)
 
 
 def _calibrate(judged: Judged, seed: int) -> Calibration:

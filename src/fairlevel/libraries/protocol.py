@@ -39,15 +39,15 @@ class Library:
         return len(self.table)
 
     @torch.no_grad()
-    def predict(self, x: Array) -> Array:
+    def predict(self, x: Array, device: torch.device | str = "cpu") -> Array:
         """Standardised x (row, feature) -> (candidate, row)."""
         widest = max((*self.network.hidden, 1))
-        size = max(1, _BLOCK // (len(self.parameters) * widest))
-        parameters, shares = self.parameters.double(), self.shares.double()
+        size = max(1, _BLOCK // (max(1, len(self.parameters)) * widest))
+        parameters, shares = self.parameters.to(device, torch.float64), self.shares.to(device, torch.float64)
         blocks = []
         for start in range(0, len(x), size):
-            inputs = self.input_map(torch.from_numpy(x[start : start + size]))
-            blocks.append(shares @ self.network.forward(parameters, inputs)[0])
+            inputs = self.input_map(torch.from_numpy(x[start : start + size]).to(device))
+            blocks.append((shares @ self.network.forward(parameters, inputs)[0]).cpu())
         predictions: Array = torch.cat(blocks, dim=1).numpy()
         return predictions
 

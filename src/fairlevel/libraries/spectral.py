@@ -43,19 +43,17 @@ class Spectral:
 
     def train(self, samples: Samples, held_out: Samples, workshop: Workshop, progress: Progress) -> Library:
         bodies = PenaltyGrid(ClosedFBO(self.mean), (0.0, self.weight)).train(samples, held_out, workshop, progress)
-        return self.on(bodies, samples, held_out, workshop)
+        return self.on(bodies, samples.joined(held_out), workshop.seed)
 
-    def on(self, bodies: Library, samples: Samples, held_out: Samples, workshop: Workshop) -> Library:
-        """The path on networks that are trained already; the head is fitted on all training rows."""
-        x, y = np.concatenate([samples.x, held_out.x]), np.concatenate([samples.y, held_out.y])
-        if samples.sensitive is None or held_out.sensitive is None:
+    def on(self, bodies: Library, samples: Samples, seed: int) -> Library:
+        """The path on networks that are trained already; pass all training rows, early stopping's included."""
+        if samples.sensitive is None:
             raise TypeError("The spectral path needs sensitive attributes.")
-        sensitive = np.concatenate([samples.sensitive, held_out.sensitive])
-        target = torch.from_numpy(y)
-        smoother = self.mean.prepare(sensitive, seed=workshop.seed)
+        target = torch.from_numpy(samples.y)
+        smoother = self.mean.prepare(samples.sensitive, seed=seed)
         chosen = smoother.choose_ridge(target.unsqueeze(0)) if self.mean.ridge is None else self.mean.ridge
         with torch.no_grad():
-            features = last_features(bodies.network, bodies.parameters, bodies.input_map(torch.from_numpy(x)))
+            features = last_features(bodies.network, bodies.parameters, bodies.input_map(torch.from_numpy(samples.x)))
         alphas = torch.tensor(self.alphas, dtype=torch.float64)
         heads, rows = [], []
         for ridge in self.ridges:

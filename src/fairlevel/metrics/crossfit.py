@@ -15,7 +15,7 @@ from fairlevel.conditional_mean.protocol import Array, standardiser
 from fairlevel.data.splitting import Index, folds
 from fairlevel.exceptions import InvalidInput
 
-_CPU_TILE = 8  # networks trained together on a CPU: more fall out of its cache
+_ROWS_AT_ONCE = 8192  # rows × networks trained together on a CPU: more fall out of its cache
 
 
 def out_of_fold_means(
@@ -37,7 +37,8 @@ def out_of_fold_means(
         centre = (target * tensor_weight).sum(dim=-1, keepdim=True)
         scale = ((target - centre).square() * tensor_weight).sum(dim=-1, keepdim=True).sqrt().clamp_min(1e-30)
         standardised = ((target - centre) / scale).to(torch.float32)
-        tiles = torch.split(standardised, _CPU_TILE if device.type == "cpu" else len(standardised))
+        size = max(8, _ROWS_AT_ONCE // len(rows)) if device.type == "cpu" else len(standardised)
+        tiles = torch.split(standardised, size)
         found = [regressor.predict(regressor.fit(rows, tile, tensor_weight, seed), there) for tile in tiles]
         level[:, torch.from_numpy(at).to(device)] = centre + scale * torch.cat(found).to(prediction.dtype)
     return level

@@ -83,6 +83,7 @@ class Adversarial:
 
     name: ClassVar[str] = "adversarial"
     tunable: ClassVar[tuple[str, ...]] = ("critic_learning_rate",)
+    batched: ClassVar[bool] = True
     quadratic: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

@@ -55,6 +55,7 @@ class ClosedFBO:
 
     name: ClassVar[str] = "fbo_closed"
     tunable: ClassVar[tuple[str, ...]] = ("ridge",)
+    batched: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_mean(self.mean, LinearMean, "RandomFeaturesMean()")

@@ -90,6 +90,7 @@ class HSIC:
 
     name: ClassVar[str] = "hsic"
     tunable: ClassVar[tuple[str, ...]] = ("bandwidth", "sensitive_bandwidth")
+    batched: ClassVar[bool] = False
     quadratic: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

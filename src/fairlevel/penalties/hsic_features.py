@@ -73,6 +73,7 @@ class FeatureHSIC:
 
     name: ClassVar[str] = "hsic_features"
     tunable: ClassVar[tuple[str, ...]] = ("bandwidth", "sensitive_bandwidth")
+    batched: ClassVar[bool] = False
     quadratic: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

@@ -68,10 +68,15 @@ class PenaltyStep(NamedTuple):
 
 @runtime_checkable
 class Penalty(Protocol):
-    """One object per method; frozen."""
+    """One object per method; frozen.
+
+    ``tunable`` names the numbers that may vary over a grid; ``batched`` says that a step uses batched products alone,
+    so that a configuration's numbers do not depend on how many others are computed with it.
+    """
 
     name: ClassVar[str]
     tunable: ClassVar[tuple[str, ...]]
+    batched: ClassVar[bool]
 
     @property
     def rows(self) -> RowPlan: ...

@@ -16,7 +16,7 @@ from fairlevel.predictors import InputMap, Predictor
 from fairlevel.stacked.network import Network
 from fairlevel.stacked.optimizers import Optimizer
 from fairlevel.training.accuracy import SquaredError
-from fairlevel.training.grid import CPU_TILE, Configurations, Samples
+from fairlevel.training.grid import Configurations, Samples, cpu_tile
 from fairlevel.training.outcome import WORST_LOSS, Outcome, Status, Trace
 from fairlevel.training.replay import Moving, Taken, repeated
 from fairlevel.training.stopping import CHECK_EVERY, BestSoFar
@@ -75,7 +75,7 @@ def train(
         watched = _part(
             held_out, penalty, ALL_TRAINING_ROWS.assign(0, len(held_out)), configurations, input_map, seed, target
         )
-    size = CPU_TILE if target.type == "cpu" else len(configurations)
+    size = cpu_tile(len(samples), penalty.batched) if target.type == "cpu" else len(configurations)
     tiles = list(configurations.tiles(size))
     outcomes = []
     for number, (real, tile) in enumerate(tiles):

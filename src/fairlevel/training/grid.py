@@ -12,10 +12,19 @@ from torch import Tensor
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.protocol import Array
 
-CPU_TILE = 2
-"""Configurations trained together on a CPU. Tiles always have this size, so a configuration meets the same arithmetic,
-bit for bit, whatever stands beside it; two keep the activations of a few thousand rows in cache, and a single fit pays
-for one lane more than it needs."""
+PAIR = 2
+"""Configurations trained together on a CPU, at least: products of several matrices take another path than those of one,
+so a single fit is padded to two and a configuration meets the same arithmetic, bit for bit, whatever stands beside it.
+Two also keep the activations of a few thousand rows in cache."""
+
+_MANY, _FEW_ROWS = 8, 1500
+
+
+def cpu_tile(rows: int, batched: bool) -> int:
+    """Configurations trained together on a CPU: more where rows are few and calls cost more than arithmetic, if the
+    penalty computes with batched products alone, which do not mix configurations.
+    """
+    return _MANY if batched and rows <= _FEW_ROWS else PAIR
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,16 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def joined(self, other: Samples) -> Samples:
+        """Both sets of rows; which of them were IN is forgotten."""
+
+        def both(name: str) -> Array | None:
+            parts = getattr(self, name), getattr(other, name)
+            return None if parts[0] is None or parts[1] is None else np.concatenate(parts)
+
+        x, y = np.concatenate([self.x, other.x]), np.concatenate([self.y, other.y])
+        return Samples(x, y, both("sensitive"), both("sample_weight"))
 
 
 @dataclass(frozen=True)
@@ -65,11 +84,9 @@ class Configurations:
         return len(self.weight)
 
     def tiles(self, size: int) -> Iterator[tuple[int, Configurations]]:
-        """Groups of ``size``, the last one filled up with copies of its last member; with the number of real
-        members.
-        """
+        """Groups of at most ``size``, with the number of real members; an odd one out gets a copy of itself."""
         for start in range(0, len(self), size):
             real = min(size, len(self) - start)
-            index = torch.arange(start, start + size).clamp_max(start + real - 1)
+            index = torch.arange(start, start + real + real % PAIR).clamp_max(start + real - 1)
             settings = {name: value[index] for name, value in self.settings.items()}
             yield real, Configurations(self.weight[index], self.learning_rate[index], settings)

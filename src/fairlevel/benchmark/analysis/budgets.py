@@ -1,0 +1,52 @@
+"""Budgets on DPVar, and what each method reaches within them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from fairlevel.benchmark.analysis.entrants import points_on_test
+from fairlevel.fronts.budgets import SHARES, best_mse, budgets_over_range
+from fairlevel.fronts.points import Array
+
+DEFINITIONS: dict[str, Callable[[Array], Array]] = {
+    "range": budgets_over_range,  # the paper's: shares of the observed range
+    "largest": lambda dpvar: np.array(list(SHARES.values())) * np.max(dpvar, initial=0.0),
+}
+"""From all DPVar values of a dataset to its Tight, Mid and Loose budgets."""
+
+
+def reached(points: pd.DataFrame, methods: Sequence[str], definition: str = "range") -> pd.DataFrame:
+    """Best test MSE of each method within each budget: one row a (dataset, seed, budget, method); NaN where it has no
+    model within it.
+    """
+    found = []
+    for dataset, here in points.groupby("dataset", sort=False):
+        limits = DEFINITIONS[definition](here["dpvar"].to_numpy(dtype=np.float64))
+        for seed, of_seed in here.groupby("seed", sort=False):
+            for method in methods:
+                best = best_mse(of_seed[of_seed["method"] == method], limits)
+                table = pd.DataFrame({"budget": list(SHARES), "limit": limits, "mse": best})
+                found.append(table.assign(dataset=dataset, seed=seed, method=method))
+    columns = ["dataset", "seed", "budget", "method", "limit", "mse"]
+    return pd.concat(found, ignore_index=True)[columns] if found else pd.DataFrame(columns=columns)
+
+
+def budget_table(rows: pd.DataFrame, methods: Sequence[str], dpvar: str = "dpvar_test") -> pd.DataFrame:
+    """Best test MSE within Tight, Mid and Loose budgets: median and range over seeds, for each dataset and method.
+
+    ``feasible`` counts the seeds with a model within the budget.
+    """
+    best = reached(points_on_test(rows[rows["method"].isin(list(methods))], dpvar), methods)
+    grouped = best.groupby(["dataset", "method", "budget"], sort=False)
+    table = grouped.agg(
+        limit=("limit", "first"),
+        feasible=("mse", "count"),
+        seeds=("seed", "nunique"),
+        median=("mse", "median"),
+        low=("mse", "min"),
+        high=("mse", "max"),
+    )
+    return table.reset_index()

@@ -1,0 +1,66 @@
+"""Wins: by seed, by dataset, and how sure the shares are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from fairlevel.benchmark.analysis.budgets import reached
+from fairlevel.fronts.budgets import SHARES
+from fairlevel.fronts.points import Array
+
+_ABSOLUTE, _RELATIVE = 1e-12, 1e-9  # differences of MSE that count as a tie
+RESAMPLES, SEED = 10_000, 0
+
+
+def seed_wins(best: pd.DataFrame) -> pd.DataFrame:
+    """Add ``win``: 1 for the lowest MSE of a (dataset, seed, budget), shared among ties, 0 for a method without a model
+    within the budget; NaN where no method has one.
+    """
+    lowest = best.groupby(["dataset", "seed", "budget"])["mse"].transform("min")
+    ahead = best["mse"] <= lowest + _ABSOLUTE + _RELATIVE * lowest.abs()
+    count = ahead.groupby([best["dataset"], best["seed"], best["budget"]]).transform("sum")
+    return best.assign(win=np.where(lowest.isna(), np.nan, ahead / count.clip(lower=1)))
+
+
+def dataset_wins(wins: pd.DataFrame) -> pd.DataFrame:
+    """Win rate over seeds of each (dataset, budget, method), and the share of the dataset that it takes: the method
+    with the highest rate wins the dataset, ties split.
+    """
+    told = wins.dropna(subset="win")
+    rates = told.groupby(["dataset", "budget", "method"], sort=False)["win"].mean().rename("rate").reset_index()
+    highest = rates.groupby(["dataset", "budget"])["rate"].transform("max")
+    winner = rates["rate"] >= highest - _RELATIVE
+    return rates.assign(won=winner / winner.groupby([rates["dataset"], rates["budget"]]).transform("sum"))
+
+
+def win_rates(points: pd.DataFrame, methods: Sequence[str], definition: str = "range") -> pd.DataFrame:
+    """For each budget and method: ``pairs``, the share of (dataset, seed) pairs won; ``share``, that of datasets won,
+    with the 95 % percentile bootstrap over datasets; ``datasets``, on how many of them anybody was within the budget.
+    """
+    wins = seed_wins(reached(points, methods, definition))
+    by_dataset = dataset_wins(wins)
+    table = []
+    for budget in SHARES:
+        here = by_dataset[by_dataset["budget"] == budget]
+        won = here.pivot(index="dataset", columns="method", values="won").reindex(columns=list(methods)).to_numpy()
+        low, high = bootstrap(won)
+        pairs = wins[wins["budget"] == budget].groupby("method")["win"].mean()
+        for number, method in enumerate(methods):
+            row = {"budget": budget, "method": method, "pairs": pairs.get(method, np.nan)}
+            row |= {"share": won[:, number].mean() if len(won) else np.nan, "low": low[number], "high": high[number]}
+            table.append(row | {"datasets": len(won)})
+    return pd.DataFrame(table)
+
+
+def bootstrap(values: Array, level: float = 0.95) -> tuple[Array, Array]:
+    """Percentile interval of the mean over datasets: (dataset, method) -> two times (method,); NaN without datasets."""
+    count, methods = values.shape
+    if not count:
+        return np.full(methods, np.nan), np.full(methods, np.nan)
+    random = np.random.default_rng(SEED)
+    weight = random.multinomial(count, np.full(count, 1 / count), size=RESAMPLES) / count  # (resample, dataset)
+    low, high = np.quantile(weight @ values, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return low, high

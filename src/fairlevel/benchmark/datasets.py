@@ -1,0 +1,108 @@
+"""Datasets of the benchmark: tables of a source, and the paper's synthetic design."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol as Interface
+
+import numpy as np
+
+from fairlevel.benchmark.problem import Predict, Problem, about, scaled_parts, split_rows
+from fairlevel.benchmark.protocol import Protocol
+from fairlevel.data.catalogue import SUITES, suite
+from fairlevel.data.construction import construct_sensitive, copies
+from fairlevel.data.encoder import TableEncoder
+from fairlevel.data.sources import Source
+from fairlevel.data.synthetic import SyntheticDesign, TrueDPVar
+from fairlevel.exceptions import UnknownName
+
+
+class Dataset(Interface):
+    """Something that becomes a problem once a seed is given; small enough to send to another process."""
+
+    @property
+    def name(self) -> str:
+        """As it stands in results."""
+
+    def problem(self, seed: int, protocol: Protocol) -> Problem:
+        """Split, scaled, ready to train on."""
+
+
+@dataclass(frozen=True)
+class SyntheticDataset:
+    """Rows of the paper's design, with its true DPVar."""
+
+    design: SyntheticDesign
+    rows: int = 5000
+
+    @property
+    def name(self) -> str:
+        return f"synthetic-beta{self.design.beta_int:g}-k{self.design.attributes}"
+
+    def problem(self, seed: int, protocol: Protocol) -> Problem:
+        drawn = self.design.sample(self.rows, seed)
+        parts = split_rows(self.name, self.rows, seed, protocol)
+        samples, scaler = scaled_parts(drawn.x, drawn.y, drawn.a, parts, protocol)
+
+        def true_dpvar(predict: Predict) -> TrueDPVar:
+            return self.design.true_dpvar(lambda fresh: predict(scaler.transform(fresh)))
+
+        return Problem(self.name, seed, *samples, about("synthetic", samples), true_dpvar)
+
+
+@dataclass(frozen=True)
+class TableDataset:
+    """A table whose sensitive attribute is constructed from its own features, on the training rows of each seed."""
+
+    slug: str
+    source: Source
+
+    @property
+    def name(self) -> str:
+        return self.slug
+
+    def problem(self, seed: int, protocol: Protocol) -> Problem:
+        table = self.source.load(self.slug)
+        order = np.random.default_rng(seed).permutation(len(table.target))[: protocol.most_rows]
+        features, y = table.features.iloc[order], table.target.to_numpy()[order]
+        parts = split_rows(self.slug, len(y), seed, protocol)
+        training = np.concatenate(parts[:2])
+        encoder = TableEncoder.fit(features.iloc[training])
+        matrix = encoder.transform(features)
+        chosen = construct_sensitive(matrix[training], y[training], encoder.origin, seed)
+        others = np.setdiff1d(np.arange(matrix.shape[1]), chosen)
+        x, a = matrix[:, others], matrix[:, chosen]
+        samples, _ = scaled_parts(x, y, a, parts, protocol)
+        facts = about(
+            self.source.name,
+            samples,
+            sensitive=", ".join(encoder.outputs[column] for column in chosen),
+            copies=len(copies(x[training], a[training])),
+        )
+        return Problem(self.slug, seed, *samples, facts)
+
+
+def synthetic_datasets(
+    betas: Sequence[float] = (1.0, 3.0, 10.0), attributes: int = 5, rows: int = 5000
+) -> list[SyntheticDataset]:
+    """The design at several strengths of the interaction."""
+    return [SyntheticDataset(SyntheticDesign(beta_int=beta, attributes=attributes), rows) for beta in betas]
+
+
+def resolve_datasets(names: Sequence[str], source: Source) -> list[Dataset]:
+    """Datasets from names of suites, tables or synthetic designs, each once, in the order given."""
+    synthetic = {dataset.name: dataset for dataset in synthetic_datasets()}
+    found: dict[str, Dataset] = {}
+    for name in names:
+        if name == "synthetic":
+            found |= synthetic
+        elif name in SUITES:
+            found |= {slug: TableDataset(slug, source) for slug in suite(name, source.slugs)}
+        elif name in synthetic:
+            found[name] = synthetic[name]
+        elif name in source.slugs:
+            found[name] = TableDataset(name, source)
+        else:
+            raise UnknownName("dataset or suite", name, (*SUITES, "synthetic", *synthetic, *source.slugs))
+    return list(found.values())

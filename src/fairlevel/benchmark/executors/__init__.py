@@ -1,0 +1,16 @@
+"""Where tasks run: one file each, one row each in the table below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fairlevel.benchmark.executors.local import LocalExecutor
+from fairlevel.benchmark.executors.protocol import Executor, Failure
+from fairlevel.benchmark.executors.ray_cluster import RayExecutor
+
+EXECUTORS: dict[str, Callable[..., Executor]] = {
+    "local": LocalExecutor,  # processes of this machine
+    "ray": RayExecutor,  # a Ray cluster
+}
+
+__all__ = ["EXECUTORS", "Executor", "Failure", "LocalExecutor", "RayExecutor"]

@@ -1,0 +1,58 @@
+"""A Ray cluster: one Ray task a task of the study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from fairlevel.benchmark.executors.protocol import Failure, Task, call
+from fairlevel.exceptions import FairLevelError, InvalidInput
+
+RETRIES = 5  # of a task whose node or worker was lost
+
+
+class RayMissing(FairLevelError, ImportError):
+    """Ray was asked for and is not installed."""
+
+
+@dataclass(frozen=True)
+class RayExecutor:
+    """Tasks on a cluster; those of a lost node are run again elsewhere.
+
+    Parameters
+    ----------
+    address : of a running cluster, such as "auto" or "ray://head:10001"; None starts one on this machine
+    gpus : share of a GPU that a task needs; 0.125 puts eight on one
+    """
+
+    address: str | None = None
+    gpus: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.gpus <= 1:
+            raise InvalidInput(
+                f"gpus={self.gpus} was given; a share of a GPU between 0 and 1 is needed, such as 0.125."
+            )
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[tuple[int, pd.DataFrame | Failure]]:
+        try:
+            import ray
+        except ImportError:
+            raise RayMissing("Ray is not installed; type: pip install 'fairlevel[ray]'.") from None
+        mine = not ray.is_initialized()
+        if mine:
+            try:
+                ray.init(address=self.address, log_to_driver=False, include_dashboard=False)
+            except (ConnectionError, ValueError) as error:
+                raise InvalidInput(f"No Ray cluster answers at {self.address!r}: {error}") from None
+        try:
+            remote = ray.remote(num_cpus=1, num_gpus=self.gpus, max_retries=RETRIES)(call)
+            pending = {remote.remote(task): number for number, task in enumerate(tasks)}
+            while pending:
+                ready, _ = ray.wait(list(pending), num_returns=1)
+                yield pending.pop(ready[0]), ray.get(ready[0])
+        finally:
+            if mine:
+                ray.shutdown()

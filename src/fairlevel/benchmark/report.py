@@ -1,0 +1,244 @@
+"""From rows to a page and its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from fairlevel.benchmark.analysis.budgets import DEFINITIONS
+from fairlevel.benchmark.analysis.construction import attribute_table
+from fairlevel.benchmark.analysis.entrants import COMPARISONS, complete, enter, points_on_test
+from fairlevel.benchmark.analysis.informative import validation_ranges
+from fairlevel.benchmark.analysis.regrets import regret_table
+from fairlevel.benchmark.analysis.wins import win_rates
+from fairlevel.benchmark.methods import METHODS, PAPER_METHODS
+from fairlevel.exceptions import InvalidInput
+from fairlevel.fronts.budgets import SHARES
+from fairlevel.plots.method_fronts import MethodFrontsDisplay
+from fairlevel.plots.seed_bands import SeedBandDisplay
+from fairlevel.plots.win_rates import WinRateDisplay
+from fairlevel.report.page import Page, Picture, Section, TableBlock
+
+LABELS = {name: method.label for name, method in METHODS.items()}
+_COLUMNS = 4  # panels side by side
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure, the name of its files, and its words."""
+
+    name: str
+    figure: Figure
+    title: str
+    alt: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that is said about rows: figures as drawn, tables by name, and the page."""
+
+    figures: tuple[Drawn, ...]
+    tables: dict[str, pd.DataFrame]
+    page: Page
+
+    def save_figures(self, folder: Path) -> None:
+        """Each figure as PNG and SVG, each table as CSV."""
+        for drawn in self.figures:
+            for ending in ("png", "svg"):
+                drawn.figure.savefig(folder / f"{drawn.name}.{ending}", dpi=150)
+        for name, table in self.tables.items():
+            table.to_csv(folder / f"{name}.csv", index=False)
+
+
+def build_report(rows: pd.DataFrame) -> Report:
+    """Analyse rows: on datasets with a trade-off for comparisons, on all for the record."""
+    methods = [name for name in METHODS if name in set(rows["method"])]
+    used = complete(rows, methods)
+    if used.empty:
+        raise InvalidInput("No dataset and seed has been run with every method; finish the run before reporting.")
+    ranges = validation_ranges(used)
+    wide = list(ranges.index[ranges["informative"]])
+    compared = used[used["dataset"].isin(wide)] if wide else used
+    comparisons = [_Comparison(compared, name, methods) for name in COMPARISONS]
+    paper = [name for name in PAPER_METHODS if name in methods]
+    if len(paper) > 1:
+        comparisons.insert(0, _Comparison(compared, "single", paper, "the paper's methods alone, single models"))
+    figures = [comparison.drawn for comparison in comparisons]
+    fronts = list(_fronts(enter(used, methods, COMPARISONS["default"][1]), methods))
+    sections = [
+        _overview(rows, used, ranges, methods),
+        *(comparison.section() for comparison in comparisons),
+        _definitions(compared, methods),
+        Section(
+            "Fronts by dataset",
+            ("Selected models on test rows; auto as mixtures, all others as single models.",),
+            tuple(Picture.raster(drawn.figure, drawn.title, drawn.alt) for drawn in fronts),
+        ),
+    ]
+    tables = {"datasets": _datasets(used, ranges)}
+    for comparison in comparisons:
+        tables |= {f"wins-{comparison.stem}": comparison.wins, f"regret-{comparison.stem}": comparison.regrets}
+    protocols = ", ".join(sorted(used["protocol"].unique()))
+    summary = (
+        f"{used['dataset'].nunique()} datasets, {used['seed'].nunique()} seeds, {len(methods)} methods; protocol "
+        f"{protocols}; fairlevel {', '.join(sorted(used['version'].unique()))}."
+    )
+    page = Page("Level predictions: the benchmark", summary, tuple(sections))
+    return Report((*figures, *fronts), tables, page)
+
+
+class _Comparison:
+    """Some methods, with single models or mixtures, on the same datasets."""
+
+    def __init__(self, rows: pd.DataFrame, name: str, methods: Sequence[str], words: str | None = None) -> None:
+        said, combiner = COMPARISONS[name]
+        self.stem = name if words is None else f"{name}-paper"
+        self.words, self.methods = words or said, list(methods)
+        self.points = points_on_test(enter(rows, methods, combiner))
+        self.wins = win_rates(self.points, methods)
+        self.regrets = regret_table(self.points, methods)
+
+        figure, axis = plt.subplots(figsize=(8, 4), layout="constrained")
+        WinRateDisplay.from_frame(self.wins, labels=LABELS, ax=axis)
+        self.drawn = Drawn(f"wins-{self.stem}", figure, f"Share of datasets won: {self.words}", _told(self.wins))
+
+    def section(self) -> Section:
+        """The comparison in a picture and two tables."""
+        title = f"{self.drawn.title}; lines: 95 % bootstrap over datasets"
+        picture = Picture.vector(self.drawn.figure, title, self.drawn.alt)
+        caption = "share of datasets won (95 % interval); in brackets the share of (dataset, seed) pairs"
+        tables = (
+            TableBlock.of(_win_cells(self.wins), "Wins", caption),
+            TableBlock.of(
+                _named(self.regrets),
+                "Regret and hypervolume",
+                "regret: MSE above the best method's, as a share of what can be gained; lower is better",
+            ),
+        )
+        return Section(f"Who wins: {self.words}", (), (picture, *tables))
+
+
+def _overview(rows: pd.DataFrame, used: pd.DataFrame, ranges: pd.DataFrame, methods: Sequence[str]) -> Section:
+    wide = int(ranges["informative"].sum())
+    trained = used[used["combiner"] == "best"]
+    diverged = int((trained["status"] == "diverged").sum())
+    dropped = rows.drop_duplicates(["dataset", "seed"]).shape[0] - used.drop_duplicates(["dataset", "seed"]).shape[0]
+    paragraphs = [
+        f"{len(trained)} models were trained, {diverged} diverged. {wide} of {len(ranges)} datasets have a range of at "
+        "least 0.1 in both MSE and DPVar on validation rows; comparisons are made on those"
+        + ("." if wide else ", or on all where there is none, as here."),
+        "MSE and DPVar are in squared standard deviations of the target. DPVar is the paper's cross-fitted diagnostic.",
+    ]
+    if dropped:
+        paragraphs.append(f"{dropped} pairs of dataset and seed lack some method and are left out.")
+    named = ", ".join(LABELS[name] for name in methods)
+    paragraphs.append(f"Methods: {named}.")
+    table = TableBlock.of(
+        _datasets(used, ranges), "Datasets", "sets: how many different sets of attributes the seeds chose"
+    )
+    return Section("What was run", tuple(paragraphs), (table,))
+
+
+def _datasets(used: pd.DataFrame, ranges: pd.DataFrame) -> pd.DataFrame:
+    table = attribute_table(used).merge(ranges.reset_index(), on="dataset")
+    table["features"], table["attributes"] = table["features"].astype(int), table["attributes"].astype(int)
+    table["informative"] = table["informative"].map({True: "yes", False: "no"})
+    return table.rename(columns={"mse_val": "MSE range", "dpvar_val": "DPVar range"})
+
+
+def _definitions(rows: pd.DataFrame, methods: Sequence[str]) -> Section:
+    """Shares of datasets won under each definition of a budget."""
+    points = points_on_test(enter(rows, methods, COMPARISONS["default"][1]))
+    parts = []
+    for definition in DEFINITIONS:
+        table = win_rates(points, methods, definition).pivot(index="method", columns="budget", values="share")
+        parts.append(table[list(SHARES)].add_suffix(f" ({definition})"))
+    both = pd.concat(parts, axis=1).reindex(list(methods)).rename_axis("method").reset_index()
+    caption = "range: lowest DPVar + 25, 50, 75 % of its range; largest: 25, 50, 75 % of the largest DPVar"
+    block = TableBlock.of(_named(both), "Share of datasets won under two definitions of a budget", caption)
+    return Section("Does the definition of a budget matter?", (), (block,))
+
+
+def _fronts(rows: pd.DataFrame, methods: Sequence[str]) -> Iterator[Drawn]:
+    """Fronts of the first seed, and bands over seeds, a panel a dataset."""
+    points = points_on_test(rows)
+    datasets = sorted(points["dataset"].unique())
+    first = points[points["seed"] == points.groupby("dataset")["seed"].transform("min")]
+    shown = {name: LABELS[name] for name in methods}
+    fronts = _panels(datasets, lambda name, ax: MethodFrontsDisplay.from_points(_of(first, name), labels=shown, ax=ax))
+    alt = f"Curves of test MSE against DPVar, one a method, on {len(datasets)} datasets"
+    yield Drawn("fronts", fronts, "Fronts on test rows, first seed", alt)
+    bands = _panels(datasets, lambda name, ax: SeedBandDisplay.from_points(_of(points, name), labels=shown, ax=ax))
+    alt = f"Best test MSE within each budget, median and quartiles over seeds, on {len(datasets)} datasets"
+    yield Drawn("seed-bands", bands, "Best MSE within a budget: median and middle half over seeds", alt)
+
+
+def _panels(datasets: Sequence[str], draw: Callable[[str, Axes], object]) -> Figure:
+    """A panel a dataset, one legend for all."""
+    columns = min(_COLUMNS, len(datasets))
+    lines = -(-len(datasets) // columns)
+    figure, axes = plt.subplots(
+        lines, columns, figsize=(4 * columns, 3.1 * lines + 0.4), layout="constrained", squeeze=False
+    )
+    handles: dict[str, Artist] = {}
+    for axis, name in zip(axes.flat, datasets, strict=False):
+        draw(name, axis)
+        axis.set_title(name, fontsize=9)
+        axis.tick_params(labelsize=7)
+        axis.set_xlabel("")
+        axis.set_ylabel("")
+        handles |= {
+            label: handle
+            for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
+            if label not in handles
+        }
+        if axis.get_legend() is not None:
+            axis.get_legend().remove()
+    for axis in axes.flat[len(datasets) :]:
+        axis.axis("off")
+    figure.supxlabel("DPVar", fontsize=9)
+    figure.supylabel("mean squared error", fontsize=9)
+    figure.legend(
+        list(handles.values()), list(handles), loc="outside upper center", ncols=min(9, len(handles)), fontsize=8
+    )
+    return figure
+
+
+def _of(points: pd.DataFrame, dataset: str) -> pd.DataFrame:
+    return points[points["dataset"] == dataset]
+
+
+def _named(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(method=table["method"].map(LABELS))
+
+
+def _win_cells(wins: pd.DataFrame) -> pd.DataFrame:
+    """One row a method, one column a budget, the interval in the cell."""
+
+    def cell(row: pd.Series) -> str:
+        if np.isnan(row["share"]):
+            return "–"
+        return f"{row['share']:.2f} ({row['low']:.2f}–{row['high']:.2f}) [{row['pairs']:.2f}]"
+
+    text = wins.assign(cell=wins.apply(cell, axis=1)).pivot(index="method", columns="budget", values="cell")
+    order = list(dict.fromkeys(wins["method"]))
+    return _named(text.reindex(order)[list(SHARES)].rename_axis("method").reset_index())
+
+
+def _told(wins: pd.DataFrame) -> str:
+    """The chart in one sentence."""
+    parts = []
+    for budget in SHARES:
+        here = wins[wins["budget"] == budget].dropna(subset="share")
+        if not here.empty:
+            first = here.sort_values("share", ascending=False, kind="stable").iloc[0]
+            parts.append(f"{budget}: {LABELS[first['method']]} wins {first['share']:.0%}")
+    return "Share of datasets won; " + "; ".join(parts)

@@ -1,0 +1,172 @@
+"""Results on disk: one Parquet file a finished task, whole or not at all."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet
+
+from fairlevel.benchmark.rows import COLUMNS, KEY, SCHEMA, tidy
+from fairlevel.exceptions import FairLevelError, InvalidInput
+
+Key = tuple[str, int, str]
+"""(dataset, seed, method)."""
+
+
+class CannotWrite(FairLevelError, OSError):
+    """Results cannot be kept where they should go."""
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder with ``run.json`` (schema, protocol, source, what was planned) and ``rows/dataset=…/seed=…/method=…``.
+
+    A file appears in ``rows`` only when it is complete; while it is written it stands in ``.partial``.
+    """
+
+    folder: Path
+
+    @property
+    def rows_folder(self) -> Path:
+        return self.folder / "rows"
+
+    @property
+    def plan_file(self) -> Path:
+        return self.folder / "run.json"
+
+    @property
+    def partial_folder(self) -> Path:
+        return self.folder / ".partial"
+
+    def plan(self) -> dict[str, Any]:
+        """What the folder is for; refuses folders of another kind."""
+        if not self.plan_file.is_file():
+            raise InvalidInput(f"{str(self.folder)!r} holds no results: it has no {self.plan_file.name}.")
+        try:
+            plan: dict[str, Any] = json.loads(self.plan_file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise InvalidInput(f"{str(self.plan_file)!r} cannot be read ({error}); choose another --out.") from None
+        if plan.get("schema") != SCHEMA:
+            raise InvalidInput(
+                f"{str(self.folder)!r} holds results of schema {plan.get('schema')}, this version writes {SCHEMA}; "
+                "choose another --out, or the version that wrote them."
+            )
+        return plan
+
+    @contextmanager
+    def claimed(
+        self, protocol: str, source: str, datasets: Sequence[str], seeds: Sequence[int], methods: Sequence[str]
+    ) -> Iterator[None]:
+        """Open for writing: one run at a time, results of one protocol and one source; what a killed run left
+        half-written is removed.
+        """
+        wanted = {"schema": SCHEMA, "protocol": protocol, "source": source}
+        wanted |= {"datasets": list(datasets), "seeds": list(seeds), "methods": list(methods)}
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if self.plan_file.exists():
+                wanted = _merged(self.plan(), wanted, self.folder)
+            elif self.rows_folder.exists() and any(self.rows_folder.iterdir()):
+                raise InvalidInput(f"{str(self.folder)!r} has rows but no {self.plan_file.name}; choose another --out.")
+            with open(self.plan_file, "a+", encoding="utf-8") as lock:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise InvalidInput(
+                        f"Another run writes into {str(self.folder)!r}; wait for it, or choose another --out."
+                    ) from None
+                shutil.rmtree(self.partial_folder, ignore_errors=True)
+                lock.truncate(0)
+                lock.write(json.dumps(wanted, indent=2))
+                lock.flush()
+                try:
+                    yield
+                finally:
+                    shutil.rmtree(self.partial_folder, ignore_errors=True)
+        except OSError as error:
+            if isinstance(error, FairLevelError):
+                raise
+            raise CannotWrite(
+                f"{str(self.folder)!r} cannot be written ({error.strerror or error}); choose another --out."
+            ) from None
+
+    def path(self, key: Key) -> Path:
+        """The file of a finished task."""
+        parts = [f"{name}={value}" for name, value in zip(KEY, key, strict=True)]
+        return self.rows_folder.joinpath(*parts, "rows.parquet")
+
+    def finished(self, key: Key) -> bool:
+        """Whether the rows of a task are there."""
+        return self.path(key).is_file()
+
+    def write(self, key: Key, rows: pd.DataFrame) -> None:
+        """Keep the rows of a task; it counts as finished only when the file is complete and on disk."""
+        path, partial = self.path(key), self.partial_folder / f"{'-'.join(map(str, key))}.parquet"
+        try:
+            self.partial_folder.mkdir(exist_ok=True)
+            tidy(rows).drop(columns=list(KEY)).to_parquet(partial, index=False)
+            with open(partial, "rb") as handle:
+                os.fsync(handle.fileno())
+            path.parent.mkdir(parents=True, exist_ok=True)
+            partial.replace(path)
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            raise CannotWrite(
+                f"The rows of {'/'.join(map(str, key))} cannot be written ({error.strerror or error}); make room in "
+                f"{str(self.folder)!r} and run the same command again: what is finished is kept."
+            ) from None
+
+    def read(self) -> pd.DataFrame:
+        """All rows, in an order that does not depend on when they were written."""
+        self.plan()
+        files = sorted(self.rows_folder.glob("*/*/*/rows.parquet"))
+        if not files:
+            raise InvalidInput(f"{str(self.folder)!r} has no finished task yet.")
+        types = pa.schema([("dataset", pa.string()), ("seed", pa.int64()), ("method", pa.string())])
+        hive = pyarrow.dataset.partitioning(types, flavor="hive")
+        try:
+            found = pyarrow.dataset.dataset(files, partitioning=hive, partition_base_dir=str(self.rows_folder))
+            table = found.to_table().to_pandas()
+        except (pa.ArrowInvalid, OSError) as error:
+            raise InvalidInput(f"A file of results is damaged: {error}. Delete it and run the study again.") from None
+        return in_order(table)
+
+
+def in_order(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows by dataset, seed and method, those of a task as they were written."""
+    return rows[list(COLUMNS)].sort_values(list(KEY), kind="stable", ignore_index=True)
+
+
+def read_rows(path: Path) -> pd.DataFrame:
+    """Rows that were compacted into one Parquet file."""
+    try:
+        rows = pd.read_parquet(path)
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{str(path)!r} cannot be read as Parquet ({error}).") from None
+    missing = [name for name in COLUMNS if name not in rows]
+    if missing:
+        raise InvalidInput(f"{str(path)!r} holds no rows of schema {SCHEMA}: it lacks {', '.join(missing)}.")
+    return in_order(rows)
+
+
+def _merged(known: dict[str, Any], wanted: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """What was planned before and what is wanted now, if they can stand side by side."""
+    for name in ("protocol", "source"):
+        if known[name] != wanted[name]:
+            raise InvalidInput(
+                f"{str(folder)!r} holds results of {name} {known[name]!r}, not {wanted[name]!r}; nothing was changed. "
+                "Choose another --out."
+            )
+    lists = {name: list(dict.fromkeys([*known[name], *wanted[name]])) for name in ("datasets", "seeds", "methods")}
+    return wanted | lists

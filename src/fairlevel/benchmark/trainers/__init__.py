@@ -1,0 +1,1 @@
+"""How methods of the study get their candidates; one file a way."""

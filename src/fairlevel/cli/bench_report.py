@@ -1,0 +1,35 @@
+"""``fairlevel bench report``: figures, tables and a page from rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import typer
+from rich.console import Console
+
+from fairlevel.benchmark.report import build_report
+from fairlevel.benchmark.store import Store, read_rows
+from fairlevel.cli.files import write_table
+from fairlevel.report.render import write_page
+
+
+def bench_report(
+    out: Annotated[Path, typer.Option(help="Folder of results; the report goes into it.")] = Path("bench"),
+    rows: Annotated[Path | None, typer.Option(help="Rows in one Parquet file instead of a folder of results.")] = None,
+) -> None:
+    """Analyse a finished or running study: report.html, figures as PNG and SVG, tables as CSV, rows as one file."""
+    found = Store(out).read() if rows is None else read_rows(rows)
+    report = build_report(found)
+    folder = out / "report"
+    folder.mkdir(parents=True, exist_ok=True)
+    report.save_figures(folder)
+    plt.close("all")
+    write_table(found, folder / "rows.parquet")
+    write_page(report.page, folder / "report.html")
+    Console().print(f"{report.page.summary} {folder / 'report.html'}", highlight=False, soft_wrap=True)

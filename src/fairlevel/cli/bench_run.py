@@ -1,0 +1,77 @@
+"""``fairlevel bench run``: datasets × seeds × methods, resumable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from fairlevel.benchmark.datasets import resolve_datasets
+from fairlevel.benchmark.executors import EXECUTORS, Executor, LocalExecutor, RayExecutor
+from fairlevel.benchmark.methods import OUR_METHODS, PAPER_METHODS, resolve_methods
+from fairlevel.benchmark.protocol import resolve_protocol
+from fairlevel.benchmark.run import run_tasks
+from fairlevel.benchmark.store import Store
+from fairlevel.benchmark.task import Task
+from fairlevel.cli.options import read_names, read_seeds
+from fairlevel.data.sources import resolve_source
+from fairlevel.exceptions import InvalidInput, UnknownName
+
+
+def bench_run(
+    suite: Annotated[str, typer.Option(help="Suites, tables or synthetic designs, comma-separated.")] = "quick",
+    seeds: Annotated[str, typer.Option(help="Such as 0-9 or 0,3,5.")] = "0-9",
+    methods: Annotated[str, typer.Option(help="Comma-separated names.")] = ",".join((*PAPER_METHODS, *OUR_METHODS)),
+    protocol: Annotated[str, typer.Option(help="paper, adam, medium or small.")] = "paper",
+    data_dir: Annotated[Path | None, typer.Option(help="Folder of tables; without one, OpenML.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of results; a run that was stopped goes on there.")] = Path("bench"),
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    executor: Annotated[str, typer.Option(help="local or ray.")] = "local",
+    processes: Annotated[int | None, typer.Option(help="local: tasks at a time.")] = None,
+    address: Annotated[str | None, typer.Option(help="ray: address of a cluster; without one, this machine.")] = None,
+    gpus: Annotated[float, typer.Option(help="ray: share of a GPU that a task needs.")] = 0.0,
+) -> None:
+    """Run a study; what is finished is kept, the same command goes on where it stopped."""
+    console = Console()
+    chosen, source = resolve_protocol(protocol), resolve_source(data_dir)
+    datasets, numbers = resolve_datasets(read_names(suite), source), read_seeds(seeds)
+    names = [method.name for method in resolve_methods(read_names(methods))]
+    if not datasets or not names:
+        raise InvalidInput("Nothing to run: name at least one suite and one method.")
+    runner = _executor(executor, processes, address, gpus)
+    tasks = [
+        Task(dataset, seed, method, chosen, device) for dataset in datasets for seed in numbers for method in names
+    ]
+    store = Store(out)
+    with store.claimed(chosen.id, source.name, [dataset.name for dataset in datasets], numbers, names):
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        with Progress(
+            *columns, TextColumn("left:"), TimeRemainingColumn(), console=console, disable=not console.is_terminal
+        ) as bar:
+            line = bar.add_task("tasks", total=len(tasks))
+            failures = run_tasks(tasks, store, runner, lambda done, _: bar.update(line, completed=done))
+    for key, failure in failures.items():
+        console.print(f"failed: {' / '.join(map(str, key))}: {failure.message}", markup=False, highlight=False)
+    finished = len(tasks) - len(failures)
+    console.print(
+        f"{finished} of {len(tasks)} tasks finished; protocol {chosen.id}; next: fairlevel bench report --out {out}",
+        highlight=False,
+        soft_wrap=True,
+    )
+    if failures:
+        raise typer.Exit(1)
+
+
+def _executor(name: str, processes: int | None, address: str | None, gpus: float) -> Executor:
+    """The executor that was named, with the options that belong to it."""
+    if name not in EXECUTORS:
+        raise UnknownName("executor", name, EXECUTORS)
+    given = {"processes": processes is not None, "address": address is not None, "gpus": gpus != 0}
+    foreign = {"local": ("address", "gpus"), "ray": ("processes",)}[name]
+    for option in foreign:
+        if given[option]:
+            raise InvalidInput(f"--{option} does not belong to --executor {name}; leave it out.")
+    return LocalExecutor(processes) if name == "local" else RayExecutor(address, gpus)

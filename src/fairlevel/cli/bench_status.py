@@ -1,0 +1,40 @@
+"""``fairlevel bench status``: how far a run is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from fairlevel.benchmark.store import Store
+
+
+def bench_status(
+    out: Annotated[Path, typer.Option(help="Folder of results.")] = Path("bench"),
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Show which tasks of a run are finished."""
+    store = Store(out)
+    plan = store.plan()
+    counts = {
+        dataset: {
+            method: sum(store.finished((dataset, seed, method)) for seed in plan["seeds"]) for method in plan["methods"]
+        }
+        for dataset in plan["datasets"]
+    }
+    done = sum(sum(row.values()) for row in counts.values())
+    total = len(plan["datasets"]) * len(plan["seeds"]) * len(plan["methods"])
+    if as_json:
+        print(json.dumps({"finished": done, "tasks": total, **plan, "counts": counts}))
+        return
+    table = Table(title=f"{done} of {total} tasks finished; protocol {plan['protocol']}; source {plan['source']}")
+    table.add_column("dataset")
+    for method in plan["methods"]:
+        table.add_column(method, justify="right")
+    for dataset, row in counts.items():
+        table.add_row(dataset, *(f"{count}/{len(plan['seeds'])}" for count in row.values()))
+    Console().print(table)

@@ -1,0 +1,53 @@
+"""The tables of the benchmark: one entry each in catalogue.toml, and the suites they belong to."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from fairlevel.exceptions import UnknownName
+
+SUITES: dict[str, str] = {
+    "quick": "six small tables, minutes on a laptop",
+    "folder60": "sixty tables of a data folder with at least 300 rows and 4 features",
+    "openml60": "sixty tables with OpenML ids; needs only the network",
+    "all": "every table that the source has",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A table: what to predict, and where OpenML keeps it."""
+
+    slug: str
+    title: str
+    target: str | None = None
+    openml_id: int | None = None
+    openml_target: str = "default-target"
+    openml_drop: tuple[str, ...] = ()
+    suites: tuple[str, ...] = ()
+    notes: str = ""
+
+
+@cache
+def catalogue() -> dict[str, Entry]:
+    """Every known table by its slug."""
+    text = files("fairlevel.data").joinpath("catalogue.toml").read_text(encoding="utf-8")
+    return {slug: _entry(slug, values) for slug, values in tomllib.loads(text).items()}
+
+
+def suite(name: str, available: Sequence[str]) -> tuple[str, ...]:
+    """Slugs of a suite; ``all`` is what is available."""
+    if name not in SUITES:
+        raise UnknownName("suite", name, SUITES)
+    if name == "all":
+        return tuple(sorted(available))
+    return tuple(slug for slug, entry in catalogue().items() if name in entry.suites)
+
+
+def _entry(slug: str, values: dict[str, object]) -> Entry:
+    lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+    return Entry(slug, **(values | lists))  # type: ignore[arg-type]

@@ -1,0 +1,88 @@
+"""A sensitive attribute made from the features of a table: appendix D of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fairlevel.data.scaling import Array
+from fairlevel.data.splitting import Index
+from fairlevel.exceptions import InvalidInput
+
+POOL = 200  # most informative coordinates that may become sensitive
+LEAST_CORRELATION = 0.02
+PROXIES = 128  # other coordinates tried as proxies
+SHARE = 0.25  # of the pool that becomes sensitive
+COPY = 0.999  # correlation from which a feature is a copy of an attribute
+
+
+def construct_sensitive(x: Array, y: Array, origin: Sequence[int], seed: int) -> Index:
+    r"""Columns of x that become the sensitive attribute A, ascending.
+
+    .. math:: c_j = |\mathrm{corr}(x_j, y)|, \qquad p_j = \max_{i \ne j} \mathrm{corr}(x_i, x_j)^2, \qquad
+              s_j = c_j (1 + p_j)
+
+    The pool holds the 200 largest c_j that are at least .02 (without that limit where none is), p_j looks at up to 128
+    other coordinates, and the quarter of the pool with the largest s_j is taken, at least one and never all of it.
+    Indicators of one text column (equal ``origin``) move together. Ties go to the column that comes first. Shapes:
+    x (row, column), training rows only; y (row,); origin (column,).
+    """
+    informative = np.abs(_correlation(x, y[:, None])[:, 0])
+    pool = _pool(informative)
+    if len(pool) < 2:
+        raise InvalidInput("The table has one usable coordinate; at least two are needed, so that one can predict.")
+    score = informative[pool] * (1 + _proxy(x, pool, seed))
+    wanted = min(max(round(SHARE * len(pool)), 1), len(pool) - 1)
+    groups = np.asarray(origin)
+    taken = np.zeros(x.shape[1], dtype=bool)
+    for column in pool[np.lexsort((pool, -score))]:
+        if taken[pool].sum() >= wanted:
+            break
+        together = taken | (groups == groups[column])
+        if not together[pool].all():  # at least one predictive coordinate stays in x
+            taken = together
+    if not taken.any():
+        raise InvalidInput("All usable coordinates of the table belong to one column; one must remain to predict.")
+    return np.flatnonzero(taken)
+
+
+def copies(x: Array, sensitive: Array) -> Index:
+    """Columns of x that are (nearly) copies of an attribute: perfect proxies, which the paper leaves in."""
+    return np.flatnonzero((np.abs(_correlation(x, sensitive)) > COPY).any(axis=1))
+
+
+def _pool(informative: Array) -> Index:
+    """Positions of the most informative coordinates, by descending correlation."""
+    order = np.argsort(-informative, kind="stable")
+    above = order[informative[order] >= LEAST_CORRELATION]
+    return (above if len(above) else order)[:POOL]
+
+
+def _proxy(x: Array, pool: Index, seed: int) -> Array:
+    """How well the best of some other coordinates predicts each of the pool, (pool,)."""
+    columns = x.shape[1]
+    squared = _correlation(x, x[:, pool]) ** 2
+    squared[pool, np.arange(len(pool))] = 0.0
+    if columns - 1 > PROXIES:
+        random = np.random.default_rng(seed)
+        for position, column in enumerate(pool):
+            others = np.delete(np.arange(columns), column)
+            left_out = random.permutation(others)[PROXIES:]
+            squared[left_out, position] = 0.0
+    best: Array = squared.max(axis=0)
+    return best
+
+
+def _correlation(x: Array, other: Array) -> Array:
+    """(row, a), (row, b) -> (a, b); columns that do not vary correlate with nothing."""
+    left, right = _unit(x), _unit(other)
+    result: Array = left.T @ right
+    return result
+
+
+def _unit(values: Array) -> Array:
+    centred = values - values.mean(axis=0)
+    length = np.sqrt((centred**2).sum(axis=0))
+    scaled: Array = centred / np.where(length > 0, length, 1.0)
+    return scaled

@@ -1,0 +1,176 @@
+"""Where tables come from: a folder with a manifest, or OpenML."""
+
+from __future__ import annotations
+
+import os
+import urllib.error
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from http.client import IncompleteRead
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+from sklearn.datasets import fetch_openml
+
+from fairlevel.data.catalogue import catalogue
+from fairlevel.data.mirror import mirrored
+from fairlevel.exceptions import FairLevelError, InvalidInput, UnknownName
+
+MANIFEST = "MANIFEST.csv"
+FOLDER_VARIABLE, MIRROR_VARIABLE = "FAIRLEVEL_DATA_DIR", "FAIRLEVEL_OPENML_URL"
+_NEEDED = ("slug", "target", "sha256")
+
+
+class DownloadFailed(FairLevelError, OSError):
+    """A table could not be fetched, or what came is not what was announced."""
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """A table as it came: features of any kind and a numeric target, (row,), without missing values."""
+
+    slug: str
+    features: pd.DataFrame
+    target: pd.Series
+
+    @classmethod
+    def of(cls, slug: str, frame: pd.DataFrame, target: str) -> RawTable:
+        """Split off the target; rows without one are dropped."""
+        if target not in frame:
+            raise InvalidInput(f"{slug} has no column {target!r}, which should be its target; it has {_few(frame)}.")
+        values = pd.to_numeric(frame[target], errors="coerce").astype(np.float64)
+        usable = np.isfinite(values.to_numpy())
+        if not usable.any():
+            raise InvalidInput(f"The target {target!r} of {slug} holds no numbers.")
+        kept = frame.loc[usable].reset_index(drop=True)
+        return cls(slug, kept.drop(columns=target), values[usable].reset_index(drop=True))
+
+
+class Source(Protocol):
+    """Something that has tables."""
+
+    @property
+    def name(self) -> str:
+        """Kept with results: tables of one slug may differ between sources."""
+
+    @property
+    def slugs(self) -> tuple[str, ...]:
+        """What it has."""
+
+    def load(self, slug: str) -> RawTable:
+        """One table, checked."""
+
+
+@dataclass(frozen=True)
+class FolderSource:
+    """One Parquet file a slug beside a MANIFEST.csv with columns slug, target and sha256."""
+
+    folder: Path
+
+    name = "folder"
+
+    @cached_property
+    def manifest(self) -> pd.DataFrame:
+        """One row a table, by slug."""
+        path = self.folder / MANIFEST
+        if not path.is_file():
+            raise InvalidInput(
+                f"{str(self.folder)!r} is no data folder: it has no {MANIFEST}. Pass --data-dir FOLDER, set "
+                f"{FOLDER_VARIABLE}, or use OpenML by leaving both out."
+            )
+        table = pd.read_csv(path, dtype={"slug": str, "target": str, "sha256": str})
+        missing = [name for name in _NEEDED if name not in table]
+        if missing:
+            raise InvalidInput(f"{str(path)!r} lacks {' and '.join(missing)}; columns {', '.join(_NEEDED)} are needed.")
+        return table.set_index("slug")
+
+    @property
+    def slugs(self) -> tuple[str, ...]:
+        return tuple(self.manifest.index)
+
+    def load(self, slug: str) -> RawTable:
+        if slug not in self.manifest.index:
+            raise UnknownName("table", slug, self.slugs)
+        path = self.folder / f"{slug}.parquet"
+        if not path.is_file():
+            raise InvalidInput(f"{str(path)!r} does not exist, though {MANIFEST} names it; copy it there again.")
+        content = path.read_bytes()
+        if sha256(content).hexdigest() != self.manifest.loc[slug, "sha256"]:
+            raise InvalidInput(
+                f"{str(path)!r} is not the file that {MANIFEST} describes (sha256 differs); copy it again."
+            )
+        try:
+            frame = pd.read_parquet(path)
+        except (OSError, ValueError) as error:
+            raise InvalidInput(f"{str(path)!r} cannot be read as Parquet ({error}); copy it again.") from None
+        return RawTable.of(slug, frame, str(self.manifest.loc[slug, "target"]))
+
+
+@dataclass(frozen=True)
+class OpenMLSource:
+    """Tables of the catalogue by their OpenML id, through scikit-learn's client, its checksums and its cache.
+
+    Parameters
+    ----------
+    cache : folder of the cache; None is scikit-learn's own
+    mirror : address that answers as OpenML does; None is OpenML
+    retries, delay : of the client, after errors of the network
+    """
+
+    cache: Path | None = None
+    mirror: str | None = None
+    retries: int = 3
+    delay: float = 1.0
+
+    name = "openml"
+
+    @property
+    def slugs(self) -> tuple[str, ...]:
+        return tuple(slug for slug, entry in catalogue().items() if entry.openml_id is not None)
+
+    def load(self, slug: str) -> RawTable:
+        if slug not in self.slugs:
+            raise UnknownName("table with an OpenML id", slug, self.slugs)
+        entry = catalogue()[slug]
+        try:
+            with mirrored(self.mirror), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # its notes on retries and versions; what fails is told below
+                found = fetch_openml(
+                    data_id=entry.openml_id,
+                    target_column=entry.openml_target,
+                    data_home=None if self.cache is None else str(self.cache),
+                    as_frame=True,
+                    parser="auto",
+                    n_retries=self.retries,
+                    delay=self.delay,
+                )
+        except (urllib.error.URLError, TimeoutError, IncompleteRead, EOFError, OSError) as error:
+            raise DownloadFailed(
+                f"{slug} (OpenML {entry.openml_id}) could not be fetched: {error}; try again."
+            ) from error
+        except ValueError as error:
+            raise DownloadFailed(
+                f"{slug} (OpenML {entry.openml_id}) did not arrive as announced: {error}; try again."
+            ) from error
+        frame = found.frame.drop(columns=list(entry.openml_drop), errors="ignore")
+        return RawTable.of(slug, frame, found.target.name)
+
+
+def resolve_source(data_dir: Path | None = None) -> FolderSource | OpenMLSource:
+    """The folder that was named, else the one in FAIRLEVEL_DATA_DIR, else OpenML."""
+    named = data_dir or (Path(os.environ[FOLDER_VARIABLE]) if os.environ.get(FOLDER_VARIABLE) else None)
+    if named is None:
+        return OpenMLSource(mirror=os.environ.get(MIRROR_VARIABLE) or None)
+    source = FolderSource(named.resolve())
+    _ = source.manifest
+    return source
+
+
+def _few(frame: pd.DataFrame, most: int = 8) -> str:
+    names: Sequence[str] = [str(name) for name in frame.columns]
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,0 +1,34 @@
+"""DPVar of mixtures of predictions: one smoother for all of them makes it a quadratic form."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+
+from fairlevel.conditional_mean import LinearMean
+from fairlevel.conditional_mean.leave_out import leave_out_matrix
+from fairlevel.conditional_mean.protocol import Array
+from fairlevel.metrics.choice import candidates, choose, suitable_means
+
+
+class SharedMean(NamedTuple):
+    """The conditional mean that stands for all predictions, and its ridge."""
+
+    mean: LinearMean
+    ridge: float
+
+    def disparity(self, predictions: Array, sensitive: Array, seed: int) -> Array:
+        r"""K with DPVar(wᵀF) = wᵀ K w, debiased by leaving each row out; (candidate, row) -> (candidate, candidate)."""
+        smoother = self.mean.prepare(sensitive, seed=seed)
+        matrix: Array = leave_out_matrix(torch.from_numpy(predictions), smoother, self.ridge).numpy()
+        return matrix
+
+
+def shared_mean(predictions: Array, target: Array, sensitive: Array, seed: int) -> SharedMean:
+    """The mean and the ridge that describe the most accurate prediction best. Shapes: predictions (candidate, row),
+    target (row,), sensitive (row, attribute).
+    """
+    accurate = predictions[((predictions - target) ** 2).mean(axis=1).argmin()]
+    choice = choose(torch.from_numpy(accurate - accurate.mean()).unsqueeze(0), candidates(sensitive, None, seed, None))
+    return SharedMean(suitable_means(sensitive)[int(choice.index)], float(choice.ridge))
