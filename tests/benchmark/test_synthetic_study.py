@@ -7,13 +7,16 @@ import pandas as pd
 import pytest
 import torch
 
-from fairlevel.benchmark.candidates import train_candidates
+from fairlevel.benchmark.analysis.budgets import budget_table
+from fairlevel.benchmark.analysis.entrants import points_on_test
+from fairlevel.benchmark.datasets import SyntheticDataset
 from fairlevel.benchmark.executors import LocalExecutor
 from fairlevel.benchmark.methods import METHODS, resolve_methods
-from fairlevel.benchmark.problem import split_problem, synthetic_problem
+from fairlevel.benchmark.problem import Problem, scaled_parts, split_rows
 from fairlevel.benchmark.protocol import PROTOCOLS, Protocol, resolve_protocol
-from fairlevel.benchmark.synthetic import SyntheticStudy, budget_table, selected_points
+from fairlevel.benchmark.synthetic import SyntheticStudy
 from fairlevel.benchmark.task import run_method
+from fairlevel.benchmark.trainers.grid import Grid
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.exceptions import InvalidInput, UnknownName
 from fairlevel.stacked.optimizers import Adam, GradientDescent
@@ -23,7 +26,12 @@ TINY = Protocol("tiny", optimizer=Adam(steps=25), rate_scale=0.1, settings=2, we
 
 @pytest.fixture(scope="module")
 def problem():
-    return synthetic_problem(SyntheticDesign(attributes=3), 200, 0, TINY)
+    return SyntheticDataset(SyntheticDesign(attributes=3), 200).problem(0, TINY)
+
+
+def split_problem(name, seed, x, y, a, protocol):
+    parts, _ = scaled_parts(x, y, a, split_rows(name, len(y), seed, protocol), protocol)
+    return Problem(name, seed, *parts)
 
 
 def test_split_scales_by_training_rows_only():
@@ -54,11 +62,15 @@ def test_more_attributes_than_rows_are_refused():
 
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_every_method_trains_within_its_budget_of_models(problem, name):
-    rows = run_method(problem, name, TINY, "cpu")
+    found = run_method(problem, name, TINY, "cpu")
+    rows, mixtures = (found[found["combiner"] == combiner] for combiner in ("best", "stacked"))
     assert 4 <= len(rows) <= TINY.candidates
     assert not rows.duplicated(["setting", "weight"]).any()
     assert (rows.groupby("setting")["weight"].nunique() <= TINY.weights).all()
-    assert set(rows["weight"]) >= {0.0, METHODS[name].weights[-1]}
+    assert 0.0 in set(rows["weight"])
+    assert mixtures["selected"].all()
+    assert mixtures[["mse_test", "dpvar_test", "dpvar_true", "zeta"]].notna().all(axis=None)
+    assert mixtures["networks"].between(1, len(rows)).all()
     chosen = rows["selected"]
     assert chosen.any()
     assert rows.loc[chosen, ["mse_test", "dpvar_test", "dpvar_true", "dpvar_debiased_test"]].notna().all(axis=None)
@@ -69,7 +81,7 @@ def test_every_method_trains_within_its_budget_of_models(problem, name):
 def test_test_rows_do_not_reach_training_or_choice(problem):
     blind = replace(problem, test=replace(problem.test, y=problem.test.y + 100))
     one, other = (run_method(each, "fbo_closed", TINY, "cpu") for each in (problem, blind))
-    kept = ["setting", "weight", "mse_val", "dpvar_val", "selected", "dpvar_test"]
+    kept = ["combiner", "setting", "weight", "zeta", "mse_val", "dpvar_val", "selected", "dpvar_test"]
     pd.testing.assert_frame_equal(one[kept], other[kept])
     assert (other.loc[other["selected"], "mse_test"] > 1000).all()
 
@@ -94,7 +106,7 @@ def test_a_grid_with_diverged_members_goes_on(problem):
 
 
 def test_candidates_predict_what_they_were_trained_to(problem):
-    found = train_candidates(problem, METHODS["r2"], TINY, "cpu")
+    found = METHODS["auto"].trainer.train(problem, TINY, "cpu")
     predictions = found.predict(problem.validation.x)
     mse = ((predictions - problem.validation.y) ** 2).mean(axis=1)
     np.testing.assert_allclose(mse, found.table["mse"], rtol=1e-6)
@@ -127,7 +139,7 @@ def test_budget_table_of_hand_made_rows():
         ],
         columns=["dataset", "seed", "method", "selected", "mse_test", "dpvar_test"],
     )
-    assert len(selected_points(rows)) == 5
+    assert len(points_on_test(rows)) == 5
     table = budget_table(rows, ["fbo", "r2"]).set_index(["method", "budget"])
     assert table["limit"].unique().tolist() == [0.25, 0.5, 0.75]
     assert table.loc[("fbo", "tight"), ["median", "low", "high", "feasible"]].tolist() == [0.6, 0.5, 0.7, 2]
@@ -147,7 +159,7 @@ def test_protocol_ids_follow_their_values():
 def test_unknown_names_list_the_known():
     with pytest.raises(UnknownName, match="Did you mean 'hsic'"):
         resolve_methods(["hsik"])
-    with pytest.raises(UnknownName, match="Known: adam, paper, small"):
+    with pytest.raises(UnknownName, match="Known: adam, medium, paper, small"):
         resolve_protocol("big")
     with pytest.raises(InvalidInput, match="No seeds"):
         SyntheticStudy(TINY, seeds=())
@@ -155,8 +167,20 @@ def test_unknown_names_list_the_known():
         replace(TINY, split=(0.5, 0.5, 0.0, 0.0))
 
 
-@pytest.mark.parametrize("method", METHODS.values(), ids=lambda method: method.name)
-def test_every_method_offers_what_the_paper_allows(method):
-    assert len(method.settings) == 8
-    assert len(method.weights) == 12
-    assert method.weights[0] == 0
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if isinstance(method.trainer, Grid)])
+def test_every_grid_offers_what_the_paper_allows(name):
+    grid = METHODS[name].trainer
+    assert len(grid.settings) == 8
+    assert len(grid.weights) == 12
+    assert grid.weights[0] == 0
+
+
+@pytest.mark.parametrize(
+    "protocol", [Protocol.paper(), Protocol.medium(), Protocol.small()], ids=lambda each: each.name
+)
+def test_families_train_no_more_models_than_others(problem, protocol):
+    quick = replace(protocol, optimizer=Adam(steps=2))
+    found = METHODS["auto"].trainer.train(problem, quick, "cpu").table
+    assert set(found["family"]) == {"fbo_root", "gdp", "spectral"}
+    assert len(found) <= protocol.candidates
+    assert found.groupby("family").size().max() <= protocol.candidates / 3

@@ -32,7 +32,7 @@ def construct_sensitive(x: Array, y: Array, origin: Sequence[int], seed: int) ->
     pool = _pool(informative)
     if len(pool) < 2:
         raise InvalidInput("The table has one usable coordinate; at least two are needed, so that one can predict.")
-    score = informative[pool] * (1 + _proxy(x, pool, seed))
+    score = (informative[pool] * (1 + _proxy(x, pool, seed))).round(12)  # ties are ties on every machine
     wanted = min(max(round(SHARE * len(pool)), 1), len(pool) - 1)
     groups = np.asarray(origin)
     taken = np.zeros(x.shape[1], dtype=bool)
@@ -54,7 +54,7 @@ def copies(x: Array, sensitive: Array) -> Index:
 
 def _pool(informative: Array) -> Index:
     """Positions of the most informative coordinates, by descending correlation."""
-    order = np.argsort(-informative, kind="stable")
+    order = np.argsort(-informative.round(12), kind="stable")
     above = order[informative[order] >= LEAST_CORRELATION]
     return (above if len(above) else order)[:POOL]
 

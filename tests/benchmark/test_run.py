@@ -1,0 +1,200 @@
+"""Runs that are killed, and runs on a cluster: the rows are the same in the end."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from fairlevel.benchmark.executors import Failure, LocalExecutor, RayExecutor
+from fairlevel.benchmark.executors.local import WorkersDied
+from fairlevel.benchmark.store import Store
+from fairlevel.exceptions import InvalidInput
+from tests.benchmark.test_tables import make_folder, table
+
+TASKS = 6
+pytestmark = pytest.mark.xdist_group("runs")  # one undisturbed run serves all
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    make_folder(folder, one=table(60, 1), two=table(64, 2), three=table(68, 3))
+    return folder
+
+
+def command(data, out, *more):
+    arguments = ["bench", "run", "--suite", "one,two,three", "--seeds", "0", "--methods", "r2,spectral"]
+    arguments += ["--protocol", "small", "--data-dir", str(data), "--out", str(out), "--device", "cpu", *more]
+    return [sys.executable, "-c", "from fairlevel.cli import app; app()", *arguments]
+
+
+def run(data, out, *more):
+    return subprocess.run(command(data, out, *more), capture_output=True, text=True, check=False)
+
+
+def rows_of(out):
+    return Store(out).read().drop(columns="seconds")
+
+
+def files_of(out):
+    return sorted(path.name for path in Path(out).rglob("*") if path.is_file())
+
+
+@pytest.fixture(scope="module")
+def calm(data, tmp_path_factory):
+    """Results of a run that nobody disturbed."""
+    out = tmp_path_factory.mktemp("undisturbed") / "results"
+    result = run(data, out)
+    assert result.returncode == 0, result.stderr
+    assert f"{TASKS} of {TASKS} tasks finished" in result.stdout
+    return out
+
+
+@pytest.fixture(scope="module")
+def undisturbed(calm):
+    return rows_of(calm)
+
+
+def finished(out):
+    return len(list(Path(out).glob("rows/*/*/*/rows.parquet")))
+
+
+def wait_for(condition, seconds=60):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def workers(parent):
+    """Processes that a run has spawned for its tasks."""
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return [int(pid) for pid in children if "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text()]
+
+
+def test_a_killed_run_goes_on_where_it_stopped(data, undisturbed, tmp_path):
+    out = tmp_path / "results"
+    for target in (1, 3):
+        process = subprocess.Popen(command(data, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_for(lambda target=target: finished(out) >= target)
+        orphans = workers(process.pid)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        wait_for(lambda orphans=orphans: not any(Path(f"/proc/{pid}").exists() for pid in orphans), 20)
+    kept = {path: path.stat().st_mtime_ns for path in out.glob("rows/*/*/*/rows.parquet")}
+    result = run(data, out)
+    assert result.returncode == 0, result.stderr
+    assert all(path.stat().st_mtime_ns == when for path, when in kept.items())  # nothing is computed twice
+    pd.testing.assert_frame_equal(rows_of(out), undisturbed)
+    assert files_of(out) == ["rows.parquet"] * TASKS + ["run.json"]
+
+
+def test_a_killed_worker_costs_its_task_only(data, undisturbed, tmp_path):
+    out = tmp_path / "results"
+    process = subprocess.Popen(command(data, out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: finished(out) >= 1)
+    os.kill(workers(process.pid)[0], signal.SIGKILL)
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert f"{TASKS} of {TASKS} tasks finished" in output
+    pd.testing.assert_frame_equal(rows_of(out), undisturbed)
+    assert files_of(out) == ["rows.parquet"] * TASKS + ["run.json"]
+
+
+class Dies:
+    def __call__(self):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Fails:
+    def __call__(self):
+        raise InvalidInput("no such table")
+
+
+def test_workers_that_keep_dying_end_the_run():
+    with pytest.raises(WorkersDied, match="fewer --processes"):
+        list(LocalExecutor(1).run([Dies()]))
+
+
+def test_a_task_that_fails_is_told_and_the_others_go_on():
+    assert list(LocalExecutor(1).run([Fails()])) == [(0, Failure("no such table"))]
+    with pytest.raises(InvalidInput, match="processes=0"):
+        LocalExecutor(0)
+
+
+def test_failures_are_listed_and_the_exit_code_says_so(data, tmp_path):
+    (tmp_path / "data").mkdir()
+    make_folder(tmp_path / "data", one=table(60, 1), bad=table(60)[["x0", "y"]])
+    out = tmp_path / "results"
+    arguments = command(tmp_path / "data", out)
+    arguments[arguments.index("one,two,three")] = "one,bad"
+    arguments[arguments.index("r2,spectral")] = "spectral"
+    result = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert "failed: bad / 0 / spectral: The table has one usable coordinate" in result.stdout
+    assert finished(out) == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["--suite", "onne"], "Did you mean 'one'?"),
+        (["--methods", "fboo"], "Did you mean 'fbo'?"),
+        (["--protocol", "big"], "Unknown protocol"),
+        (["--executor", "slurm"], "Known: local, ray"),
+        (["--address", "auto"], "--address does not belong to --executor local"),
+        (["--data-dir", "/nowhere"], "is no data folder"),
+        (["--executor", "ray", "--gpus", "3"], "gpus=3"),
+    ],
+)
+def test_bad_input_starts_nothing(data, tmp_path, more, sentence):
+    result = run(data, tmp_path / "results", *more)
+    assert result.returncode == 2, result.stdout
+    assert sentence in result.stderr.replace("\n", " ")
+    assert not (tmp_path / "results").exists()
+
+
+def test_status_counts(calm):
+    code = "from fairlevel.cli import app; app()"
+    status = [sys.executable, "-c", code, "bench", "status", "--out", str(calm), "--json"]
+    told = json.loads(subprocess.run(status, capture_output=True, text=True, check=True).stdout)
+    assert (told["finished"], told["tasks"]) == (TASKS, TASKS)
+    assert told["counts"]["one"] == {"r2": 1, "spectral": 1}
+
+
+def test_a_ray_cluster_that_loses_a_node_finishes_with_the_same_rows(data, undisturbed, tmp_path):
+    ray = pytest.importorskip("ray", reason="Ray is an optional extra")
+    from ray.cluster_utils import Cluster
+
+    from fairlevel.benchmark.datasets import resolve_datasets
+    from fairlevel.benchmark.protocol import Protocol
+    from fairlevel.benchmark.run import run_tasks
+    from fairlevel.benchmark.task import Task
+    from fairlevel.data.sources import FolderSource
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    second = cluster.add_node(num_cpus=1)
+    datasets = resolve_datasets(["one", "two", "three"], FolderSource(data))
+    tasks = [Task(dataset, 0, method, Protocol.small(), "cpu") for dataset in datasets for method in ("r2", "spectral")]
+    store, lost = Store(tmp_path / "results"), []
+
+    def lose_a_node(done, total):
+        if done == 2 and not lost:
+            cluster.remove_node(second, allow_graceful=False)
+            lost.append(done)
+
+    try:
+        with store.claimed(Protocol.small().id, "folder", ["one", "two", "three"], [0], ["r2", "spectral"]):
+            failures = run_tasks(tasks, store, RayExecutor(cluster.address), lose_a_node)
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+    assert not failures
+    assert lost
+    pd.testing.assert_frame_equal(rows_of(store.folder), undisturbed)

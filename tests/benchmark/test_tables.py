@@ -1,0 +1,86 @@
+"""Tables of a folder as problems: what training rows decide, nobody else may."""
+
+import hashlib
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairlevel.benchmark.datasets import TableDataset, resolve_datasets
+from fairlevel.benchmark.problem import split_rows
+from fairlevel.benchmark.protocol import Protocol
+from fairlevel.data.sources import FolderSource
+from fairlevel.exceptions import InvalidInput, UnknownName
+
+SMALL = Protocol.small()
+
+
+def make_folder(folder, **tables):
+    for slug, frame in tables.items():
+        frame.to_parquet(folder / f"{slug}.parquet")
+    digests = [hashlib.sha256((folder / f"{slug}.parquet").read_bytes()).hexdigest() for slug in tables]
+    manifest = pd.DataFrame({"slug": list(tables), "target": "y", "sha256": digests})
+    manifest.to_csv(folder / "MANIFEST.csv", index=False)
+    return FolderSource(folder)
+
+
+def table(rows=120, seed=0):
+    random = np.random.default_rng(seed)
+    x = random.standard_normal((rows, 6))
+    x[:, 1] += x[:, 0]
+    frame = pd.DataFrame(x, columns=[f"x{k}" for k in range(6)])
+    frame["town"] = random.choice(["n", "s", None], rows)
+    frame["nothing"] = np.nan
+    frame["y"] = x @ [1, 0.5, 0.3, 0.2, 0.1, 0.05] + 0.1 * random.standard_normal(rows)
+    return frame
+
+
+def test_validation_and_test_rows_decide_nothing(tmp_path):
+    original = table()
+    order = np.random.default_rng(3).permutation(len(original))
+    parts = split_rows("t", len(original), 3, SMALL)
+    outside = order[np.concatenate(parts[2:])]  # VAL and TEST, as rows of the file
+    moved = original.copy()
+    moved.loc[outside, ["x0", "x3", "y"]] = np.random.default_rng(9).standard_normal((len(outside), 3)) * 50
+    moved.loc[outside, "town"] = "never seen"
+    moved.loc[outside, "nothing"] = 1.0
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    one = TableDataset("t", make_folder(tmp_path / "a", t=original)).problem(3, SMALL)
+    other = TableDataset("t", make_folder(tmp_path / "b", t=moved)).problem(3, SMALL)
+    assert one.about == other.about
+    np.testing.assert_array_equal(one.training.x, other.training.x)
+    np.testing.assert_array_equal(one.training.sensitive, other.training.sensitive)
+    assert not np.array_equal(one.test.x, other.test.x)
+    assert one.about["attributes"] >= 1
+    assert one.about["features"] + one.about["attributes"] == 9  # six numbers and three indicators
+
+
+def test_large_tables_are_cut_by_seed(tmp_path):
+    source = make_folder(tmp_path, t=table(500))
+    cut = Protocol("cut", most_rows=200)
+    one, other = (TableDataset("t", source).problem(seed, cut) for seed in (0, 1))
+    assert one.about["rows"] == 200
+    assert not np.array_equal(np.sort(one.training.y), np.sort(other.training.y))
+
+
+def test_tables_that_cannot_be_built(tmp_path):
+    one = table()[["x0", "nothing", "y"]]
+    source = make_folder(tmp_path, one=one, few=table(20))
+    with pytest.raises(InvalidInput, match="one usable coordinate"):
+        TableDataset("one", source).problem(0, SMALL)
+    with pytest.raises(InvalidInput, match="few has 20 rows; at least 40 are needed"):
+        TableDataset("few", source).problem(0, SMALL)
+
+
+def test_names_of_datasets(tmp_path):
+    source = make_folder(tmp_path, mine=table())
+    assert [dataset.name for dataset in resolve_datasets(["mine", "synthetic", "mine"], source)] == [
+        "mine",
+        "synthetic-beta1-k5",
+        "synthetic-beta3-k5",
+        "synthetic-beta10-k5",
+    ]
+    assert [dataset.name for dataset in resolve_datasets(["all"], source)] == ["mine"]
+    with pytest.raises(UnknownName, match="Did you mean 'mine'"):
+        resolve_datasets(["mime"], source)
