@@ -23,9 +23,9 @@ class GroupMean(LinearMean):
     .. math:: (S f)_i = \frac{1}{n_{g(i)}} \sum_{j : g(j) = g(i)} f_j
 
     A column with few distinct values, or of whole numbers that repeat, is discrete. Continuous columns add a free slope
-    each, and penalised: random Fourier features and slopes that differ by cell. Where the rows cannot bear a free
-    average per cell (five rows a cell, four a free direction), columns act additively and cells are penalised; where
-    they cannot bear that either, everything is penalised.
+    each, and penalised: random Fourier features and slopes that differ by cell (of five rows or more). Where the rows
+    cannot bear a free average per cell (five rows a cell, four a free direction), columns act additively and cells are
+    penalised; where they cannot bear that either, everything is penalised.
     """
 
     name: ClassVar[str] = "groups"
@@ -36,6 +36,7 @@ class GroupMean(LinearMean):
         levels = [np.unique(column)[:, None] for column in sensitive[:, discrete].T]
         smooth = RandomFeaturesMean().feature_map(sensitive[:, ~discrete], row_weight, seed)
         rows, slopes = len(sensitive), int((~discrete).sum())
+        well_filled = _indicators(sensitive[:, discrete], cells).sum(axis=0) >= _ROWS_PER_CELL
         cells_are_free = len(cells) * _ROWS_PER_CELL <= rows and 4 * (len(cells) + slopes) <= rows
         columns_are_free = 4 * (sum(map(len, levels)) + slopes) <= rows
 
@@ -45,7 +46,7 @@ class GroupMean(LinearMean):
                 _indicators(column[:, None], known) for column, known in zip(rows[:, discrete].T, levels, strict=True)
             ]
             continuous = rows[:, ~discrete]
-            bent = _bent(continuous, cell, smooth)
+            bent = _bent(continuous, cell[:, well_filled], smooth)
             if cells_are_free:
                 return np.hstack([cell, continuous]), bent
             additive = np.hstack([*each, continuous])

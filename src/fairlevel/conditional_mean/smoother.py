@@ -147,11 +147,7 @@ def factor(
 
     overlap = free_fit.T @ (row_weight.unsqueeze(1) * penalised_fit)
     penalised_fit, penalised_at = penalised_fit - free_fit @ overlap, penalised_at - free_at @ overlap
-    moments, vectors = torch.linalg.eigh(penalised_fit.T @ (row_weight.unsqueeze(1) * penalised_fit))
-    largest = torch.cat([moments.new_zeros(1), moments]).max()
-    kept = moments > RANK_TOLERANCE * largest
-    moments = moments[kept].flip(0)
-    whiten = vectors[:, kept].flip(1) / moments.sqrt()
+    moments, whiten = _principal(root * penalised_fit)
 
     def basis(free: Tensor, penalised: Tensor) -> Tensor:
         return torch.cat([torch.ones_like(free[:, :0].new_empty(len(free), 1)), free, penalised @ whiten], dim=1)
@@ -162,6 +158,20 @@ def factor(
         moments,
         row_weight,
     )
+
+
+def _principal(scaled: Tensor) -> tuple[Tensor, Tensor]:
+    r"""Eigenvalues of XᵀX, descending, and W with Wᵀ XᵀX W = 1; directions that the rows do not span are dropped.
+
+    Shapes: scaled X (row, feature) -> (rank,), (feature, rank). The smaller of XᵀX and XXᵀ is decomposed.
+    """
+    rows, features = scaled.shape
+    by_rows = rows < features
+    moments, vectors = torch.linalg.eigh(scaled @ scaled.T if by_rows else scaled.T @ scaled)
+    largest = torch.cat([moments.new_zeros(1), moments]).max()
+    kept = moments > RANK_TOLERANCE * largest
+    moments, vectors = moments[kept].flip(0), vectors[:, kept].flip(1)
+    return moments, (scaled.T @ vectors) / moments if by_rows else vectors / moments.sqrt()
 
 
 def _centred(fit: Tensor, at: Tensor, row_weight: Tensor) -> tuple[Tensor, Tensor]:
