@@ -74,8 +74,17 @@ class Protocol:
 
     @classmethod
     def small(cls) -> Protocol:
-        """For a laptop: 2 settings × 6 weights, 400 steps of Adam, no refinement."""
-        return cls("small", optimizer=Adam(steps=400), rate_scale=0.05, settings=2, weights=6, coarse=6, rounds=0)
+        """For a laptop: at most 2000 rows, 2 settings × 6 weights, 400 steps of Adam, no refinement."""
+        return cls(
+            "small",
+            optimizer=Adam(steps=400),
+            rate_scale=0.05,
+            settings=2,
+            weights=6,
+            coarse=6,
+            rounds=0,
+            most_rows=2000,
+        )
 
     @classmethod
     def medium(cls) -> Protocol:
