@@ -108,7 +108,7 @@ def _draw(path: FairnessPath, x: pd.DataFrame, sensitive: pd.DataFrame, example:
     attribute = sensitive.columns[0]
     profile = MeanProfileDisplay.from_predictions(shown, attribute=sensitive[attribute], attribute_name=attribute)
     profile.ax_.set_title(
-        f"{example.title}\nthe average prediction along one of the attributes, fresh rows; bands are 95 %", fontsize=10
+        f"{example.title}\naverage prediction along one attribute, fresh rows; bands are 95 %", fontsize=10
     )
     plt.savefig(f"{stem}-profile.png", dpi=150)
     plt.close("all")
