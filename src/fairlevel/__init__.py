@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fairlevel.conditional_mean import GroupMean, MLPMean, RandomFeaturesMean, RidgeMean, SplineMean
-    from fairlevel.estimators.fair_regressor import FairRegressor
+    from fairlevel.estimators.fair_regressor import FairRegressor, load
     from fairlevel.estimators.fairness_path import FairnessPath
     from fairlevel.metrics.dpvar import dpvar
     from fairlevel.metrics.interval import dpvar_interval
@@ -32,6 +32,7 @@ __all__ = [
     "SplineMean",
     "dpvar",
     "dpvar_interval",
+    "load",
 ]
 
 _HOME = {
@@ -51,6 +52,7 @@ _HOME = {
     "SplineMean": "fairlevel.conditional_mean",
     "dpvar": "fairlevel.metrics.dpvar",
     "dpvar_interval": "fairlevel.metrics.interval",
+    "load": "fairlevel.estimators.fair_regressor",
 }
 
 

@@ -44,7 +44,6 @@ CLOSED = Grid(
         for bandwidth, rate in product((1.0, 0.5), (0.1, 0.2, 0.05, 0.02))
     ),
 )
-ROOT = Grid(ROOT_WEIGHTS, tuple(Setting(RootFBO(), rate) for rate in (0.1, 0.2)))
 GDP_NODES = tuple(
     Setting(GDP(nodes=nodes), numbers={"bandwidth": multiple})
     for nodes, multiple in product((32, 16), (1.0, 0.5, 0.75, 1.5))
@@ -52,6 +51,15 @@ GDP_NODES = tuple(
 SPECTRAL = SpectralGrid(
     (0, 0.1, 0.3, 1, 3, 8, 20, 50, 100, 300, 1000, 3000),
     tuple(Head(ridge, rate) for rate, ridge in product((0.1, 0.2), (1e-4, 1e-3, 1e-5, 1e-2))),
+)
+
+STEP_SIZES = (0.1, 0.02, 0.2, 0.05)  # of the families of auto, far apart first: mixtures live on differences
+AUTO = Families(
+    (
+        Grid(ROOT_WEIGHTS, tuple(Setting(RootFBO(), rate) for rate in STEP_SIZES)),
+        Grid(GDP_WEIGHTS[1:], tuple(Setting(GDP(), rate) for rate in STEP_SIZES)),
+        SpectralGrid(SPECTRAL.weights[1:], tuple(map(Head, (1e-4, 1e-3, 1e-3, 1e-3), STEP_SIZES))),
+    )
 )
 
 METHODS: dict[str, Method] = {
@@ -92,7 +100,7 @@ METHODS: dict[str, Method] = {
         ),
         Method("fbo_closed", "FBO closed form", CLOSED),
         Method("spectral", "spectral", SPECTRAL),
-        Method("auto", "auto", Families((ROOT, Grid(GDP_WEIGHTS[1:], GDP_NODES), SPECTRAL))),
+        Method("auto", "auto", AUTO),
         Method("fbo_all_labels", "FBO, all labels", Grid(FBO_WEIGHTS, _bilevel(FBO(rows=IN_OUT_ALL_LABELS)))),
         Method("itd_all_labels", "ITD, all labels", Grid(ITD_WEIGHTS, _bilevel(ITD(rows=IN_OUT_ALL_LABELS)))),
     )

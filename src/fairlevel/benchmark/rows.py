@@ -23,7 +23,7 @@ COLUMNS: dict[str, str] = {
     "zeta": "float64",  # of mixtures: the weight of DPVar that set their shares
     "networks": "int64",  # members of a mixture
     "mse_val": "float64",
-    "dpvar_val": "float64",  # the paper's diagnostic
+    "dpvar_val": "float64",  # the paper's diagnostic; not of mixtures, which VAL does not choose among
     "selected": "bool",  # some ζ chose it on VAL; only then it has figures on TEST
     "mse_test": "float64",
     "dpvar_test": "float64",  # the paper's diagnostic

@@ -95,7 +95,6 @@ def _stacked(candidates: Candidates, problem: Problem, protocol: Protocol) -> pd
         mixed: Array = shares @ library.predict(x, candidates.device)
         return mixed
 
-    on_validation = figures(shares @ predictions, validation, protocol, problem.seed, candidates.device)
     return pd.DataFrame(
         {
             "combiner": "stacked",
@@ -104,8 +103,7 @@ def _stacked(candidates: Candidates, problem: Problem, protocol: Protocol) -> pd
             "zeta": np.array(protocol.zetas)[first],
             "networks": (shares > 0).sum(axis=1),
             "selected": True,
-            "mse_val": on_validation["mse"],
-            "dpvar_val": on_validation["dpvar"],
+            "mse_val": ((shares @ predictions - validation.y) ** 2).mean(axis=1),
             **_on_test(predict, problem, protocol, candidates),
         }
     )

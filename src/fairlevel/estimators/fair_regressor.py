@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -25,8 +26,11 @@ from fairlevel.estimators._validation import (
 )
 from fairlevel.estimators.budget import Budget, require_sensitive
 from fairlevel.estimators.grid_fit import Figures, GridFit, Table
+from fairlevel.estimators.model_file import read_model, write_model
+from fairlevel.estimators.onnx_file import write_onnx
 from fairlevel.estimators.path_fit import PathFit
 from fairlevel.estimators.path_recipe import Recipe
+from fairlevel.estimators.plain_values import from_plain, to_plain
 from fairlevel.exceptions import Diverged, InvalidInput
 from fairlevel.fronts.combiners import Combiner, Stacked
 from fairlevel.libraries import SOLVERS, Solver
@@ -38,6 +42,8 @@ from fairlevel.training.engine import Progress, train
 from fairlevel.training.grid import Configurations, Samples
 from fairlevel.training.outcome import Status
 from fairlevel.training.tuning import tuned
+
+_FIGURES = ("mse_", "dpvar_", "weight_", "n_iter_")  # what a file keeps of a fit, apart from the model
 
 
 class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -175,6 +181,35 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         refuse_missing("X", x, getattr(self, "feature_names_in_", None))
         return self.model_.predict(x)
 
+    def save(self, folder: str | Path, *, overwrite: bool = False, notes: Mapping[str, Any] | None = None) -> None:
+        """Write the fitted model to a folder: arrays as safetensors, the rest as JSON; :func:`fairlevel.load` reads it.
+
+        Parameters
+        ----------
+        folder : must not exist, unless ``overwrite``
+        overwrite : replace a model that is there
+        notes : anything that JSON can hold, kept with the model as ``notes_``
+        """
+        check_is_fitted(self)
+        known = {name: getattr(self, name) for name in _FIGURES if hasattr(self, name)}
+        names = getattr(self, "feature_names_in_", None)
+        settings = self.get_params(deep=False)
+        if not isinstance(settings["random_state"], int | np.integer):
+            settings["random_state"] = None  # a generator has moved on since the fit
+        description = {
+            "settings": {name: to_plain(value) for name, value in settings.items()},
+            "n_features": int(self.n_features_in_),
+            "feature_names": None if names is None else [str(name) for name in names],
+            "figures": known,
+            "notes": dict(notes or getattr(self, "notes_", {})),
+        }
+        write_model(Path(folder), self.model_, description, overwrite)
+
+    def to_onnx(self, path: str | Path) -> None:
+        """Write the fitted model as an ONNX graph: input X (row, feature) in double, output the predictions."""
+        check_is_fitted(self)
+        write_onnx(self.model_, Path(path))
+
     def __sklearn_is_fitted__(self) -> bool:
         """An interrupted fit is no fit."""
         return hasattr(self, "model_")
@@ -243,6 +278,21 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.__dict__.pop("dpvar_", None)
         if not np.isnan(figures.dpvar[config]):
             self.dpvar_ = float(figures.dpvar[config])
+
+
+def load(folder: str | Path) -> FairRegressor:
+    """The fitted :class:`FairRegressor` that :meth:`FairRegressor.save` wrote; a file that was changed is refused."""
+    model, description = read_model(Path(folder))
+    estimator = FairRegressor(**{name: from_plain(value) for name, value in description["settings"].items()})
+    estimator.model_ = model
+    estimator.n_features_in_ = description["n_features"]
+    if description.get("feature_names") is not None:
+        estimator.feature_names_in_ = np.array(description["feature_names"], dtype=object)
+    for name in _FIGURES:
+        if name in description.get("figures", {}):
+            setattr(estimator, name, description["figures"][name])
+    estimator.notes_ = description.get("notes", {})
+    return estimator
 
 
 def read_table(estimator: BaseEstimator, X: Any, y: Any, sensitive_features: Any) -> Table:

@@ -50,7 +50,7 @@ def coarse(weights: Sequence[float], count: int) -> Array:
     values = check_weights(weights)
     if not 2 <= count < len(values):
         return values if count >= len(values) else values[:1]
-    positions = [0, *(len(values) * k // (count - 1) - 1 for k in range(1, count))]
+    positions = [0, *(max(k, len(values) * k // (count - 1) - 1) for k in range(1, count))]
     spread: Array = values[positions]
     return spread
 

@@ -18,6 +18,7 @@ from fairlevel.stacked.optimizers import Optimizer
 from fairlevel.training.accuracy import SquaredError
 from fairlevel.training.grid import Configurations, Samples, cpu_tile
 from fairlevel.training.outcome import WORST_LOSS, Outcome, Status, Trace
+from fairlevel.training.pairs import InPairs
 from fairlevel.training.replay import Moving, Taken, repeated
 from fairlevel.training.stopping import CHECK_EVERY, BestSoFar
 
@@ -75,7 +76,11 @@ def train(
         watched = _part(
             held_out, penalty, ALL_TRAINING_ROWS.assign(0, len(held_out)), configurations, input_map, seed, target
         )
-    size = cpu_tile(len(samples), penalty.batched) if target.type == "cpu" else len(configurations)
+    size = len(configurations)
+    acting: Penalty | InPairs = penalty
+    if target.type == "cpu":
+        size = cpu_tile(len(samples))
+        acting = penalty if penalty.batched else InPairs(penalty)
     tiles = list(configurations.tiles(size))
     outcomes = []
     for number, (real, tile) in enumerate(tiles):
@@ -84,7 +89,7 @@ def train(
             if progress is not None:
                 progress(finished * optimizer.steps + step, len(tiles) * optimizer.steps)
 
-        outcomes.append((real, _train_tile(part, watched, tile, network, penalty, optimizer, seed, advance)))
+        outcomes.append((real, _train_tile(part, watched, tile, network, acting, optimizer, seed, advance)))
     return Trained(Outcome.joined(outcomes), input_map, network)
 
 
@@ -94,7 +99,7 @@ def _train_tile(
     watched: Part | None,
     tile: Configurations,
     network: Network,
-    penalty: Penalty,
+    penalty: Penalty | InPairs,
     optimizer: Optimizer,
     seed: int,
     advance: Callable[[int], None],
@@ -158,7 +163,7 @@ def _train_tile(
 
 
 def _held_out_score(
-    watched: Part, parameters: Tensor, network: Network, penalty: Penalty, state: Any, weight: Tensor
+    watched: Part, parameters: Tensor, network: Network, penalty: Penalty | InPairs, state: Any, weight: Tensor
 ) -> Tensor:
     prediction = network.forward(parameters, watched.x)[0]
     loss = SquaredError().value(prediction, watched.y, watched.accuracy_weight)

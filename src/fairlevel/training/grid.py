@@ -20,11 +20,9 @@ Two also keep the activations of a few thousand rows in cache."""
 _MANY, _FEW_ROWS = 8, 1500
 
 
-def cpu_tile(rows: int, batched: bool) -> int:
-    """Configurations trained together on a CPU: more where rows are few and calls cost more than arithmetic, if the
-    penalty computes with batched products alone, which do not mix configurations.
-    """
-    return _MANY if batched and rows <= _FEW_ROWS else PAIR
+def cpu_tile(rows: int) -> int:
+    """Configurations trained together on a CPU: more where rows are few and calls cost more than arithmetic."""
+    return _MANY if rows <= _FEW_ROWS else PAIR
 
 
 @dataclass(frozen=True)

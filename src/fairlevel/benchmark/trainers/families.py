@@ -9,6 +9,8 @@ from fairlevel.benchmark.candidates import Candidates, Trainer
 from fairlevel.benchmark.problem import Problem
 from fairlevel.benchmark.protocol import Protocol
 
+FEWEST_WEIGHTS = 4  # a setting is worth having with at least these
+
 
 @dataclass(frozen=True)
 class Families:
@@ -18,7 +20,7 @@ class Families:
 
     def train(self, problem: Problem, protocol: Protocol, device: str) -> Candidates:
         each = max(1, protocol.candidates // len(self.parts))
-        settings = max(1, each // protocol.weights)
+        settings = max(1, min(protocol.settings // 2, each // FEWEST_WEIGHTS))
         share = replace(protocol, settings=settings, weights=each // settings)
         trained = [part.train(problem, share, device) for part in self.parts]
         numbered = [
