@@ -5,7 +5,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from fairlevel._version import __version__ as __version__
+
 if TYPE_CHECKING:
+    from fairlevel.auditing.audit import audit
     from fairlevel.conditional_mean import GroupMean, MLPMean, RandomFeaturesMean, RidgeMean, SplineMean
     from fairlevel.estimators.fair_regressor import FairRegressor, load
     from fairlevel.estimators.fairness_path import FairnessPath
@@ -13,7 +16,6 @@ if TYPE_CHECKING:
     from fairlevel.metrics.interval import dpvar_interval
     from fairlevel.penalties import FBO, GDP, HSIC, ITD, Adversarial, ClosedFBO, LinearR2
 
-__version__ = "0.1.0"
 
 __all__ = [
     "FBO",
@@ -30,6 +32,7 @@ __all__ = [
     "RandomFeaturesMean",
     "RidgeMean",
     "SplineMean",
+    "audit",
     "dpvar",
     "dpvar_interval",
     "load",
@@ -50,6 +53,7 @@ _HOME = {
     "RandomFeaturesMean": "fairlevel.conditional_mean",
     "RidgeMean": "fairlevel.conditional_mean",
     "SplineMean": "fairlevel.conditional_mean",
+    "audit": "fairlevel.auditing.audit",
     "dpvar": "fairlevel.metrics.dpvar",
     "dpvar_interval": "fairlevel.metrics.interval",
     "load": "fairlevel.estimators.fair_regressor",

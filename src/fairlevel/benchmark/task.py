@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import fairlevel
+from fairlevel._version import __version__
 from fairlevel.benchmark.candidates import Candidates, figures
 from fairlevel.benchmark.datasets import Dataset
 from fairlevel.benchmark.methods import METHODS
@@ -59,7 +59,7 @@ def run_method(problem: Problem, method: str, protocol: Protocol, device: str) -
         "method": method,
         **problem.about,
         "protocol": protocol.id,
-        "version": fairlevel.__version__,
+        "version": __version__,
         "device": candidates.device.type,
         "seconds": perf_counter() - started,
     }

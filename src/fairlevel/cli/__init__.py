@@ -7,6 +7,7 @@ from collections.abc import Callable
 import typer
 from rich.console import Console
 
+from fairlevel.cli.audit import audit
 from fairlevel.cli.bench_report import bench_report
 from fairlevel.cli.bench_run import bench_run
 from fairlevel.cli.bench_status import bench_status
@@ -19,6 +20,7 @@ from fairlevel.exceptions import FairLevelError
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo,
+    "audit": audit,
     "synthetic": synthetic,
     "bench run": bench_run,
     "bench status": bench_status,

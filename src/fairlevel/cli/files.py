@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 import pandas as pd
+import pyarrow.parquet
 
-from fairlevel.exceptions import InvalidInput
+from fairlevel.exceptions import InvalidInput, UnknownName
 
+READERS = (".csv", ".parquet")
 WRITERS = {
     ".csv": lambda table, path: table.to_csv(path, index=False),
     ".parquet": lambda table, path: table.to_parquet(path, index=False),
@@ -22,8 +25,7 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
     """
     if path.suffix.lower() not in WRITERS:
         raise InvalidInput(f"{path.name!r} ends in {path.suffix!r}; a name ending in {' or '.join(WRITERS)} is needed.")
-    if not path.parent.is_dir():
-        raise InvalidInput(f"The folder {str(path.parent)!r} does not exist; create it with mkdir -p {path.parent}.")
+    require_folder(path)
     try:
         with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as handle:
             partial = Path(handle.name)
@@ -35,3 +37,52 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def require_folder(path: Path) -> None:
+    """Refuse a file whose folder is not there."""
+    if not path.parent.is_dir():
+        raise InvalidInput(f"The folder {str(path.parent)!r} does not exist; create it with mkdir -p {path.parent}.")
+
+
+def read_columns(path: Path, wanted: Sequence[str] | None = None) -> pd.DataFrame:
+    """Some columns of a CSV or Parquet file, or all; every mistake in one sentence."""
+    if path.suffix.lower() not in READERS:
+        raise InvalidInput(f"{path.name!r} ends in {path.suffix!r}; a file ending in {' or '.join(READERS)} is needed.")
+    if not path.is_file():
+        raise InvalidInput(f"{str(path)!r} does not exist.")
+    known = _column_names(path)
+    for name in wanted or ():
+        if name not in known:
+            raise UnknownName(f"column of {path.name}", name, known)
+    columns = None if wanted is None else list(dict.fromkeys(wanted))
+    try:
+        table = pd.read_parquet(path, columns=columns) if _is_parquet(path) else pd.read_csv(path, usecols=columns)
+    except (ValueError, OSError) as error:
+        raise _unreadable(path, error) from None
+    if len(table) < 2:
+        raise InvalidInput(f"{path.name!r} has {len(table)} rows; at least 2 are needed.")
+    return table if columns is None else table[columns]
+
+
+def _column_names(path: Path) -> list[str]:
+    try:
+        if _is_parquet(path):
+            return [str(name) for name in pyarrow.parquet.read_schema(path).names]
+        return [str(name) for name in pd.read_csv(path, nrows=0).columns]
+    except (ValueError, OSError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() == ".parquet"
+
+
+def _unreadable(path: Path, error: Exception) -> InvalidInput:
+    if isinstance(error, UnicodeDecodeError):
+        return InvalidInput(
+            f"{path.name!r} is not UTF-8 (byte {error.start}); convert it, such as iconv -f latin1 -t utf-8 "
+            f"{path.name}."
+        )
+    told = " ".join(str(error).replace("Error tokenizing data. C error:", "").split())
+    return InvalidInput(f"{path.name!r} cannot be read: {told or 'it is empty'}.")

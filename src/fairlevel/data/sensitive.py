@@ -32,7 +32,7 @@ class Sensitive:
 
 def encode_sensitive(sensitive_features: Any, rows: int | None = None) -> Sensitive:
     """Read NumPy, pandas or polars (one or two dimensions); text, category and boolean columns become indicators."""
-    frame = _as_frame(sensitive_features).infer_objects()
+    frame = as_frame(sensitive_features).infer_objects()
     if frame.shape[1] == 0 or frame.shape[0] == 0:
         raise InvalidInput(
             f"sensitive_features has shape {frame.shape}; at least one row and one column are needed, such as "
@@ -94,7 +94,8 @@ def refuse_shuffled(rows: Any, sensitive_features: Any) -> None:
         )
 
 
-def _as_frame(sensitive_features: Any) -> pd.DataFrame:
+def as_frame(sensitive_features: Any) -> pd.DataFrame:
+    """NumPy, pandas or polars of one or two dimensions as a frame."""
     if sensitive_features is None:
         raise MissingSensitiveFeatures(
             "sensitive_features is None; the attributes are needed, such as sensitive_features=df[['age', 'income']]."

@@ -18,7 +18,7 @@ from safetensors.torch import load as tensors_from_bytes
 from safetensors.torch import save as tensors_to_bytes
 from torch import Tensor
 
-import fairlevel
+from fairlevel._version import __version__
 from fairlevel.data.scaling import Scaler
 from fairlevel.estimators.model import WeightedNetworks
 from fairlevel.exceptions import FairLevelError, InvalidInput
@@ -44,7 +44,7 @@ def write_model(folder: Path, model: WeightedNetworks, description: Mapping[str,
     content = tensors_to_bytes(_arrays(model))
     described = {
         "schema": SCHEMA,
-        "version": fairlevel.__version__,
+        "version": __version__,
         "sha256": sha256(content).hexdigest(),
         "network": {"inputs": model.network.inputs, "hidden": list(model.network.hidden)},
         **description,

@@ -1,0 +1,43 @@
+"""Which attributes carry the disparity."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from fairlevel.conditional_mean.protocol import Array
+from fairlevel.metrics.dpvar import dpvar_of_many
+
+
+def attribute_shares(
+    prediction: Array, sensitive: Array, names: tuple[str, ...], row_weight: Array, seed: int
+) -> pd.DataFrame:
+    """For each attribute: ``alone``, the share of the prediction's variance that its average explains by itself, and
+    ``lost``, by how much the share of all attributes falls without it. Indicators of one column count as one.
+
+    Attributes that say the same have large shares alone and lose little; one that matters only together with others the
+    reverse.
+    """
+    columns: dict[str, list[int]] = {}
+    for number, name in enumerate(names):
+        columns.setdefault(name.partition("=")[0], []).append(number)
+    weight = row_weight / row_weight.sum()
+    variance = float(weight @ (prediction - weight @ prediction) ** 2)
+
+    def share(chosen: list[int]) -> float:
+        if not chosen or variance == 0:
+            return 0.0
+        found = dpvar_of_many(prediction[None], sensitive[:, chosen], row_weight, random_state=seed)[0]
+        return float(np.clip(found / variance, 0, 1))
+
+    everything = list(range(len(names)))
+    whole = share(everything)
+    rows = [
+        {
+            "attribute": name,
+            "alone": share(own),
+            "lost": max(0.0, whole - share([number for number in everything if number not in own])),
+        }
+        for name, own in columns.items()
+    ]
+    return pd.DataFrame(rows).sort_values("alone", ascending=False, ignore_index=True)

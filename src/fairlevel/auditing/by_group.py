@@ -1,0 +1,47 @@
+"""Predictions group by group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairlevel.conditional_mean.protocol import Array
+
+MOST_GROUPS = 12
+QUANTILES = 5
+
+
+def group_table(groups: Any, prediction: Array, row_weight: Array, target: Array | None = None) -> pd.DataFrame:
+    """Rows, mean and standard deviation of the prediction, its 10 % and 90 % quantiles, and the mean of y and the mean
+    squared error where y is known, for each level of a column; numbers of many levels are cut into fifths.
+    """
+    labels = _labels(pd.Series(groups).reset_index(drop=True))
+    frame = pd.DataFrame({"group": labels, "f": prediction, "w": row_weight})
+    if target is not None:
+        frame["y"] = target
+    rows = []
+    for name, part in frame.groupby("group", sort=True, observed=True):
+        weight = part["w"].to_numpy() / part["w"].sum()
+        own = part["f"].to_numpy()
+        mean = float(weight @ own)
+        low, high = np.quantile(own, [0.1, 0.9])
+        row: dict[str, object] = {"group": str(name), "rows": len(part), "mean": mean}
+        row |= {"sd": float(np.sqrt(weight @ (own - mean) ** 2)), "10 %": float(low), "90 %": float(high)}
+        if target is not None:
+            truth = part["y"].to_numpy()
+            row |= {"mean of y": float(weight @ truth), "MSE": float(weight @ (own - truth) ** 2)}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def is_grouping(column: pd.Series) -> bool:
+    """Whether a column has few enough levels for a table of its own."""
+    return bool(column.nunique() <= MOST_GROUPS)
+
+
+def _labels(column: pd.Series) -> pd.Series:
+    if pd.api.types.is_numeric_dtype(column.dtype) and column.nunique() > MOST_GROUPS:
+        return pd.qcut(column, QUANTILES, duplicates="drop")
+    return column.astype(object).where(column.notna(), "(missing)").astype(str)

@@ -1,0 +1,108 @@
+"""An audit as a page."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import pandas as pd
+
+from fairlevel.auditing.audit import Audit, Verdict
+from fairlevel.plots.mean_profile import MeanProfileDisplay
+from fairlevel.report.page import Page, Picture, Section, TableBlock
+
+
+def headline(audit: Audit) -> str:
+    """The finding in one sentence."""
+    found = audit.interval
+    if found.p_value > 0.05:
+        return (
+            f"No difference in the average prediction across profiles was found in {audit.rows:,} rows "
+            f"(p = {found.p_value:.2g}); at most {found.share_high:.1%} of the prediction's variance."
+        )
+    return (
+        f"The average prediction moves by ± {audit.moves_by:.3g} across profiles: {found.share:.1%} of the "
+        "prediction's "
+        f"variance ({found.share_low:.1%} to {found.share_high:.1%}), p = {found.p_value:.2g}, {audit.rows:,} rows."
+    )
+
+
+def audit_page(audit: Audit, verdicts: tuple[Verdict, ...] = ()) -> Page:
+    """Headline, flags, numbers, attributes, profiles, groups."""
+    sections = [
+        Section("What to know", tuple(flag.sentence for flag in audit.flags) or ("Nothing unusual.",)),
+        Section("Numbers", _notes(audit), (_numbers(audit), *_verdict_table(verdicts), _measures(audit))),
+        Section(
+            "Which attributes carry it",
+            (
+                "alone: share of the prediction's variance that the average over this attribute explains by itself; "
+                "lost: by how much the share of all attributes falls without it.",
+            ),
+            (TableBlock.of(audit.attributes, "Attributes"), *_profiles(audit)),
+        ),
+    ]
+    if audit.groups:
+        tables = tuple(TableBlock.of(table, f"Predictions by {name}") for name, table in audit.groups.items())
+        sections.append(Section("By group", (), tables))
+    return Page("Audit: is the average prediction level?", headline(audit), tuple(sections))
+
+
+def _notes(audit: Audit) -> tuple[str, ...]:
+    if audit.side_rows == audit.rows:
+        return (f"Conditional mean: {audit.interval.regressor}.",)
+    return (
+        f"Conditional mean: {audit.interval.regressor}. DPVar, its interval and the test use all {audit.rows:,} "
+        "rows; the "
+        f"other figures {audit.side_rows:,} of them, drawn at random.",
+    )
+
+
+def _numbers(audit: Audit) -> TableBlock:
+    found = audit.interval
+    share = f"{found.share_low:.2%} to {found.share_high:.2%}"
+    rows = [
+        ("DPVar, debiased", f"{found.estimate:.4g}", f"{found.low:.4g} to {found.high:.4g}"),
+        ("average prediction moves by ±", f"{audit.moves_by:.4g}", f"{found.low**0.5:.4g} to {found.high**0.5:.4g}"),
+        ("share of the prediction's variance", f"{found.share:.2%}", share),
+        ("test of no difference, p", f"{found.p_value:.3g}", ""),
+        ("DPVar, the paper's estimate", f"{audit.plug_in:.4g}", f"by chance alone {audit.floor:.4g}"),
+        *((name, f"{value:.4g}", "") for name, value in audit.accuracy.items()),
+    ]
+    interval = f"{found.level:.0%} interval"
+    return TableBlock("DPVar", ("figure", "value", interval), tuple(rows))
+
+
+def _verdict_table(verdicts: tuple[Verdict, ...]) -> tuple[TableBlock, ...]:
+    if not verdicts:
+        return ()
+    rows = tuple(
+        (verdict.budget, f"{verdict.most:.4g}", f"{verdict.upper:.4g}", "passed" if verdict.passed else "failed")
+        for verdict in verdicts
+    )
+    return (TableBlock("Budgets", ("budget", "allowed", "upper end of the interval", "verdict"), rows),)
+
+
+def _measures(audit: Audit) -> TableBlock:
+    table = pd.DataFrame(
+        [
+            {
+                "measure": measure.name,
+                "value": measure.value,
+                "by chance, up to": measure.chance,
+                "found": "yes" if measure.found else "no",
+                "sees": measure.sees,
+            }
+            for measure in audit.measures
+        ]
+    )
+    return TableBlock.of(table, "Other measures of dependence", "chance: 95 % of random pairings stay below", digits=4)
+
+
+def _profiles(audit: Audit) -> tuple[Picture, ...]:
+    pictures = []
+    for name, profile in audit.profiles.items():
+        figure, axis = plt.subplots(figsize=(6, 3.2), layout="constrained")
+        MeanProfileDisplay({"prediction": profile}, name).plot(ax=axis)
+        low, high = float(profile.mean.min()), float(profile.mean.max())
+        alt = f"Average prediction along {name}: from {low:.3g} to {high:.3g}, overall {profile.overall:.3g}"
+        pictures.append(Picture.vector(figure, f"Average prediction along {name}, with a 95 % band", alt))
+        plt.close(figure)
+    return tuple(pictures)

@@ -1,0 +1,111 @@
+"""``fairlevel audit``: what somebody's predictions do across sensitive attributes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import numpy as np
+import pandas as pd
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from fairlevel.auditing.audit import Audit, Verdict
+from fairlevel.auditing.audit import audit as run_audit
+from fairlevel.auditing.page import audit_page, headline
+from fairlevel.cli.files import read_columns, require_folder
+from fairlevel.cli.options import read_names
+from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.report.render import write_page
+
+
+def audit(
+    file: Annotated[Path, typer.Argument(help="CSV or Parquet with predictions and attributes.")],
+    prediction: Annotated[str, typer.Option(help="Column of predictions.")],
+    sensitive: Annotated[str, typer.Option(help="Sensitive columns, comma-separated.")],
+    target: Annotated[str | None, typer.Option(help="Column of true values.")] = None,
+    by: Annotated[str | None, typer.Option(help="A further column to tabulate predictions by.")] = None,
+    weight: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
+    max_share: Annotated[float | None, typer.Option(help="Fail above this share of the prediction's variance.")] = None,
+    max_dpvar: Annotated[float | None, typer.Option(help="Fail above this DPVar.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Write a page here.")] = None,
+    seed: Annotated[int, typer.Option(help="Of permutations and random features.")] = 0,
+) -> None:
+    """Measure how much the average prediction moves across profiles; exit code 1 where a budget is not met for sure."""
+    names = read_names(sensitive)
+    if not names:
+        raise InvalidInput("--sensitive names no column; pass at least one, such as --sensitive age,income.")
+    for role, column in (("--target", target), ("--prediction", prediction)):
+        if column in names:
+            raise InvalidInput(f"{role} {column} is also named in --sensitive; a column has one role.")
+    others = [column for column in (target, by, weight) if column is not None]
+    table = read_columns(file, [prediction, *names, *others])
+    found = run_audit(
+        _numbers(table, prediction),
+        sensitive_features=table[list(names)],
+        y_true=None if target is None else _numbers(table, target),
+        sample_weight=None if weight is None else _numbers(table, weight),
+        by=None if by is None else table[by],
+        random_state=seed,
+    )
+    verdicts = found.check(max_share=max_share, max_dpvar=max_dpvar)
+    if html is not None:
+        require_folder(html)
+        write_page(audit_page(found, verdicts), html)
+    if as_json:
+        told = [asdict(verdict) | {"passed": verdict.passed} for verdict in verdicts]
+        print(json.dumps(found.to_dict() | {"verdicts": told}, default=_plain))
+    else:
+        _show(found, verdicts, html)
+    if not all(verdict.passed for verdict in verdicts):
+        raise typer.Exit(1)
+
+
+def _numbers(table: pd.DataFrame, column: str) -> pd.Series:
+    values = pd.to_numeric(table[column], errors="coerce")
+    strange = table[column][values.isna() & table[column].notna()]
+    if len(strange):
+        raise InvalidType(
+            f"Column {column!r} holds {strange.iloc[0]!r} (row {int(strange.index[0]) + 1}); numbers are needed."
+        )
+    return values
+
+
+def _plain(value: object) -> object:
+    return value.item() if isinstance(value, np.generic) else str(value)
+
+
+def _show(found: Audit, verdicts: tuple[Verdict, ...], html: Path | None) -> None:
+    console = Console()
+    console.print(headline(found), style="bold", highlight=False)
+    for flag in found.flags:
+        console.print(f"! {flag.sentence}", style="yellow", highlight=False, markup=False)
+    interval = found.interval
+    numbers = Table(box=None, show_header=False, pad_edge=False)
+    numbers.add_row("DPVar, debiased", f"{interval.estimate:.4g}", f"95 % {interval.low:.4g} to {interval.high:.4g}")
+    numbers.add_row("DPVar, the paper's estimate", f"{found.plug_in:.4g}", f"by chance alone {found.floor:.4g}")
+    for measure in found.measures:
+        numbers.add_row(measure.name, f"{measure.value:.4g}", f"by chance up to {measure.chance:.4g}")
+    for name, value in found.accuracy.items():
+        numbers.add_row(name, f"{value:.4g}", "")
+    console.print(numbers, highlight=False)
+    shares = Table(title="which attributes carry it", title_justify="left")
+    for heading in ("attribute", "alone", "lost without it"):
+        shares.add_column(heading, justify="left" if heading == "attribute" else "right")
+    for row in found.attributes.itertuples():
+        shares.add_row(str(row.attribute), f"{row.alone:.1%}", f"{row.lost:.1%}")
+    console.print(shares, markup=False)
+    for verdict in verdicts:
+        word, style = ("passed", "green") if verdict.passed else ("failed", "red")
+        allowed = f"{verdict.budget} {verdict.most:g} allowed"
+        console.print(f"{word}: {allowed}, upper end of the interval {verdict.upper:.4g}", style=style)
+    if html is not None:
+        console.print(f"page: {html}", highlight=False, soft_wrap=True)

@@ -1,0 +1,174 @@
+"""Audits of predictions whose dependence on A is known."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairlevel import audit
+from fairlevel.auditing.attribution import attribute_shares
+from fairlevel.auditing.audit import SIDE_ROWS
+from fairlevel.auditing.by_group import group_table
+from fairlevel.auditing.dependence import MEASURES, maximal_correlation, measure_dependence
+from fairlevel.auditing.page import audit_page, headline
+from fairlevel.exceptions import InvalidInput
+from fairlevel.report.render import render
+
+ROWS = 1500
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    random = np.random.default_rng(0)
+    attributes = pd.DataFrame({"age": random.standard_normal(ROWS), "<b>town</b>": random.choice(["n", "s"], ROWS)})
+    return attributes, random.standard_normal(ROWS)
+
+
+@pytest.fixture(scope="module")
+def audits(drawn):
+    attributes, z = drawn
+    a = attributes["age"].to_numpy()
+    shuffled = np.random.default_rng(1).permutation(a + z)
+    cases = {"dependent spread": a * z, "curved": a**2, "shuffled": shuffled, "linear": a + z}
+    return {name: audit(f, sensitive_features=attributes, y_true=f + z) for name, f in cases.items()}
+
+
+def flags(found):
+    return {flag.name for flag in found.flags}
+
+
+def test_level_average_with_dependent_spread_is_flagged(audits):
+    found = audits["dependent spread"]
+    assert found.interval.p_value > 0.05
+    assert "dependent_spread" in flags(found)
+    measures = {measure.name: measure for measure in found.measures}
+    assert measures["maximal correlation"].found
+    assert measures["HSIC"].found
+    assert measures["linear R²"].value < 0.01
+
+
+def test_a_curve_is_seen_by_dpvar_and_not_by_a_line(audits):
+    found = audits["curved"]
+    assert found.interval.low < 2 < found.interval.high + 0.3
+    assert found.interval.share > 0.9
+    assert flags(found) == {"curved"}
+    assert found.moves_by == pytest.approx(np.sqrt(2), rel=0.1)
+
+
+def test_shuffled_predictions_are_level_and_the_plug_in_is_not(audits):
+    found = audits["shuffled"]
+    assert found.interval.share_low == 0
+    assert found.plug_in > 0
+    assert flags(found) == {"plug_in_is_noise"}
+    assert found.plug_in < 3 * found.floor
+
+
+def test_nothing_to_flag_in_an_ordinary_disparity(audits):
+    assert not flags(audits["linear"])
+    assert "moves by ±" in headline(audits["linear"])
+    assert "No difference" in headline(audits["shuffled"])
+
+
+def test_attributes_are_told_apart(audits):
+    table = audits["linear"].attributes.set_index("attribute")
+    assert table.loc["age", "alone"] == pytest.approx(0.5, abs=0.07)
+    assert table.loc["age", "lost"] == pytest.approx(0.5, abs=0.07)
+    assert table.loc["<b>town</b>", "alone"] < 0.02
+
+
+def test_twins_share_and_lose_nothing():
+    random = np.random.default_rng(0)
+    a = random.standard_normal(800)
+    twins = np.column_stack([a, a + 0.01 * random.standard_normal(800)])
+    table = attribute_shares(a + random.standard_normal(800), twins, ("one", "two"), np.ones(800), 0)
+    assert (table["alone"] > 0.4).all()
+    assert (table["lost"] < 0.05).all()
+
+
+def test_groups_by_hand():
+    table = group_table(
+        ["a", "b", "a"], np.array([1.0, 5.0, 3.0]), np.array([1.0, 1.0, 3.0]), np.array([1.0, 4.0, 1.0])
+    )
+    assert table["mean"].tolist() == [2.5, 5.0]
+    assert table["sd"].tolist() == pytest.approx([np.sqrt(0.75), 0.0])
+    assert table["MSE"].tolist() == [3.0, 1.0]
+    fifths = group_table(np.arange(100.0), np.arange(100.0), np.ones(100))
+    assert fifths["rows"].tolist() == [20] * 5
+
+
+def test_maximal_correlation_in_known_cases():
+    import torch
+
+    random = np.random.default_rng(0)
+    a, z = random.standard_normal((2, 4000))
+    f = torch.from_numpy(np.stack([0.6 * a + 0.8 * z, a**2, z]))
+    found = maximal_correlation(f, a[:, None], np.ones(4000), 0)
+    assert float(found[0]) == pytest.approx(0.6, abs=0.05)
+    assert float(found[1]) > 0.97
+    assert float(found[2]) < 0.15
+
+
+def test_measures_have_a_chance_level():
+    random = np.random.default_rng(3)
+    measures = measure_dependence(random.standard_normal(500), random.standard_normal((500, 2)), np.ones(500), 0)
+    assert [measure.name for measure in measures] == list(MEASURES)
+    assert all(measure.chance > 0 for measure in measures)
+
+
+def test_budgets_are_decided_at_the_upper_end(audits):
+    found = audits["linear"]
+    upper = found.interval.share_high
+    (verdict,) = found.check(max_share=min(1.0, upper + 0.01))
+    assert verdict.passed
+    (verdict,) = found.check(max_share=(found.interval.share + upper) / 2)
+    assert not verdict.passed  # the estimate is below, the interval is not
+    assert found.check() == ()
+    with pytest.raises(InvalidInput, match="max_share=2"):
+        found.check(max_share=2)
+
+
+def test_survey_weights_and_rows_of_weight_zero(drawn):
+    attributes, z = drawn
+    f = attributes["age"].to_numpy() + z
+    weight = np.r_[np.ones(1000), np.zeros(500)]
+    whole = audit(f, sensitive_features=attributes, sample_weight=weight, y_true=f)
+    part = audit(f[:1000], sensitive_features=attributes[:1000], y_true=f[:1000])
+    assert whole.interval == part.interval
+    assert whole.rows == 1000
+    pd.testing.assert_frame_equal(whole.groups["<b>town</b>"], part.groups["<b>town</b>"])
+
+
+def test_many_rows_say_how_many_the_side_figures_use():
+    random = np.random.default_rng(0)
+    a = random.standard_normal((SIDE_ROWS + 500, 1))
+    found = audit(a[:, 0] + random.standard_normal(len(a)), sensitive_features=a)
+    assert (found.rows, found.side_rows) == (SIDE_ROWS + 500, SIDE_ROWS)
+    assert any("drawn at random" in text for text in audit_page(found).sections[1].paragraphs)
+
+
+def test_dictionary_and_page(audits, tmp_path):
+    found = audits["linear"]
+    told = json.loads(json.dumps(found.to_dict()))
+    assert told["dpvar"]["estimate"] == found.interval.estimate
+    assert told["accuracy"]["mse"] == pytest.approx(1, abs=0.1)
+    found.to_html(tmp_path / "audit.html")
+    page = (tmp_path / "audit.html").read_text()
+    assert "<b>town" not in page
+    assert "&lt;b&gt;town" in page
+    assert render(audit_page(found, found.check(max_share=0.9))).count("passed") == 1
+
+
+def test_plot_takes_the_attribute_that_carries_most(audits):
+    display = audits["linear"].plot()
+    assert display.ax_.get_xlabel() == "age"
+    with pytest.raises(InvalidInput, match="has no profile"):
+        audits["linear"].plot("town")
+
+
+def test_bad_input(drawn):
+    attributes, z = drawn
+    with pytest.raises(InvalidInput, match="y_true has 3 rows"):
+        audit(z, sensitive_features=attributes, y_true=[1.0, 2.0, 3.0])
+    with pytest.raises(InvalidInput, match="at least 2 rows"):
+        audit([1.0], sensitive_features=[1.0])
