@@ -15,12 +15,16 @@ from fairlevel.cli.bench_synthetic import bench_synthetic
 from fairlevel.cli.data_fetch import data_fetch
 from fairlevel.cli.data_list import data_list
 from fairlevel.cli.demo import demo
+from fairlevel.cli.front import front
+from fairlevel.cli.predict import predict
 from fairlevel.cli.synthetic import synthetic
 from fairlevel.exceptions import FairLevelError
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo,
     "audit": audit,
+    "front": front,
+    "predict": predict,
     "synthetic": synthetic,
     "bench run": bench_run,
     "bench status": bench_status,

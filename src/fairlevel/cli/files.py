@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -13,6 +14,7 @@ import pyarrow.parquet
 from fairlevel.exceptions import InvalidInput, UnknownName
 
 READERS = (".csv", ".parquet")
+_PIECE = 200_000  # rows of a CSV read at a time
 WRITERS = {
     ".csv": lambda table, path: table.to_csv(path, index=False),
     ".parquet": lambda table, path: table.to_parquet(path, index=False),
@@ -57,12 +59,23 @@ def read_columns(path: Path, wanted: Sequence[str] | None = None) -> pd.DataFram
             raise UnknownName(f"column of {path.name}", name, known)
     columns = None if wanted is None else list(dict.fromkeys(wanted))
     try:
-        table = pd.read_parquet(path, columns=columns) if _is_parquet(path) else pd.read_csv(path, usecols=columns)
-    except (ValueError, OSError) as error:
+        table = pd.read_parquet(path, columns=columns) if _is_parquet(path) else _read_csv(path, columns)
+    except (ValueError, OSError, pd.errors.ParserWarning) as error:
         raise _unreadable(path, error) from None
     if len(table) < 2:
         raise InvalidInput(f"{path.name!r} has {len(table)} rows; at least 2 are needed.")
     return table if columns is None else table[columns]
+
+
+def _read_csv(path: Path, columns: list[str] | None) -> pd.DataFrame:
+    """In pieces, so that columns nobody asked for do not pile up; a row with too many fields is an error, never a
+    shift.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        pieces = pd.read_csv(path, index_col=False, chunksize=_PIECE)
+        parts = [piece if columns is None else piece[columns] for piece in pieces]
+    return pd.concat(parts, ignore_index=True)
 
 
 def _column_names(path: Path) -> list[str]:
@@ -84,5 +97,7 @@ def _unreadable(path: Path, error: Exception) -> InvalidInput:
             f"{path.name!r} is not UTF-8 (byte {error.start}); convert it, such as iconv -f latin1 -t utf-8 "
             f"{path.name}."
         )
+    if isinstance(error, pd.errors.ParserWarning):
+        return InvalidInput(f"{path.name!r} cannot be read: line 2 has more fields than the header.")
     told = " ".join(str(error).replace("Error tokenizing data. C error:", "").split())
     return InvalidInput(f"{path.name!r} cannot be read: {told or 'it is empty'}.")

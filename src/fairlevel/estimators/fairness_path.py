@@ -53,6 +53,8 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Whether rows were few, so that figures come from folds instead of a set of their own.
     best_estimator_ : FairRegressor
         The knee of the front; ``predict`` uses it.
+    knee_index_ : int
+        Its row in the front.
     candidates_ : DataFrame
         The candidates of the library: family, weight.
     n_features_in_, feature_names_in_ : as in scikit-learn
@@ -120,6 +122,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
             front = front.iloc[-1:]
         self.front_ = front.reset_index(drop=True)
+        self.knee_index_ = _knee_index(self.front_)
         self.best_estimator_ = self.knee()
         return self
 
@@ -144,14 +147,15 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         [0, 1].
         """
         check_is_fitted(self)
-        points = non_dominated(self.front_).points
-        level = float(self.front_["level"].iloc[-1])
-        if len(points) > 2:
-            scaled = points[["mse", "dpvar"]].to_numpy()
-            scaled = (scaled - scaled.min(axis=0)) / np.ptp(scaled, axis=0)
-            level = float(points["level"].iloc[int(scaled.sum(axis=1).argmin())])
-        found = self.front_.loc[self.front_["level"] == level, "dpvar"]
-        return self._regressor(level, max_dpvar=max(float(found.iloc[0]), 1e-12))
+        return self.model(self.knee_index_)
+
+    def model(self, number: int) -> FairRegressor:
+        """The model of a row of ``front_``, counted from 0, the most level one."""
+        check_is_fitted(self)
+        if not -len(self.front_) <= number < len(self.front_):
+            raise InvalidInput(f"model({number}) was asked for; the front has rows 0 to {len(self.front_) - 1}.")
+        row = self.front_.iloc[number]
+        return self._regressor(float(row["level"]), max_dpvar=max(float(row["dpvar"]), 1e-12))
 
     def plot(self, ax: Any = None) -> FrontDisplay:
         """Draw the front."""
@@ -194,6 +198,16 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             estimator.feature_names_in_ = self.feature_names_in_
         estimator.keep_mixture(self._fit, level, self._table)
         return estimator
+
+
+def _knee_index(front: pd.DataFrame) -> int:
+    """Row number of the knee; the most accurate model where the front has no bend."""
+    points = non_dominated(front).points
+    if len(points) <= 2:
+        return len(front) - 1
+    scaled = points[["mse", "dpvar"]].to_numpy()
+    scaled = (scaled - scaled.min(axis=0)) / np.ptp(scaled, axis=0)
+    return int(points.index[int(scaled.sum(axis=1).argmin())])
 
 
 def _measured(fit: PathFit) -> pd.DataFrame:

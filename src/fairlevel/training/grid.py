@@ -17,12 +17,12 @@ PAIR = 2
 so a single fit is padded to two and a configuration meets the same arithmetic, bit for bit, whatever stands beside it.
 Two also keep the activations of a few thousand rows in cache."""
 
-_MANY, _FEW_ROWS = 8, 1500
+_TILES = {500: 16, 1500: 8}  # rows up to which so many configurations are trained together
 
 
 def cpu_tile(rows: int) -> int:
     """Configurations trained together on a CPU: more where rows are few and calls cost more than arithmetic."""
-    return _MANY if rows <= _FEW_ROWS else PAIR
+    return next((size for most, size in _TILES.items() if rows <= most), PAIR)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,32 @@
+"""``fairlevel predict``: predictions of a saved model for new rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from fairlevel.cli.files import read_columns, write_table
+from fairlevel.data.encoder import TableEncoder
+from fairlevel.data.learning_table import encoded
+from fairlevel.estimators.fair_regressor import load
+from fairlevel.exceptions import InvalidInput
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="Folder of a model.")],
+    file: Annotated[Path, typer.Argument(help="CSV or Parquet with the columns the model was trained on.")],
+    out: Annotated[Path, typer.Option(help="CSV or Parquet to write: the rows and their predictions.")],
+    column: Annotated[str, typer.Option(help="Name of the new column.")] = "prediction",
+) -> None:
+    """Predict for every row of a file; the sensitive columns are not needed."""
+    fitted = load(model)
+    table = read_columns(file)
+    if column in table:
+        raise InvalidInput(f"{file.name!r} has a column {column!r} already; pass --column NAME.")
+    rules = fitted.notes_.get("encoder")
+    features = table if rules is None else encoded(TableEncoder.from_dict(rules), table)
+    write_table(table.assign(**{column: fitted.predict(features)}), out)
+    Console().print(f"{len(table)} predictions: {out}", highlight=False, soft_wrap=True)

@@ -1,0 +1,177 @@
+"""A table of one's own, from CSV to predictions: front, predict, audit."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairlevel import load
+
+CODE = "from fairlevel.cli import app; app()"
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, "-c", CODE, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"COLUMNS": "160"},
+        check=False,
+    )
+
+
+def make_table(rows=240):
+    """Numbers, text, dates and gaps; income follows age, pay follows both."""
+    random = np.random.default_rng(0)
+    age = random.uniform(20, 65, rows)
+    frame = pd.DataFrame(
+        {
+            "age": age.round(),
+            "income": 20 + 0.5 * age + random.normal(0, 5, rows),
+            "town": random.choice(["north", "süd", "east"], rows),
+            "joined": pd.Timestamp("2020-01-01") + pd.to_timedelta(random.integers(0, 1000, rows), unit="D"),
+            "<img src=x onerror=alert(1)>": random.standard_normal(rows),
+            "empty": np.nan,
+            "id": np.arange(rows),
+        }
+    )
+    for k in range(4):
+        frame[f"x{k}"] = random.standard_normal(rows) + 0.02 * age
+    frame.loc[::17, "x0"] = np.nan
+    frame.loc[::23, "town"] = None
+    frame["pay"] = 0.4 * frame["income"] + frame["x1"] + random.normal(0, 1, rows)
+    frame.loc[5, "pay"] = np.nan
+    return frame
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("own")
+    make_table().to_csv(path / "table.csv", index=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def trained(folder):
+    arguments = ["--target", "pay", "--sensitive", "age", "--drop", "id", "--method", "spectral"]
+    result = run("front", folder / "table.csv", *arguments, "--max-share", "0.9", "--out", folder / "front")
+    assert result.returncode == 0, result.stderr
+    return folder / "front", result.stdout
+
+
+def test_front_writes_everything_and_says_so(trained):
+    out, told = trained
+    assert "239 rows" in told
+    assert "1 rows without target" in told
+    assert "knee" in told
+    assert sorted(path.name for path in out.iterdir()) == ["front.csv", "models", "report.html"]
+    front = pd.read_csv(out / "front.csv")
+    assert len(front) == len(list((out / "models").glob("point-*")))
+    assert {"most-accurate", "knee", "tightest", "within-budget"} <= {path.name for path in (out / "models").iterdir()}
+    page = (out / "report.html").read_text()
+    assert "<img src=x" not in page
+
+
+def test_predictions_of_a_saved_model(trained, folder):
+    out, _ = trained
+    result = run("predict", out / "models" / "knee", folder / "table.csv", "--out", folder / "predicted.csv")
+    assert result.returncode == 0, result.stderr
+    predicted = pd.read_csv(folder / "predicted.csv")
+    assert len(predicted) == 240
+    assert predicted["prediction"].notna().all()
+    kept = predicted["pay"].notna()
+    assert np.corrcoef(predicted["prediction"][kept], predicted["pay"][kept])[0, 1] > 0.5
+    assert load(out / "models" / "knee").notes_["target"] == "pay"
+    again = run("predict", out / "models" / "knee", folder / "predicted.csv", "--out", folder / "more.csv")
+    assert again.returncode == 2
+    assert "has a column 'prediction' already" in again.stderr
+
+
+def test_audit_of_a_file_as_json_and_page(trained, folder):
+    table = make_table().dropna(subset="pay").assign(f=lambda frame: frame["pay"])
+    table.to_parquet(folder / "audited.parquet")
+    arguments = [
+        folder / "audited.parquet",
+        "--prediction",
+        "f",
+        "--sensitive",
+        "age",
+        "--target",
+        "pay",
+        "--by",
+        "town",
+    ]
+    result = run("audit", *arguments, "--json", "--max-share", "0.01", "--html", folder / "audit.html")
+    assert result.returncode == 1, result.stderr  # the budget is not met
+    told = json.loads(result.stdout)
+    assert told["verdicts"][0]["passed"] is False
+    assert told["dpvar"]["p_value"] < 0.01
+    assert {row["group"] for row in told["groups"]["town"]} == {"(missing)", "east", "north", "süd"}
+    assert (folder / "audit.html").read_text().startswith("<!doctype html>")
+    spoken = run("audit", *arguments)
+    assert spoken.returncode == 0
+    assert "moves by ±" in spoken.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--target", "pai", "--sensitive", "age"], "Did you mean 'pay'?"),
+        (["--target", "pay", "--sensitive", "agee"], "Did you mean 'age'?"),
+        (["--target", "pay", "--sensitive", "pay"], "a column has one role"),
+        (["--target", "town", "--sensitive", "age"], "numbers are needed"),
+        (["--target", "pay", "--sensitive", "empty"], "0 rows have a target and all sensitive values"),
+        (["--target", "pay", "--sensitive", ","], "--sensitive names no column"),
+        (["--target", "pay", "--sensitive", "age", "--method", "autp"], "Did you mean 'auto'?"),
+    ],
+)
+def test_front_refuses_in_one_sentence(folder, tmp_path, arguments, sentence):
+    result = run("front", folder / "table.csv", *arguments, "--out", tmp_path / "out")
+    assert result.returncode == 2, result.stdout
+    assert sentence in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"a,b\n1,2\n3,4,5\n", "line 3"),
+        (b"a,b\n1,2,3\n4,5,6\n", "line 2 has more fields"),
+        (b"a,b\n1,\xff\n2,3\n", "is not UTF-8"),
+        (b"", "cannot be read"),
+        (b"a,b\n", "has 0 rows"),
+        (b"a,b\n1,2\n", "has 1 rows"),
+        (b"a,b\n1,x\n2,y\n", "numbers are needed"),
+    ],
+)
+def test_broken_files_are_told(tmp_path, content, sentence):
+    (tmp_path / "t.csv").write_bytes(content)
+    result = run("audit", tmp_path / "t.csv", "--prediction", "b", "--sensitive", "a")
+    assert result.returncode == 2
+    assert sentence in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_an_existing_folder_is_kept(trained, folder):
+    out, _ = trained
+    result = run("front", folder / "table.csv", "--target", "pay", "--sensitive", "age", "--out", out)
+    assert result.returncode == 2
+    assert "--force" in result.stderr
+
+
+def test_interrupted_training_leaves_nothing(folder, tmp_path):
+    arguments = ["front", folder / "table.csv", "--target", "pay", "--sensitive", "age", "--out", tmp_path / "out"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", CODE, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    time.sleep(9)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) != 0
+    assert not list(tmp_path.iterdir())
