@@ -223,7 +223,7 @@ def test_trained_regressor_is_not_biased_by_small_folds():
 
 def test_plain_gradient_descent_hides_part_of_a_quadratic_disparity():
     f, a, truth = CLOSED_FORMS["square"]
-    slow = MLPMean(optimizer=GradientDescent(0.1, 300))
+    slow = MLPMean(optimizer=GradientDescent(0.1, 200))
     by_adam = dpvar(None, f[:2000], sensitive_features=a[:2000, :1], method="paper")
     by_descent = dpvar(None, f[:2000], sensitive_features=a[:2000, :1], method="paper", regressor=slow)
     assert by_descent < 0.85 * by_adam

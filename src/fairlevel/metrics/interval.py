@@ -28,11 +28,14 @@ from torch import Tensor
 from fairlevel.conditional_mean import LinearMean, MLPMean
 from fairlevel.conditional_mean.leave_out import kept_share, leave_out_dpvar, noise_scatter, null_variance
 from fairlevel.conditional_mean.protocol import Array
+from fairlevel.conditional_mean.streamed import leave_out_streamed, stream
 from fairlevel.exceptions import InvalidInput
-from fairlevel.metrics.choice import Candidate, candidates, choose
+from fairlevel.metrics.choice import Candidate, candidates, choose, suitable_means
 from fairlevel.metrics.crossfit import covariance_form
 from fairlevel.metrics.inputs import EvaluationRows, read_rows, read_seed
 
+MANY_ROWS, SAMPLE = 150_000, 30_000
+"""Beyond so many rows the conditional mean is chosen on a sample of them and computed block by block on all."""
 _TEST_EXTRA_DF = (4.0, 16.0)
 _TEST_DRAWS = 4000
 _FLIPS = 8
@@ -107,6 +110,9 @@ def dpvar_interval(
         scaled = torch.from_numpy((rows.prediction - rows.mean) / rows.spread)
         return _interval(_trained_evidence(scaled, rows, regressor, random_state), scaled, rows, level)
     linear = None if isinstance(regressor, MLPMean) else regressor
+    if len(rows.prediction) > MANY_ROWS and rows.spread > 0:
+        scaled = torch.from_numpy((rows.prediction - rows.mean) / rows.spread)
+        return _interval(_streamed_evidence(scaled, rows, linear, random_state), scaled, rows, level)
     return _linear_interval(
         rows, candidates(rows.sensitive, rows.row_weight, random_state, linear), level, random_state
     )
@@ -165,6 +171,29 @@ def _trained_evidence(prediction: Tensor, rows: EvaluationRows, regressor: MLPMe
     )
 
 
+def _streamed_evidence(prediction: Tensor, rows: EvaluationRows, regressor: LinearMean | None, seed: int) -> Evidence:
+    """Kind and ridge of the conditional mean are chosen on a random sample; all rows are then passed block by block."""
+    sample = np.random.default_rng(seed).choice(len(prediction), SAMPLE, replace=False)
+    known = candidates(rows.sensitive[sample], rows.row_weight[sample], seed, regressor)
+    choice = choose(prediction[torch.from_numpy(sample)].unsqueeze(0), known)
+    number, ridge = int(choice.index), float(choice.ridge)
+    mean = regressor or suitable_means(rows.sensitive[sample])[number]
+    streamed = stream(mean, rows.sensitive[sample], rows.sensitive, rows.row_weight, seed)
+    evidence = leave_out_streamed(prediction, streamed, ridge)
+    kept = evidence.found.kept[0]
+    weighted = kept.unsqueeze(1) * evidence.residual_scatter
+    tried = [kept_share(streamed.shrinkage(each))[1:] for each in _ridges_with_extra_df(known[number])]
+    return Evidence(
+        estimate=float(evidence.found.estimate),
+        level=evidence.found.level[0],
+        residual=evidence.found.residual[0],
+        degenerate=float(2 * ((weighted * weighted.T).sum() - evidence.own)),
+        p_value=_p_value(torch.stack(tried), evidence.centred_scatter[1:, 1:], evidence.coefficients[1:], seed),
+        regressor=f"{choice.describe()}, chosen on {SAMPLE:,} rows",
+        informative=float(kept.sum()) >= _LEAST_DF,
+    )
+
+
 def _no_disparity_p_value(centred: Tensor, known: tuple[Candidate, ...], seed: int) -> float:
     """P-value of max over candidates and roughnesses of (c'qc − tr qK) / sd, with c* ~ N(0, K) under the null."""
     row_weight = known[0].smoother.row_weight
@@ -180,19 +209,23 @@ def _no_disparity_p_value(centred: Tensor, known: tuple[Candidate, ...], seed: i
             q[start : start + count] = kept_share(smoother.shrinkage(ridge))[1:]
             kept.append(q)
         start += count
-    weights = torch.stack(kept)
     scatter = noise_scatter(centred, basis, row_weight)
+    return _p_value(torch.stack(kept), scatter, (row_weight * centred) @ basis, seed)
+
+
+def _p_value(weights: Tensor, scatter: Tensor, coefficients: Tensor, seed: int) -> float:
+    """P-value of the largest form over weights q (form, basis), noise K (basis, basis), coefficients c (basis,)."""
     moments, vectors = torch.linalg.eigh(scatter)
     root = vectors * moments.clamp_min(0).sqrt()
     generator = torch.Generator().manual_seed(seed)
-    draws = torch.randn(_TEST_DRAWS, len(moments), generator=generator, dtype=basis.dtype) @ root.T
+    draws = torch.randn(_TEST_DRAWS, len(moments), generator=generator, dtype=scatter.dtype) @ root.T
     expected = weights @ scatter.diagonal()
     spread = torch.stack(
         [(2 * ((q.unsqueeze(1) * scatter) * (q.unsqueeze(1) * scatter).T).sum()).sqrt() for q in weights]
     )
     spread = spread.clamp_min(1e-300)
     null = ((draws.square() @ weights.T - expected) / spread).amax(dim=1)
-    seen = (((row_weight * centred) @ basis).square() @ weights.T - expected) / spread
+    seen = (coefficients.square() @ weights.T - expected) / spread
     return float((1 + (null >= seen.max()).sum()) / (1 + _TEST_DRAWS))
 
 
