@@ -71,13 +71,14 @@ def test_bad_arguments_are_one_sentence_and_exit_code_two(tmp_path, monkeypatch,
     assert not os.listdir(tmp_path)
 
 
-def test_demo_prints_tables_and_saves_pictures(tmp_path):
+def test_demo_prints_tables_and_saves_reports_and_pictures(tmp_path):
     result = run("demo", "--out", str(tmp_path / "demo"))
     assert result.returncode == 0, result.stderr
     assert "95 % interval" in result.stdout
-    pictures = sorted(os.listdir(tmp_path / "demo"))
-    assert pictures == ["diabetes-front.png", "diabetes-profile.png", "synthetic-front.png", "synthetic-profile.png"]
-    assert all((tmp_path / "demo" / name).stat().st_size > 10_000 for name in pictures)
+    saved = sorted(os.listdir(tmp_path / "demo"))
+    endings = ("-front.png", "-profile.png", ".html")
+    assert saved == [f"{name}{ending}" for name in ("diabetes", "synthetic") for ending in endings]
+    assert all((tmp_path / "demo" / name).stat().st_size > 10_000 for name in saved)
 
 
 def test_bench_synthetic_writes_rows_tables_and_figures(tmp_path):

@@ -19,12 +19,15 @@ from rich.table import Table
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import train_test_split
 
+from fairlevel.data.learning_table import LearningTable
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.fairness_path import FairnessPath
+from fairlevel.estimators.front_page import front_page
 from fairlevel.exceptions import InvalidInput
 from fairlevel.plots.front import FrontDisplay
 from fairlevel.plots.mean_profile import MeanProfileDisplay
+from fairlevel.report.render import write_page
 
 
 @dataclass(frozen=True)
@@ -39,20 +42,25 @@ class Example:
     predictor: str = "mlp"
 
 
-def demo(out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("demo")) -> None:
-    """Train a front on two embedded tables, print what each trade-off costs and gains, and save two pictures a
-    table.
+def demo(out: Annotated[Path, typer.Option(help="Folder for reports and pictures.")] = Path("demo")) -> None:
+    """Train a front on two embedded tables, print what each trade-off costs and gains, and save a report and two
+    pictures a table.
     """
     console = Console()
     out.mkdir(parents=True, exist_ok=True)
     for name, example in {"synthetic": _synthetic(), "diabetes": _diabetes()}.items():
         parts = train_test_split(example.x, example.y, example.sensitive, test_size=0.25, random_state=0)
-        x, x_test, y, _, sensitive, sensitive_test = parts
+        x, x_test, y, y_test, sensitive, sensitive_test = parts
         path = FairnessPath(predictor=example.predictor, random_state=0, verbose=1)
         path.fit(x, y, sensitive_features=sensitive)
         console.print(_table(path, example))
-        _draw(path, x_test, sensitive_test, example, out / name)
-        console.print(f"pictures: {out / name}-front.png, {out / name}-profile.png\n", highlight=False)
+        models = _models(path)
+        _draw(path, models, x_test, sensitive_test, example, out / name)
+        fresh = LearningTable(x_test, y_test, sensitive_test, dropped=0)
+        write_page(front_page(path, models, fresh, x_test.to_numpy()), out / f"{name}.html")
+        console.print(
+            f"report: {out / name}.html; pictures: {out / name}-front.png, {out / name}-profile.png\n", highlight=False
+        )
 
 
 def _synthetic() -> Example:
@@ -94,16 +102,27 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def _draw(path: FairnessPath, x: pd.DataFrame, sensitive: pd.DataFrame, example: Example, stem: Path) -> None:
-    front = FrontDisplay.from_frame(path.front_, unit=example.unit)
-    front.ax_.set_title(f"{example.title}\nbars are 95 % intervals of DPVar", fontsize=10)
-    plt.savefig(f"{stem}-front.png", dpi=150)
+def _models(path: FairnessPath) -> dict[str, FairRegressor]:
+    """Three models worth comparing."""
     plain = path.front_["dpvar"].iloc[-1]
-    models = {
-        "most accurate": path.best(max_dpvar=10 * plain),
+    return {
+        "most accurate": path.model(-1),
         "knee": path.best_estimator_,
         "a tenth of the DPVar": _tightest(path, 0.1 * plain),
     }
+
+
+def _draw(
+    path: FairnessPath,
+    models: dict[str, FairRegressor],
+    x: pd.DataFrame,
+    sensitive: pd.DataFrame,
+    example: Example,
+    stem: Path,
+) -> None:
+    front = FrontDisplay.from_frame(path.front_, unit=example.unit)
+    front.ax_.set_title(f"{example.title}\nbars are 95 % intervals of DPVar", fontsize=10)
+    plt.savefig(f"{stem}-front.png", dpi=150)
     shown = {name: model.predict(x) for name, model in models.items()}
     attribute = sensitive.columns[0]
     profile = MeanProfileDisplay.from_predictions(shown, attribute=sensitive[attribute], attribute_name=attribute)

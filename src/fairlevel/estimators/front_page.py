@@ -19,7 +19,9 @@ MOST_PROFILES = 8
 
 
 def front_page(path: FairnessPath, models: Mapping[str, FairRegressor], table: LearningTable, x: Array) -> Page:
-    """Figures of the front come from rows that set nothing; profiles show the picked models on all rows."""
+    """Figures of the front come from rows that set nothing; profiles show the picked models on the rows of
+    ``table``.
+    """
     front = path.to_frame()
     figure, axis = plt.subplots(figsize=(7, 4.2), layout="constrained")
     FrontDisplay.from_frame(front, ax=axis)
