@@ -58,9 +58,8 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for reports and pictures
         _draw(path, models, x_test, sensitive_test, example, out / name)
         fresh = LearningTable(x_test, y_test, sensitive_test, dropped=0)
         write_page(front_page(path, models, fresh, x_test.to_numpy()), out / f"{name}.html")
-        console.print(
-            f"report: {out / name}.html; pictures: {out / name}-front.png, {out / name}-profile.png\n", highlight=False
-        )
+        pictures = f"{out / name}-front.png, {out / name}-profile.png"
+        console.print(f"report: {out / name}.html; pictures: {pictures}\n", highlight=False, soft_wrap=True)
 
 
 def _synthetic() -> Example:

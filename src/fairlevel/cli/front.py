@@ -115,7 +115,7 @@ def _write(
         for choice in chosen.values():
             choice.model.save(partial / "models" / choice.folder, notes=notes)
         models = {label: choice.model for label, choice in chosen.items()}
-        write_page(front_page(path, models, table, x), partial / "report.html")
+        write_page(front_page(path, models, table, x, "models/knee"), partial / "report.html")
         partial.chmod(0o755)
         if out.exists():
             shutil.rmtree(out)

@@ -18,9 +18,11 @@ from fairlevel.report.page import Page, Picture, Section, TableBlock
 MOST_PROFILES = 8
 
 
-def front_page(path: FairnessPath, models: Mapping[str, FairRegressor], table: LearningTable, x: Array) -> Page:
+def front_page(
+    path: FairnessPath, models: Mapping[str, FairRegressor], table: LearningTable, x: Array, folder: str | None = None
+) -> Page:
     """Figures of the front come from rows that set nothing; profiles show the picked models on the rows of
-    ``table``.
+    ``table``. ``folder`` is where the knee was saved, if it was.
     """
     front = path.to_frame()
     figure, axis = plt.subplots(figsize=(7, 4.2), layout="constrained")
@@ -38,18 +40,20 @@ def front_page(path: FairnessPath, models: Mapping[str, FairRegressor], table: L
         "sensitive profiles, in squared units of the target; it says nothing about spread or tails."
     )
     numbers = TableBlock.of(_numbered(front), "Models", "±: √DPVar, in units of the target", digits=4)
-    sections = (
+    sections = [
         Section("The front", (meaning,), (picture, numbers)),
         Section("Before and after", ("The average prediction along each attribute.",), _profiles(models, table, x)),
-        Section("Use a model", ("from fairlevel import load", "model = load('models/knee'); model.predict(X)")),
-    )
+    ]
+    if folder is not None:
+        sections.append(Section("Use a model", ("from fairlevel import load", f"model = load({folder!r})")))
     attributes = ", ".join(map(str, table.sensitive.columns))
     summary = f"{len(table.target)} rows, {x.shape[1]} inputs, level across {attributes}."
-    return Page(f"Trade-offs for {table.target.name}", summary, sections)
+    return Page(f"Trade-offs for {table.target.name}", summary, tuple(sections))
 
 
 def _numbered(front: pd.DataFrame) -> pd.DataFrame:
-    shown = front.drop(columns="level")
+    names = {"mse": "MSE", "dpvar": "DPVar", "dpvar_low": "95 % from", "dpvar_high": "to"}
+    shown = front.drop(columns="level").rename(columns=names)
     shown.insert(0, "model", [f"point-{number + 1:02d}" for number in range(len(front))])
     shown.insert(3, "±", front["dpvar"].clip(lower=0) ** 0.5)
     return shown

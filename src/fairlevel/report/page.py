@@ -76,5 +76,7 @@ class Page:
 
 def _cell(value: object, digits: int) -> str:
     if isinstance(value, float):
-        return "–" if value != value else f"{value:.{digits}f}"
+        if value != value:
+            return "–"
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{1 if abs(value) >= 100 else digits}f}"
     return str(value)
