@@ -7,7 +7,7 @@ import pytest
 from fairlevel.benchmark.analysis.budgets import reached
 from fairlevel.benchmark.analysis.construction import attribute_table
 from fairlevel.benchmark.analysis.entrants import COMPARISONS, complete, enter, points_on_test
-from fairlevel.benchmark.analysis.informative import informative, validation_ranges
+from fairlevel.benchmark.analysis.informative import validation_ranges
 from fairlevel.benchmark.analysis.regrets import regret_table
 from fairlevel.benchmark.analysis.wins import bootstrap, dataset_wins, seed_wins, win_rates
 from fairlevel.exceptions import InvalidInput
@@ -122,8 +122,9 @@ def test_filter_by_validation_range():
     unselected = rows(dataset="e", selected=False, mse_val=[0.0, 1.0], dpvar_val=[0.0, 1.0])
     other_seeds = pd.concat([narrow.assign(seed=1), wide.assign(dataset="e", seed=2)])
     everything = pd.concat([wide, narrow, mixtures, unselected, other_seeds], ignore_index=True)
-    assert informative(everything) == ["d"]  # the median over seeds of e is narrow
-    assert validation_ranges(everything).loc["d", "mse_val"] == pytest.approx(0.11)
+    ranges = validation_ranges(everything)
+    assert ranges["informative"].to_dict() == {"d": True, "e": False}  # the median over seeds of e is narrow
+    assert ranges.loc["d", "mse_val"] == pytest.approx(0.11)
 
 
 def test_who_enters():

@@ -169,7 +169,7 @@ def test_status_counts(calm):
 
 
 def test_a_ray_cluster_that_loses_a_node_finishes_with_the_same_rows(data, undisturbed, tmp_path):
-    ray = pytest.importorskip("ray", reason="Ray is an optional extra")
+    import ray
     from ray.cluster_utils import Cluster
 
     from fairlevel.benchmark.datasets import resolve_datasets

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from fairlevel.conditional_mean import MLPMean
@@ -89,16 +89,7 @@ class Protocol:
     @classmethod
     def medium(cls) -> Protocol:
         """For a GPU and a coffee: at most 4000 rows, 4 settings × 6 weights, 500 steps of Adam, no refinement."""
-        return cls(
-            "medium",
-            optimizer=Adam(steps=500),
-            rate_scale=0.05,
-            settings=4,
-            weights=6,
-            coarse=6,
-            rounds=0,
-            most_rows=4000,
-        )
+        return replace(cls.small(), name="medium", optimizer=Adam(steps=500), settings=4, most_rows=4000)
 
 
 PROTOCOLS: dict[str, Callable[[], Protocol]] = {

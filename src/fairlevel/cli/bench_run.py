@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from fairlevel.benchmark.datasets import resolve_datasets
-from fairlevel.benchmark.executors import EXECUTORS, Executor, LocalExecutor, RayExecutor
+from fairlevel.benchmark.executors import EXECUTORS, Executor
 from fairlevel.benchmark.methods import OUR_METHODS, PAPER_METHODS, resolve_methods
 from fairlevel.benchmark.protocol import resolve_protocol
 from fairlevel.benchmark.run import run_tasks
@@ -32,7 +33,7 @@ def bench_run(
     executor: Annotated[str, typer.Option(help="local or ray.")] = "local",
     processes: Annotated[int | None, typer.Option(help="local: tasks at a time.")] = None,
     address: Annotated[str | None, typer.Option(help="ray: address of a cluster; without one, this machine.")] = None,
-    gpus: Annotated[float, typer.Option(help="ray: share of a GPU that a task needs.")] = 0.0,
+    gpus: Annotated[float | None, typer.Option(help="ray: share of a GPU that a task needs.")] = None,
 ) -> None:
     """Run a study; what is finished is kept, the same command goes on where it stopped."""
     console = Console()
@@ -41,7 +42,7 @@ def bench_run(
     names = [method.name for method in resolve_methods(read_names(methods))]
     if not datasets or not names:
         raise InvalidInput("Nothing to run: name at least one suite and one method.")
-    runner = _executor(executor, processes, address, gpus)
+    runner = _executor(executor, processes=processes, address=address, gpus=gpus)
     tasks = [
         Task(dataset, seed, method, chosen, device) for dataset in datasets for seed in numbers for method in names
     ]
@@ -65,13 +66,13 @@ def bench_run(
         raise typer.Exit(1)
 
 
-def _executor(name: str, processes: int | None, address: str | None, gpus: float) -> Executor:
-    """The executor that was named, with the options that belong to it."""
+def _executor(name: str, **options: Any) -> Executor:
+    """The executor that was named, with the options that were given; those of another one are refused."""
     if name not in EXECUTORS:
         raise UnknownName("executor", name, EXECUTORS)
-    given = {"processes": processes is not None, "address": address is not None, "gpus": gpus != 0}
-    foreign = {"local": ("address", "gpus"), "ray": ("processes",)}[name]
-    for option in foreign:
-        if given[option]:
+    given = {option: value for option, value in options.items() if value is not None}
+    own = {field.name for field in fields(EXECUTORS[name])}
+    for option in given:
+        if option not in own:
             raise InvalidInput(f"--{option} does not belong to --executor {name}; leave it out.")
-    return LocalExecutor(processes) if name == "local" else RayExecutor(address, gpus)
+    return EXECUTORS[name](**given)

@@ -61,14 +61,15 @@ def front(
         path.fit(x, table.target, sensitive_features=table.sensitive)
     for warning in caught:
         console.print(f"! {warning.message}", style="yellow", markup=False, highlight=False)
-    chosen = _chosen(path, max_share)
+    models = path.models()
+    chosen = _chosen(path, models, max_share)
     notes: dict[str, object] = {
         "encoder": encoder.to_dict(),
         "target": target,
         "sensitive": list(names),
         "file": file.name,
     }
-    _write(path, chosen, table, x.to_numpy(), notes, out)
+    _write(path, models, chosen, table, x.to_numpy(), notes, out)
     console.print(_shown(path, chosen, target))
     console.print(f"report: {out / 'report.html'}; models: {out / 'models'}/", highlight=False, soft_wrap=True)
     best = out / "models" / chosen["knee"].folder
@@ -84,14 +85,10 @@ class Choice:
     row: int | None = None
 
 
-def _chosen(path: FairnessPath, max_share: float | None) -> dict[str, Choice]:
+def _chosen(path: FairnessPath, models: list[FairRegressor], max_share: float | None) -> dict[str, Choice]:
     """The models that are named, by what they are called."""
-    last = len(path.front_) - 1
-    chosen = {
-        "most accurate": Choice("most-accurate", path.model(last), last),
-        "knee": Choice("knee", path.knee(), path.knee_index_),
-        "tightest": Choice("tightest", path.model(0), 0),
-    }
+    rows = {"most accurate": len(models) - 1, "knee": path.knee_index_, "tightest": 0}
+    chosen = {label: Choice(label.replace(" ", "-"), models[row], row) for label, row in rows.items()}
     if max_share is not None:
         chosen[f"share within {max_share:g}"] = Choice("within-budget", path.best(max_share=max_share))
     return chosen
@@ -99,6 +96,7 @@ def _chosen(path: FairnessPath, max_share: float | None) -> dict[str, Choice]:
 
 def _write(
     path: FairnessPath,
+    models: list[FairRegressor],
     chosen: dict[str, Choice],
     table: LearningTable,
     x: np.ndarray[tuple[int, ...], np.dtype[np.float64]],
@@ -110,12 +108,12 @@ def _write(
     partial = Path(mkdtemp(dir=out.parent, prefix=f".{out.name}."))
     try:
         write_table(path.to_frame(), partial / "front.csv")
-        for number in range(len(path.front_)):
-            path.model(number).save(partial / "models" / f"point-{number + 1:02d}", notes=notes)
+        for number, model in enumerate(models, start=1):
+            model.save(partial / "models" / f"point-{number:02d}", notes=notes)
         for choice in chosen.values():
             choice.model.save(partial / "models" / choice.folder, notes=notes)
-        models = {label: choice.model for label, choice in chosen.items()}
-        write_page(front_page(path, models, table, x, "models/knee"), partial / "report.html")
+        named = {label: choice.model for label, choice in chosen.items()}
+        write_page(front_page(path, named, table, x, "models/knee"), partial / "report.html")
         partial.chmod(0o755)
         if out.exists():
             shutil.rmtree(out)

@@ -28,13 +28,12 @@ from fairlevel.estimators.budget import Budget, require_sensitive
 from fairlevel.estimators.grid_fit import Figures, GridFit, Table
 from fairlevel.estimators.model_file import read_model, write_model
 from fairlevel.estimators.onnx_file import write_onnx
-from fairlevel.estimators.path_fit import PathFit
+from fairlevel.estimators.path_fit import Chosen
 from fairlevel.estimators.path_recipe import Recipe
 from fairlevel.estimators.plain_values import from_plain, to_plain
 from fairlevel.exceptions import Diverged, InvalidInput
 from fairlevel.fronts.combiners import Combiner, Stacked
 from fairlevel.libraries import SOLVERS, Solver
-from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.penalties import NoPenalty, Penalty, resolve_penalty
 from fairlevel.predictors import Predictor, resolve_predictor
 from fairlevel.stacked.optimizers import Optimizer
@@ -159,15 +158,12 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         combiner = Stacked() if self.combiner is None else self.combiner
         recipe = Recipe(self.penalty, combiner, self.predictor, self.optimizer, self.device, self.verbose)
         fit = recipe.fit(table, seed)
-        return self.keep_mixture(fit, fit.level_within(budget), table)
+        (chosen,) = fit.choices([fit.level_within(budget)], table)
+        return self.keep_mixture(chosen)
 
-    def keep_mixture(self, fit: PathFit, level: float, table: Table) -> Self:
-        """Store the choice at a level of a fitted path as this estimator's model."""
-        self.model_ = fit.trained.model(fit.mixture(level).shares)
-        prediction = self.model_.predict(table.x)
-        self.mse_ = float(np.mean((prediction - table.y) ** 2))
-        if table.sensitive is not None:
-            self.dpvar_ = float(dpvar_of_many(prediction[None], table.sensitive.values)[0])
+    def keep_mixture(self, chosen: Chosen) -> Self:
+        """Store a choice of a fitted path as this estimator's model."""
+        self.model_, self.mse_, self.dpvar_ = chosen.model, chosen.mse, chosen.dpvar
         for name in ("weight_", "n_iter_", "trace_"):
             self.__dict__.pop(name, None)
         return self

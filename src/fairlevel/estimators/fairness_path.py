@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from fairlevel.data.scaling import Array
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.fair_regressor import FairRegressor, read_table
-from fairlevel.estimators.path_fit import PathFit
+from fairlevel.estimators.path_fit import Chosen, PathFit
 from fairlevel.estimators.path_recipe import Recipe
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, MissingSensitiveFeatures
 from fairlevel.fronts.combiners import Combiner, Stacked
@@ -140,7 +140,8 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if budget is None:
             raise InvalidInput("No budget was given; pass best(max_dpvar=...) or best(max_share=...).")
         level = self._fit.level_within(budget)
-        return self._regressor(level, **{budget.name: budget.most})
+        (chosen,) = self._fit.choices([level], self._table)
+        return self._regressor(chosen, **{budget.name: budget.most})
 
     def knee(self) -> FairRegressor:
         """The model of the front that is farthest below the straight line between its ends, both figures scaled to
@@ -154,8 +155,12 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if not -len(self.front_) <= number < len(self.front_):
             raise InvalidInput(f"model({number}) was asked for; the front has rows 0 to {len(self.front_) - 1}.")
-        row = self.front_.iloc[number]
-        return self._regressor(float(row["level"]), max_dpvar=max(float(row["dpvar"]), 1e-12))
+        return self._models(self.front_.iloc[[number]])[0]
+
+    def models(self) -> list[FairRegressor]:
+        """The models of all rows of ``front_``."""
+        check_is_fitted(self)
+        return self._models(self.front_)
 
     def plot(self, ax: Any = None) -> FrontDisplay:
         """Draw the front."""
@@ -181,7 +186,12 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.verbose,
         )
 
-    def _regressor(self, level: float, **budget: float) -> FairRegressor:
+    def _models(self, rows: pd.DataFrame) -> list[FairRegressor]:
+        chosen = self._fit.choices(rows["level"].tolist(), self._table)
+        budgets = rows["dpvar"].clip(lower=1e-12).tolist()
+        return [self._regressor(each, max_dpvar=budget) for each, budget in zip(chosen, budgets, strict=True)]
+
+    def _regressor(self, chosen: Chosen, **budget: float) -> FairRegressor:
         """A fitted FairRegressor whose parameters say how to fit it again."""
         estimator = FairRegressor(
             **budget,
@@ -196,8 +206,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         estimator.n_features_in_ = self.n_features_in_
         if hasattr(self, "feature_names_in_"):
             estimator.feature_names_in_ = self.feature_names_in_
-        estimator.keep_mixture(self._fit, level, self._table)
-        return estimator
+        return estimator.keep_mixture(chosen)
 
 
 def _knee_index(front: pd.DataFrame) -> int:

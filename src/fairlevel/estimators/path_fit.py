@@ -8,7 +8,7 @@ from shares that have not seen it either, and the library that is kept is traine
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -25,6 +25,7 @@ from fairlevel.fronts.combiners import Choosing, Combiner
 from fairlevel.fronts.stacking import Mixture, OutOfReach, without_small_shares
 from fairlevel.libraries import Library, Solver
 from fairlevel.libraries.protocol import Workshop
+from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.interval import DPVarInterval, intervals_of_many
 from fairlevel.metrics.mixtures import SharedMean, shared_mean
 from fairlevel.training.grid import Samples
@@ -130,6 +131,15 @@ class Calibration:
 
 
 @dataclass(frozen=True)
+class Chosen:
+    """A model, and its MSE and debiased DPVar on the rows of the fit."""
+
+    model: WeightedNetworks
+    mse: float
+    dpvar: float
+
+
+@dataclass(frozen=True)
 class PathFit:
     """A fitted path: the kept library, candidates judged on selection rows, and the rows that report."""
 
@@ -148,6 +158,14 @@ class PathFit:
     def mixture(self, level: float) -> Mixture:
         """The choice at a level of DPVar on selection rows, in squared standard deviations of y."""
         return _nearest(self.judged.choosing, level)
+
+    def choices(self, levels: Sequence[float], table: Table) -> list[Chosen]:
+        """The models at some levels with their figures on ``table``; what depends on A is computed once for all."""
+        models = [self.trained.model(self.mixture(level).shares) for level in levels]
+        predictions = np.stack([model.predict(table.x) for model in models])
+        mse = ((predictions - table.y) ** 2).mean(axis=1)
+        dpvar = dpvar_of_many(predictions, attributes_of(table))
+        return [Chosen(*each) for each in zip(models, mse.tolist(), dpvar.tolist(), strict=True)]
 
     def level_within(self, budget: Budget) -> float:
         """The level that keeps a budget on unseen rows, margin included."""

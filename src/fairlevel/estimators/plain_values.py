@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from inspect import isabstract
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,8 @@ KNOWN: dict[str, type] = {
     name: value
     for home in _HOMES
     for name, value in vars(home).items()
-    if isinstance(value, type) and is_dataclass(value) and value.__module__.startswith("fairlevel.")
+    if isinstance(value, type) and is_dataclass(value) and not isabstract(value)
+    if value.__module__.startswith("fairlevel.")
 }
 """Classes whose objects may stand in a file, by name."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,11 +20,16 @@ class Kept(NamedTuple):
     dropped: int
 
 
+def require_columns(frame: pd.DataFrame, needed: Sequence[str]) -> None:
+    """Refuse a frame that lacks a column, by name."""
+    missing = [name for name in needed if name not in frame]
+    if missing:
+        raise InvalidInput(f"The frame lacks {' and '.join(missing)}; it has {list(frame.columns)}.")
+
+
 def finite(points: pd.DataFrame) -> Kept:
     """Rows whose mse and dpvar are numbers: a diverged model is dropped and counted, never compared."""
-    missing = [name for name in ("mse", "dpvar") if name not in points]
-    if missing:
-        raise InvalidInput(f"The frame lacks {' and '.join(missing)}; it has {list(points.columns)}.")
+    require_columns(points, ("mse", "dpvar"))
     usable = np.isfinite(points[["mse", "dpvar"]].to_numpy(dtype=np.float64)).all(axis=1)
     return Kept(points[usable], int((~usable).sum()))
 

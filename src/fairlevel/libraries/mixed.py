@@ -19,7 +19,7 @@ BODY_WEIGHTS = (0.0, 0.7)  # of the root grid, whose last layers carry the spect
 @dataclass(frozen=True)
 class Mixed:
     """The root of DPVar and GDP at several weights each, and the spectral path on two of the networks: families that
-    err in different ways (docs/results/path.md).
+    err in different ways; other mixtures of three or four families do as well (docs/results/path.md).
     """
 
     root: PenaltyGrid = PenaltyGrid(RootFBO(), (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.5, 2.5, 5.0))

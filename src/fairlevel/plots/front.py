@@ -8,9 +8,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 
-from fairlevel.exceptions import InvalidInput
-
-_NEEDED = ("mse", "dpvar")
+from fairlevel.fronts.points import require_columns
 
 
 class FrontDisplay:
@@ -23,12 +21,7 @@ class FrontDisplay:
     """
 
     def __init__(self, points: pd.DataFrame, unit: str = "y²") -> None:
-        missing = [name for name in _NEEDED if name not in points]
-        if missing:
-            raise InvalidInput(
-                f"The frame lacks {' and '.join(missing)}; columns mse and dpvar are needed, it has "
-                f"{list(points.columns)}."
-            )
+        require_columns(points, ("mse", "dpvar"))
         self.points = points.sort_values("dpvar", ignore_index=True)
         self.unit = unit
 

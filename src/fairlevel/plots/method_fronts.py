@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 
-from fairlevel.exceptions import InvalidInput
+from fairlevel.fronts.points import require_columns
 
 _NEEDED = ("method", "mse", "dpvar")
 
@@ -24,9 +24,7 @@ class MethodFrontsDisplay:
     """
 
     def __init__(self, points: pd.DataFrame, labels: Mapping[str, str] | None = None) -> None:
-        missing = [name for name in _NEEDED if name not in points]
-        if missing:
-            raise InvalidInput(f"The frame lacks {' and '.join(missing)}; it has {list(points.columns)}.")
+        require_columns(points, _NEEDED)
         self.points = points
         self.labels = dict(labels or {})
 

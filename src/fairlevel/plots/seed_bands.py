@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.budgets import best_mse
+from fairlevel.fronts.points import require_columns
 
 _NEEDED = ("method", "seed", "mse", "dpvar")
 _STEPS = 200  # budgets along the axis
@@ -73,9 +73,7 @@ class SeedBandDisplay:
 
 def seed_bands(points: pd.DataFrame, feasible: float = 0.5) -> pd.DataFrame:
     """Median and quartiles over seeds of min{mse : dpvar ≤ τ} on a grid of budgets τ over the range of DPVar."""
-    missing = [name for name in _NEEDED if name not in points]
-    if missing:
-        raise InvalidInput(f"The frame lacks {' and '.join(missing)}; it has {list(points.columns)}.")
+    require_columns(points, _NEEDED)
     budgets = np.linspace(points["dpvar"].min(), points["dpvar"].max(), _STEPS)
     seeds = points["seed"].unique()
     bands = []

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from fairlevel.exceptions import InvalidInput
+from fairlevel.fronts.points import require_columns
 
 _NEEDED = ("budget", "method", "share", "low", "high")
 
@@ -25,9 +25,7 @@ class WinRateDisplay:
     """
 
     def __init__(self, shares: pd.DataFrame, labels: Mapping[str, str] | None = None) -> None:
-        missing = [name for name in _NEEDED if name not in shares]
-        if missing:
-            raise InvalidInput(f"The frame lacks {' and '.join(missing)}; it has {list(shares.columns)}.")
+        require_columns(shares, _NEEDED)
         self.shares = shares
         self.labels = dict(labels or {})
 

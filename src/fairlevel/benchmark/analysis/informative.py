@@ -16,9 +16,3 @@ def validation_ranges(rows: pd.DataFrame) -> pd.DataFrame:
     by_seed = chosen.groupby(["dataset", "seed"])[["mse_val", "dpvar_val"]]
     ranges = (by_seed.max() - by_seed.min()).groupby("dataset").median()
     return ranges.assign(informative=(ranges >= SMALLEST_RANGE).all(axis=1))
-
-
-def informative(rows: pd.DataFrame) -> list[str]:
-    """Datasets whose validation front is wide enough in both figures."""
-    ranges = validation_ranges(rows)
-    return [str(name) for name in ranges.index[ranges["informative"]]]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from fairlevel.benchmark.executors.local import LocalExecutor
 from fairlevel.benchmark.executors.protocol import Executor, Failure
 from fairlevel.benchmark.executors.ray_cluster import RayExecutor
 
-EXECUTORS: dict[str, Callable[..., Executor]] = {
+EXECUTORS: dict[str, type[LocalExecutor] | type[RayExecutor]] = {
     "local": LocalExecutor,  # processes of this machine
     "ray": RayExecutor,  # a Ray cluster
 }
