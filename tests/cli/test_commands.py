@@ -23,7 +23,7 @@ def run(*arguments):
 def test_every_command_file_is_in_the_table():
     import pkgutil
 
-    files = {module.name for module in pkgutil.iter_modules(cli.__path__)} - {"files", "options"}
+    files = {module.name for module in pkgutil.iter_modules(cli.__path__)} - {"files", "front_folder", "options"}
     assert files == {name.replace(" ", "_") for name in cli.COMMANDS}
 
 
@@ -71,14 +71,15 @@ def test_bad_arguments_are_one_sentence_and_exit_code_two(tmp_path, monkeypatch,
     assert not os.listdir(tmp_path)
 
 
-def test_demo_prints_tables_and_saves_reports_and_pictures(tmp_path):
+def test_demo_prints_tables_and_saves_reports_and_models(tmp_path):
     result = run("demo", "--out", str(tmp_path / "demo"))
     assert result.returncode == 0, result.stderr
     assert "95 % interval" in result.stdout
-    saved = sorted(os.listdir(tmp_path / "demo"))
-    endings = ("-front.png", "-profile.png", ".html")
-    assert saved == [f"{name}{ending}" for name in ("diabetes", "synthetic") for ending in endings]
-    assert all((tmp_path / "demo" / name).stat().st_size > 10_000 for name in saved)
+    for name in ("diabetes", "synthetic"):
+        saved = tmp_path / "demo" / name
+        assert sorted(os.listdir(saved)) == ["front.csv", "models", "report.html"]
+        assert "Choose a model" in (saved / "report.html").read_text()
+        assert str(saved / "report.html") in result.stdout
 
 
 def test_bench_synthetic_writes_rows_tables_and_figures(tmp_path):

@@ -3,7 +3,7 @@ import torch
 
 from fairlevel.conditional_mean import MLPMean
 from fairlevel.conditional_mean.inner_losses import Huber, Squared
-from fairlevel.stacked.optimizers import Adam
+from fairlevel.stacked.optimizers import Adam, GradientDescent
 
 
 def test_a_step_is_gradient_descent_on_the_mean_inner_loss():
@@ -36,3 +36,13 @@ def test_fit_recovers_a_quadratic_profile():
     mean = MLPMean(optimizer=Adam(0.01, 300, final_fraction=1.0))
     parameters = mean.fit(a, f, torch.full((1000,), 1e-3), seed=0)
     assert float((mean.predict(parameters, a) - f).square().mean()) < 0.1  # of a variance of 2
+
+
+def test_plain_descent_survives_many_attributes_that_say_the_same():
+    random = np.random.default_rng(0)
+    common = random.standard_normal((400, 1))
+    a = torch.from_numpy(common + 0.3 * random.standard_normal((400, 30))).float()
+    f = torch.from_numpy(common.T + 0.1 * random.standard_normal((1, 400))).float()
+    mean = MLPMean(optimizer=GradientDescent(learning_rate=0.1, steps=200))
+    parameters = mean.fit(a, f, torch.full((400,), 1 / 400), seed=0)
+    assert float((mean.predict(parameters, a) - f).square().mean()) < 0.1  # of a variance of 1

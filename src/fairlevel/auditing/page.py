@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import pandas as pd
 
 from fairlevel.auditing.audit import Audit, Verdict
-from fairlevel.plots.mean_profile import MeanProfileDisplay
-from fairlevel.report.page import Page, Picture, Section, TableBlock
+from fairlevel.report.charts import profile_chart
+from fairlevel.report.page import Chart, Page, Section, TableBlock
 
 
 def headline(audit: Audit) -> str:
@@ -96,13 +95,5 @@ def _measures(audit: Audit) -> TableBlock:
     return TableBlock.of(table, "Other measures of dependence", "chance: 95 % of random pairings stay below", digits=4)
 
 
-def _profiles(audit: Audit) -> tuple[Picture, ...]:
-    pictures = []
-    for name, profile in audit.profiles.items():
-        figure, axis = plt.subplots(figsize=(6, 3.2), layout="constrained")
-        MeanProfileDisplay({"prediction": profile}, name).plot(ax=axis)
-        low, high = float(profile.mean.min()), float(profile.mean.max())
-        alt = f"Average prediction along {name}: from {low:.3g} to {high:.3g}, overall {profile.overall:.3g}"
-        pictures.append(Picture.vector(figure, f"Average prediction along {name}, with a 95 % band", alt))
-        plt.close(figure)
-    return tuple(pictures)
+def _profiles(audit: Audit) -> tuple[Chart, ...]:
+    return tuple(profile_chart({"prediction": profile}, name) for name, profile in audit.profiles.items())

@@ -13,7 +13,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fairlevel.benchmark.analysis.budgets import DEFINITIONS
+from fairlevel.benchmark.analysis.budgets import DEFINITIONS, budget_table
 from fairlevel.benchmark.analysis.construction import attribute_table
 from fairlevel.benchmark.analysis.entrants import COMPARISONS, complete, enter, points_on_test
 from fairlevel.benchmark.analysis.informative import validation_ranges
@@ -73,6 +73,10 @@ def build_report(rows: pd.DataFrame) -> Report:
         comparisons.insert(0, _Comparison(compared, "single", paper, "the paper's methods alone, single models"))
     figures = [comparison.drawn for comparison in comparisons]
     fronts = list(_fronts(enter(used, methods, COMPARISONS["default"][1]), methods))
+    within = budget_table(enter(used, methods, COMPARISONS["default"][1]), methods).rename(
+        columns={"limit": "DPVar up to"}
+    )
+    behind = TableBlock.of(_named(within), "Best MSE within each budget", "median, lowest and highest over seeds")
     sections = [
         _overview(rows, used, ranges, methods),
         *(comparison.section() for comparison in comparisons),
@@ -80,7 +84,7 @@ def build_report(rows: pd.DataFrame) -> Report:
         Section(
             "Fronts by dataset",
             ("Selected models on test rows; auto as mixtures, all others as single models.",),
-            tuple(Picture.raster(drawn.figure, drawn.title, drawn.alt) for drawn in fronts),
+            tuple(Picture.raster(drawn.figure, drawn.title, drawn.alt, behind) for drawn in fronts),
         ),
     ]
     tables = {"datasets": _datasets(used, ranges)}

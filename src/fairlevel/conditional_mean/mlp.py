@@ -69,10 +69,13 @@ class MLPMean:
         return parameters
 
     def fit(self, sensitive: Tensor, prediction: Tensor, row_weight: Tensor, seed: int) -> Tensor:
-        """Train from scratch on squared loss with the optimiser of this object; (config, parameter)."""
+        """Train from scratch on squared loss with the optimiser of this object; (config, parameter). Plain gradient
+        descent takes smaller steps on strongly correlated attributes, which would make it explode.
+        """
         parameters = self.init(sensitive.shape[1], len(prediction), seed, prediction.dtype).to(prediction.device)
         state = self.optimizer.init(parameters)
-        rate = parameters.new_full((len(prediction),), self.optimizer.learning_rate)
+        spread = float(torch.linalg.matrix_norm((sensitive.T * row_weight) @ sensitive, ord=2))
+        rate = parameters.new_full((len(prediction),), self.optimizer.steady_rate(spread))
         for step in range(self.optimizer.steps):
             gradient = self.gradient(parameters, sensitive, prediction, row_weight, Squared())
             parameters, state = self.optimizer.update(parameters, gradient, state, rate, step)

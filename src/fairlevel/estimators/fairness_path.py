@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,12 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 from fairlevel.data.scaling import Array
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.fair_regressor import FairRegressor, read_table
-from fairlevel.estimators.path_fit import Chosen, PathFit
+from fairlevel.estimators.path_fit import Chosen, PathFit, Unseen
 from fairlevel.estimators.path_recipe import Recipe
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, MissingSensitiveFeatures
 from fairlevel.fronts.combiners import Combiner, Stacked
 from fairlevel.fronts.points import non_dominated
 from fairlevel.libraries import Solver
+from fairlevel.metrics.interval import intervals_of_many
+from fairlevel.metrics.profile import MeanProfile, mean_profiles
 from fairlevel.penalties import Penalty
 from fairlevel.plots.front import FrontDisplay
 from fairlevel.predictors import Predictor
@@ -162,6 +165,20 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self._models(self.front_)
 
+    def profiles(self) -> dict[str, list[MeanProfile]]:
+        """For each attribute the average prediction along it, one profile a row of ``front_``, from the rows that
+        told the figures.
+        """
+        unseen = self._unseen()
+        return {
+            name: mean_profiles(unseen.predictions, unseen.sensitive[:, [k]])
+            for k, name in enumerate(self._sensitive_names())
+        }
+
+    def conditional_means(self) -> Array:
+        """E[f | A] for each row of ``front_`` at the rows that told the figures, (model, row)."""
+        return self._fit.conditional_means(self._unseen())
+
     def plot(self, ax: Any = None) -> FrontDisplay:
         """Draw the front."""
         check_is_fitted(self)
@@ -175,6 +192,14 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         """An interrupted fit is no fit."""
         return hasattr(self, "front_")
+
+    def _unseen(self) -> Unseen:
+        check_is_fitted(self)
+        unseen = self._fit.unseen()
+        return replace(unseen, predictions=unseen.predictions[-len(self.front_) :])
+
+    def _sensitive_names(self) -> tuple[str, ...]:
+        return () if self._table.sensitive is None else self._table.sensitive.names
 
     def _recipe(self) -> Recipe:
         return Recipe(
@@ -221,12 +246,13 @@ def _knee_index(front: pd.DataFrame) -> int:
 
 def _measured(fit: PathFit) -> pd.DataFrame:
     """One row a level, from the most level model to the most accurate one."""
-    predictions, target, intervals = fit.report()
+    unseen = fit.unseen()
+    intervals = intervals_of_many(unseen.predictions, unseen.sensitive, random_state=fit.seed)
     levels = fit.calibration.level
     return pd.DataFrame(
         {
             "level": levels,
-            "mse": ((predictions - target) ** 2).mean(axis=1),
+            "mse": ((unseen.predictions - unseen.target) ** 2).mean(axis=1),
             "dpvar": [interval.estimate for interval in intervals],
             "dpvar_low": [interval.low for interval in intervals],
             "dpvar_high": [interval.high for interval in intervals],

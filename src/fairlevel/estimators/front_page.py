@@ -1,75 +1,79 @@
-"""A fitted path as a page: the front, the models that were picked, and what each does along the attributes."""
+"""A fitted path as a page: choose a model on the front, see what it does along the attributes, load it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import TypeVar
 
-import matplotlib.pyplot as plt
 import pandas as pd
 
-from fairlevel.data.learning_table import LearningTable
-from fairlevel.data.scaling import Array
-from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.fairness_path import FairnessPath
-from fairlevel.plots.front import FrontDisplay
-from fairlevel.plots.mean_profile import MeanProfileDisplay
-from fairlevel.report.page import Page, Picture, Section, TableBlock
+from fairlevel.report.charts import front_chart, profile_chart, spread_chart
+from fairlevel.report.page import Block, Chooser, Code, Option, Page, Section, TableBlock
 
 MOST_PROFILES = 8
+T = TypeVar("T")
+
+BEFORE = "most accurate model"
 
 
-def front_page(
-    path: FairnessPath, models: Mapping[str, FairRegressor], table: LearningTable, x: Array, folder: str | None = None
-) -> Page:
-    """Figures of the front come from rows that set nothing; profiles show the picked models on the rows of
-    ``table``. ``folder`` is where the knee was saved, if it was.
-    """
+def front_page(path: FairnessPath, target: str, folders: Sequence[str] | None = None) -> Page:
+    """All figures come from rows that set nothing. ``folders`` are where the models of the front were saved."""
     front = path.to_frame()
-    figure, axis = plt.subplots(figsize=(7, 4.2), layout="constrained")
-    FrontDisplay.from_frame(front, ax=axis)
-    first, last = front.iloc[0], front.iloc[-1]
-    alt = (
-        f"Front of {len(front)} models, from MSE {first['mse']:.3g} at DPVar {first['dpvar']:.3g} "
-        f"to MSE {last['mse']:.3g} at DPVar {last['dpvar']:.3g}"
-    )
-    picture = Picture.vector(figure, "Accuracy against disparity; bars are 95 % intervals of DPVar", alt)
-    plt.close(figure)
+    names = [f"point-{number:02d}" for number in range(1, len(front) + 1)]
+    profiles, means = path.profiles(), path.conditional_means()
+    options = []
+    for row, name in enumerate(names):
+        blocks: list[Block] = [_figures(path, row), spread_chart(_both(list(means), row, name), target)]
+        for attribute, along in list(profiles.items())[:MOST_PROFILES]:
+            blocks.append(profile_chart(_both(along, row, name), attribute))
+        if folders is not None:
+            lines = ("from fairlevel import load", f"model = load({folders[row]!r})")
+            blocks.append(Code("Load this model (from the folder of this page)", lines))
+        options.append(Option(_label(path, row, name), f"{name}: {_told(path, row)}", tuple(blocks)))
+    chooser = Chooser("Choose a model", front_chart(front, names), tuple(options), path.knee_index_)
     told = "fold by fold, since rows are few" if path.cross_fitted_ else "on rows kept apart for it"
     meaning = (
         f"Every point is a model; its figures were told {told}. DPVar is the variance of the average prediction across "
-        "sensitive profiles, in squared units of the target; it says nothing about spread or tails."
+        "sensitive profiles, in squared units of the target. It says nothing about spread or tails: a model with DPVar "
+        "0 may still treat profiles differently."
     )
-    numbers = TableBlock.of(_numbered(front), "Models", "±: √DPVar, in units of the target", digits=4)
-    sections = [
-        Section("The front", (meaning,), (picture, numbers)),
-        Section("Before and after", ("The average prediction along each attribute.",), _profiles(models, table, x)),
-    ]
-    if folder is not None:
-        sections.append(Section("Use a model", ("from fairlevel import load", f"model = load({folder!r})")))
-    attributes = ", ".join(map(str, table.sensitive.columns))
-    summary = f"{len(table.target)} rows, {x.shape[1]} inputs, level across {attributes}."
-    return Page(f"Trade-offs for {table.target.name}", summary, tuple(sections))
+    how = "Click on a point, or choose below with the arrow keys; the page opens with the knee of the front."
+    summary = f"{len(front)} models, level across {', '.join(profiles)}."
+    return Page(f"Trade-offs for {target}", summary, (Section("The front", (meaning, how), (chooser,)),))
 
 
-def _numbered(front: pd.DataFrame) -> pd.DataFrame:
-    names = {"mse": "MSE", "dpvar": "DPVar", "dpvar_low": "95 % from", "dpvar_high": "to"}
-    shown = front.drop(columns="level").rename(columns=names)
-    shown.insert(0, "model", [f"point-{number + 1:02d}" for number in range(len(front))])
-    shown.insert(3, "±", front["dpvar"].clip(lower=0) ** 0.5)
-    return shown
+def _figures(path: FairnessPath, row: int) -> TableBlock:
+    here, plain = path.front_.iloc[row], path.front_.iloc[-1]
+    rows = (
+        ("mean squared error", f"{here['mse']:.4g}", f"{plain['mse']:.4g}"),
+        ("DPVar", f"{here['dpvar']:.4g}", f"{plain['dpvar']:.4g}"),
+        ("95 % interval of DPVar", _interval(here), _interval(plain)),
+        ("average prediction moves by ±", f"{_moves(here):.4g}", f"{_moves(plain):.4g}"),
+        ("share of the prediction's variance", f"{here['share']:.1%}", f"{plain['share']:.1%}"),
+        ("networks mixed", f"{here['networks']:.0f}", f"{plain['networks']:.0f}"),
+    )
+    return TableBlock("Figures", ("figure", "this model", BEFORE), rows)
 
 
-def _profiles(models: Mapping[str, FairRegressor], table: LearningTable, x: Array) -> tuple[Picture, ...]:
-    frame = pd.DataFrame(x, columns=list(next(iter(models.values())).feature_names_in_))
-    predictions = {label: model.predict(frame) for label, model in models.items()}
-    pictures = []
-    numeric = table.sensitive.select_dtypes("number").columns[:MOST_PROFILES]
-    for name in numeric:
-        figure, axis = plt.subplots(figsize=(6.5, 3.4), layout="constrained")
-        MeanProfileDisplay.from_predictions(
-            predictions, attribute=table.sensitive[name].to_numpy(), attribute_name=str(name), ax=axis
-        )
-        alt = f"Average prediction of {', '.join(models)} along {name}"
-        pictures.append(Picture.vector(figure, f"Average prediction along {name}, with 95 % bands", alt))
-        plt.close(figure)
-    return tuple(pictures)
+def _both(values: Sequence[T], row: int, name: str) -> dict[str, T]:
+    """The most accurate model and this one, or the one model where they are the same."""
+    return {BEFORE: values[-1]} if row == len(values) - 1 else {BEFORE: values[-1], name: values[row]}
+
+
+def _label(path: FairnessPath, row: int, name: str) -> str:
+    roles = {0: "tightest", path.knee_index_: "knee", len(path.front_) - 1: "most accurate"}
+    return f"{name} ({roles[row]})" if row in roles else name
+
+
+def _told(path: FairnessPath, row: int) -> str:
+    here = path.front_.iloc[row]
+    return f"MSE {here['mse']:.4g}, average prediction moves by ± {_moves(here):.3g}, share {here['share']:.1%}"
+
+
+def _interval(row: pd.Series) -> str:
+    return f"{row['dpvar_low']:.4g} to {row['dpvar_high']:.4g}"
+
+
+def _moves(row: pd.Series) -> float:
+    return float(max(row["dpvar"], 0.0) ** 0.5)

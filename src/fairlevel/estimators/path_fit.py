@@ -26,7 +26,7 @@ from fairlevel.fronts.stacking import Mixture, OutOfReach, without_small_shares
 from fairlevel.libraries import Library, Solver
 from fairlevel.libraries.protocol import Workshop
 from fairlevel.metrics.dpvar import dpvar_of_many
-from fairlevel.metrics.interval import DPVarInterval, intervals_of_many
+from fairlevel.metrics.interval import intervals_of_many
 from fairlevel.metrics.mixtures import SharedMean, shared_mean
 from fairlevel.training.grid import Samples
 
@@ -140,6 +140,18 @@ class Chosen:
 
 
 @dataclass(frozen=True)
+class Unseen:
+    """The models of a front on rows that set nothing of theirs, in units of y.
+
+    Shapes: predictions (model, row), target (row,), sensitive (row, attribute).
+    """
+
+    predictions: Array
+    target: Array
+    sensitive: Array
+
+
+@dataclass(frozen=True)
 class PathFit:
     """A fitted path: the kept library, candidates judged on selection rows, and the rows that report."""
 
@@ -183,20 +195,20 @@ class PathFit:
                 "or other candidates."
             ) from None
 
-    def report(self) -> tuple[Array, Array, list[DPVarInterval]]:
-        """(predictions, target, intervals) of the choices at the calibrated levels, on the reporting rows, in units of
-        y.
-        """
+    def unseen(self) -> Unseen:
+        """What the choices at the calibrated levels predict for the reporting rows, in units of y."""
         found = self.calibration
         if self.reporting is None:
             centre = self.trained.y_scaler.mean
             predictions = found.unseen * self.y_scale + centre
-            target, sensitive = self.judged.target * self.y_scale + centre, self.judged.sensitive
-        else:
-            shares = np.stack([without_small_shares(self.mixture(level).shares) for level in found.level])
-            predictions = shares @ self.trained.predict(self.reporting.x)
-            target, sensitive = self.reporting.y, attributes_of(self.reporting)
-        return predictions, target, intervals_of_many(predictions, sensitive, random_state=self.seed)
+            return Unseen(predictions, self.judged.target * self.y_scale + centre, self.judged.sensitive)
+        shares = np.stack([without_small_shares(self.mixture(level).shares) for level in found.level])
+        predictions = shares @ self.trained.predict(self.reporting.x)
+        return Unseen(predictions, self.reporting.y, attributes_of(self.reporting))
+
+    def conditional_means(self, unseen: Unseen) -> Array:
+        """E[f | A] of each choice at the reporting rows, (level, row)."""
+        return self.judged.mean.fitted(unseen.predictions, unseen.sensitive, self.seed)
 
 
 def fit_path(

@@ -24,6 +24,13 @@ class SharedMean(NamedTuple):
         matrix: Array = leave_out_matrix(torch.from_numpy(predictions), smoother, self.ridge).numpy()
         return matrix
 
+    def fitted(self, predictions: Array, sensitive: Array, seed: int) -> Array:
+        """E[f | A] at the rows themselves, (candidate, row) -> (candidate, row)."""
+        smoother = self.mean.prepare(sensitive, seed=seed)
+        ridge = torch.full((len(predictions),), self.ridge, dtype=torch.float64)
+        level: Array = smoother.apply(torch.from_numpy(predictions), ridge).numpy()
+        return level
+
 
 def shared_mean(predictions: Array, target: Array, sensitive: Array, seed: int) -> SharedMean:
     """The mean and the ridge that describe the most accurate prediction best. Shapes: predictions (candidate, row),

@@ -34,25 +34,34 @@ def mean_profile(
 
     The grid spans the middle 98 % of the attribute. The band is pointwise and allows for noise that varies along it.
     """
-    rows = read_rows(
-        y_pred, np.asarray(attribute, dtype=np.float64).reshape(len(np.asarray(attribute)), -1)[:, :1], sample_weight
-    )
-    values = rows.sensitive
+    column = np.asarray(attribute, dtype=np.float64).reshape(len(np.asarray(attribute)), -1)[:, :1]
+    rows = read_rows(y_pred, column, sample_weight)
+    return mean_profiles(rows.prediction[None], rows.sensitive, rows.row_weight, points, level)[0]
+
+
+def mean_profiles(
+    predictions: Array, attribute: Array, row_weight: Array | None = None, points: int = 101, level: float = 0.95
+) -> list[MeanProfile]:
+    """Profiles of several predictions along one attribute, which is factored once; (config, row), (row, 1)."""
     regressor: LinearMean
-    if few_levels(values)[0]:
-        regressor, at = GroupMean(), np.unique(values)
+    if few_levels(attribute)[0]:
+        regressor, at = GroupMean(), np.unique(attribute)
     else:
-        first, last = np.quantile(values, [0.01, 0.99])
+        first, last = np.quantile(attribute, [0.01, 0.99])
         regressor, at = SplineMean(), np.linspace(first, last, points)
-    smoother = regressor.prepare(values, at[:, None], row_weight=rows.row_weight)
-    prediction = torch.from_numpy(rows.prediction).unsqueeze(0)
+    smoother = regressor.prepare(attribute, at[:, None], row_weight=row_weight)
+    prediction = torch.from_numpy(predictions)
     ridge = smoother.choose_ridge(prediction)
-    mean = smoother.apply(prediction, ridge)[0]
-    shrinkage = smoother.shrinkage(ridge)[0]
-    fitted = (smoother.coefficients(prediction)[0] * shrinkage) @ smoother.fit_basis.T
-    scaled = smoother.fit_basis * (smoother.row_weight * (prediction[0] - fitted)).unsqueeze(1)
-    scatter = scaled.T @ scaled
-    loading = smoother.at_basis * shrinkage
-    error = ((loading @ scatter) * loading).sum(dim=1).clamp_min(0).sqrt()
-    half = float(norm.ppf((1 + level) / 2)) * error
-    return MeanProfile(at, mean.numpy(), (mean - half).numpy(), (mean + half).numpy(), rows.mean)
+    mean = smoother.apply(prediction, ridge)
+    shrinkage = smoother.shrinkage(ridge)
+    fitted = (smoother.coefficients(prediction) * shrinkage) @ smoother.fit_basis.T
+    half_width = float(norm.ppf((1 + level) / 2))
+    profiles = []
+    for config, residual in enumerate(prediction - fitted):
+        scaled = smoother.fit_basis * (smoother.row_weight * residual).unsqueeze(1)
+        loading = smoother.at_basis * shrinkage[config]
+        error = ((loading @ (scaled.T @ scaled)) * loading).sum(dim=1).clamp_min(0).sqrt()
+        middle, half = mean[config], half_width * error
+        overall = float((smoother.row_weight * prediction[config]).sum())
+        profiles.append(MeanProfile(at, middle.numpy(), (middle - half).numpy(), (middle + half).numpy(), overall))
+    return profiles

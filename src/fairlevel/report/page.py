@@ -1,41 +1,14 @@
-"""What a page holds: sections of text, pictures and tables."""
+"""What a page is made of. A new kind of block is a class here and a template of the same name."""
 
 from __future__ import annotations
 
 from base64 import b64encode
 from dataclasses import dataclass
 from io import BytesIO, StringIO
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 from matplotlib.figure import Figure
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A chart as SVG or PNG, with words for those who do not see it."""
-
-    title: str
-    alt: str
-    svg: str = ""
-    png: str = ""
-
-    kind: ClassVar[str] = "picture"
-
-    @classmethod
-    def vector(cls, figure: Figure, title: str, alt: str) -> Picture:
-        """Sharp at any size; for charts of few marks."""
-        text = StringIO()
-        figure.savefig(text, format="svg")
-        content = text.getvalue()
-        return cls(title, alt, svg=content[content.index("<svg") :])
-
-    @classmethod
-    def raster(cls, figure: Figure, title: str, alt: str) -> Picture:
-        """Small even with many marks."""
-        content = BytesIO()
-        figure.savefig(content, format="png", dpi=110)
-        return cls(title, alt, png=b64encode(content.getvalue()).decode())
 
 
 @dataclass(frozen=True)
@@ -47,7 +20,7 @@ class TableBlock:
     rows: tuple[tuple[str, ...], ...]
     caption: str = ""
 
-    kind: ClassVar[str] = "table"
+    template: ClassVar[str] = "table.html.j2"
 
     @classmethod
     def of(cls, table: pd.DataFrame, title: str, caption: str = "", digits: int = 3) -> TableBlock:
@@ -57,12 +30,86 @@ class TableBlock:
 
 
 @dataclass(frozen=True)
+class Picture:
+    """A still chart as SVG or PNG, with words for those who do not see it and the numbers behind it."""
+
+    title: str
+    alt: str
+    svg: str = ""
+    png: str = ""
+    table: TableBlock | None = None
+
+    template: ClassVar[str] = "picture.html.j2"
+
+    @classmethod
+    def vector(cls, figure: Figure, title: str, alt: str, table: TableBlock | None = None) -> Picture:
+        """Sharp at any size; for charts of few marks."""
+        text = StringIO()
+        figure.savefig(text, format="svg")
+        content = text.getvalue()
+        return cls(title, alt, svg=content[content.index("<svg") :], table=table)
+
+    @classmethod
+    def raster(cls, figure: Figure, title: str, alt: str, table: TableBlock | None = None) -> Picture:
+        """Small even with many marks."""
+        content = BytesIO()
+        figure.savefig(content, format="png", dpi=110)
+        return cls(title, alt, png=b64encode(content.getvalue()).decode(), table=table)
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart that answers to the mouse: a Plotly figure as plain values, words for it and the numbers behind it."""
+
+    title: str
+    alt: str
+    figure: dict[str, Any]
+    table: TableBlock
+
+    template: ClassVar[str] = "chart.html.j2"
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines to copy."""
+
+    title: str
+    lines: tuple[str, ...]
+
+    template: ClassVar[str] = "code.html.j2"
+
+
+Block = TableBlock | Picture | Chart | Code
+
+
+@dataclass(frozen=True)
+class Option:
+    """One thing that can be chosen, and what is shown then."""
+
+    label: str
+    heading: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class Chooser:
+    """A chart whose marks are options, in the same order, and a list to choose from without a mouse."""
+
+    legend: str
+    chart: Chart
+    options: tuple[Option, ...]
+    first: int = 0
+
+    template: ClassVar[str] = "chooser.html.j2"
+
+
+@dataclass(frozen=True)
 class Section:
     """A heading, paragraphs and blocks."""
 
     title: str
     paragraphs: tuple[str, ...] = ()
-    blocks: tuple[Picture | TableBlock, ...] = ()
+    blocks: tuple[Block | Chooser, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,6 +119,11 @@ class Page:
     title: str
     summary: str
     sections: tuple[Section, ...]
+
+    @property
+    def interactive(self) -> bool:
+        """Whether some chart needs the plotting library."""
+        return any(isinstance(block, Chart | Chooser) for section in self.sections for block in section.blocks)
 
 
 def _cell(value: object, digits: int) -> str:

@@ -14,13 +14,21 @@ from fairlevel.report.page import Page
 def render(page: Page) -> str:
     """The whole page as text; whatever came from data is escaped."""
     environment = Environment(
-        loader=PackageLoader("fairlevel", "report"),
+        loader=PackageLoader("fairlevel", "report/templates"),
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("page.html.j2").render(page=page)
+    return environment.get_template("page.html.j2").render(page=page, plotly=_plotly() if page.interactive else "")
+
+
+def _plotly() -> str:
+    """The plotting library's script."""
+    from plotly.offline import get_plotlyjs
+
+    script: str = get_plotlyjs()
+    return script
 
 
 def write_page(page: Page, path: Path) -> None:

@@ -15,6 +15,8 @@ from torch import Tensor
 
 from fairlevel.exceptions import InvalidInput
 
+BEARABLE_SPREAD = 4.0  # up to here a step size of 0.1 was never seen to explode
+
 
 class Moments(NamedTuple):
     """Running first and second moments of the gradient, each (config, parameter)."""
@@ -32,6 +34,8 @@ class Optimizer(Protocol):
 
     @property
     def steps(self) -> int: ...
+
+    def steady_rate(self, spread: float) -> float: ...
 
     def init(self, parameters: Tensor) -> Moments | None: ...
 
@@ -52,6 +56,12 @@ class GradientDescent:
 
     def __post_init__(self) -> None:
         _check(self)
+
+    def steady_rate(self, spread: float) -> float:
+        """The step size, made smaller where the largest eigenvalue of the inputs' second moment is large: curvature
+        grows with it, and beyond 2/curvature plain steps explode.
+        """
+        return self.learning_rate * min(1.0, BEARABLE_SPREAD / max(spread, 1e-30))
 
     def init(self, parameters: Tensor) -> None:
         return None
@@ -81,6 +91,10 @@ class Adam:
 
     def __post_init__(self) -> None:
         _check(self)
+
+    def steady_rate(self, spread: float) -> float:
+        """The step size: Adam's steps do not grow with curvature."""
+        return self.learning_rate
 
     def init(self, parameters: Tensor) -> Moments:
         return Moments(torch.zeros_like(parameters), torch.zeros_like(parameters))

@@ -1,0 +1,91 @@
+"""The folder of a trained front: front.csv, report.html and the models."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+
+from rich.table import Table
+
+from fairlevel.cli.files import write_table
+from fairlevel.estimators.fair_regressor import FairRegressor
+from fairlevel.estimators.fairness_path import FairnessPath
+from fairlevel.estimators.front_page import front_page
+from fairlevel.exceptions import InvalidInput
+from fairlevel.report.render import write_page
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A model worth a name: its folder, itself, and its row in the front where it has one."""
+
+    folder: str
+    model: FairRegressor
+    row: int | None = None
+
+
+def refuse_existing(out: Path, force: bool) -> None:
+    """A folder that is there is replaced only when asked."""
+    if out.exists() and not force:
+        raise InvalidInput(f"{str(out)!r} exists; choose another --out, or pass --force to replace it.")
+
+
+def write_front(
+    path: FairnessPath, target: str, out: Path, notes: Mapping[str, object], max_share: float | None = None
+) -> dict[str, Choice]:
+    """Write everything, or nothing; returns the models that were given a name."""
+    models = path.models()
+    rows = {"most accurate": len(models) - 1, "knee": path.knee_index_, "tightest": 0}
+    chosen = {label: Choice(label.replace(" ", "-"), models[row], row) for label, row in rows.items()}
+    if max_share is not None:
+        chosen[f"share within {max_share:g}"] = Choice("within-budget", path.best(max_share=max_share))
+    named = [f"models/point-{number:02d}" for number in range(1, len(models) + 1)]
+    with _complete_or_absent(out) as partial:
+        write_table(path.to_frame(), partial / "front.csv")
+        for name, model in zip(named, models, strict=True):
+            model.save(partial / name, notes=dict(notes))
+        for choice in chosen.values():
+            choice.model.save(partial / "models" / choice.folder, notes=dict(notes))
+        write_page(front_page(path, target, named), partial / "report.html")
+    return chosen
+
+
+def shown(path: FairnessPath, chosen: Mapping[str, Choice], title: str) -> Table:
+    """The named models as a table for the terminal."""
+    told = "judged fold by fold" if path.cross_fitted_ else "judged on rows of their own"
+    table = Table(title=f"{title} ({told})", title_justify="left")
+    for heading in ("model", "MSE", "DPVar", "95 % interval", "±", "share"):
+        table.add_column(heading, justify="left" if heading == "model" else "right")
+    for label, choice in chosen.items():
+        if choice.row is None:
+            table.add_row(label, *["kept on unseen rows", "", "", "", ""])
+            continue
+        row = path.front_.iloc[choice.row]
+        table.add_row(
+            label,
+            f"{row['mse']:.4g}",
+            f"{row['dpvar']:.4g}",
+            f"{row['dpvar_low']:.4g} to {row['dpvar_high']:.4g}",
+            f"{max(row['dpvar'], 0.0) ** 0.5:.3g}",
+            f"{row['share']:.1%}",
+        )
+    return table
+
+
+@contextmanager
+def _complete_or_absent(out: Path) -> Iterator[Path]:
+    """A hidden folder to fill; it becomes ``out`` when the block ends well and vanishes otherwise."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(mkdtemp(dir=out.parent, prefix=f".{out.name}."))
+    try:
+        yield partial
+        partial.chmod(0o755)
+        if out.exists():
+            shutil.rmtree(out)
+        partial.replace(out)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
