@@ -63,6 +63,10 @@ class MLPMean:
         Shapes: sensitive (row, attribute), prediction (config, row), row_weight (row,) summing to 1, learning_rate
         (config,).
         """
+        network = self.network(sensitive.shape[1])
+        backend = network.compiled(parameters, sensitive, prediction, row_weight, learning_rate)
+        if backend is not None and isinstance(loss, Squared):
+            return backend.descend(network.shape, parameters, sensitive, prediction, row_weight, learning_rate, steps)
         rate = learning_rate.unsqueeze(1)
         for _ in range(steps):
             parameters = parameters - rate * self.gradient(parameters, sensitive, prediction, row_weight, loss)

@@ -22,6 +22,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from fairlevel.stacked.compiled import Backend, Shape, backend_for
+
 # Every weight matrix starts on a 64-byte boundary: vector code then takes the same path for every configuration.
 _ALIGNMENT = 16
 
@@ -77,6 +79,10 @@ class Network:
         Shapes: parameters (config, parameter), x (sample, input) -> (config, sample), activations (config, sample,
         unit).
         """
+        backend = self.compiled(parameters, x)
+        if backend is not None:
+            prediction, kept = backend.forward(self.shape, parameters, x)
+            return prediction, (x.expand(len(parameters), *x.shape), *kept)
         signal, activations = self.forward_all(parameters, x)
         return signal.squeeze(-1), activations
 
@@ -97,7 +103,23 @@ class Network:
 
         Shapes: gradient (config, sample) -> (config, parameter). Differentiable itself, so that it can be unrolled.
         """
+        x, kept = activations[0], activations[1:]
+        if x.stride(0) == 0:  # all configurations read the same rows
+            backend = self.compiled(parameters, x[0], *kept, gradient)
+            if backend is not None:
+                return backend.pullback(self.shape, parameters, x[0], kept, gradient)
+        if len(activations) < len(self.layers):  # compiled code keeps none on a GPU
+            activations = self.forward_all(parameters, x)[1]
         return self.pullback_all(parameters, activations, gradient.unsqueeze(-1))
+
+    def compiled(self, *tensors: Tensor) -> Backend | None:
+        """Compiled code that serves this network on these tensors, (config, parameter) and (sample, input) first."""
+        return backend_for(self.hidden, self.outputs, *tensors)
+
+    @cached_property
+    def shape(self) -> Shape:
+        """Where the layers live, for compiled code."""
+        return Shape.of(self.inputs, self.size, self.layers)
 
     def pullback_all(self, parameters: Tensor, activations: tuple[Tensor, ...], gradient: Tensor) -> Tensor:
         """The same for all outputs: gradient (config, sample, output) -> (config, parameter)."""

@@ -1,0 +1,80 @@
+"""What must be fast on a CPU: a name, and a function that gives a row of the table."""
+
+import torch
+
+from benchmarks.measure import overhead, per_step, seconds, speed_up
+from benchmarks.naive import hsic_step, train_fbo, train_itd
+from benchmarks.problems import engine, tensors
+from fairlevel import FBO, HSIC, ITD, ClosedFBO
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
+from fairlevel.stacked.compiled import backend_for
+
+COMPILED = {400: 10, 2000: 4, 8000: 2}
+EAGER = {400: 6, 2000: 3, 8000: 2}
+"""Targets of paper FBO by rows, with a C compiler and without."""
+
+
+def compiled():
+    """Whether compiled code serves here."""
+    return backend_for((64, 64), 1, torch.zeros(1, 1), torch.zeros(1, 1)) is not None
+
+
+def fbo(rows):
+    configs, steps = 96, max(2, 1600 // rows)
+    run, (x, y, a) = engine(FBO(), rows, configs), tensors(rows)
+    targets = COMPILED if compiled() else EAGER
+    return speed_up(
+        f"paper FBO, 96 configurations, n={rows}, vs naive",
+        lambda: per_step(run, steps) / configs,
+        lambda: per_step(lambda count: train_fbo(x, y, a, 1.0, count), 4 * steps),
+        targets[rows],
+        rounds=3,
+    )
+
+
+def itd():
+    configs = 16
+    run, (x, y, a) = engine(ITD(), 2000, configs), tensors(2000)
+    return speed_up(
+        "paper ITD (K=5), n=2000, vs naive",
+        lambda: per_step(run, 2) / configs,
+        lambda: per_step(lambda count: train_itd(x, y, a, 1.0, count), 4),
+        4,
+        rounds=3,
+    )
+
+
+def closed(configs, rows=2000):
+    fair, plain = engine(ClosedFBO(), rows, configs), engine(None, rows, configs)
+    steps = max(10, 120 // configs)
+    return overhead(
+        f"closed-form FBO step / plain step, {configs} configurations, n={rows}",
+        lambda: per_step(fair, steps),
+        lambda: per_step(plain, steps),
+        1.15 if configs > 1 else 1.3,
+    )
+
+
+def hsic():
+    rows = 4000
+    _, y, a = tensors(rows)
+    penalty = HSIC()
+    prepared = penalty.prepare(a.double().numpy(), ALL_TRAINING_ROWS.assign(0, rows), {}, 0).to(torch.float32, "cpu")
+    state, f = penalty.init(prepared, 1, {}), y[None]
+    return speed_up(
+        "exact HSIC step, n=4000, vs full matrices",
+        lambda: seconds(lambda: penalty.step(f, prepared, state)),
+        lambda: seconds(lambda: hsic_step(y, a)),
+        2,
+    )
+
+
+CASES = {
+    "fbo-400": lambda: fbo(400),
+    "fbo-2000": lambda: fbo(2000),
+    "fbo-8000": lambda: fbo(8000),
+    "itd-2000": itd,
+    "closed-24": lambda: closed(24),
+    "closed-1": lambda: closed(1),
+    "hsic-4000": hsic,
+}

@@ -1,0 +1,77 @@
+"""The C library as a backend."""
+
+from __future__ import annotations
+
+import ctypes
+
+import torch
+from torch import Tensor
+
+from fairlevel.stacked.compiled.build import shared_library
+from fairlevel.stacked.compiled.shape import HIDDEN, Shape
+
+
+class CompiledC:
+    """Calls into the library, on as many threads as PyTorch uses."""
+
+    most_inputs = 2**31
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._library = library
+        library.mlp_panels.restype = ctypes.c_int64
+        library.mlp_panels.argtypes = [ctypes.c_int64]
+
+    def forward(self, shape: Shape, parameters: Tensor, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        parameters, x = parameters.contiguous(), x.contiguous()
+        configs, rows = len(parameters), len(x)
+        prediction = x.new_empty(configs, rows)
+        first, second = x.new_empty(configs, rows, HIDDEN[0]), x.new_empty(configs, rows, HIDDEN[1])
+        self._call("mlp_forward", shape, configs, rows, parameters, x, first, second, prediction)
+        return prediction, (first, second)
+
+    def pullback(
+        self, shape: Shape, parameters: Tensor, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor
+    ) -> Tensor:
+        parameters, x, gradient = parameters.contiguous(), x.contiguous(), gradient.contiguous()
+        configs, rows = gradient.shape
+        result, room = torch.empty_like(parameters), self._room(shape, configs, rows)
+        self._call("mlp_pullback", shape, configs, rows, parameters, x, *kept, gradient, room, result)
+        return result
+
+    def descend(
+        self,
+        shape: Shape,
+        parameters: Tensor,
+        x: Tensor,
+        target: Tensor,
+        row_weight: Tensor,
+        rate: Tensor,
+        steps: int,
+    ) -> Tensor:
+        moving = parameters.clone(memory_format=torch.contiguous_format)
+        x, target = x.contiguous(), target.contiguous()
+        row_weight, rate = row_weight.contiguous(), rate.contiguous()
+        configs, rows = target.shape
+        room = self._room(shape, configs, rows)
+        self._call("mlp_descend", shape, configs, rows, moving, x, target, row_weight, rate, steps, room)
+        return moving
+
+    def _room(self, shape: Shape, configs: int, rows: int) -> Tensor:
+        """For one gradient a configuration and panel of rows."""
+        return torch.empty(configs * self._library.mlp_panels(rows) * shape.stride)
+
+    def _call(self, name: str, shape: Shape, *arguments: int | Tensor) -> None:
+        """Tensors as addresses, whole numbers as 64 bits, and the number of threads last."""
+        converted = [
+            ctypes.c_void_p(each.data_ptr()) if isinstance(each, Tensor) else ctypes.c_int64(each) for each in arguments
+        ]
+        getattr(self._library, name)(ctypes.byref(shape), *converted, ctypes.c_int(torch.get_num_threads()))
+
+
+def load() -> CompiledC | None:
+    """The backend, if the library could be built and opened."""
+    path = shared_library()
+    try:
+        return None if path is None else CompiledC(ctypes.CDLL(str(path)))
+    except OSError:
+        return None

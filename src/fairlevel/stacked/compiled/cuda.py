@@ -1,0 +1,88 @@
+"""Triton kernels as a backend: a block of rows goes forward and back without leaving the chip.
+
+Activations are computed again in the pullback instead of being kept: reading them back from memory costs more than the
+products. Each program takes one configuration and a panel of rows and leaves one partial gradient; these are added in a
+fixed order.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fairlevel.stacked.compiled.build import SWITCH
+from fairlevel.stacked.compiled.shape import Shape
+
+PANEL = 1024  # rows of one program
+PRECISION = "tf32x3"  # products of three parts: float32 in all but the last bits
+
+
+class CompiledTriton:
+    """Launches the kernels; a launch can be recorded into a CUDA graph."""
+
+    most_inputs = 64  # more would leave the registers
+
+    def __init__(self, kernels: Any) -> None:
+        self._kernels = kernels
+
+    def forward(self, shape: Shape, parameters: Tensor, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        parameters, x = parameters.contiguous(), x.contiguous()
+        prediction = x.new_empty(len(parameters), len(x))
+        grid = (len(parameters), -(-len(x) // PANEL))
+        self._kernels.forward[grid](parameters, x, prediction, len(x), *self._constants(shape), **FORWARD_TILE)
+        return prediction, ()
+
+    def pullback(
+        self, shape: Shape, parameters: Tensor, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor
+    ) -> Tensor:
+        return self._gradient(shape, parameters, x, gradient, gradient, squared=False)
+
+    def descend(
+        self,
+        shape: Shape,
+        parameters: Tensor,
+        x: Tensor,
+        target: Tensor,
+        row_weight: Tensor,
+        rate: Tensor,
+        steps: int,
+    ) -> Tensor:
+        for _ in range(steps):
+            gradient = self._gradient(shape, parameters, x, target, row_weight, squared=True)
+            parameters = torch.addcmul(parameters, gradient, rate.unsqueeze(1), value=-1)
+        return parameters
+
+    def _gradient(
+        self, shape: Shape, parameters: Tensor, x: Tensor, pull: Tensor, row_weight: Tensor, squared: bool
+    ) -> Tensor:
+        parameters, x = parameters.contiguous(), x.contiguous()
+        pull, row_weight = pull.contiguous(), row_weight.contiguous()
+        panels = -(-len(x) // PANEL)
+        parts = x.new_empty(len(parameters), panels, parameters.shape[1])
+        self._kernels.backward[(len(parameters), panels)](
+            parameters, x, pull, row_weight, parts, len(x), *self._constants(shape), SQUARED=squared, **BACKWARD_TILE
+        )
+        return parts.squeeze(1) if panels == 1 else parts.sum(dim=1)
+
+    @staticmethod
+    def _constants(shape: Shape) -> tuple[int | str, ...]:
+        """What the kernels are specialised for."""
+        return (*shape.values(), max(16, 1 << (shape.inputs - 1).bit_length()), PANEL, PRECISION)
+
+
+FORWARD_TILE = {"BLOCK": 64, "num_warps": 4, "num_stages": 1}
+BACKWARD_TILE = {"BLOCK": 64, "num_warps": 4, "num_stages": 1}
+
+
+def load() -> CompiledTriton | None:
+    """The backend, if Triton is there."""
+    if os.environ.get(SWITCH, "").lower() == "off":
+        return None
+    try:
+        from fairlevel.stacked.compiled import cuda_kernels
+    except ImportError:
+        return None
+    return CompiledTriton(cuda_kernels)

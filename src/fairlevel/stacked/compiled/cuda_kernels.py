@@ -1,0 +1,94 @@
+"""The kernels of :mod:`fairlevel.stacked.compiled.cuda`; importing this file needs Triton."""
+
+# mypy: ignore-errors
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _tanh(x):
+    decay = tl.exp(-2 * tl.abs(x))
+    size = (1 - decay) / (1 + decay)
+    return tl.where(x < 0, -size, size)
+
+
+@triton.jit
+def _hidden(x, W1, b1, W2, b2, PRECISION: tl.constexpr):
+    """Both activations of a block of rows: (BLOCK, padded input) -> twice (BLOCK, 64)."""
+    z1 = _tanh(tl.dot(x, W1, input_precision=PRECISION) + b1[None, :])
+    z2 = _tanh(tl.dot(z1, W2, input_precision=PRECISION) + b2[None, :])
+    return z1, z2
+
+
+@triton.jit
+def forward(
+    P, X, F, rows,
+    inputs: tl.constexpr, stride: tl.constexpr, w1: tl.constexpr, b1: tl.constexpr, w2: tl.constexpr,
+    b2: tl.constexpr, w3: tl.constexpr, b3: tl.constexpr, PADDED: tl.constexpr, PANEL: tl.constexpr,
+    PRECISION: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Predictions of one configuration on a panel of rows."""
+    config = tl.program_id(0).to(tl.int64)
+    panel = tl.program_id(1)
+    own = P + config * stride
+    unit, feature = tl.arange(0, 64), tl.arange(0, PADDED)
+    W1 = tl.load(own + w1 + feature[:, None] * 64 + unit[None, :], mask=feature[:, None] < inputs, other=0.0)
+    W2 = tl.load(own + w2 + unit[:, None] * 64 + unit[None, :])
+    bias1, bias2, last = tl.load(own + b1 + unit), tl.load(own + b2 + unit), tl.load(own + w3 + unit)
+    offset = tl.load(own + b3)
+    for start in range(0, PANEL, BLOCK):
+        row = panel * PANEL + start + tl.arange(0, BLOCK)
+        inside = (row[:, None] < rows) & (feature[None, :] < inputs)
+        x = tl.load(X + row[:, None].to(tl.int64) * inputs + feature[None, :], mask=inside, other=0.0)
+        _, z2 = _hidden(x, W1, bias1, W2, bias2, PRECISION)
+        tl.store(F + config * rows + row, tl.sum(z2 * last[None, :], axis=1) + offset, mask=row < rows)
+
+
+@triton.jit
+def backward(
+    P, X, PULL, WEIGHT, PARTS, rows,
+    inputs: tl.constexpr, stride: tl.constexpr, w1: tl.constexpr, b1: tl.constexpr, w2: tl.constexpr,
+    b2: tl.constexpr, w3: tl.constexpr, b3: tl.constexpr, PADDED: tl.constexpr, PANEL: tl.constexpr,
+    PRECISION: tl.constexpr, SQUARED: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Σ_i g_i ∂f_i/∂P of one configuration over a panel of rows.
+
+    g is PULL, or with SQUARED the slope of Σ w_i (f_i − PULL_i)².
+    """
+    config = tl.program_id(0).to(tl.int64)
+    panel = tl.program_id(1)
+    own = P + config * stride
+    unit, feature = tl.arange(0, 64), tl.arange(0, PADDED)
+    W1 = tl.load(own + w1 + feature[:, None] * 64 + unit[None, :], mask=feature[:, None] < inputs, other=0.0)
+    W2 = tl.load(own + w2 + unit[:, None] * 64 + unit[None, :])
+    bias1, bias2, last = tl.load(own + b1 + unit), tl.load(own + b2 + unit), tl.load(own + w3 + unit)
+    offset = tl.load(own + b3)
+    G1, G2 = tl.zeros((PADDED, 64), tl.float32), tl.zeros((64, 64), tl.float32)
+    s1, s2, s3 = tl.zeros((64,), tl.float32), tl.zeros((64,), tl.float32), tl.zeros((64,), tl.float32)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, PANEL, BLOCK):
+        row = panel * PANEL + start + tl.arange(0, BLOCK)
+        real = row < rows
+        inside = real[:, None] & (feature[None, :] < inputs)
+        x = tl.load(X + row[:, None].to(tl.int64) * inputs + feature[None, :], mask=inside, other=0.0)
+        z1, z2 = _hidden(x, W1, bias1, W2, bias2, PRECISION)
+        g = tl.load(PULL + config * rows + row, mask=real, other=0.0)
+        if SQUARED:
+            value = tl.sum(z2 * last[None, :], axis=1) + offset
+            g = 2 * tl.load(WEIGHT + row, mask=real, other=0.0) * (value - g)
+        total += g
+        s3 += tl.sum(z2 * g[:, None], axis=0)
+        d2 = g[:, None] * last[None, :] * (1 - z2 * z2)
+        G2 += tl.dot(tl.trans(z1), d2, input_precision=PRECISION)
+        s2 += tl.sum(d2, axis=0)
+        d1 = tl.dot(d2, tl.trans(W2), input_precision=PRECISION) * (1 - z1 * z1)
+        G1 += tl.dot(tl.trans(x), d1, input_precision=PRECISION)
+        s1 += tl.sum(d1, axis=0)
+    out = PARTS + (config * tl.num_programs(1) + panel) * stride
+    tl.store(out + w1 + feature[:, None] * 64 + unit[None, :], G1, mask=feature[:, None] < inputs)
+    tl.store(out + w2 + unit[:, None] * 64 + unit[None, :], G2)
+    tl.store(out + b1 + unit, s1)
+    tl.store(out + b2 + unit, s2)
+    tl.store(out + w3 + unit, s3)
+    rest = tl.arange(0, 16)  # the last bias and the padding behind it
+    tl.store(out + b3 + rest, tl.where(rest == 0, tl.sum(total, axis=0), 0.0), mask=b3 + rest < stride)

@@ -1,0 +1,236 @@
+/* Stacks of tanh networks with two hidden layers of WIDTH units and one output, in float32.
+
+   Rows are taken in blocks that stay in the first cache; a block goes forward and back before the next one is read.
+   Work is divided into (configuration, panel of rows) pairs whose number depends on the data alone, and their
+   gradients are added in a fixed order: the answer does not depend on the number of threads or on the neighbours.
+
+   A row of parameters holds W1 (inputs, WIDTH), b1, W2 (WIDTH, WIDTH), b2, w3, b3 at the offsets of `Shape`. */
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WIDTH 64
+#define BLOCK 48   /* rows that go forward and back together; a multiple of TALL */
+#define PANEL 768  /* rows of one unit of work; a multiple of BLOCK */
+
+#ifdef __AVX512F__
+#define LANES 16
+#define TALL 6     /* rows of a tile of products: 6 x 4 vectors of sums fit the registers */
+#else
+#define LANES 8
+#define TALL 3
+#endif
+#define VECTORS 4  /* vectors side by side in a tile of products */
+
+typedef float vec __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
+typedef int32_t ivec __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
+
+typedef struct {
+    int64_t inputs, stride, w1, b1, w2, b2, w3, b3;
+} Shape;
+
+static inline vec load(const float *at) { return *(const vec *)at; }
+static inline void store(float *at, vec value) { *(vec *)at = value; }
+static inline vec all(float value) { return value - (vec){0}; }
+static inline vec pick(ivec mask, vec yes, vec no) { return (vec)((mask & (ivec)yes) | (~mask & (ivec)no)); }
+
+/* C[i][0:WIDTH] = (start, or what is there) + sum_k A[i * ai + k * ak] * B[k][0:WIDTH] for `tall` rows i. */
+static inline __attribute__((always_inline)) void products_of(
+    int tall, const float *A, int64_t ai, int64_t ak, const float *B, int64_t depth, const float *start, float *C)
+{
+    for (int side = 0; side < WIDTH; side += VECTORS * LANES) {
+        vec sum[TALL][VECTORS];
+        for (int i = 0; i < tall; i++)
+            for (int v = 0; v < VECTORS; v++)
+                sum[i][v] = load((start ? start : C + i * WIDTH) + side + v * LANES);
+        for (int64_t k = 0; k < depth; k++) {
+            vec row[VECTORS];
+            for (int v = 0; v < VECTORS; v++) row[v] = load(B + k * WIDTH + side + v * LANES);
+            for (int i = 0; i < tall; i++) {
+                vec factor = all(A[i * ai + k * ak]);
+                for (int v = 0; v < VECTORS; v++) sum[i][v] += factor * row[v];
+            }
+        }
+        for (int i = 0; i < tall; i++)
+            for (int v = 0; v < VECTORS; v++) store(C + i * WIDTH + side + v * LANES, sum[i][v]);
+    }
+}
+
+static void products(
+    int64_t rows, const float *A, int64_t ai, int64_t ak, const float *B, int64_t depth, const float *start, float *C)
+{
+    int64_t i = 0;
+    for (; i + TALL <= rows; i += TALL) products_of(TALL, A + i * ai, ai, ak, B, depth, start, C + i * WIDTH);
+    for (; i < rows; i++) products_of(1, A + i * ai, ai, ak, B, depth, start, C + i * WIDTH);
+}
+
+/* tanh x = e / (e + 2) with e = exp(2x) - 1 = 2^n (2^r - 1) + (2^n - 1); exact to a few units in the last place. */
+static inline vec tanh_of(vec x)
+{
+    const float limit = 9.1f, magic = 12582912.0f;  /* 1.5 * 2^23: adding it rounds to whole numbers */
+    x = pick(x > limit, all(limit), x);
+    x = pick(x < -limit, all(-limit), x);           /* a NaN stays */
+    vec turns = x * 2.885390081777927f;             /* 2 / ln 2 */
+    vec whole = (turns + magic) - magic;
+    vec rest = (turns - whole) * 0.6931471805599453f;
+    vec tail = all(1.0f / 5040);
+    tail = tail * rest + 1.0f / 720;
+    tail = tail * rest + 1.0f / 120;
+    tail = tail * rest + 1.0f / 24;
+    tail = tail * rest + 1.0f / 6;
+    tail = tail * rest + 0.5f;
+    tail = tail * rest * rest + rest;               /* exp(rest) - 1 */
+    ivec bits = (__builtin_convertvector(whole, ivec) + 127) << 23;
+    vec power = (vec)bits;
+    vec e = power * tail + (power - 1.0f);
+    return e / (e + 2.0f);
+}
+
+static void tanh_all(float *values, int64_t count)
+{
+    for (int64_t i = 0; i < count; i += LANES) store(values + i, tanh_of(load(values + i)));
+}
+
+/* One block forward: z1, z2 (rows, WIDTH) and f (rows). */
+static void forward_block(
+    const Shape *s, const float *P, const float *x, int64_t rows, float *z1, float *z2, float *f)
+{
+    products(rows, x, s->inputs, 1, P + s->w1, s->inputs, P + s->b1, z1);
+    tanh_all(z1, rows * WIDTH);
+    products(rows, z1, WIDTH, 1, P + s->w2, WIDTH, P + s->b2, z2);
+    tanh_all(z2, rows * WIDTH);
+    const float *w3 = P + s->w3;
+    for (int64_t i = 0; i < rows; i++) {
+        vec sum = all(0);
+        for (int v = 0; v < WIDTH; v += LANES) sum += load(z2 + i * WIDTH + v) * load(w3 + v);
+        float total = P[s->b3];
+        for (int lane = 0; lane < LANES; lane++) total += sum[lane];
+        f[i] = total;
+    }
+}
+
+static inline void add_rows(const float *values, int64_t rows, float *sums)
+{
+    for (int v = 0; v < WIDTH; v += LANES) {
+        vec sum = load(sums + v);
+        for (int64_t i = 0; i < rows; i++) sum += load(values + i * WIDTH + v);
+        store(sums + v, sum);
+    }
+}
+
+/* One block back: adds sum_i g_i df_i/dP to G. `turned` is W2 transposed; d1, d2 are room for (rows, WIDTH). */
+static void backward_block(
+    const Shape *s, const float *P, const float *turned, const float *x, const float *z1, const float *z2,
+    const float *g, int64_t rows, float *d1, float *d2, float *G)
+{
+    const float *w3 = P + s->w3;
+    for (int64_t i = 0; i < rows; i++) {
+        G[s->b3] += g[i];
+        for (int v = 0; v < WIDTH; v += LANES) {
+            vec z = load(z2 + i * WIDTH + v);
+            store(G + s->w3 + v, load(G + s->w3 + v) + g[i] * z);
+            store(d2 + i * WIDTH + v, g[i] * load(w3 + v) * (1.0f - z * z));
+        }
+    }
+    products(WIDTH, z1, 1, WIDTH, d2, rows, NULL, G + s->w2);
+    add_rows(d2, rows, G + s->b2);
+    static const float zero[WIDTH];
+    products(rows, d2, WIDTH, 1, turned, WIDTH, zero, d1);
+    for (int64_t i = 0; i < rows * WIDTH; i += LANES) {
+        vec z = load(z1 + i);
+        store(d1 + i, load(d1 + i) * (1.0f - z * z));
+    }
+    products(s->inputs, x, 1, s->inputs, d1, rows, NULL, G + s->w1);
+    add_rows(d1, rows, G + s->b1);
+}
+
+static void transpose(const float *W, float *turned)
+{
+    for (int i = 0; i < WIDTH; i++)
+        for (int j = 0; j < WIDTH; j++) turned[j * WIDTH + i] = W[i * WIDTH + j];
+}
+
+static int64_t panels_of(int64_t rows) { return (rows + PANEL - 1) / PANEL; }
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* f (config, rows) and, where z1 is given, the activations (config, rows, WIDTH). */
+void mlp_forward(
+    const Shape *s, int64_t configs, int64_t rows, const float *P, const float *x, float *z1, float *z2, float *f,
+    int threads)
+{
+    int64_t panels = panels_of(rows);
+    #pragma omp parallel for schedule(static) num_threads(threads) if (configs * panels > 1)
+    for (int64_t unit = 0; unit < configs * panels; unit++) {
+        int64_t c = unit / panels, first = unit % panels * PANEL, end = least(rows, first + PANEL);
+        float room[2][BLOCK * WIDTH] __attribute__((aligned(64)));
+        for (int64_t i = first; i < end; i += BLOCK) {
+            int64_t count = least(BLOCK, end - i), at = (c * rows + i) * WIDTH;
+            forward_block(s, P + c * s->stride, x + i * s->inputs, count, z1 ? z1 + at : room[0],
+                          z2 ? z2 + at : room[1], f + c * rows + i);
+        }
+    }
+}
+
+static void add_panels(const Shape *s, int64_t configs, int64_t panels, const float *parts, float *G, int threads)
+{
+    #pragma omp parallel for schedule(static) num_threads(threads) if (configs > 1)
+    for (int64_t c = 0; c < configs; c++)
+        for (int64_t p = 0; p < panels; p++)
+            for (int64_t j = 0; j < s->stride; j++) G[c * s->stride + j] += parts[(c * panels + p) * s->stride + j];
+}
+
+/* G (config, stride) = sum_i g_i df_i/dP from kept activations; `parts` is room for (config, panels, stride). */
+void mlp_pullback(
+    const Shape *s, int64_t configs, int64_t rows, const float *P, const float *x, const float *z1, const float *z2,
+    const float *g, float *parts, float *G, int threads)
+{
+    int64_t panels = panels_of(rows);
+    memset(parts, 0, sizeof(float) * configs * panels * s->stride);
+    memset(G, 0, sizeof(float) * configs * s->stride);
+    #pragma omp parallel for schedule(static) num_threads(threads) if (configs * panels > 1)
+    for (int64_t unit = 0; unit < configs * panels; unit++) {
+        int64_t c = unit / panels, first = unit % panels * PANEL, end = least(rows, first + PANEL);
+        float room[3][WIDTH * WIDTH] __attribute__((aligned(64)));
+        const float *own = P + c * s->stride;
+        transpose(own + s->w2, room[2]);
+        for (int64_t i = first; i < end; i += BLOCK) {
+            int64_t at = (c * rows + i) * WIDTH;
+            backward_block(s, own, room[2], x + i * s->inputs, z1 + at, z2 + at, g + c * rows + i,
+                           least(BLOCK, end - i), room[0], room[1], parts + unit * s->stride);
+        }
+    }
+    add_panels(s, configs, panels, parts, G, threads);
+}
+
+/* `steps` steps P -= rate * d/dP sum_i w_i (h_i - f_i)^2 in place; f (config, rows), w (rows), rate (config). */
+void mlp_descend(
+    const Shape *s, int64_t configs, int64_t rows, float *P, const float *x, const float *f, const float *w,
+    const float *rate, int64_t steps, float *parts, int threads)
+{
+    int64_t panels = panels_of(rows);
+    for (int64_t step = 0; step < steps; step++) {
+        #pragma omp parallel for schedule(static) num_threads(threads) if (configs * panels > 1)
+        for (int64_t unit = 0; unit < configs * panels; unit++) {
+            int64_t c = unit / panels, first = unit % panels * PANEL, end = least(rows, first + PANEL);
+            float room[5][WIDTH * WIDTH] __attribute__((aligned(64))), g[BLOCK];
+            const float *own = P + c * s->stride;
+            float *G = parts + unit * s->stride;
+            memset(G, 0, sizeof(float) * s->stride);
+            transpose(own + s->w2, room[4]);
+            for (int64_t i = first; i < end; i += BLOCK) {
+                int64_t count = least(BLOCK, end - i);
+                forward_block(s, own, x + i * s->inputs, count, room[0], room[1], g);
+                for (int64_t j = 0; j < count; j++) g[j] = 2.0f * w[i + j] * (g[j] - f[c * rows + i + j]);
+                backward_block(s, own, room[4], x + i * s->inputs, room[0], room[1], g, count, room[2], room[3], G);
+            }
+        }
+        #pragma omp parallel for schedule(static) num_threads(threads) if (configs > 1)
+        for (int64_t c = 0; c < configs; c++)
+            for (int64_t p = 0; p < panels; p++)
+                for (int64_t j = 0; j < s->stride; j++)
+                    P[c * s->stride + j] -= rate[c] * parts[(c * panels + p) * s->stride + j];
+    }
+}
+
+int64_t mlp_panels(int64_t rows) { return panels_of(rows); }

@@ -1,0 +1,24 @@
+"""Where the layers of a 2×64 network live in a row of parameters."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+HIDDEN = (64, 64)
+_NAMES = ("inputs", "stride", "w1", "b1", "w2", "b2", "w3", "b3")
+
+
+class Shape(ctypes.Structure):
+    """Whole numbers; the same fields as in the C source: inputs, length of a row, start of each weight and bias."""
+
+    _fields_ = tuple((name, ctypes.c_int64) for name in _NAMES)
+
+    @classmethod
+    def of(cls, inputs: int, size: int, layers: Sequence[tuple[slice, slice, tuple[int, int]]]) -> Shape:
+        """From the layers of a network: weight, bias and shape of each."""
+        return cls(inputs, size, *(part.start for weight, bias, _ in layers for part in (weight, bias)))
+
+    def values(self) -> tuple[int, ...]:
+        """The fields in order."""
+        return tuple(int(getattr(self, name)) for name in _NAMES)
