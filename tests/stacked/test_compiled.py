@@ -1,0 +1,114 @@
+"""Compiled stacks against the plain ones in float64, and their promises: no neighbour, no thread changes a bit."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from fairlevel.stacked.compiled import backend_for
+from fairlevel.stacked.compiled.build import SWITCH
+from fairlevel.stacked.network import Network
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))]
+SIZES = [(1, 1, 1), (5, 47, 3), (24, 1700, 2), (60, 800, 5)]  # inputs, rows, configurations: blocks and panels cut
+
+
+def stack(inputs, rows, configs, device="cpu"):
+    generator = torch.Generator().manual_seed(0)
+    network = Network(inputs)
+    noise = torch.randn(configs, network.size, generator=generator)
+    parameters = network.init(0).repeat(configs, 1) + 0.1 * noise
+    x = torch.randn(rows, inputs, generator=generator)
+    pull = torch.randn(configs, rows, generator=generator) / rows
+    backend = backend_for(network.hidden, 1, parameters.to(device), x.to(device))
+    if backend is None:
+        pytest.skip("no C compiler or no Triton here")
+    return network, parameters.to(device), x.to(device), pull.to(device), backend
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("size", SIZES)
+def test_predictions_and_gradients_are_those_of_the_plain_stack(size, device):
+    network, parameters, x, pull, backend = stack(*size, device)
+    prediction, kept = backend.forward(network.shape, parameters, x)
+    value, activations = network.forward_all(parameters.double(), x.double())
+    torch.testing.assert_close(prediction.double(), value.squeeze(-1), rtol=0, atol=5e-6)
+    gradient = backend.pullback(network.shape, parameters, x, kept, pull)
+    expected = network.pullback_all(parameters.double(), activations, pull.double().unsqueeze(-1))
+    torch.testing.assert_close(gradient.double(), expected, rtol=0, atol=5e-6 * float(expected.abs().max()))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_descent_takes_the_steps_of_the_plain_stack(device):
+    network, parameters, x, target, backend = stack(5, 900, 3, device)
+    weight = torch.linspace(1, 2, 900, device=device)
+    weight, rate = weight / weight.sum(), torch.tensor([0.05, 0.1, 0.2], device=device)
+    before = parameters.clone()
+    moved = backend.descend(network.shape, parameters, x, target, weight, rate, 20)
+    expected = parameters.double()
+    for _ in range(20):
+        value, activations = network.forward_all(expected, x.double())
+        slope = 2 * weight.double() * (value.squeeze(-1) - target.double())
+        gradient = network.pullback_all(expected, activations, slope.unsqueeze(-1))
+        expected = expected - rate.double().unsqueeze(1) * gradient
+    torch.testing.assert_close(moved.double(), expected, rtol=0, atol=1e-5)
+    assert torch.equal(parameters, before)
+
+
+def test_neighbours_and_threads_do_not_change_a_bit():
+    network, parameters, x, pull, backend = stack(7, 2000, 4)
+    threads = torch.get_num_threads()
+    prediction, kept = backend.forward(network.shape, parameters, x)
+    gradient = backend.pullback(network.shape, parameters, x, kept, pull)
+    try:
+        torch.set_num_threads(3)
+        alone, kept = backend.forward(network.shape, parameters[2:3], x)
+        assert torch.equal(alone, prediction[2:3])
+        assert torch.equal(backend.pullback(network.shape, parameters[2:3], x, kept, pull[2:3]), gradient[2:3])
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_what_diverged_stays_by_itself():
+    network, parameters, x, _, backend = stack(3, 60, 3)
+    clean, _ = backend.forward(network.shape, parameters, x)
+    parameters[1] = torch.nan
+    found, _ = backend.forward(network.shape, parameters, x)
+    assert torch.isnan(found[1]).all()
+    assert torch.equal(found[[0, 2]], clean[[0, 2]])
+    parameters[1] = 1e30
+    assert torch.equal(backend.forward(network.shape, parameters, x)[0][[0, 2]], clean[[0, 2]])
+
+
+def test_tanh_is_right_from_the_smallest_to_the_largest():
+    network, parameters, _, _, backend = stack(1, 1, 1)
+    parameters.zero_()
+    first = network.layers[0]
+    parameters[0, first.weight] = 1.0
+    values = torch.cat([torch.logspace(-20, 3, 500), -torch.logspace(-20, 3, 500), torch.zeros(1)])
+    hidden = backend.forward(network.shape, parameters, values.unsqueeze(1))[1][0][0, :, 0]
+    torch.testing.assert_close(hidden.double(), values.double().tanh(), rtol=4e-7, atol=0)
+
+
+@pytest.mark.parametrize("environment", [{SWITCH: "off"}, {"CC": "false"}, {"CC": "no-such-compiler"}])
+def test_without_a_compiler_everything_still_works(environment, tmp_path):
+    code = (
+        "import torch; from fairlevel.stacked.network import Network; n = Network(3);"
+        "x = torch.ones(4, 3); p = n.init(0).repeat(2, 1); assert n.compiled(p, x) is None;"
+        "print(n.forward(p, x)[0].shape)"
+    )
+    settings = os.environ | {"XDG_CACHE_HOME": str(tmp_path)} | environment
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=settings, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "[2, 4]" in result.stdout
+
+
+def test_differentiation_goes_around_compiled_code():
+    network, parameters, x, _, _ = stack(3, 20, 2)
+    moving = parameters.double().requires_grad_()
+    network.forward(moving, x.double())[0].sum().backward()
+    own = parameters.clone().requires_grad_()
+    network.forward(own, x)[0].sum().backward()
+    torch.testing.assert_close(own.grad.double(), moving.grad, rtol=1e-4, atol=1e-4)
