@@ -83,7 +83,7 @@ class Adversarial:
 
     name: ClassVar[str] = "adversarial"
     tunable: ClassVar[tuple[str, ...]] = ("critic_learning_rate",)
-    batched: ClassVar[bool] = True
+    company: ClassVar[int | None] = None
     quadratic: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

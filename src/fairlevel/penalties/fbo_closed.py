@@ -55,7 +55,7 @@ class ClosedFBO:
 
     name: ClassVar[str] = "fbo_closed"
     tunable: ClassVar[tuple[str, ...]] = ("ridge",)
-    batched: ClassVar[bool] = False
+    company: ClassVar[int | None] = 8
 
     def __post_init__(self) -> None:
         check_mean(self.mean, LinearMean, "RandomFeaturesMean()")

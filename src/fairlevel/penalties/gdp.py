@@ -73,7 +73,7 @@ class GDP:
 
     name: ClassVar[str] = "gdp"
     tunable: ClassVar[tuple[str, ...]] = ("bandwidth",)
-    batched: ClassVar[bool] = False
+    company: ClassVar[int | None] = 8
     quadratic: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

@@ -90,7 +90,7 @@ class HSIC:
 
     name: ClassVar[str] = "hsic"
     tunable: ClassVar[tuple[str, ...]] = ("bandwidth", "sensitive_bandwidth")
-    batched: ClassVar[bool] = False
+    company: ClassVar[int | None] = 2
     quadratic: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

@@ -73,7 +73,7 @@ class FeatureHSIC:
 
     name: ClassVar[str] = "hsic_features"
     tunable: ClassVar[tuple[str, ...]] = ("bandwidth", "sensitive_bandwidth")
-    batched: ClassVar[bool] = False
+    company: ClassVar[int | None] = 2
     quadratic: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

@@ -48,7 +48,7 @@ class LinearR2:
 
     name: ClassVar[str] = "r2"
     tunable: ClassVar[tuple[str, ...]] = ("ridge",)
-    batched: ClassVar[bool] = False
+    company: ClassVar[int | None] = 8
 
     def __post_init__(self) -> None:
         if isinstance(self.ridge, str) or not 0 <= self.ridge < float("inf"):

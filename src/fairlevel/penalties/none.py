@@ -27,7 +27,7 @@ class NoPenalty:
 
     name: ClassVar[str] = "none"
     tunable: ClassVar[tuple[str, ...]] = ()
-    batched: ClassVar[bool] = True
+    company: ClassVar[int | None] = None
     quadratic: ClassVar[bool] = True
 
     def curvature(self, weight: Tensor) -> Tensor:

@@ -70,13 +70,14 @@ class PenaltyStep(NamedTuple):
 class Penalty(Protocol):
     """One object per method; frozen.
 
-    ``tunable`` names the numbers that may vary over a grid; ``batched`` says that a step uses batched products alone,
-    so that a configuration's numbers do not depend on how many others are computed with it.
+    ``tunable`` names the numbers that may vary over a grid. ``company`` is how many configurations a step must see on a
+    CPU for its numbers not to depend on the grid: None where it uses batched products alone, 8 where it reads something
+    of A that is shared by all of them, 2 where more would cost more.
     """
 
     name: ClassVar[str]
     tunable: ClassVar[tuple[str, ...]]
-    batched: ClassVar[bool]
+    company: ClassVar[int | None]
 
     @property
     def rows(self) -> RowPlan: ...

@@ -84,7 +84,7 @@ class TrainedMeanPenalty:
     rows: RowPlan = IN_OUT
 
     tunable: ClassVar[tuple[str, ...]] = ("inner_learning_rate",)
-    batched: ClassVar[bool] = True
+    company: ClassVar[int | None] = None
     quadratic: ClassVar[bool] = False  # h moves with the training
 
     def __post_init__(self) -> None:

@@ -16,9 +16,9 @@ from fairlevel.predictors import InputMap, Predictor
 from fairlevel.stacked.network import Network
 from fairlevel.stacked.optimizers import Optimizer
 from fairlevel.training.accuracy import SquaredError
+from fairlevel.training.company import InCompany
 from fairlevel.training.grid import Configurations, Samples, cpu_tile
 from fairlevel.training.outcome import WORST_LOSS, Outcome, Status, Trace
-from fairlevel.training.pairs import InPairs
 from fairlevel.training.replay import Moving, Taken, repeated
 from fairlevel.training.stopping import CHECK_EVERY, BestSoFar
 
@@ -77,10 +77,10 @@ def train(
             held_out, penalty, ALL_TRAINING_ROWS.assign(0, len(held_out)), configurations, input_map, seed, target
         )
     size = len(configurations)
-    acting: Penalty | InPairs = penalty
+    acting: Penalty | InCompany = penalty
     if target.type == "cpu":
         size = cpu_tile(len(samples))
-        acting = penalty if penalty.batched else InPairs(penalty)
+        acting = penalty if penalty.company is None else InCompany(penalty, penalty.company)
     tiles = list(configurations.tiles(size))
     outcomes = []
     for number, (real, tile) in enumerate(tiles):
@@ -99,7 +99,7 @@ def _train_tile(
     watched: Part | None,
     tile: Configurations,
     network: Network,
-    penalty: Penalty | InPairs,
+    penalty: Penalty | InCompany,
     optimizer: Optimizer,
     seed: int,
     advance: Callable[[int], None],
@@ -163,7 +163,7 @@ def _train_tile(
 
 
 def _held_out_score(
-    watched: Part, parameters: Tensor, network: Network, penalty: Penalty | InPairs, state: Any, weight: Tensor
+    watched: Part, parameters: Tensor, network: Network, penalty: Penalty | InCompany, state: Any, weight: Tensor
 ) -> Tensor:
     prediction = network.forward(parameters, watched.x)[0]
     loss = SquaredError().value(prediction, watched.y, watched.accuracy_weight)

@@ -17,7 +17,7 @@ PAIR = 2
 so a single fit is padded to two and a configuration meets the same arithmetic, bit for bit, whatever stands beside it.
 Two also keep the activations of a few thousand rows in cache."""
 
-_TILES = {500: 16, 1500: 8}  # rows up to which so many configurations are trained together
+_TILES = {500: 16, 4000: 8}  # rows up to which so many configurations are trained together
 
 
 def cpu_tile(rows: int) -> int:

@@ -49,7 +49,7 @@ def backward(
     P, X, PULL, WEIGHT, PARTS, rows,
     inputs: tl.constexpr, stride: tl.constexpr, w1: tl.constexpr, b1: tl.constexpr, w2: tl.constexpr,
     b2: tl.constexpr, w3: tl.constexpr, b3: tl.constexpr, PADDED: tl.constexpr, PANEL: tl.constexpr,
-    PRECISION: tl.constexpr, SQUARED: tl.constexpr, BLOCK: tl.constexpr,
+    PRECISION: tl.constexpr, SLOPE_PRECISION: tl.constexpr, SQUARED: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Σ_i g_i ∂f_i/∂P of one configuration over a panel of rows.
 
@@ -79,10 +79,10 @@ def backward(
         total += g
         s3 += tl.sum(z2 * g[:, None], axis=0)
         d2 = g[:, None] * last[None, :] * (1 - z2 * z2)
-        G2 += tl.dot(tl.trans(z1), d2, input_precision=PRECISION)
+        G2 += tl.dot(tl.trans(z1), d2, input_precision=SLOPE_PRECISION)
         s2 += tl.sum(d2, axis=0)
-        d1 = tl.dot(d2, tl.trans(W2), input_precision=PRECISION) * (1 - z1 * z1)
-        G1 += tl.dot(tl.trans(x), d1, input_precision=PRECISION)
+        d1 = tl.dot(d2, tl.trans(W2), input_precision=SLOPE_PRECISION) * (1 - z1 * z1)
+        G1 += tl.dot(tl.trans(x), d1, input_precision=SLOPE_PRECISION)
         s1 += tl.sum(d1, axis=0)
     out = PARTS + (config * tl.num_programs(1) + panel) * stride
     tl.store(out + w1 + feature[:, None] * 64 + unit[None, :], G1, mask=feature[:, None] < inputs)
