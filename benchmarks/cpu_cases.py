@@ -2,7 +2,8 @@
 
 import torch
 
-from benchmarks.measure import overhead, per_step, seconds, speed_up
+from benchmarks.alone import run_alone
+from benchmarks.measure import absolute, overhead, per_step, seconds, speed_up
 from benchmarks.naive import hsic_step, train_fbo, train_itd
 from benchmarks.problems import engine, tensors
 from fairlevel import FBO, HSIC, ITD, ClosedFBO
@@ -69,6 +70,16 @@ def hsic():
     )
 
 
+def million():
+    return overhead(
+        "FairRegressor, 1,000,000 x 50, 20 attributes, batches of 4096, fair / plain",
+        lambda: run_alone("million", 1.0)[0],
+        lambda: run_alone("million", 0.0)[0],
+        1.2,
+        rounds=3,
+    )
+
+
 CASES = {
     "fbo-400": lambda: fbo(400),
     "fbo-2000": lambda: fbo(2000),
@@ -77,4 +88,7 @@ CASES = {
     "closed-24": lambda: closed(24),
     "closed-1": lambda: closed(1),
     "hsic-4000": hsic,
+    "hsic-20000-memory": lambda: absolute("exact HSIC, n=20,000, memory", run_alone("hsic", 20_000)[1], 1, "GiB"),
+    "million": million,
+    "million-memory": lambda: absolute("the same, memory at the peak", run_alone("million", 1.0)[1], 3, "GiB"),
 }

@@ -17,7 +17,7 @@ from tests.conftest import gaussian
 from tests.contracts.objectives import OBJECTIVES
 
 NAMES = sorted(PENALTIES)
-SUPPORT = {"protocol", "none", "trained_mean"}
+SUPPORT = {"in_batches", "protocol", "none", "trained_mean"}
 
 
 @pytest.fixture(params=NAMES)

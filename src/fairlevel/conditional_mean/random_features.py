@@ -41,7 +41,8 @@ class RandomFeaturesMean(LinearMean):
         linear_is_free = free_linear_part(sensitive)[0].shape[1] > 0
 
         def features(rows: Array) -> tuple[Array, Array]:
-            waves = np.sqrt(2 / self.features) * np.cos(rows @ frequencies + phases)
+            turns = rows @ frequencies.astype(rows.dtype) + phases.astype(rows.dtype)
+            waves = float(np.sqrt(2 / self.features)) * np.cos(turns)  # in the precision of the rows
             return (rows, waves) if linear_is_free else (rows[:, :0], np.hstack([rows, waves]))
 
         return features

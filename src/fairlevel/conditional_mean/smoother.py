@@ -49,6 +49,11 @@ class LinearSmoother:
         """Kish's effective number of rows, 1 / Σ w² (the number of rows when weights are equal)."""
         return float(1 / self.row_weight.double().square().sum())
 
+    @cached_property
+    def weighted_basis(self) -> Tensor:
+        """W B, (fit row, basis)."""
+        return self.fit_basis * self.row_weight.unsqueeze(1)
+
     def to(self, dtype: torch.dtype, device: torch.device | str = "cpu") -> LinearSmoother:
         return moved(self, dtype, device)
 
@@ -61,7 +66,7 @@ class LinearSmoother:
 
     def coefficients(self, prediction: Tensor) -> Tensor:
         """Bᵀ W f: (config, fit row) -> (config, basis); column 0 is the weighted mean."""
-        return (prediction * self.row_weight) @ self.fit_basis
+        return prediction @ self.weighted_basis
 
     def apply(self, prediction: Tensor, ridge: Tensor | float) -> Tensor:
         """h = S f: (config, fit row) -> (config, at row)."""

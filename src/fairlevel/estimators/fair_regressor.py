@@ -24,6 +24,7 @@ from fairlevel.estimators._validation import (
     resolve_optimizer,
     warn_of_copies,
 )
+from fairlevel.estimators.batch_fit import fit_in_batches, sample_rows
 from fairlevel.estimators.budget import Budget, require_sensitive
 from fairlevel.estimators.grid_fit import Figures, GridFit, Table
 from fairlevel.estimators.model_file import read_model, write_model
@@ -71,6 +72,11 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     validation_fraction : float, optional
         Share of the rows held out for early stopping; None trains on all rows for all steps. A budget holds rows out in
         any case.
+    batch_size : int, optional
+        Rows of a step; None uses all of them. For tables of a million rows: X may then be a memory map (also
+        :func:`fairlevel.data.memmaps.parquet_memmaps`), the optimiser's steps are batches, the conditional mean is kept
+        as moving averages of moments, and ``mse_`` and ``dpvar_`` are told on 20,000 rows drawn at random. For the
+        penalties "fbo_closed" and "hsic" (through random features), without budget or ``validation_fraction``.
     combiner : ``Stacked()`` or ``Best()``, optional
         With a budget: whether candidates are mixed (None and ``Stacked()``) or one is taken.
     device : {"auto", "cpu", "cuda"}, default="auto"
@@ -113,6 +119,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         predictor: str | Predictor = "mlp",
         optimizer: str | Optimizer = "adam",
         validation_fraction: float | None = None,
+        batch_size: int | None = None,
         combiner: Combiner | None = None,
         device: str = "auto",
         random_state: Any = None,
@@ -125,6 +132,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.predictor = predictor
         self.optimizer = optimizer
         self.validation_fraction = validation_fraction
+        self.batch_size = batch_size
         self.combiner = combiner
         self.device = device
         self.random_state = random_state
@@ -141,17 +149,39 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             X by position; not needed
             by ``predict``
         """
-        table = read_table(self, X, y, sensitive_features)
+        kinds = np.float64 if self.batch_size is None else (np.float64, np.float32)
+        table = read_table(self, X, y, sensitive_features, kinds)
         budget = Budget.read(self.weight, self.max_dpvar, self.max_share)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         if budget is not None:
+            if self.batch_size is not None:
+                raise InvalidInput("batch_size was given with a budget; budgets need all rows: set weight instead.")
             require_sensitive(budget, table.sensitive is not None)
             return self._fit_within(budget, table, seed)
         weight = read_weight(self.weight, table.sensitive is not None)
-        fit = self._train(table, [weight], seed)
-        self._keep(fit, 0, fit.figures(table))
+        fit, told = self._train_one(table, weight, seed)
+        self._keep(fit, 0, fit.figures(told))
         self.weight_ = weight
         return self
+
+    def _train_one(self, table: Table, weight: float, seed: int) -> tuple[GridFit, Table]:
+        """The fit, on all rows at each step or in batches, and the rows that tell its figures."""
+        if self.batch_size is None:
+            return self._train(table, [weight], seed), table
+        if self.validation_fraction is not None:
+            raise InvalidInput("batch_size and validation_fraction were given; use one of them.")
+        fit = fit_in_batches(
+            table,
+            weight,
+            self.batch_size,
+            _one_penalty(self.penalty),
+            resolve_predictor(self.predictor),
+            resolve_optimizer(self.optimizer),
+            seed,
+            self.device,
+            _printed if self.verbose else None,
+        )
+        return fit, table.rows(sample_rows(len(table.y), seed))
 
     def _fit_within(self, budget: Budget, table: Table, seed: int) -> Self:
         """The most accurate mixture within a budget on rows that set no shares."""
@@ -291,12 +321,14 @@ def load(folder: str | Path) -> FairRegressor:
     return estimator
 
 
-def read_table(estimator: BaseEstimator, X: Any, y: Any, sensitive_features: Any) -> Table:
-    """Validate input as scikit-learn does, with errors that say what to do; sets the estimator's feature names."""
+def read_table(estimator: BaseEstimator, X: Any, y: Any, sensitive_features: Any, kinds: Any = np.float64) -> Table:
+    """Validate input as scikit-learn does, with errors that say what to do; sets the estimator's feature names.
+    ``kinds`` of numbers in X are left as they are.
+    """
     refuse_text(X)
     refuse_missing_target(y)
     x, target = validate_data(
-        estimator, X, y, dtype=np.float64, y_numeric=True, ensure_all_finite=False, ensure_min_samples=2
+        estimator, X, y, dtype=kinds, y_numeric=True, ensure_all_finite=False, ensure_min_samples=2
     )
     target = np.asarray(target, dtype=np.float64)
     names = getattr(estimator, "feature_names_in_", None)

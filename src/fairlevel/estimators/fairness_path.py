@@ -216,7 +216,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         budgets = rows["dpvar"].clip(lower=1e-12).tolist()
         return [self._regressor(each, max_dpvar=budget) for each, budget in zip(chosen, budgets, strict=True)]
 
-    def _regressor(self, chosen: Chosen, **budget: float) -> FairRegressor:
+    def _regressor(self, chosen: Chosen, **budget: Any) -> FairRegressor:
         """A fitted FairRegressor whose parameters say how to fit it again."""
         estimator = FairRegressor(
             **budget,

@@ -24,7 +24,7 @@ PENALTIES: dict[str, Callable[[], Penalty]] = {
     "hsic": HSIC,
     "hsic_features": FeatureHSIC,  # HSIC in linear time
     "fbo_closed": ClosedFBO,  # ours: closed-form inner solve, all rows, all labels
-    "fbo_root": RootFBO,  # its square root: an even pull along the whole front
+    "fbo_root": RootFBO,  # its square root: a pull that does not fade
 }
 
 

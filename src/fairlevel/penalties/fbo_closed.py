@@ -82,6 +82,8 @@ class ClosedFBO:
         return Level(basis.new_zeros(configs, len(basis)), setting(self, settings, "ridge", basis, configs))
 
     def step(self, prediction: Tensor, prepared: LinearSmoother, state: Level) -> PenaltyStep:
+        if self.loss.passes == 1:
+            return self._solved(prediction, prepared, state)
         level, ridge = state
         for _ in range(self.loss.passes):
             level = prepared.apply(self.loss.response(prediction, level), ridge)
@@ -90,6 +92,14 @@ class ClosedFBO:
         gradient = 2 * prepared.row_weight * centred * following
         value = self.loss.disparity(prediction, centred, prepared.row_weight)
         return PenaltyStep(value, gradient, Level(level, ridge))
+
+    def _solved(self, prediction: Tensor, prepared: LinearSmoother, state: Level) -> PenaltyStep:
+        """Squared loss: P = Σ_{j ≥ 1} d_j c_j² with c = BᵀWf, and its gradient 2 W B (d ∘ c): two thin products."""
+        coefficients = prepared.coefficients(prediction)
+        shrunk = coefficients * prepared.shrinkage(state.ridge)
+        shrunk[:, 0] = 0  # the mean is no disparity
+        gradient = (2 * shrunk) @ prepared.weighted_basis.T
+        return PenaltyStep((shrunk * coefficients).sum(dim=-1), gradient, state)
 
     def value(self, prediction: Tensor, prepared: LinearSmoother, state: Level) -> Tensor:
         """Covariance of the smoothed response with its leave-one-out mean: zero on average when the level is

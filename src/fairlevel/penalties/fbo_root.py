@@ -19,8 +19,7 @@ class RootFBO(ClosedFBO):
     .. math:: Q_c = \sqrt{P_c + s^2} - s, \qquad
               \frac{\partial Q_c}{\partial f_{ci}} = \frac{1}{2\sqrt{P_c + s^2}}\frac{\partial P_c}{\partial f_{ci}}
 
-    with P the penalty of :class:`ClosedFBO` and s = 0.05, below which predictions count as constant. Equal steps of
-    the weight give trade-offs that are evenly spread along the front, which is what mixtures need.
+    with P the penalty of :class:`ClosedFBO` and s = 0.05, below which predictions count as constant.
     """
 
     name: ClassVar[str] = "fbo_root"

@@ -1,0 +1,75 @@
+"""Work that is measured in a process of its own: seconds and the largest memory it held."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+WORK = {}
+
+
+def work(function):
+    WORK[function.__name__] = function
+    return function
+
+
+@work
+def million(weight):
+    """FairRegressor on 1,000,000 × 50 with 20 attributes, ten epochs of batches of 4096."""
+    from fairlevel import FairRegressor
+    from fairlevel.stacked.optimizers import Adam
+
+    rows, random = 1_000_000, np.random.default_rng(0)
+    x = random.standard_normal((rows, 50), dtype=np.float32)
+    a = random.standard_normal((rows, 20), dtype=np.float32)
+    x[:, :20] += a
+    y = x[:, 0] + a[:, 0] * a[:, 1] + random.standard_normal(rows, dtype=np.float32)
+    optimizer = Adam(0.003, steps=10 * rows // 4096)
+    model = FairRegressor(weight=weight, batch_size=4096, optimizer=optimizer, device="cpu", random_state=0)
+    start = time.perf_counter()
+    model.fit(x, y, sensitive_features=a if weight else None)
+    return time.perf_counter() - start
+
+
+@work
+def hsic(rows):
+    """One step of exact HSIC."""
+    import torch
+
+    from benchmarks.problems import tensors
+    from fairlevel import HSIC
+    from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
+
+    _, y, a = tensors(int(rows))
+    penalty = HSIC()
+    plan = ALL_TRAINING_ROWS.assign(0, int(rows))
+    prepared = penalty.prepare(a.double().numpy(), plan, {}, 0).to(torch.float32, "cpu")
+    start = time.perf_counter()
+    penalty.step(y[None], prepared, penalty.init(prepared, 1, {}))
+    return time.perf_counter() - start
+
+
+def run_alone(name, argument):
+    """Seconds, and GiB at the peak above what imports take."""
+    result = subprocess.run(
+        [sys.executable, "-m", "benchmarks.alone", name, str(argument)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ,
+    )
+    return tuple(json.loads(result.stdout.splitlines()[-1]))
+
+
+if __name__ == "__main__":
+    import resource
+
+    import fairlevel.estimators.fair_regressor  # noqa: F401 (its memory is not what is measured)
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    took = WORK[sys.argv[1]](float(sys.argv[2]))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(json.dumps([took, peak / 2**20, before / 2**20]))

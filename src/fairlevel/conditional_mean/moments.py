@@ -1,0 +1,61 @@
+r"""A linear smoother in moment form, for rows that come in batches.
+
+With centred features z̃(a) of A, G = E[z̃ z̃ᵀ] and the ridge on the penalised part R,
+
+.. math:: h(a) - \mu = \tilde z(a)^\top (G + \lambda R)^{-1} m, \qquad m = E[\tilde z(A) f(X)] .
+
+In the eigenbasis of :mod:`fairlevel.conditional_mean.streamed` this is Σ_j d_j c_j b_j(a) with E[b bᵀ] = I and
+c = E[b f]. G is factored once; c is all that training has to remember of the predictions, one number a basis function.
+Directions that the ridge shrinks to next to nothing are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairlevel.conditional_mean.protocol import Array, LinearMean, standardiser
+from fairlevel.conditional_mean.streamed import StreamedRows, stream
+
+SMALLEST_SHRINKAGE = 0.02
+BLOCK = 65_536  # rows at a time
+
+
+@dataclass(frozen=True)
+class MomentBasis:
+    """Basis values of all rows, and their shrinkage.
+
+    Shapes: values (row, basis) in float32, E[values] = 0 and E[values valuesᵀ] = I; shrinkage d (basis,).
+    """
+
+    values: Tensor
+    shrinkage: Tensor
+
+    def to(self, device: torch.device) -> MomentBasis:
+        """Shrinkage on a device; values stay where memory is large."""
+        return MomentBasis(self.values, self.shrinkage.to(device))
+
+
+def moment_basis(mean: LinearMean, sensitive: Array, sample: Array, ridge: float, seed: int) -> MomentBasis:
+    """Factor G on ``sample`` rows and evaluate the basis at all rows; (row, attribute), (sample row, attribute)."""
+    weight = np.full(len(sample), 1 / len(sample))
+    rows = stream(mean, sample, sample, weight, seed)
+    shrinkage = rows.shrinkage(ridge)[1:]
+    kept = shrinkage > SMALLEST_SHRINKAGE
+    transform = rows.transform[:, kept].float().numpy()
+    standardise = standardiser(sample, weight)
+    values = torch.empty(len(sensitive), int(kept.sum()))
+    for start in range(0, len(sensitive), BLOCK):
+        part = slice(start, start + BLOCK)
+        values[part] = torch.from_numpy(_features(rows, standardise(sensitive[part])) @ transform)
+    return MomentBasis(values, shrinkage[kept].float())
+
+
+def _features(rows: StreamedRows, standardised: Array) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
+    """Centred features in float32, (row, feature)."""
+    free, penalised = rows.features(standardised.astype(np.float32))
+    both = np.hstack([free, penalised]).astype(np.float32, copy=False)
+    return np.asarray(both - rows.mean.float().numpy())

@@ -1,0 +1,87 @@
+"""A fit in batches: rows are scaled when their batch comes, never all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairlevel.data.scaling import Array, Scaler
+from fairlevel.data.splitting import Index
+from fairlevel.estimators.grid_fit import GridFit, Table
+from fairlevel.exceptions import InvalidInput
+from fairlevel.penalties import NoPenalty, Penalty
+from fairlevel.penalties.in_batches import in_batches
+from fairlevel.predictors import Predictor
+from fairlevel.stacked.optimizers import Optimizer
+from fairlevel.training.engine import Progress, resolve_device
+from fairlevel.training.grid import Configurations
+from fairlevel.training.minibatch import Batches, train_in_batches
+
+SAMPLE = 20_000  # rows that set knots, bandwidths, ridges and the moments of A, and that figures are told on
+_BLOCK = 65_536
+
+
+def fit_in_batches(
+    table: Table,
+    weight: float,
+    batch_size: Any,
+    penalty: Penalty,
+    predictor: Predictor,
+    optimizer: Optimizer,
+    seed: int,
+    device: str,
+    progress: Progress | None,
+) -> GridFit:
+    """One network, trained on ``batch_size`` rows at a time."""
+    if not isinstance(batch_size, int | np.integer) or isinstance(batch_size, bool) or batch_size < 2:
+        raise InvalidInput(f"batch_size={batch_size!r} was given; a whole number ≥ 2 is needed, such as 4096.")
+    sample = sample_rows(len(table.y), seed)
+    x_scaler, y_scaler = _scaler(table.x), Scaler.fit(table.y)
+
+    def take(rows: Index) -> tuple[Tensor, Tensor]:
+        x, y = x_scaler.transform(table.x[rows]), y_scaler.transform(table.y[rows])
+        return torch.from_numpy(x).float(), torch.from_numpy(y).float()
+
+    first = take(sample)
+    if table.sensitive is None or weight == 0:
+        acting = in_batches(NoPenalty(), np.empty((1, 0)), np.empty((1, 0)), np.empty(1), seed, torch.device("cpu"))
+    else:
+        values = table.sensitive.values
+        target = first[1].double().numpy()
+        acting = in_batches(penalty, values, values[sample], target, seed, resolve_device(device))
+    trained = train_in_batches(
+        Batches(len(table.y), int(batch_size), take, first[0]),
+        Configurations.of([weight], optimizer.learning_rate),
+        predictor=predictor,
+        penalty=acting,
+        optimizer=optimizer,
+        seed=seed,
+        device=device,
+        progress=progress,
+    )
+    return GridFit(trained, x_scaler, y_scaler)
+
+
+def sample_rows(rows: int, seed: int) -> Index:
+    """At most :data:`SAMPLE` row numbers, drawn by seed, ascending."""
+    if rows <= SAMPLE:
+        return np.arange(rows)
+    return np.sort(np.random.default_rng(seed).choice(rows, SAMPLE, replace=False))
+
+
+def _blocks(values: Array) -> Iterator[Array]:
+    for start in range(0, len(values), _BLOCK):
+        yield np.asarray(values[start : start + _BLOCK], dtype=np.float64)
+
+
+def _scaler(values: Array) -> Scaler:
+    """:meth:`Scaler.fit` in two passes over blocks."""
+    mean = sum(block.sum(axis=0) for block in _blocks(values)) / len(values)
+    square = sum(((block - mean) ** 2).sum(axis=0) for block in _blocks(values)) / len(values)
+    scale = np.sqrt(square)
+    varies = scale > 8 * np.finfo(np.float64).eps * np.abs(mean)
+    return Scaler(np.where(varies, mean, values[0]), np.where(varies, scale, 0.0))

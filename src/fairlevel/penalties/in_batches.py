@@ -1,0 +1,155 @@
+r"""Penalties on rows that come in batches: what they must know of all rows is a moving average of moments.
+
+The gradient of a batch uses the moments from before it. Given those, a row's pull does not depend on which other rows
+are in its batch, so that the average over batches is the gradient on all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairlevel.conditional_mean import LinearMean
+from fairlevel.conditional_mean.moments import MomentBasis, moment_basis
+from fairlevel.conditional_mean.random_features import median_distance
+from fairlevel.exceptions import InvalidInput
+from fairlevel.penalties.fbo_closed import ClosedFBO
+from fairlevel.penalties.hsic import HSIC
+from fairlevel.penalties.hsic_features import FeatureHSIC
+from fairlevel.penalties.none import NoPenalty
+from fairlevel.penalties.protocol import Array, Penalty, PenaltyStep
+
+MEMORY = 0.1  # weight of the newest batch in the moving average
+
+
+class Moments(NamedTuple):
+    """A moving average of moments, (config, …), and the weight it has gathered: their quotient is free of the start."""
+
+    average: Tensor
+    gathered: float
+
+    @property
+    def value(self) -> Tensor:
+        return self.average / max(self.gathered, MEMORY)
+
+    def after(self, batch: Tensor) -> Moments:
+        """With a new batch's moments."""
+        average = self.average.lerp(batch, MEMORY)
+        return Moments(average, self.gathered + MEMORY * (1 - self.gathered))
+
+
+class BatchPenalty(Protocol):
+    """A penalty that knows all rows' attributes and is asked about some of them at a time."""
+
+    def init(self, configs: int) -> Any: ...
+
+    def step(self, prediction: Tensor, rows: Tensor, state: Any) -> PenaltyStep:
+        """Value (config,) and gradient (config, row of the batch) by the state's moments; ``rows`` are row numbers."""
+
+
+@dataclass(frozen=True)
+class NothingInBatches:
+    """No penalty."""
+
+    def init(self, configs: int) -> None:
+        return None
+
+    def step(self, prediction: Tensor, rows: Tensor, state: None) -> PenaltyStep:
+        return PenaltyStep(prediction.new_zeros(len(prediction)), torch.zeros_like(prediction), None)
+
+
+@dataclass(frozen=True)
+class FBOInBatches:
+    r"""Closed-form FBO: g_i = (2/b) Σ_j d_j c_j b_j(a_i), with c = E[b f] kept as a moving average."""
+
+    basis: MomentBasis
+
+    def init(self, configs: int) -> Moments:
+        return Moments(self.basis.shrinkage.new_zeros(configs, len(self.basis.shrinkage)), 0.0)
+
+    def step(self, prediction: Tensor, rows: Tensor, state: Moments) -> PenaltyStep:
+        values = self.basis.values[rows].to(prediction)
+        known, count = state.value * self.basis.shrinkage, prediction.shape[1]
+        gradient = (known @ values.T) * (2 / count)
+        return PenaltyStep((known * state.value).sum(dim=-1), gradient, state.after(prediction @ values / count))
+
+
+@dataclass(frozen=True)
+class HSICInBatches:
+    r"""HSIC through random features: ‖C‖² with C = E[z(f) z̃(a)ᵀ] kept as a moving average.
+
+    Shapes: values z̃ (row, feature of A), frequencies (feature of f,), phases (feature of f,).
+    """
+
+    values: Tensor
+    frequencies: Tensor
+    phases: Tensor
+
+    def init(self, configs: int) -> Moments:
+        return Moments(self.frequencies.new_zeros(configs, len(self.frequencies), self.values.shape[1]), 0.0)
+
+    def step(self, prediction: Tensor, rows: Tensor, state: Moments) -> PenaltyStep:
+        values, count = self.values[rows].to(prediction), prediction.shape[1]
+        scale = (2 / len(self.frequencies)) ** 0.5
+        turns = prediction.unsqueeze(-1) * self.frequencies + self.phases
+        cross, slope = state.value, -scale * turns.sin() * self.frequencies
+        gradient = 2 / count * (slope * (values @ cross.transpose(1, 2))).sum(dim=-1)
+        batch = scale * turns.cos().transpose(1, 2) @ values / count
+        return PenaltyStep(cross.square().sum(dim=(1, 2)), gradient, state.after(batch))
+
+
+def in_batches(
+    penalty: Penalty, sensitive: Array, sample: Array, target: Array, seed: int, device: torch.device
+) -> BatchPenalty:
+    """The batch form of a penalty; ``sample`` are some rows of ``sensitive`` and ``target`` their targets, by which an
+    open ridge is chosen.
+    """
+    if type(penalty) not in IN_BATCHES:
+        known = ", ".join(sorted(kind.name for kind in IN_BATCHES if kind is not NoPenalty))
+        raise InvalidInput(
+            f"penalty={penalty.name!r} needs all rows at once; with batch_size use one of {known}, or leave "
+            "batch_size=None."
+        )
+    return IN_BATCHES[type(penalty)](penalty, sensitive, sample, target, seed, device)
+
+
+def _fbo(
+    penalty: ClosedFBO, sensitive: Array, sample: Array, target: Array, seed: int, device: torch.device
+) -> FBOInBatches:
+    mean = penalty.mean
+    if not isinstance(mean, LinearMean) or penalty.loss.passes > 1:
+        raise InvalidInput("batch_size needs a linear conditional mean and the squared inner loss.")
+    ridge = mean.ridge
+    if ridge is None:
+        smoother = mean.prepare(sample, seed=seed)
+        ridge = float(smoother.choose_ridge(torch.from_numpy(target).unsqueeze(0)))
+    return FBOInBatches(moment_basis(mean, sensitive, sample, ridge, seed).to(device))
+
+
+def _hsic(
+    penalty: HSIC | FeatureHSIC, sensitive: Array, sample: Array, target: Array, seed: int, device: torch.device
+) -> HSICInBatches:
+    form = penalty if isinstance(penalty, FeatureHSIC) else FeatureHSIC(penalty.bandwidth, penalty.sensitive_bandwidth)
+    random = np.random.default_rng(seed)
+    scale = form.sensitive_bandwidth * median_distance(sample, np.random.default_rng(seed))
+    directions = random.standard_normal((sensitive.shape[1], form.sensitive_features_count)) / scale
+    shifts = random.uniform(0, 2 * np.pi, form.sensitive_features_count)
+    turns = torch.from_numpy((sensitive @ directions + shifts).astype(np.float32))
+    waves = (2 / form.sensitive_features_count) ** 0.5 * turns.cos_()
+    frequencies = torch.from_numpy(random.standard_normal(form.features) / form.bandwidth).to(device, torch.float32)
+    phases = torch.from_numpy(random.uniform(0, 2 * np.pi, form.features)).to(device, torch.float32)
+    return HSICInBatches(waves - waves.mean(dim=0), frequencies, phases)
+
+
+IN_BATCHES: dict[type[Penalty], Callable[..., BatchPenalty]] = {
+    ClosedFBO: _fbo,
+    HSIC: _hsic,
+    FeatureHSIC: _hsic,
+    NoPenalty: lambda *_: NothingInBatches(),
+}
+"""Penalties that can be trained in batches."""

@@ -1,0 +1,86 @@
+"""Training in batches of rows, for tables that do not fit, or need not all be seen at each step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairlevel.data.splitting import Index
+from fairlevel.penalties.in_batches import BatchPenalty
+from fairlevel.predictors import Predictor
+from fairlevel.stacked.optimizers import Optimizer
+from fairlevel.training.engine import Progress, Trained, resolve_device
+from fairlevel.training.grid import Configurations
+from fairlevel.training.outcome import WORST_LOSS, Outcome, Status, Trace
+
+RECORDS = 100
+
+Take = Callable[[Index], tuple[Tensor, Tensor]]
+"""Row numbers -> standardised x (row, feature) and y (row,) in float32."""
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Rows that can be asked for by number; ``first`` are some rows to fit an input map on, (row, feature)."""
+
+    rows: int
+    size: int
+    take: Take
+    first: Tensor
+
+    def numbers(self, steps: int, seed: int) -> Iterator[Index]:
+        """Row numbers of each batch, shuffled anew each time all rows have been seen; sorted, as disks like it."""
+        random = np.random.default_rng(seed)
+        size, order, start = min(self.size, self.rows), np.empty(0, dtype=np.int64), 0
+        for _ in range(steps):
+            if start + size > len(order):
+                order, start = random.permutation(self.rows), 0
+            yield np.sort(order[start : start + size])
+            start += size
+
+
+@torch.no_grad()
+def train_in_batches(
+    batches: Batches,
+    configurations: Configurations,
+    *,
+    predictor: Predictor,
+    penalty: BatchPenalty,
+    optimizer: Optimizer,
+    seed: int = 0,
+    device: str = "auto",
+    progress: Progress | None = None,
+) -> Trained:
+    """Minimise mean((f_c − y)²) + weight_c · penalty, one batch a step; the optimiser's steps are batches."""
+    where = resolve_device(device)
+    input_map = predictor.input_map(batches.first, seed)
+    network = predictor.network(input_map(batches.first[:1]).shape[1])
+    parameters = network.init(seed).to(where).repeat(len(configurations), 1)
+    weight, rate = configurations.weight.to(parameters), configurations.learning_rate.to(parameters)
+    moments, state = optimizer.init(parameters), penalty.init(len(configurations))
+    every = max(1, optimizer.steps // RECORDS)
+    records: list[tuple[int, Tensor, Tensor]] = []
+    for step, numbers in enumerate(batches.numbers(optimizer.steps, seed)):
+        x, y = (part.to(where) for part in batches.take(numbers))
+        x = input_map(x)
+        prediction, residuals = network.forward(parameters, x)
+        error = prediction - y
+        value, level, state = penalty.step(prediction, torch.from_numpy(numbers), state)
+        descent = error * (2 / len(y)) + weight.unsqueeze(1) * level
+        gradient = network.pullback(parameters, residuals, descent)
+        parameters, moments = optimizer.update(parameters, gradient, moments, rate, step)
+        if step % every == 0 or step + 1 == optimizer.steps:
+            records.append((step, error.square().mean(dim=-1), value))
+            if progress is not None:
+                progress(step + 1, optimizer.steps)
+    when, losses, values = zip(*records, strict=True)
+    alive = torch.isfinite(losses[-1]) & (losses[-1] <= WORST_LOSS)
+    trace = Trace(torch.tensor(when), torch.stack(losses).cpu(), torch.stack(values).cpu())
+    status = tuple(Status.FINISHED if fine else Status.DIVERGED for fine in alive.tolist())
+    taken = torch.full((len(configurations),), optimizer.steps)
+    outcome = Outcome(parameters.cpu(), status, losses[-1].cpu(), values[-1].cpu(), taken, trace)
+    return Trained(outcome, input_map, network)

@@ -1,0 +1,136 @@
+"""Batches: the gradient given the moments is that of all rows, and a fit levels as the fit on all rows does."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone
+
+from fairlevel import ClosedFBO, FairRegressor, RandomFeaturesMean, dpvar, load
+from fairlevel.data.memmaps import parquet_memmaps
+from fairlevel.data.synthetic import SyntheticDesign
+from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
+from fairlevel.penalties import FeatureHSIC
+from fairlevel.penalties.in_batches import FBOInBatches, Moments, in_batches
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
+from fairlevel.stacked.optimizers import Adam
+from fairlevel.training.minibatch import Batches
+
+ROWS = 600
+PENALTIES = {"fbo": ClosedFBO(RandomFeaturesMean(ridge=1e-3)), "hsic": FeatureHSIC(features=20)}
+
+
+def batch_form(penalty):
+    random = np.random.default_rng(0)
+    a = random.standard_normal((ROWS, 3))
+    prediction = torch.from_numpy(np.stack([a[:, 0] ** 2, a[:, 1] + random.standard_normal(ROWS)])).float()
+    return a, prediction, in_batches(penalty, a, a, a[:, 0], seed=0, device=torch.device("cpu"))
+
+
+def test_with_the_moments_of_all_rows_it_is_closed_fbo():
+    penalty = PENALTIES["fbo"]
+    a, prediction, batched = batch_form(penalty)
+    assert isinstance(batched, FBOInBatches)
+    everything = torch.arange(ROWS)
+    exact = Moments(prediction @ batched.basis.values / ROWS, 1.0)
+    value, gradient, _ = batched.step(prediction, everything, exact)
+    prepared = penalty.prepare(a, ALL_TRAINING_ROWS.assign(0, ROWS), {}, 0).to(torch.float32)
+    expected = penalty.step(prediction, prepared, penalty.init(prepared, 2, {}))
+    torch.testing.assert_close(value, expected.value, rtol=2e-2, atol=1e-4)  # small directions are left out
+    size = float(expected.gradient.norm())
+    assert float((gradient - expected.gradient).norm()) < 0.03 * size
+
+
+@pytest.mark.parametrize("name", PENALTIES)
+def test_batches_are_unbiased_given_the_moments(name):
+    _, prediction, batched = batch_form(PENALTIES[name])
+    state = batched.init(2)
+    for _ in range(3):
+        state = batched.step(prediction, torch.arange(ROWS), state).state
+    whole = batched.step(prediction, torch.arange(ROWS), state)
+    parts = torch.randperm(ROWS, generator=torch.Generator().manual_seed(0)).split(60)
+    gradient = torch.zeros_like(prediction)
+    for part in parts:
+        gradient[:, part] += batched.step(prediction[:, part], part, state).gradient / len(parts)
+    torch.testing.assert_close(gradient, whole.gradient, rtol=1e-4, atol=1e-9)
+
+
+def test_hsic_gradient_is_that_of_the_moments():
+    """At exact moments the pull is the derivative of ‖C‖²."""
+    _, prediction, batched = batch_form(PENALTIES["hsic"])
+    f = prediction.double().requires_grad_()
+    everything = torch.arange(ROWS)
+    scale = (2 / len(batched.frequencies)) ** 0.5
+    waves = scale * torch.cos(f.unsqueeze(-1) * batched.frequencies.double() + batched.phases.double())
+    cross = waves.transpose(1, 2) @ batched.values.double() / ROWS
+    (expected,) = torch.autograd.grad(cross.square().sum(), f)
+    found = batched.step(prediction, everything, Moments(cross.detach().float(), 1.0))
+    torch.testing.assert_close(found.gradient.double(), expected, rtol=1e-4, atol=1e-9)
+
+
+def test_moving_averages_forget_their_start():
+    state = Moments(torch.zeros(1, 2), 0.0)
+    for _ in range(5):
+        state = state.after(torch.tensor([[3.0, -1.0]]))
+        torch.testing.assert_close(state.value, torch.tensor([[3.0, -1.0]]))
+
+
+def test_every_row_is_seen_before_any_is_seen_again():
+    batches = Batches(10, 3, take=lambda rows: (None, None), first=torch.zeros(1, 1))
+    numbers = list(batches.numbers(6, seed=0))
+    assert len(set(np.concatenate(numbers[:3]))) == 9
+    assert all(len(each) == 3 for each in numbers)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return SyntheticDesign(beta_int=1.0).sample(3000, seed=0)
+
+
+@pytest.mark.parametrize("penalty", ["fbo_closed", "hsic"])
+def test_a_fit_in_batches_levels(rows, penalty):
+    settings = {"batch_size": 256, "optimizer": Adam(0.01, steps=300), "penalty": penalty, "random_state": 0}
+    plain = FairRegressor(weight=0.0, **settings).fit(rows.x, rows.y, sensitive_features=rows.a)
+    weight = {"fbo_closed": 5.0, "hsic": 100.0}[penalty]
+    fair = FairRegressor(weight=weight, **settings).fit(rows.x, rows.y, sensitive_features=rows.a)
+    fresh = SyntheticDesign(beta_int=1.0).sample(4000, seed=1)
+    before, after = (dpvar(None, model.predict(fresh.x), sensitive_features=fresh.a) for model in (plain, fair))
+    assert after < 0.3 * before
+    again = clone(fair).fit(rows.x, rows.y, sensitive_features=rows.a)
+    np.testing.assert_array_equal(again.predict(rows.x), fair.predict(rows.x))
+
+
+def test_parquet_and_memory_maps(rows, tmp_path):
+    rows.to_frame().to_parquet(tmp_path / "rows.parquet")
+    names = [name for name in rows.to_frame().columns if name.startswith("a")]
+    x, y, a = parquet_memmaps(tmp_path / "rows.parquet", tmp_path / "maps", target="y", sensitive=names)
+    assert isinstance(x, np.memmap)
+    np.testing.assert_allclose(x, rows.to_frame().filter(regex="^x").to_numpy(), rtol=1e-6)
+    model = FairRegressor(weight=1.0, batch_size=512, optimizer=Adam(steps=20), random_state=0)
+    model.fit(x, y, sensitive_features=a)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(x[:5]), model.predict(x[:5]))
+    with pytest.raises(InvalidInput, match="choose another folder"):
+        parquet_memmaps(tmp_path / "rows.parquet", tmp_path / "maps", target="y", sensitive=names)
+    with pytest.raises(UnknownName, match="Did you mean"):
+        parquet_memmaps(tmp_path / "rows.parquet", tmp_path / "other", target="yy", sensitive=names)
+    pd.DataFrame({"y": [1.0, 2.0], "a": [1.0, 2.0], "x": ["u", "v"]}).to_parquet(tmp_path / "text.parquet")
+    with pytest.raises(InvalidType, match="not numbers"):
+        parquet_memmaps(tmp_path / "text.parquet", tmp_path / "third", target="y", sensitive=["a"])
+    assert not list((tmp_path / "third").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"penalty": "itd"}, "needs all rows at once"),
+        ({"batch_size": 1}, "a whole number"),
+        ({"batch_size": 2.5}, "a whole number"),
+        ({"validation_fraction": 0.2}, "use one of them"),
+        ({"weight": "auto", "max_share": 0.1}, "budgets need all rows"),
+    ],
+)
+def test_what_batches_cannot_do_is_said(rows, settings, sentence):
+    model = FairRegressor(**{"weight": 1.0, "batch_size": 100, **settings})
+    with pytest.raises(InvalidInput, match=sentence):
+        model.fit(rows.x[:200], rows.y[:200], sensitive_features=rows.a[:200])
