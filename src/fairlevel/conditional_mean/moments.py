@@ -6,7 +6,8 @@ With centred features z̃(a) of A, G = E[z̃ z̃ᵀ] and the ridge on the penali
 
 In the eigenbasis of :mod:`fairlevel.conditional_mean.streamed` this is Σ_j d_j c_j b_j(a) with E[b bᵀ] = I and
 c = E[b f]. G is factored once; c is all that training has to remember of the predictions, one number a basis function.
-Directions that the ridge shrinks to next to nothing are left out.
+Directions that the ridge shrinks to next to nothing are left out, and of more than 96 those that vary least: every one
+is read at every step.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from fairlevel.conditional_mean.protocol import Array, LinearMean, standardiser
 from fairlevel.conditional_mean.streamed import StreamedRows, stream
 
 SMALLEST_SHRINKAGE = 0.02
+MOST_FUNCTIONS = 96
 BLOCK = 65_536  # rows at a time
 
 
@@ -45,6 +47,7 @@ def moment_basis(mean: LinearMean, sensitive: Array, sample: Array, ridge: float
     rows = stream(mean, sample, sample, weight, seed)
     shrinkage = rows.shrinkage(ridge)[1:]
     kept = shrinkage > SMALLEST_SHRINKAGE
+    kept[MOST_FUNCTIONS:] = False  # free directions come first, then those that vary most
     transform = rows.transform[:, kept].float().numpy()
     standardise = standardiser(sample, weight)
     values = torch.empty(len(sensitive), int(kept.sum()))

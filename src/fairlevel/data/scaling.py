@@ -26,9 +26,13 @@ class Scaler:
         varies = (np.ptp(values, axis=0) > 0) & (scale > 8 * np.finfo(np.float64).eps * np.abs(mean))
         return cls(np.where(varies, mean, values[0]), np.where(varies, scale, 0.0), clip)
 
+    @property
+    def inverse_scale(self) -> Array:
+        """1 / scale, 0 where a column does not vary."""
+        return np.divide(1.0, self.scale, out=np.zeros_like(self.scale), where=self.scale > 0)
+
     def transform(self, values: Array) -> Array:
-        inverse = np.divide(1.0, self.scale, out=np.zeros_like(self.scale), where=self.scale > 0)
-        return np.clip((values - self.mean) * inverse, -self.clip, self.clip)
+        return np.clip((values - self.mean) * self.inverse_scale, -self.clip, self.clip)
 
     def inverse(self, values: Array) -> Array:
         return self.mean + self.scale * values

@@ -113,9 +113,14 @@ def read_weight(weight: Any, has_sensitive: bool) -> float:
     return number
 
 
+_ROWS_FOR_COPIES = 50_000
+
+
 def warn_of_copies(x: Array, names: Any, sensitive: Sensitive) -> None:
     """Warn when a feature is (nearly) a sensitive attribute: the model then sees what it should be level in."""
-    standard_x, standard_a = Scaler.fit(x).transform(x), Scaler.fit(sensitive.values).transform(sensitive.values)
+    thin = slice(None, None, -(-len(x) // _ROWS_FOR_COPIES))  # of very many rows some will do
+    x, values = np.asarray(x[thin], dtype=np.float64), sensitive.values[thin]
+    standard_x, standard_a = Scaler.fit(x).transform(x), Scaler.fit(values).transform(values)
     correlation = np.abs(standard_x.T @ standard_a) / len(x)
     pairs = [
         f"{names[j] if names is not None else f'column {j}'} ~ {sensitive.names[k]}"

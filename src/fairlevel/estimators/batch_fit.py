@@ -42,9 +42,12 @@ def fit_in_batches(
     sample = sample_rows(len(table.y), seed)
     x_scaler, y_scaler = _scaler(table.x), Scaler.fit(table.y)
 
+    centre, inverse = torch.from_numpy(x_scaler.mean).float(), torch.from_numpy(x_scaler.inverse_scale).float()
+    y = torch.from_numpy(y_scaler.transform(table.y)).float()
+
     def take(rows: Index) -> tuple[Tensor, Tensor]:
-        x, y = x_scaler.transform(table.x[rows]), y_scaler.transform(table.y[rows])
-        return torch.from_numpy(x).float(), torch.from_numpy(y).float()
+        x = torch.from_numpy(np.asarray(table.x[rows], dtype=np.float32))
+        return x.sub_(centre).mul_(inverse), y[torch.from_numpy(rows)]
 
     first = take(sample)
     if table.sensitive is None or weight == 0:

@@ -104,7 +104,7 @@ class Network:
         Shapes: gradient (config, sample) -> (config, parameter). Differentiable itself, so that it can be unrolled.
         """
         x, kept = activations[0], activations[1:]
-        if x.stride(0) == 0:  # all configurations read the same rows
+        if x.stride(0) == 0 or len(x) == 1:  # all configurations read the same rows
             backend = self.compiled(parameters, x[0], *kept, gradient)
             if backend is not None:
                 return backend.pullback(self.shape, parameters, x[0], kept, gradient)

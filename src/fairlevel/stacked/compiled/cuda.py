@@ -16,7 +16,8 @@ from torch import Tensor
 from fairlevel.stacked.compiled.build import SWITCH
 from fairlevel.stacked.compiled.shape import Shape
 
-PANEL = 1024  # rows of one program
+LONGEST_PANEL, SHORTEST_PANEL = 1024, 64  # rows of one program
+PROGRAMS = 4  # for each multiprocessor, at least, where rows allow
 VALUE_PRECISION = "tf32x3"  # predictions: products of three parts, float32 in all but the last bits
 SLOPE_PRECISION = "tf32"  # gradients: an error of a thousandth, far below that of the step size, at a third of the cost
 
@@ -32,8 +33,9 @@ class CompiledTriton:
     def forward(self, shape: Shape, parameters: Tensor, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         parameters, x = parameters.contiguous(), x.contiguous()
         prediction = x.new_empty(len(parameters), len(x))
-        grid = (len(parameters), -(-len(x) // PANEL))
-        self._kernels.forward[grid](parameters, x, prediction, len(x), *self._constants(shape), **FORWARD_TILE)
+        panel, panels = _panels(len(parameters), len(x), x.device)
+        launch = self._kernels.forward[(len(parameters), panels)]
+        launch(parameters, x, prediction, len(x), panel, *shape.values(), **_chosen(shape), **FORWARD_TILE)
         return prediction, ()
 
     def pullback(
@@ -61,17 +63,28 @@ class CompiledTriton:
     ) -> Tensor:
         parameters, x = parameters.contiguous(), x.contiguous()
         pull, row_weight = pull.contiguous(), row_weight.contiguous()
-        panels = -(-len(x) // PANEL)
+        panel, panels = _panels(len(parameters), len(x), x.device)
         parts = x.new_empty(len(parameters), panels, parameters.shape[1])
         launch = self._kernels.backward[(len(parameters), panels)]
-        chosen = {"SLOPE_PRECISION": SLOPE_PRECISION, "SQUARED": squared, **BACKWARD_TILE}
-        launch(parameters, x, pull, row_weight, parts, len(x), *self._constants(shape), **chosen)
+        chosen = {"SLOPE_PRECISION": SLOPE_PRECISION, "SQUARED": squared, **_chosen(shape), **BACKWARD_TILE}
+        launch(parameters, x, pull, row_weight, parts, len(x), panel, *shape.values(), **chosen)
         return parts.squeeze(1) if panels == 1 else parts.sum(dim=1)
 
-    @staticmethod
-    def _constants(shape: Shape) -> tuple[int | str, ...]:
-        """What the kernels are specialised for."""
-        return (*shape.values(), max(16, 1 << (shape.inputs - 1).bit_length()), PANEL, VALUE_PRECISION)
+
+def _chosen(shape: Shape) -> dict[str, int | str]:
+    """What the kernels are specialised for."""
+    return {"PADDED": max(16, 1 << (shape.inputs - 1).bit_length()), "PRECISION": VALUE_PRECISION}
+
+
+def _panels(configs: int, rows: int, device: torch.device) -> tuple[int, int]:
+    """Rows of a program, and how many programs a configuration gets: shorter ones where they would leave
+    multiprocessors idle.
+    """
+    wanted = PROGRAMS * torch.cuda.get_device_properties(device).multi_processor_count
+    panel = LONGEST_PANEL
+    while panel > SHORTEST_PANEL and configs * -(-rows // panel) < wanted:
+        panel //= 2
+    return panel, -(-rows // panel)
 
 
 FORWARD_TILE = {"BLOCK": 64, "num_warps": 4, "num_stages": 1}

@@ -22,10 +22,8 @@ def _hidden(x, W1, b1, W2, b2, PRECISION: tl.constexpr):
 
 @triton.jit
 def forward(
-    P, X, F, rows,
-    inputs: tl.constexpr, stride: tl.constexpr, w1: tl.constexpr, b1: tl.constexpr, w2: tl.constexpr,
-    b2: tl.constexpr, w3: tl.constexpr, b3: tl.constexpr, PADDED: tl.constexpr, PANEL: tl.constexpr,
-    PRECISION: tl.constexpr, BLOCK: tl.constexpr,
+    P, X, F, rows, panel_rows, inputs, stride, w1, b1, w2, b2, w3, b3,
+    PADDED: tl.constexpr, PRECISION: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Predictions of one configuration on a panel of rows."""
     config = tl.program_id(0).to(tl.int64)
@@ -36,8 +34,8 @@ def forward(
     W2 = tl.load(own + w2 + unit[:, None] * 64 + unit[None, :])
     bias1, bias2, last = tl.load(own + b1 + unit), tl.load(own + b2 + unit), tl.load(own + w3 + unit)
     offset = tl.load(own + b3)
-    for start in range(0, PANEL, BLOCK):
-        row = panel * PANEL + start + tl.arange(0, BLOCK)
+    for start in range(0, panel_rows, BLOCK):
+        row = panel * panel_rows + start + tl.arange(0, BLOCK)
         inside = (row[:, None] < rows) & (feature[None, :] < inputs)
         x = tl.load(X + row[:, None].to(tl.int64) * inputs + feature[None, :], mask=inside, other=0.0)
         _, z2 = _hidden(x, W1, bias1, W2, bias2, PRECISION)
@@ -46,10 +44,9 @@ def forward(
 
 @triton.jit
 def backward(
-    P, X, PULL, WEIGHT, PARTS, rows,
-    inputs: tl.constexpr, stride: tl.constexpr, w1: tl.constexpr, b1: tl.constexpr, w2: tl.constexpr,
-    b2: tl.constexpr, w3: tl.constexpr, b3: tl.constexpr, PADDED: tl.constexpr, PANEL: tl.constexpr,
-    PRECISION: tl.constexpr, SLOPE_PRECISION: tl.constexpr, SQUARED: tl.constexpr, BLOCK: tl.constexpr,
+    P, X, PULL, WEIGHT, PARTS, rows, panel_rows, inputs, stride, w1, b1, w2, b2, w3, b3,
+    PADDED: tl.constexpr, PRECISION: tl.constexpr, SLOPE_PRECISION: tl.constexpr, SQUARED: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Σ_i g_i ∂f_i/∂P of one configuration over a panel of rows.
 
@@ -66,8 +63,8 @@ def backward(
     G1, G2 = tl.zeros((PADDED, 64), tl.float32), tl.zeros((64, 64), tl.float32)
     s1, s2, s3 = tl.zeros((64,), tl.float32), tl.zeros((64,), tl.float32), tl.zeros((64,), tl.float32)
     total = tl.zeros((BLOCK,), tl.float32)
-    for start in range(0, PANEL, BLOCK):
-        row = panel * PANEL + start + tl.arange(0, BLOCK)
+    for start in range(0, panel_rows, BLOCK):
+        row = panel * panel_rows + start + tl.arange(0, BLOCK)
         real = row < rows
         inside = real[:, None] & (feature[None, :] < inputs)
         x = tl.load(X + row[:, None].to(tl.int64) * inputs + feature[None, :], mask=inside, other=0.0)
