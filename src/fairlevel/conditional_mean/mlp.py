@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
 from fairlevel.stacked.network import Network
-from fairlevel.stacked.optimizers import Adam, GradientDescent
+from fairlevel.stacked.optimizers import Adam, GradientDescent, Moments
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,11 @@ class MLPMean:
         descent takes smaller steps on strongly correlated attributes, which would make it explode.
         """
         parameters = self.init(sensitive.shape[1], len(prediction), seed, prediction.dtype).to(prediction.device)
-        state = self.optimizer.init(parameters)
         spread = float(torch.linalg.matrix_norm((sensitive.T * row_weight) @ sensitive, ord=2))
         rate = parameters.new_full((len(prediction),), self.optimizer.steady_rate(spread))
+        if isinstance(self.optimizer, GradientDescent):
+            return self.descend(parameters, sensitive, prediction, row_weight, rate, self.optimizer.steps, Squared())
+        state: Moments | None = self.optimizer.init(parameters)
         for step in range(self.optimizer.steps):
             gradient = self.gradient(parameters, sensitive, prediction, row_weight, Squared())
             parameters, state = self.optimizer.update(parameters, gradient, state, rate, step)

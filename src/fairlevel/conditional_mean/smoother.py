@@ -17,6 +17,7 @@ from functools import cached_property
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from fairlevel.stacked.moving import moved
 
@@ -53,6 +54,13 @@ class LinearSmoother:
     def weighted_basis(self) -> Tensor:
         """W B, (fit row, basis)."""
         return self.fit_basis * self.row_weight.unsqueeze(1)
+
+    @cached_property
+    def aligned_basis(self) -> Tensor:
+        """W B with columns of zeros up to a multiple of 32, (fit row, padded basis): rows that start where fast
+        products want them.
+        """
+        return pad(self.weighted_basis, (0, -self.fit_basis.shape[1] % 32))
 
     def to(self, dtype: torch.dtype, device: torch.device | str = "cpu") -> LinearSmoother:
         return moved(self, dtype, device)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from torch import Tensor
+from torch.nn.functional import pad
 
 from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
 from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
@@ -95,10 +96,11 @@ class ClosedFBO:
 
     def _solved(self, prediction: Tensor, prepared: LinearSmoother, state: Level) -> PenaltyStep:
         """Squared loss: P = Σ_{j ≥ 1} d_j c_j² with c = BᵀWf, and its gradient 2 W B (d ∘ c): two thin products."""
-        coefficients = prepared.coefficients(prediction)
-        shrunk = coefficients * prepared.shrinkage(state.ridge)
+        basis, shrinkage = prepared.aligned_basis, prepared.shrinkage(state.ridge)
+        coefficients = prediction @ basis
+        shrunk = coefficients * pad(shrinkage, (0, basis.shape[1] - shrinkage.shape[1]))
         shrunk[:, 0] = 0  # the mean is no disparity
-        gradient = (2 * shrunk) @ prepared.weighted_basis.T
+        gradient = (2 * shrunk) @ basis.T
         return PenaltyStep((shrunk * coefficients).sum(dim=-1), gradient, state)
 
     def value(self, prediction: Tensor, prepared: LinearSmoother, state: Level) -> Tensor:

@@ -8,6 +8,7 @@ fixed order.
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import Any
 
 import torch
@@ -76,11 +77,16 @@ def _chosen(shape: Shape) -> dict[str, int | str]:
     return {"PADDED": max(16, 1 << (shape.inputs - 1).bit_length()), "PRECISION": VALUE_PRECISION}
 
 
+@cache
+def _multiprocessors(device: torch.device) -> int:
+    return int(torch.cuda.get_device_properties(device).multi_processor_count)
+
+
 def _panels(configs: int, rows: int, device: torch.device) -> tuple[int, int]:
     """Rows of a program, and how many programs a configuration gets: shorter ones where they would leave
     multiprocessors idle.
     """
-    wanted = PROGRAMS * torch.cuda.get_device_properties(device).multi_processor_count
+    wanted = PROGRAMS * _multiprocessors(device)
     panel = LONGEST_PANEL
     while panel > SHORTEST_PANEL and configs * -(-rows // panel) < wanted:
         panel //= 2
