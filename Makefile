@@ -5,7 +5,7 @@ BIN := .venv/bin
 # for the next one instead of going back to the system.
 PARALLEL := OMP_NUM_THREADS=1 MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824
 
-.PHONY: demo test check study docs lint format clean
+.PHONY: demo test check study bench docs lint format clean
 
 demo: .venv/installed
 	$(BIN)/fairlevel demo --out demo
@@ -19,6 +19,9 @@ check: lint
 
 study: .venv/installed
 	$(BIN)/python -m pytest -m study -s
+
+bench: .venv/installed
+	$(BIN)/python -m benchmarks --out benchmarks/results/cpu.json
 
 docs: .venv/installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
