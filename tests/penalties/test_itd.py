@@ -125,3 +125,17 @@ def test_penalties_refuse_what_cannot_work_when_they_are_made(bad):
 def test_refuses_zero_steps():
     with pytest.raises(ValueError, match=r"ITD\(steps=5\)"):
         ITD(steps=0)
+
+
+def test_compiled_code_and_autograd_agree():
+    random = np.random.default_rng(0)
+    a = random.standard_normal((300, 4))
+    f = torch.from_numpy(np.stack([a[:, 0] ** 2, a[:, 1] + random.standard_normal(300)]))
+    penalty = ITD(steps=3, inner_steps=4, inner_learning_rate=0.2)
+    prepared = penalty.prepare(a, penalty.rows.assign(150, 300), {}, seed=0)
+    exact = penalty.step(f, prepared, penalty.init(prepared, 2, {}))  # float64 goes by autograd
+    single = prepared.to(torch.float32, "cpu")
+    found = penalty.step(f.float(), single, penalty.init(single, 2, {}))
+    torch.testing.assert_close(found.value.double(), exact.value, rtol=1e-4, atol=0)
+    scale = float(exact.gradient.abs().max())
+    torch.testing.assert_close(found.gradient.double(), exact.gradient, rtol=0, atol=1e-4 * scale)

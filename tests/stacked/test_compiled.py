@@ -113,3 +113,27 @@ def test_differentiation_goes_around_compiled_code():
     own = parameters.clone().requires_grad_()
     network.forward(own, x)[0].sum().backward()
     torch.testing.assert_close(own.grad.double(), moving.grad, rtol=1e-4, atol=1e-4)
+
+
+def test_second_derivatives_are_those_of_autograd():
+    network, parameters, x, target, backend = stack(5, 130, 2)
+    direction = torch.randn(parameters.shape, generator=torch.Generator().manual_seed(1))
+    weight = torch.linspace(1, 2, 130)
+    weight = weight / weight.sum()
+    product, along = backend.second(network.shape, parameters, direction, x, 100 * target, weight)
+
+    def loss(row, aim):
+        value = network.forward_all(row.unsqueeze(0), x.double())[0][0, :, 0]
+        return (weight.double() * (value - aim).square()).sum()
+
+    def value(row):
+        return network.forward_all(row.unsqueeze(0), x.double())[0][0, :, 0]
+
+    for config in range(2):
+        row, way = parameters[config].double(), direction[config].double()
+        aim = 100 * target[config].double()
+        expected = torch.autograd.functional.hvp(lambda moving, aim=aim: loss(moving, aim), row, way)[1]
+        scale = float(expected.abs().max())
+        torch.testing.assert_close(product[config].double(), expected, rtol=0, atol=2e-5 * scale)
+        slope = torch.autograd.functional.jvp(value, row, way)[1]
+        torch.testing.assert_close(along[config].double(), slope, rtol=0, atol=2e-5 * float(slope.abs().max()))

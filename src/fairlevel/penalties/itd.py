@@ -8,9 +8,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from fairlevel.conditional_mean.inner_losses import Squared
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.protocol import PenaltyStep
 from fairlevel.penalties.trained_mean import SplitAttributes, TrainedMeanPenalty, Warm, spread
+from fairlevel.stacked.compiled import SecondOrder
+from fairlevel.stacked.network import Network
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,52 @@ class ITD(TrainedMeanPenalty):
         """Algorithm 2, mode ITD."""
         inner = prediction[:, prepared.rows.fit].detach()
         warm = self.descended(inner, prepared, state)
-        with torch.enable_grad():
-            inner = inner.requires_grad_()
-            parameters = self.unrolled(warm, inner, prepared, state.learning_rate, self.steps)
-            value = spread(self.mean.predict(parameters, prepared.evaluate), prepared.evaluate_weight)
-            (pulled,) = torch.autograd.grad(value.sum(), inner)
+        network = self.mean.network(prepared.fit.shape[1])
+        backend = network.compiled(warm, prepared.fit, inner)
+        if isinstance(backend, SecondOrder) and isinstance(self.loss, Squared):
+            value, pulled = self._reversed(backend, network, warm, inner, prepared, state.learning_rate)
+        else:
+            value, pulled = self._differentiated(warm, inner, prepared, state.learning_rate)
         gradient = torch.zeros_like(prediction)
         gradient[:, prepared.rows.fit] = pulled
-        return PenaltyStep(value.detach(), gradient, Warm(warm, state.learning_rate))
+        return PenaltyStep(value, gradient, Warm(warm, state.learning_rate))
+
+    def _differentiated(
+        self, warm: Tensor, inner: Tensor, prepared: SplitAttributes, rate: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Var h after the unrolled steps, (config,), and its gradient in the predictions, (config, fitting row)."""
+        with torch.enable_grad():
+            inner = inner.requires_grad_()
+            parameters = self.unrolled(warm, inner, prepared, rate, self.steps)
+            value = spread(self.mean.predict(parameters, prepared.evaluate), prepared.evaluate_weight)
+            (pulled,) = torch.autograd.grad(value.sum(), inner)
+        return value.detach(), pulled
+
+    def _reversed(
+        self,
+        backend: SecondOrder,
+        network: Network,
+        warm: Tensor,
+        inner: Tensor,
+        prepared: SplitAttributes,
+        rate: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        r"""The same with the chain written out: back through φ ← φ − η∇L(f, φ), whose derivatives are
+
+        .. math:: \lambda \leftarrow \lambda - \eta \nabla^2_\phi L\, \lambda, \qquad
+                  \partial_{f_i} = 2 \eta\, w_i\, \partial_\lambda h_\phi(a_i) .
+        """
+        path = [warm]
+        for _ in range(self.steps):
+            path.append(self.unrolled(path[-1], inner, prepared, rate, 1))
+        weight = prepared.evaluate_weight
+        level, kept = network.forward(path[-1], prepared.evaluate)
+        centred = level - (level * weight).sum(dim=-1, keepdim=True)
+        pull = network.pullback(path[-1], kept, 2 * weight * centred)
+        result, step = torch.zeros_like(inner), rate.unsqueeze(1)
+        for parameters in reversed(path[:-1]):
+            arguments = (prepared.fit, inner, prepared.fit_weight)
+            product, along = backend.second(network.shape, parameters, pull, *arguments)
+            result += 2 * step * prepared.fit_weight * along
+            pull = pull - step * product
+        return (centred.square() * weight).sum(dim=-1), result

@@ -7,14 +7,14 @@ without, only slower.
 from __future__ import annotations
 
 from functools import cache
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
 from fairlevel.stacked.compiled.shape import HIDDEN, Shape
 
-__all__ = ["Backend", "Shape", "backend_for"]
+__all__ = ["Backend", "SecondOrder", "Shape", "backend_for"]
 
 
 class Backend(Protocol):
@@ -41,6 +41,18 @@ class Backend(Protocol):
         steps: int,
     ) -> Tensor:
         """``steps`` gradient steps on Σ_i w_i (h_ci − target_ci)²; the given parameters stay as they are."""
+
+
+@runtime_checkable
+class SecondOrder(Backend, Protocol):
+    """A backend that knows second derivatives, too."""
+
+    def second(
+        self, shape: Shape, parameters: Tensor, direction: Tensor, x: Tensor, target: Tensor, row_weight: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """The Hessian of Σ_i w_i (h_ci − target_ci)² times a direction, (config, parameter), and the derivatives of h
+        along it, (config, row).
+        """
 
 
 def backend_for(hidden: tuple[int, ...], outputs: int, *tensors: Tensor) -> Backend | None:

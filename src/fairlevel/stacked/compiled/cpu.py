@@ -56,6 +56,17 @@ class CompiledC:
         self._call("mlp_descend", shape, configs, rows, moving, x, target, row_weight, rate, steps, room)
         return moving
 
+    def second(
+        self, shape: Shape, parameters: Tensor, direction: Tensor, x: Tensor, target: Tensor, row_weight: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        parameters, direction = parameters.contiguous(), direction.contiguous()
+        x, target, row_weight = x.contiguous(), target.contiguous(), row_weight.contiguous()
+        configs, rows = target.shape
+        product, along, room = torch.empty_like(parameters), torch.empty_like(target), self._room(shape, configs, rows)
+        tensors = (parameters, direction, x, target, row_weight, along, room, product)
+        self._call("mlp_second", shape, configs, rows, *tensors)
+        return product, along
+
     def _room(self, shape: Shape, configs: int, rows: int) -> Tensor:
         """For one gradient a configuration and panel of rows."""
         return torch.empty(configs * self._library.mlp_panels(rows) * shape.stride)

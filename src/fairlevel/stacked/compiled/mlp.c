@@ -233,4 +233,80 @@ void mlp_descend(
     }
 }
 
+/* One block of the second derivative along V: adds d/dt of the gradient of sum_i w_i (h_i - f_i)^2 at P + t V to H and
+   leaves the directional derivatives of h in `along`. `turned` and `turned_v` are W2 and V2 transposed; `room` holds
+   eight (BLOCK, WIDTH) pieces. A letter r marks what a derivative along V is of. */
+static void second_block(
+    const Shape *s, const float *P, const float *V, const float *turned, const float *turned_v, const float *x,
+    const float *f, const float *w, int64_t rows, float (*room)[BLOCK * WIDTH], float *along, float *H)
+{
+    static const float zero[WIDTH];
+    float *z1 = room[0], *z2 = room[1], *r1 = room[2], *r2 = room[3], *d2 = room[4], *rd2 = room[5], *d1 = room[6];
+    float *rd1 = room[7], h[BLOCK];
+    forward_block(s, P, x, rows, z1, z2, h);
+    products(rows, x, s->inputs, 1, V + s->w1, s->inputs, V + s->b1, r1);
+    for (int64_t i = 0; i < rows * WIDTH; i += LANES) {
+        vec z = load(z1 + i);
+        store(r1 + i, load(r1 + i) * (1.0f - z * z));
+    }
+    products(rows, z1, WIDTH, 1, V + s->w2, WIDTH, V + s->b2, r2);
+    products(rows, r1, WIDTH, 1, P + s->w2, WIDTH, NULL, r2);
+    const float *w3 = P + s->w3, *v3 = V + s->w3;
+    for (int64_t i = 0; i < rows; i++) {
+        vec sum = all(0);
+        for (int v = 0; v < WIDTH; v += LANES) {
+            vec z = load(z2 + i * WIDTH + v), r = load(r2 + i * WIDTH + v) * (1.0f - z * z);
+            store(r2 + i * WIDTH + v, r);
+            sum += r * load(w3 + v) + z * load(v3 + v);
+        }
+        float total = V[s->b3];
+        for (int lane = 0; lane < LANES; lane++) total += sum[lane];
+        along[i] = total;
+        float g = 2.0f * w[i] * (h[i] - f[i]), rg = 2.0f * w[i] * total;
+        H[s->b3] += rg;
+        for (int v = 0; v < WIDTH; v += LANES) {
+            vec z = load(z2 + i * WIDTH + v), r = load(r2 + i * WIDTH + v), slope = 1.0f - z * z;
+            store(H + s->w3 + v, load(H + s->w3 + v) + g * r + rg * z);
+            store(d2 + i * WIDTH + v, g * load(w3 + v) * slope);
+            store(rd2 + i * WIDTH + v, (rg * load(w3 + v) + g * load(v3 + v)) * slope - 2.0f * g * load(w3 + v) * z * r);
+        }
+    }
+    products(WIDTH, r1, 1, WIDTH, d2, rows, NULL, H + s->w2);
+    products(WIDTH, z1, 1, WIDTH, rd2, rows, NULL, H + s->w2);
+    add_rows(rd2, rows, H + s->b2);
+    products(rows, d2, WIDTH, 1, turned, WIDTH, zero, d1);
+    products(rows, d2, WIDTH, 1, turned_v, WIDTH, zero, rd1);
+    products(rows, rd2, WIDTH, 1, turned, WIDTH, NULL, rd1);
+    for (int64_t i = 0; i < rows * WIDTH; i += LANES) {
+        vec z = load(z1 + i);
+        store(rd1 + i, load(rd1 + i) * (1.0f - z * z) - 2.0f * load(d1 + i) * z * load(r1 + i));
+    }
+    products(s->inputs, x, 1, s->inputs, rd1, rows, NULL, H + s->w1);
+    add_rows(rd1, rows, H + s->b1);
+}
+
+/* H (config, stride): the second derivative of sum_i w_i (h_i - f_i)^2 times V (config, stride), and `along`
+   (config, rows): the derivatives of h along V. */
+void mlp_second(
+    const Shape *s, int64_t configs, int64_t rows, const float *P, const float *V, const float *x, const float *f,
+    const float *w, float *along, float *parts, float *H, int threads)
+{
+    int64_t panels = panels_of(rows);
+    memset(parts, 0, sizeof(float) * configs * panels * s->stride);
+    memset(H, 0, sizeof(float) * configs * s->stride);
+    #pragma omp parallel for schedule(static) num_threads(threads) if (configs * panels > 1)
+    for (int64_t unit = 0; unit < configs * panels; unit++) {
+        int64_t c = unit / panels, first = unit % panels * PANEL, end = least(rows, first + PANEL);
+        float room[8][BLOCK * WIDTH] __attribute__((aligned(64)));
+        float turned[2][WIDTH * WIDTH] __attribute__((aligned(64)));
+        const float *own = P + c * s->stride, *way = V + c * s->stride;
+        transpose(own + s->w2, turned[0]);
+        transpose(way + s->w2, turned[1]);
+        for (int64_t i = first; i < end; i += BLOCK)
+            second_block(s, own, way, turned[0], turned[1], x + i * s->inputs, f + c * rows + i, w + i,
+                         least(BLOCK, end - i), room, along + c * rows + i, parts + unit * s->stride);
+    }
+    add_panels(s, configs, panels, parts, H, threads);
+}
+
 int64_t mlp_panels(int64_t rows) { return panels_of(rows); }
