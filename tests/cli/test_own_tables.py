@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from fairlevel import load
+from fairlevel.cli import files
 
 CODE = "from fairlevel.cli import app; app()"
 
@@ -164,6 +165,21 @@ def test_an_existing_folder_is_kept(trained, folder):
     result = run("front", folder / "table.csv", "--target", "pay", "--sensitive", "age", "--out", out)
     assert result.returncode == 2
     assert "--force" in result.stderr
+
+
+def test_large_files_are_read_in_pieces_and_sampled(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_PIECE", 70)
+    table = pd.DataFrame({"a": np.arange(1000), "text": ["x", "y"] * 500})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    table.to_parquet(tmp_path / "t.parquet")
+    for name in ("t.csv", "t.parquet"):
+        kept, rows = files.read_sample(tmp_path / name, 200, seed=0)
+        assert rows == 1000
+        assert len(kept) == kept["a"].nunique() == 200
+        assert kept["a"].is_monotonic_increasing
+        assert abs(kept["a"].mean() - 499.5) < 4 * 288.7 / 200**0.5  # four standard errors of a fair draw
+        whole, _ = files.read_sample(tmp_path / name, 5000, seed=0)
+        assert whole["a"].tolist() == table["a"].tolist()
 
 
 def test_interrupted_training_leaves_nothing(folder, tmp_path):

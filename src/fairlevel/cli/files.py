@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
+import numpy as np
 import pandas as pd
 import pyarrow.parquet
 
@@ -47,12 +48,17 @@ def require_folder(path: Path) -> None:
         raise InvalidInput(f"The folder {str(path.parent)!r} does not exist; create it with mkdir -p {path.parent}.")
 
 
-def read_columns(path: Path, wanted: Sequence[str] | None = None) -> pd.DataFrame:
-    """Some columns of a CSV or Parquet file, or all; every mistake in one sentence."""
+def require_readable(path: Path) -> None:
+    """Refuse a file that is not there or of another kind."""
     if path.suffix.lower() not in READERS:
         raise InvalidInput(f"{path.name!r} ends in {path.suffix!r}; a file ending in {' or '.join(READERS)} is needed.")
     if not path.is_file():
         raise InvalidInput(f"{str(path)!r} does not exist.")
+
+
+def read_columns(path: Path, wanted: Sequence[str] | None = None) -> pd.DataFrame:
+    """Some columns of a CSV or Parquet file, or all; every mistake in one sentence."""
+    require_readable(path)
     known = _column_names(path)
     for name in wanted or ():
         if name not in known:
@@ -67,14 +73,42 @@ def read_columns(path: Path, wanted: Sequence[str] | None = None) -> pd.DataFram
     return table if columns is None else table[columns]
 
 
+def read_sample(path: Path, most: int, seed: int) -> tuple[pd.DataFrame, int]:
+    """At most ``most`` rows of a file, drawn at random while it is read piece by piece, in their order, and how many
+    rows there are.
+    """
+    require_readable(path)
+    random, kept, keys, rows = np.random.default_rng(seed), pd.DataFrame(), np.empty(0), 0
+    try:
+        for piece in _pieces(path):
+            rows += len(piece)
+            kept = pd.concat([kept, piece], ignore_index=True)
+            keys = np.concatenate([keys, random.random(len(piece))])
+            if len(kept) > most:
+                chosen = np.sort(np.argpartition(keys, most)[:most])
+                kept, keys = kept.iloc[chosen].reset_index(drop=True), keys[chosen]
+    except (ValueError, OSError, pd.errors.ParserWarning) as error:
+        raise _unreadable(path, error) from None
+    if rows < 2:
+        raise InvalidInput(f"{path.name!r} has {rows} rows; at least 2 are needed.")
+    return kept, rows
+
+
+def _pieces(path: Path) -> Iterator[pd.DataFrame]:
+    if _is_parquet(path):
+        for batch in pyarrow.parquet.ParquetFile(path).iter_batches(_PIECE):
+            yield batch.to_pandas()
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        yield from pd.read_csv(path, index_col=False, chunksize=_PIECE)
+
+
 def _read_csv(path: Path, columns: list[str] | None) -> pd.DataFrame:
     """In pieces, so that columns nobody asked for do not pile up; a row with too many fields is an error, never a
     shift.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)
-        pieces = pd.read_csv(path, index_col=False, chunksize=_PIECE)
-        parts = [piece if columns is None else piece[columns] for piece in pieces]
+    parts = [piece if columns is None else piece[columns] for piece in _pieces(path)]
     return pd.concat(parts, ignore_index=True)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from fairlevel.cli.files import read_columns
+from fairlevel.cli.files import read_sample
 from fairlevel.cli.front_folder import refuse_existing, shown, write_front
 from fairlevel.cli.options import read_names
 from fairlevel.data.learning_table import LearningTable, encoded
@@ -27,6 +27,7 @@ def front(
     max_share: Annotated[float | None, typer.Option(help="Also pick the model within this share.")] = None,
     sensitive_inputs: Annotated[bool, typer.Option(help="Predict from the sensitive columns too.")] = False,
     force: Annotated[bool, typer.Option(help="Replace the folder if it exists.")] = False,
+    most_rows: Annotated[int, typer.Option(help="Of a larger file so many rows are used, drawn at random.")] = 50_000,
     seed: Annotated[int, typer.Option(help="Of splits and networks.")] = 0,
 ) -> None:
     """Train every trade-off between accuracy and level predictions, and write models, a table and a page."""
@@ -35,7 +36,12 @@ def front(
     if not names:
         raise InvalidInput("--sensitive names no column; pass at least one, such as --sensitive age,income.")
     refuse_existing(out, force)
-    table = LearningTable.of(read_columns(file), target, names, read_names(drop), sensitive_inputs)
+    if most_rows < 100:
+        raise InvalidInput(f"--most-rows {most_rows} was given; at least 100 are needed.")
+    raw, rows = read_sample(file, most_rows, seed)
+    if rows > len(raw):
+        console.print(f"{rows:,} rows in the file, {len(raw):,} of them used (--most-rows)", highlight=False)
+    table = LearningTable.of(raw, target, names, read_names(drop), sensitive_inputs)
     encoder = table.encoder()
     x = encoded(encoder, table.features)
     console.print(
