@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.protocol import Array, LinearMean, standardiser
-from fairlevel.conditional_mean.streamed import StreamedRows, stream
+from fairlevel.conditional_mean.streamed import stream
 
 SMALLEST_SHRINKAGE = 0.02
 MOST_FUNCTIONS = 96
@@ -48,17 +48,15 @@ def moment_basis(mean: LinearMean, sensitive: Array, sample: Array, ridge: float
     shrinkage = rows.shrinkage(ridge)[1:]
     kept = shrinkage > SMALLEST_SHRINKAGE
     kept[MOST_FUNCTIONS:] = False  # free directions come first, then those that vary most
-    transform = rows.transform[:, kept].float().numpy()
+    transform = rows.transform[:, kept].float()
+    offset = rows.mean.float() @ transform
     standardise = standardiser(sample, weight)
     values = torch.empty(len(sensitive), int(kept.sum()))
     for start in range(0, len(sensitive), BLOCK):
         part = slice(start, start + BLOCK)
-        values[part] = torch.from_numpy(_features(rows, standardise(sensitive[part])) @ transform)
+        free, penalised = rows.features(standardise(sensitive[part]).astype(np.float32))
+        own = free.shape[1]
+        torch.addmm(-offset, torch.from_numpy(penalised), transform[own:], out=values[part])
+        if own:
+            values[part].addmm_(torch.from_numpy(free), transform[:own])
     return MomentBasis(values, shrinkage[kept].float())
-
-
-def _features(rows: StreamedRows, standardised: Array) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
-    """Centred features in float32, (row, feature)."""
-    free, penalised = rows.features(standardised.astype(np.float32))
-    both = np.hstack([free, penalised]).astype(np.float32, copy=False)
-    return np.asarray(both - rows.mean.float().numpy())

@@ -62,6 +62,13 @@ class LinearSmoother:
         """
         return pad(self.weighted_basis, (0, -self.fit_basis.shape[1] % 32))
 
+    @cached_property
+    def aligned_functions(self) -> Tensor:
+        """The same, a function a line, (padded basis, fit row): products with a turned matrix take four times as
+        long.
+        """
+        return self.aligned_basis.T.contiguous()
+
     def to(self, dtype: torch.dtype, device: torch.device | str = "cpu") -> LinearSmoother:
         return moved(self, dtype, device)
 

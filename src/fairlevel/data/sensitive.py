@@ -43,10 +43,12 @@ def encode_sensitive(sensitive_features: Any, rows: int | None = None) -> Sensit
             f"sensitive_features has {len(frame)} rows but X and y have {rows}; pass the same rows in the same order."
         )
     _refuse_missing(frame)
+    if all(_is_number(column.dtype) for _, column in frame.items()):
+        return _finite(Sensitive(frame.to_numpy(dtype=np.float64), tuple(map(str, frame.columns))))
     columns: list[Array] = []
     names: list[str] = []
     for name, column in frame.items():
-        if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
+        if _is_number(column.dtype):
             columns.append(column.to_numpy(dtype=np.float64))
             names.append(str(name))
             continue
@@ -55,15 +57,21 @@ def encode_sensitive(sensitive_features: Any, rows: int | None = None) -> Sensit
         for level in sorted(levels, key=str):
             columns.append((column == level).to_numpy(dtype=np.float64))
             names.append(f"{name}={level}")
-    values = np.column_stack(columns)
-    infinite = int((np.abs(values) > LARGEST).sum())
+    return _finite(Sensitive(np.column_stack(columns), tuple(names)))
+
+
+def _is_number(dtype: Any) -> bool:
+    return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
+
+
+def _finite(sensitive: Sensitive) -> Sensitive:
+    infinite = int((np.abs(sensitive.values) > LARGEST).sum())
     if infinite:
         raise InvalidInput(
             f"sensitive_features holds {infinite} infinite or huge values; finite numbers are needed: replace them "
-            "or drop "
-            "those rows."
+            "or drop those rows."
         )
-    return Sensitive(values, tuple(names))
+    return sensitive
 
 
 def refuse_too_many_attributes(attributes: int, rows: int) -> None:

@@ -27,10 +27,13 @@ _COLD_START = 5  # times as many passes where there is no level to start from
 
 
 class Level(NamedTuple):
-    """The current conditional mean, (config, row), and the ridge of each configuration, (config,)."""
+    """The current conditional mean, (config, row), the ridge of each configuration, (config,), and by how much it
+    shrinks each function of the padded basis, (config, padded basis), 0 for the constant.
+    """
 
     level: Tensor
     ridge: Tensor
+    shrinkage: Tensor
 
 
 @dataclass(frozen=True)
@@ -79,28 +82,30 @@ class ClosedFBO:
         return self.mean.prepare(sensitive, row_weight=sample_weight, seed=seed)
 
     def init(self, prepared: LinearSmoother, configs: int, settings: Settings) -> Level:
-        basis = prepared.fit_basis
-        return Level(basis.new_zeros(configs, len(basis)), setting(self, settings, "ridge", basis, configs))
+        basis = prepared.aligned_basis
+        ridge = setting(self, settings, "ridge", basis, configs)
+        shrinkage = prepared.shrinkage(ridge)
+        shrinkage = pad(shrinkage, (0, basis.shape[1] - shrinkage.shape[1]))
+        shrinkage[:, 0] = 0  # the mean is no disparity
+        return Level(basis.new_zeros(configs, len(basis)), ridge, shrinkage)
 
     def step(self, prediction: Tensor, prepared: LinearSmoother, state: Level) -> PenaltyStep:
         if self.loss.passes == 1:
             return self._solved(prediction, prepared, state)
-        level, ridge = state
+        level, ridge, _ = state
         for _ in range(self.loss.passes):
             level = prepared.apply(self.loss.response(prediction, level), ridge)
         centred = level - (level * prepared.row_weight).sum(dim=-1, keepdim=True)
         following = self.loss.following(prediction - level, lambda values: prepared.apply(values, ridge))
         gradient = 2 * prepared.row_weight * centred * following
         value = self.loss.disparity(prediction, centred, prepared.row_weight)
-        return PenaltyStep(value, gradient, Level(level, ridge))
+        return PenaltyStep(value, gradient, state._replace(level=level))
 
     def _solved(self, prediction: Tensor, prepared: LinearSmoother, state: Level) -> PenaltyStep:
         """Squared loss: P = Σ_{j ≥ 1} d_j c_j² with c = BᵀWf, and its gradient 2 W B (d ∘ c): two thin products."""
-        basis, shrinkage = prepared.aligned_basis, prepared.shrinkage(state.ridge)
-        coefficients = prediction @ basis
-        shrunk = coefficients * pad(shrinkage, (0, basis.shape[1] - shrinkage.shape[1]))
-        shrunk[:, 0] = 0  # the mean is no disparity
-        gradient = (2 * shrunk) @ basis.T
+        coefficients = prediction @ prepared.aligned_basis
+        shrunk = coefficients * state.shrinkage
+        gradient = (2 * shrunk) @ prepared.aligned_functions
         return PenaltyStep((shrunk * coefficients).sum(dim=-1), gradient, state)
 
     def value(self, prediction: Tensor, prepared: LinearSmoother, state: Level) -> Tensor:

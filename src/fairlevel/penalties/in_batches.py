@@ -73,7 +73,7 @@ class FBOInBatches:
         return Moments(self.basis.shrinkage.new_zeros(configs, len(self.basis.shrinkage)), 0.0)
 
     def step(self, prediction: Tensor, rows: Tensor, state: Moments) -> PenaltyStep:
-        values = self.basis.values[rows].to(prediction)
+        values = self.basis.values.index_select(0, rows).to(prediction)
         known, count = state.value * self.basis.shrinkage, prediction.shape[1]
         gradient = (known @ values.T) * (2 / count)
         return PenaltyStep((known * state.value).sum(dim=-1), gradient, state.after(prediction @ values / count))
@@ -94,7 +94,7 @@ class HSICInBatches:
         return Moments(self.frequencies.new_zeros(configs, len(self.frequencies), self.values.shape[1]), 0.0)
 
     def step(self, prediction: Tensor, rows: Tensor, state: Moments) -> PenaltyStep:
-        values, count = self.values[rows].to(prediction), prediction.shape[1]
+        values, count = self.values.index_select(0, rows).to(prediction), prediction.shape[1]
         scale = (2 / len(self.frequencies)) ** 0.5
         turns = prediction.unsqueeze(-1) * self.frequencies + self.phases
         cross, slope = state.value, -scale * turns.sin() * self.frequencies

@@ -36,6 +36,9 @@ class InCompany:
 
     def step(self, prediction: Tensor, prepared: Any, state: tuple[Any, ...]) -> PenaltyStep:
         """Values (config,) and gradients (config, row) of all groups."""
+        if len(state) == 1 and len(prediction) == self.size:
+            found = self.penalty.step(prediction, prepared, state[0])
+            return found._replace(state=(found.state,))
         parts = zip(self._groups(len(prediction)), state, strict=True)
         steps = [self.penalty.step(prediction[index], prepared, own) for index, own in parts]
         value, gradient = torch.cat([each.value for each in steps]), torch.cat([each.gradient for each in steps])

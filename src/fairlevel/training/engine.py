@@ -13,6 +13,7 @@ from torch import Tensor
 from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures, UnknownName
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Penalty, Rows, check_settings, normalised
 from fairlevel.predictors import InputMap, Predictor
+from fairlevel.stacked.memory import keep_freed_memory
 from fairlevel.stacked.network import Network
 from fairlevel.stacked.optimizers import Optimizer
 from fairlevel.training.accuracy import SquaredError
@@ -79,6 +80,7 @@ def train(
     size = len(configurations)
     acting: Penalty | InCompany = penalty
     if target.type == "cpu":
+        keep_freed_memory()
         size = cpu_tile(len(samples))
         acting = penalty if penalty.company is None else InCompany(penalty, penalty.company)
     tiles = list(configurations.tiles(size))

@@ -12,6 +12,7 @@ from torch import Tensor
 from fairlevel.data.splitting import Index
 from fairlevel.penalties.in_batches import BatchPenalty
 from fairlevel.predictors import Predictor
+from fairlevel.stacked.memory import keep_freed_memory
 from fairlevel.stacked.optimizers import Optimizer
 from fairlevel.training.engine import Progress, Trained, resolve_device
 from fairlevel.training.grid import Configurations
@@ -57,6 +58,7 @@ def train_in_batches(
 ) -> Trained:
     """Minimise mean((f_c − y)²) + weight_c · penalty, one batch a step; the optimiser's steps are batches."""
     where = resolve_device(device)
+    keep_freed_memory()
     input_map = predictor.input_map(batches.first, seed)
     network = predictor.network(input_map(batches.first[:1]).shape[1])
     parameters = network.init(seed).to(where).repeat(len(configurations), 1)
