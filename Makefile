@@ -1,9 +1,8 @@
 # make demo | make test: everything from a fresh machine with python3 (3.11 or newer) and make.
 PYTHON ?= python3
 BIN := .venv/bin
-# One process a core: threads of several would get in each other's way. Memory that a step of training frees is kept
-# for the next one instead of going back to the system.
-PARALLEL := OMP_NUM_THREADS=1 MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1073741824
+# One process a core: threads of several would get in each other's way.
+PARALLEL := OMP_NUM_THREADS=1
 
 .PHONY: demo test check study bench docs lint format clean
 

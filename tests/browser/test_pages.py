@@ -152,8 +152,9 @@ def test_charts_follow_the_colour_scheme(visit):
     tab.wait_for_function(f"() => ({ink})() !== '{light}'")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["front", "audit", "bench"])
+@pytest.mark.parametrize(
+    ("name", "scheme"), [("front", "light"), ("front", "dark"), ("audit", "light"), ("bench", "dark")]
+)
 def test_pages_are_accessible(visit, name, scheme):
     from axe_playwright_python.sync_playwright import Axe
 

@@ -51,6 +51,6 @@ def _diabetes() -> Example:
 
 
 def _synthetic() -> Example:
-    rows = SyntheticDesign(beta_int=1.0).sample(4000, seed=0).to_frame()
+    rows = SyntheticDesign(beta_int=1.0).sample(3000, seed=0).to_frame()
     sensitive = rows.filter(regex="^a")
     return Example("the paper's synthetic design", rows.filter(regex="^x"), rows["y"], sensitive)
