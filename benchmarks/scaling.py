@@ -1,6 +1,7 @@
 """``python -m benchmarks.scaling``: how time grows with rows, attributes and configurations, as exponents."""
 
 import json
+import statistics
 from pathlib import Path
 from typing import Annotated
 
@@ -27,7 +28,7 @@ def main(out: Annotated[Path | None, typer.Option(help="JSON file.")] = None) ->
     found = {}
 
     def study(name, sizes, run):
-        times = [per_step(run(size), 3) for size in sizes]
+        times = [statistics.median(per_step(run(size), 4) for _ in range(3)) for size in sizes]
         found[name] = {"sizes": sizes, "ms": [1e3 * each for each in times], "exponent": exponent(sizes, times)}
         told = ", ".join(f"{size}: {1e3 * each:.3g} ms" for size, each in zip(sizes, times, strict=True))
         print(f"{name}: {told}; exponent {found[name]['exponent']:.2f}", flush=True)

@@ -73,7 +73,7 @@ class GDP:
 
     name: ClassVar[str] = "gdp"
     tunable: ClassVar[tuple[str, ...]] = ("bandwidth",)
-    company: ClassVar[int | None] = 8
+    company: ClassVar[int | None] = 2
     quadratic: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
