@@ -18,6 +18,14 @@ def train_plain(x, y, steps, rate=0.1):
     return model
 
 
+def fit_inner(inner, optimizer, a, target, steps):
+    """Algorithm 1: some warm steps of the inner network on the current predictions."""
+    for _ in range(steps):
+        optimizer.zero_grad()
+        (inner(a).squeeze(1) - target).square().mean().backward()
+        optimizer.step()
+
+
 def train_fbo(x, y, a, weight, steps, inner_steps=10, rate=0.1, inner_rate=0.1):
     """Algorithms 1 and 2 of the paper, mode FBO; the first half of the rows is IN."""
     half = len(y) // 2
@@ -26,11 +34,7 @@ def train_fbo(x, y, a, weight, steps, inner_steps=10, rate=0.1, inner_rate=0.1):
     inner_optimizer = torch.optim.SGD(inner.parameters(), lr=inner_rate)
     for _ in range(steps):
         prediction = model(x).squeeze(1)
-        target = prediction[:half].detach()
-        for _ in range(inner_steps):
-            inner_optimizer.zero_grad()
-            (inner(a[:half]).squeeze(1) - target).square().mean().backward()
-            inner_optimizer.step()
+        fit_inner(inner, inner_optimizer, a[:half], prediction[:half].detach(), inner_steps)
         with torch.no_grad():
             level = inner(a).squeeze(1)
             adjoint = 2 * (level[:half] - level[half:].mean()) / half
@@ -49,11 +53,7 @@ def train_itd(x, y, a, weight, steps, unrolled=5, inner_steps=10, rate=0.1, inne
     inner_optimizer = torch.optim.SGD(inner.parameters(), lr=inner_rate)
     for _ in range(steps):
         prediction = model(x).squeeze(1)
-        target = prediction[:half].detach()
-        for _ in range(inner_steps):
-            inner_optimizer.zero_grad()
-            (inner(a[:half]).squeeze(1) - target).square().mean().backward()
-            inner_optimizer.step()
+        fit_inner(inner, inner_optimizer, a[:half], prediction[:half].detach(), inner_steps)
         moving = dict(inner.named_parameters())
         for _ in range(unrolled):
             level = torch.func.functional_call(inner, moving, (a[:half],)).squeeze(1)

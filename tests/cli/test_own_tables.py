@@ -165,6 +165,12 @@ def test_an_existing_folder_is_kept(trained, folder):
     result = run("front", folder / "table.csv", "--target", "pay", "--sensitive", "age", "--out", out)
     assert result.returncode == 2
     assert "--force" in result.stderr
+    mine = folder / "mine"
+    mine.mkdir()
+    arguments = ["--target", "pay", "--sensitive", "age", "--out", mine, "--force"]
+    assert "holds no front" in run("front", folder / "table.csv", *arguments).stderr
+    (mine / "diabetes").mkdir()
+    assert "holds no front" in run("demo", "--out", mine).stderr
 
 
 def test_large_files_are_read_in_pieces_and_sampled(tmp_path, monkeypatch):

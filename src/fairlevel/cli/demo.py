@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from sklearn.datasets import load_diabetes
 
-from fairlevel.cli.front_folder import shown, write_front
+from fairlevel.cli.front_folder import refuse_existing, shown, write_front
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.estimators.fairness_path import FairnessPath
 
@@ -32,7 +32,10 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for reports and models."
     models of each; what an earlier demo wrote there is replaced.
     """
     console = Console()
-    for name, example in {"diabetes": _diabetes(), "synthetic": _synthetic()}.items():
+    examples = {"diabetes": _diabetes(), "synthetic": _synthetic()}
+    for name in examples:
+        refuse_existing(out / name, force=True)
+    for name, example in examples.items():
         path = FairnessPath(predictor=example.predictor, random_state=0, verbose=1)
         path.fit(example.x, example.y, sensitive_features=example.sensitive)
         chosen = write_front(path, str(example.y.name), out / name, {"target": str(example.y.name)})

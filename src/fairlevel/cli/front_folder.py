@@ -29,9 +29,11 @@ class Choice:
 
 
 def refuse_existing(out: Path, force: bool) -> None:
-    """A folder that is there is replaced only when asked."""
+    """A folder that is there is replaced only when asked, and only if it is a front."""
     if out.exists() and not force:
         raise InvalidInput(f"{str(out)!r} exists; choose another --out, or pass --force to replace it.")
+    if out.exists() and not (out / "front.csv").is_file():
+        raise InvalidInput(f"{str(out)!r} exists and holds no front; it is left alone: choose another --out.")
 
 
 def write_front(

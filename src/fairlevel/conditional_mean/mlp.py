@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
+from fairlevel.stacked.compiled import Regression
 from fairlevel.stacked.network import Network
 from fairlevel.stacked.optimizers import Adam, GradientDescent, Moments
 
@@ -66,7 +67,8 @@ class MLPMean:
         network = self.network(sensitive.shape[1])
         backend = network.compiled(parameters, sensitive, prediction, row_weight, learning_rate)
         if backend is not None and isinstance(loss, Squared):
-            return backend.descend(network.shape, parameters, sensitive, prediction, row_weight, learning_rate, steps)
+            fit = Regression(sensitive, prediction, row_weight)
+            return backend.descend(network.shape, parameters, fit, learning_rate, steps)
         rate = learning_rate.unsqueeze(1)
         for _ in range(steps):
             parameters = parameters - rate * self.gradient(parameters, sensitive, prediction, row_weight, loss)

@@ -19,7 +19,8 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.protocol import Array, LinearMean, standardiser
-from fairlevel.conditional_mean.streamed import stream
+from fairlevel.conditional_mean.smoother import LinearSmoother
+from fairlevel.conditional_mean.streamed import StreamedRows, stream
 
 SMALLEST_SHRINKAGE = 0.02
 MOST_FUNCTIONS = 96
@@ -41,11 +42,13 @@ class MomentBasis:
         return MomentBasis(self.values, self.shrinkage.to(device))
 
 
-def moment_basis(mean: LinearMean, sensitive: Array, sample: Array, ridge: float, seed: int) -> MomentBasis:
-    """Factor G on ``sample`` rows and evaluate the basis at all rows; (row, attribute), (sample row, attribute)."""
+def moment_basis(mean: LinearMean, sensitive: Array, sample: Array, target: Array, seed: int) -> MomentBasis:
+    """Factor G on ``sample`` rows and evaluate the basis at all rows; an open ridge is the one that cross-validates
+    best for the target on A. Shapes: sensitive (row, attribute), sample (sample row, attribute), target (sample row,).
+    """
     weight = np.full(len(sample), 1 / len(sample))
     rows = stream(mean, sample, sample, weight, seed)
-    shrinkage = rows.shrinkage(ridge)[1:]
+    shrinkage = rows.shrinkage(_ridge_for(target, rows) if mean.ridge is None else mean.ridge)[1:]
     kept = shrinkage > SMALLEST_SHRINKAGE
     kept[MOST_FUNCTIONS:] = False  # free directions come first, then those that vary most
     transform = rows.transform[:, kept].float()
@@ -60,3 +63,9 @@ def moment_basis(mean: LinearMean, sensitive: Array, sample: Array, ridge: float
         if own:
             values[part].addmm_(torch.from_numpy(free), transform[:own])
     return MomentBasis(values, shrinkage[kept].float())
+
+
+def _ridge_for(target: Array, rows: StreamedRows) -> float:
+    basis = torch.cat([values for _, values in rows.blocks()])
+    smoother = LinearSmoother(basis, basis, rows.moments, rows.row_weight)
+    return float(smoother.choose_ridge(torch.from_numpy(target).unsqueeze(0)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.preprocessing import StandardScaler
 
 Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
@@ -25,6 +26,18 @@ class Scaler:
         scale = np.sqrt(np.average((values - mean) ** 2, axis=0, weights=sample_weight))
         varies = (np.ptp(values, axis=0) > 0) & (scale > 8 * np.finfo(np.float64).eps * np.abs(mean))
         return cls(np.where(varies, mean, values[0]), np.where(varies, scale, 0.0), clip)
+
+    @classmethod
+    def fit_blocks(cls, values: Array, rows: int = 65_536) -> Scaler:
+        """The same from blocks of ``rows``, for memory maps; a column varies where its standard deviation is above
+        rounding.
+        """
+        found = StandardScaler()
+        for start in range(0, len(values), rows):
+            found.partial_fit(np.asarray(values[start : start + rows], dtype=np.float64))
+        scale = np.sqrt(found.var_)
+        varies = scale > 8 * np.finfo(np.float64).eps * np.abs(found.mean_)
+        return cls(np.where(varies, found.mean_, values[0]), np.where(varies, scale, 0.0))
 
     @property
     def inverse_scale(self) -> Array:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from fairlevel.data.scaling import Array, Scaler
+from fairlevel.data.scaling import Scaler
 from fairlevel.data.splitting import Index
 from fairlevel.estimators.grid_fit import GridFit, Table
 from fairlevel.exceptions import InvalidInput
-from fairlevel.penalties import NoPenalty, Penalty
-from fairlevel.penalties.in_batches import in_batches
+from fairlevel.penalties import Penalty
+from fairlevel.penalties.in_batches import BatchPenalty, NothingInBatches, in_batches
 from fairlevel.predictors import Predictor
 from fairlevel.stacked.optimizers import Optimizer
 from fairlevel.training.engine import Progress, resolve_device
@@ -22,7 +21,6 @@ from fairlevel.training.grid import Configurations
 from fairlevel.training.minibatch import Batches, train_in_batches
 
 SAMPLE = 20_000  # rows that set knots, bandwidths, ridges and the moments of A, and that figures are told on
-_BLOCK = 65_536
 
 
 def fit_in_batches(
@@ -40,7 +38,7 @@ def fit_in_batches(
     if not isinstance(batch_size, int | np.integer) or isinstance(batch_size, bool) or batch_size < 2:
         raise InvalidInput(f"batch_size={batch_size!r} was given; a whole number ≥ 2 is needed, such as 4096.")
     sample = sample_rows(len(table.y), seed)
-    x_scaler, y_scaler = _scaler(table.x), Scaler.fit(table.y)
+    x_scaler, y_scaler = Scaler.fit_blocks(table.x), Scaler.fit(table.y)
 
     centre, inverse = torch.from_numpy(x_scaler.mean).float(), torch.from_numpy(x_scaler.inverse_scale).float()
     y = torch.from_numpy(y_scaler.transform(table.y)).float()
@@ -50,9 +48,8 @@ def fit_in_batches(
         return x.sub_(centre).mul_(inverse), y[torch.from_numpy(rows)]
 
     first = take(sample)
-    if table.sensitive is None or weight == 0:
-        acting = in_batches(NoPenalty(), np.empty((1, 0)), np.empty((1, 0)), np.empty(1), seed, torch.device("cpu"))
-    else:
+    acting: BatchPenalty = NothingInBatches()
+    if table.sensitive is not None and weight > 0:
         values = table.sensitive.values
         target = first[1].double().numpy()
         acting = in_batches(penalty, values, values[sample], target, seed, resolve_device(device))
@@ -74,17 +71,3 @@ def sample_rows(rows: int, seed: int) -> Index:
     if rows <= SAMPLE:
         return np.arange(rows)
     return np.sort(np.random.default_rng(seed).choice(rows, SAMPLE, replace=False))
-
-
-def _blocks(values: Array) -> Iterator[Array]:
-    for start in range(0, len(values), _BLOCK):
-        yield np.asarray(values[start : start + _BLOCK], dtype=np.float64)
-
-
-def _scaler(values: Array) -> Scaler:
-    """:meth:`Scaler.fit` in two passes over blocks."""
-    mean = sum(block.sum(axis=0) for block in _blocks(values)) / len(values)
-    square = sum(((block - mean) ** 2).sum(axis=0) for block in _blocks(values)) / len(values)
-    scale = np.sqrt(square)
-    varies = scale > 8 * np.finfo(np.float64).eps * np.abs(mean)
-    return Scaler(np.where(varies, mean, values[0]), np.where(varies, scale, 0.0))

@@ -21,7 +21,6 @@ from fairlevel.exceptions import AlreadyLevel, InvalidInput, MissingSensitiveFea
 from fairlevel.fronts.combiners import Combiner, Stacked
 from fairlevel.fronts.points import non_dominated
 from fairlevel.libraries import Solver
-from fairlevel.metrics.interval import intervals_of_many
 from fairlevel.metrics.profile import MeanProfile, mean_profiles
 from fairlevel.penalties import Penalty
 from fairlevel.plots.front import FrontDisplay
@@ -247,7 +246,7 @@ def _knee_index(front: pd.DataFrame) -> int:
 def _measured(fit: PathFit) -> pd.DataFrame:
     """One row a level, from the most level model to the most accurate one."""
     unseen = fit.unseen()
-    intervals = intervals_of_many(unseen.predictions, unseen.sensitive, random_state=fit.seed)
+    intervals = fit.yardstick().intervals(unseen.predictions)
     levels = fit.calibration.level
     return pd.DataFrame(
         {

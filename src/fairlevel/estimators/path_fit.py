@@ -26,7 +26,7 @@ from fairlevel.fronts.stacking import Mixture, OutOfReach, without_small_shares
 from fairlevel.libraries import Library, Solver
 from fairlevel.libraries.protocol import Workshop
 from fairlevel.metrics.dpvar import dpvar_of_many
-from fairlevel.metrics.interval import intervals_of_many
+from fairlevel.metrics.interval import Yardstick
 from fairlevel.metrics.mixtures import SharedMean, shared_mean
 from fairlevel.training.grid import Samples
 
@@ -77,6 +77,11 @@ class Judged:
     mean: SharedMean
     combiner: Combiner
     seed: int
+
+    @cached_property
+    def yardstick(self) -> Yardstick:
+        """Measures DPVar on these rows."""
+        return Yardstick.of(self.sensitive, self.seed)
 
     @cached_property
     def choosing(self) -> Choosing:
@@ -206,6 +211,12 @@ class PathFit:
         predictions = shares @ self.trained.predict(self.reporting.x)
         return Unseen(predictions, self.reporting.y, attributes_of(self.reporting))
 
+    def yardstick(self) -> Yardstick:
+        """Measures DPVar on the reporting rows."""
+        if self.reporting is None:
+            return self.judged.yardstick
+        return Yardstick.of(attributes_of(self.reporting), self.seed)
+
     def conditional_means(self, unseen: Unseen) -> Array:
         """E[f | A] of each choice at the reporting rows, (level, row)."""
         return self.judged.mean.fitted(unseen.predictions, unseen.sensitive, self.seed)
@@ -239,7 +250,7 @@ def fit_path(
         trained = _train(table, solver, workshop, _portion(report, FOLDS, FOLDS + 1))
         trained, predictions = _common(trained, parts, fold)
     judged = _judge(table.rows(selection), (predictions - y_mean) / y_scale, y_mean, y_scale, fold, combiner, seed)
-    return PathFit(trained, judged, _calibrate(judged, seed), reports, y_scale, seed)
+    return PathFit(trained, judged, _calibrate(judged), reports, y_scale, seed)
 
 
 def _train(table: Table, solver: Solver, workshop: Workshop, report: Report) -> Trained:
@@ -296,17 +307,14 @@ def _judge(
     return Judged(predictions, target, sensitive, fold, mean, combiner, seed)
 
 
-def _calibrate(judged: Judged, seed: int) -> Calibration:
+def _calibrate(judged: Judged) -> Calibration:
     """Unseen figures along levels from the least reachable DPVar to that of the most accurate choice."""
     choosing = judged.choosing
     free = choosing.within(np.inf).dpvar
     low = min(max(choosing.smallest, 1e-6), free)
     levels = np.linspace(np.sqrt(low), np.sqrt(free), LEVELS) ** 2
     unseen = np.stack([judged.unseen(level) for level in levels])
-    intervals = intervals_of_many(unseen, judged.sensitive, level=0.6827, random_state=seed)
-    dpvar = np.array([max(interval.estimate, 0.0) for interval in intervals])
-    error = np.array([interval.high - max(interval.estimate, 0.0) for interval in intervals])
-    return Calibration(levels, unseen, dpvar, error)
+    return Calibration(levels, unseen, *judged.yardstick.errors(unseen))
 
 
 def _nearest(choosing: Choosing, level: float) -> Mixture:

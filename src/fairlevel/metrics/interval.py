@@ -15,6 +15,7 @@ multiplier-bootstrap distribution.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,7 +73,7 @@ class Evidence:
     level: Tensor
     residual: Tensor
     degenerate: float
-    p_value: float
+    test: Callable[[], float]  # the p-value, on demand
     regressor: str
     informative: bool = True  # False where too few rows leave A no say: then nothing but DPVar ≤ Var(f) is known
 
@@ -118,17 +119,44 @@ def dpvar_interval(
     )
 
 
-def intervals_of_many(
-    predictions: Array, sensitive: Array, level: float = 0.95, random_state: int = 0
-) -> list[DPVarInterval]:
-    """Intervals of several predictions on the same rows, what depends on A computed once: (config, row) -> one a
-    prediction.
+@dataclass(frozen=True)
+class Yardstick:
+    """Smoothers of the attributes of some rows, prepared once, to measure any number of predictions on those rows.
+
+    Shapes: sensitive (row, attribute); predictions (config, row).
     """
-    known = candidates(sensitive, np.ones(len(sensitive)), random_state, None)
-    return [
-        _linear_interval(read_rows(prediction, sensitive, None), known, level, random_state)
-        for prediction in predictions
-    ]
+
+    sensitive: Array
+    known: tuple[Candidate, ...]
+    seed: int
+
+    @classmethod
+    def of(cls, sensitive: Array, seed: int) -> Yardstick:
+        return cls(sensitive, candidates(sensitive, np.ones(len(sensitive)), seed, None), seed)
+
+    def intervals(self, predictions: Array) -> list[DPVarInterval]:
+        """The 95 % interval of each prediction."""
+        return [
+            _linear_interval(read_rows(prediction, self.sensitive, None), self.known, 0.95, self.seed)
+            for prediction in predictions
+        ]
+
+    def errors(self, predictions: Array) -> tuple[Array, Array]:
+        """The estimate of each prediction, at least 0, and its standard error upwards: two times (config,). No test is
+        made, which is most of the work of an interval.
+        """
+        found = []
+        for prediction in predictions:
+            rows = read_rows(prediction, self.sensitive, None)
+            if rows.spread == 0:
+                found.append((0.0, 0.0))
+                continue
+            scaled = torch.from_numpy((rows.prediction - rows.mean) / rows.spread)
+            evidence = _linear_evidence(scaled, self.known, self.seed)
+            estimate, high = max(evidence.estimate, 0.0), _limits(evidence, scaled, rows, z=1.0)[1]
+            found.append((estimate * rows.spread**2, (high - estimate) * rows.spread**2))
+        estimates, errors = np.array(found).T
+        return estimates, errors
 
 
 def _linear_interval(rows: EvaluationRows, known: tuple[Candidate, ...], level: float, seed: int) -> DPVarInterval:
@@ -147,7 +175,7 @@ def _linear_evidence(prediction: Tensor, known: tuple[Candidate, ...], seed: int
         level=found.level[0],
         residual=found.residual[0],
         degenerate=float(null_variance(found.residual[0], smoother, found.kept[0])),
-        p_value=_no_disparity_p_value(prediction, known, seed),
+        test=lambda: _no_disparity_p_value(prediction, known, seed),
         regressor=choice.describe(),
         informative=float(found.kept.sum()) >= _LEAST_DF,
     )
@@ -166,7 +194,7 @@ def _trained_evidence(prediction: Tensor, rows: EvaluationRows, regressor: MLPMe
         level=level[0],
         residual=prediction - level[0],
         degenerate=null_sd**2,
-        p_value=float(student.sf(float(value[0]) / max(null_sd, 1e-300), _FLIPS)),
+        test=lambda: float(student.sf(float(value[0]) / max(null_sd, 1e-300), _FLIPS)),
         regressor=f"{regressor.name} (hidden {regressor.hidden}, {regressor.optimizer.steps} steps, 5 folds)",
     )
 
@@ -188,7 +216,7 @@ def _streamed_evidence(prediction: Tensor, rows: EvaluationRows, regressor: Line
         level=evidence.found.level[0],
         residual=evidence.found.residual[0],
         degenerate=float(2 * ((weighted * weighted.T).sum() - evidence.own)),
-        p_value=_p_value(torch.stack(tried), evidence.centred_scatter[1:, 1:], evidence.coefficients[1:], seed),
+        test=lambda: _p_value(torch.stack(tried), evidence.centred_scatter[1:, 1:], evidence.coefficients[1:], seed),
         regressor=f"{choice.describe()}, chosen on {SAMPLE:,} rows",
         informative=float(kept.sum()) >= _LEAST_DF,
     )
@@ -245,8 +273,8 @@ def _ridges_with_extra_df(candidate: Candidate) -> list[float]:
     ]
 
 
-def _interval(evidence: Evidence, prediction: Tensor, rows: EvaluationRows, level: float) -> DPVarInterval:
-    z = float(norm.ppf((1 + level) / 2))
+def _limits(evidence: Evidence, prediction: Tensor, rows: EvaluationRows, z: float) -> tuple[float, float]:
+    """Both ends of the interval of z standard errors, before the test has its say, on the scale of Var(f) = 1."""
     weight = torch.from_numpy(rows.row_weight / rows.row_weight.sum())
     inverse_rows = float(weight.square().sum())
     squared = evidence.level.square()
@@ -255,12 +283,19 @@ def _interval(evidence: Evidence, prediction: Tensor, rows: EvaluationRows, leve
     noise = 4 * float((weight * squared * evidence.residual.square()).sum()) / size
     low, high = _invert(evidence.estimate, kurtosis * inverse_rows, noise * inverse_rows, evidence.degenerate, z)
     most = 1 + z * float(((prediction.square() - 1).square() * weight * weight).sum().sqrt())  # of Var(f) itself
-    high = min(high, most) if evidence.informative else most
-    if evidence.p_value > 1 - level:
+    return low, min(high, most) if evidence.informative else most
+
+
+def _interval(evidence: Evidence, prediction: Tensor, rows: EvaluationRows, level: float) -> DPVarInterval:
+    z = float(norm.ppf((1 + level) / 2))
+    low, high = _limits(evidence, prediction, rows, z)
+    p_value = evidence.test()
+    if p_value > 1 - level:
         low = 0.0
     share = float(np.clip(evidence.estimate, 0, 1))
     if low > 0 and 0 < share < 1:
-        influence = 2 * evidence.residual * evidence.level + squared - share * prediction.square()
+        weight = torch.from_numpy(rows.row_weight / rows.row_weight.sum())
+        influence = 2 * evidence.residual * evidence.level + evidence.level.square() - share * prediction.square()
         error = float((weight * weight * influence.square()).sum().sqrt())
         error = np.sqrt(error**2 + evidence.degenerate) / (share * (1 - share))
         share_low, share_high = (float(expit(logit(share) + side * z * error)) for side in (-1, 1))
@@ -274,7 +309,7 @@ def _interval(evidence: Evidence, prediction: Tensor, rows: EvaluationRows, leve
         share=share,
         share_low=share_low,
         share_high=share_high,
-        p_value=evidence.p_value,
+        p_value=p_value,
         regressor=evidence.regressor,
         level=level,
     )
@@ -294,4 +329,4 @@ def _invert(estimate: float, square: float, linear: float, constant: float, z: f
     return max(float(c / (b + root)) if b + root > 0 else 0.0, 0.0), high
 
 
-__all__ = ["Array", "DPVarInterval", "dpvar_interval", "intervals_of_many"]
+__all__ = ["Array", "DPVarInterval", "Yardstick", "dpvar_interval"]

@@ -21,7 +21,6 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.fbo_closed import ClosedFBO
 from fairlevel.penalties.hsic import HSIC
 from fairlevel.penalties.hsic_features import FeatureHSIC
-from fairlevel.penalties.none import NoPenalty
 from fairlevel.penalties.protocol import Array, Penalty, PenaltyStep
 
 MEMORY = 0.1  # weight of the newest batch in the moving average
@@ -110,7 +109,7 @@ def in_batches(
     open ridge is chosen.
     """
     if type(penalty) not in IN_BATCHES:
-        known = ", ".join(sorted(kind.name for kind in IN_BATCHES if kind is not NoPenalty))
+        known = ", ".join(sorted(kind.name for kind in IN_BATCHES))
         raise InvalidInput(
             f"penalty={penalty.name!r} needs all rows at once; with batch_size use one of {known}, or leave "
             "batch_size=None."
@@ -124,11 +123,7 @@ def _fbo(
     mean = penalty.mean
     if not isinstance(mean, LinearMean) or penalty.loss.passes > 1:
         raise InvalidInput("batch_size needs a linear conditional mean and the squared inner loss.")
-    ridge = mean.ridge
-    if ridge is None:
-        smoother = mean.prepare(sample, seed=seed)
-        ridge = float(smoother.choose_ridge(torch.from_numpy(target).unsqueeze(0)))
-    return FBOInBatches(moment_basis(mean, sensitive, sample, ridge, seed).to(device))
+    return FBOInBatches(moment_basis(mean, sensitive, sample, target, seed).to(device))
 
 
 def _hsic(
@@ -150,6 +145,5 @@ IN_BATCHES: dict[type[Penalty], Callable[..., BatchPenalty]] = {
     ClosedFBO: _fbo,
     HSIC: _hsic,
     FeatureHSIC: _hsic,
-    NoPenalty: lambda *_: NothingInBatches(),
 }
 """Penalties that can be trained in batches."""

@@ -12,7 +12,7 @@ from fairlevel.conditional_mean.inner_losses import Squared
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.protocol import PenaltyStep
 from fairlevel.penalties.trained_mean import SplitAttributes, TrainedMeanPenalty, Warm, spread
-from fairlevel.stacked.compiled import SecondOrder
+from fairlevel.stacked.compiled import Regression, SecondOrder
 from fairlevel.stacked.network import Network
 
 
@@ -77,7 +77,7 @@ class ITD(TrainedMeanPenalty):
         .. math:: \lambda \leftarrow \lambda - \eta \nabla^2_\phi L\, \lambda, \qquad
                   \partial_{f_i} = 2 \eta\, w_i\, \partial_\lambda h_\phi(a_i) .
         """
-        path = [warm]
+        path, fit = [warm], Regression(prepared.fit, inner, prepared.fit_weight)
         for _ in range(self.steps):
             path.append(self.unrolled(path[-1], inner, prepared, rate, 1))
         weight = prepared.evaluate_weight
@@ -86,8 +86,7 @@ class ITD(TrainedMeanPenalty):
         pull = network.pullback(path[-1], kept, 2 * weight * centred)
         result, step = torch.zeros_like(inner), rate.unsqueeze(1)
         for parameters in reversed(path[:-1]):
-            arguments = (prepared.fit, inner, prepared.fit_weight)
-            product, along = backend.second(network.shape, parameters, pull, *arguments)
+            product, along = backend.second(network.shape, parameters, pull, fit)
             result += 2 * step * prepared.fit_weight * along
             pull = pull - step * product
         return (centred.square() * weight).sum(dim=-1), result

@@ -12,9 +12,9 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from fairlevel.stacked.compiled.shape import HIDDEN, Shape
+from fairlevel.stacked.compiled.shape import HIDDEN, Regression, Shape
 
-__all__ = ["Backend", "SecondOrder", "Shape", "backend_for"]
+__all__ = ["Backend", "Regression", "SecondOrder", "Shape", "backend_for"]
 
 
 class Backend(Protocol):
@@ -30,28 +30,19 @@ class Backend(Protocol):
     ) -> Tensor:
         """Σ_i g_ci ∂f_ci/∂(parameters of c): gradient (config, row) -> (config, parameter)."""
 
-    def descend(
-        self,
-        shape: Shape,
-        parameters: Tensor,
-        x: Tensor,
-        target: Tensor,
-        row_weight: Tensor,
-        rate: Tensor,
-        steps: int,
-    ) -> Tensor:
-        """``steps`` gradient steps on Σ_i w_i (h_ci − target_ci)²; the given parameters stay as they are."""
+    def descend(self, shape: Shape, parameters: Tensor, fit: Regression, rate: Tensor, steps: int) -> Tensor:
+        """``steps`` gradient steps on the regression from the given parameters, which stay as they are; rate
+        (config,).
+        """
 
 
 @runtime_checkable
 class SecondOrder(Backend, Protocol):
     """A backend that knows second derivatives, too."""
 
-    def second(
-        self, shape: Shape, parameters: Tensor, direction: Tensor, x: Tensor, target: Tensor, row_weight: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """The Hessian of Σ_i w_i (h_ci − target_ci)² times a direction, (config, parameter), and the derivatives of h
-        along it, (config, row).
+    def second(self, shape: Shape, parameters: Tensor, direction: Tensor, fit: Regression) -> tuple[Tensor, Tensor]:
+        """The Hessian of the regression times a direction, (config, parameter), and the derivatives of h along it,
+        (config, row).
         """
 
 

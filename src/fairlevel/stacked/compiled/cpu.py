@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.stacked.compiled.build import shared_library
-from fairlevel.stacked.compiled.shape import HIDDEN, Shape
+from fairlevel.stacked.compiled.shape import HIDDEN, Regression, Shape
 
 
 class CompiledC:
@@ -38,32 +38,18 @@ class CompiledC:
         self._call("mlp_pullback", shape, configs, rows, parameters, x, *kept, gradient, room, result)
         return result
 
-    def descend(
-        self,
-        shape: Shape,
-        parameters: Tensor,
-        x: Tensor,
-        target: Tensor,
-        row_weight: Tensor,
-        rate: Tensor,
-        steps: int,
-    ) -> Tensor:
+    def descend(self, shape: Shape, parameters: Tensor, fit: Regression, rate: Tensor, steps: int) -> Tensor:
         moving = parameters.clone(memory_format=torch.contiguous_format)
-        x, target = x.contiguous(), target.contiguous()
-        row_weight, rate = row_weight.contiguous(), rate.contiguous()
-        configs, rows = target.shape
+        configs, rows = fit.target.shape
         room = self._room(shape, configs, rows)
-        self._call("mlp_descend", shape, configs, rows, moving, x, target, row_weight, rate, steps, room)
+        self._call("mlp_descend", shape, configs, rows, moving, *fit.contiguous(), rate.contiguous(), steps, room)
         return moving
 
-    def second(
-        self, shape: Shape, parameters: Tensor, direction: Tensor, x: Tensor, target: Tensor, row_weight: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        parameters, direction = parameters.contiguous(), direction.contiguous()
-        x, target, row_weight = x.contiguous(), target.contiguous(), row_weight.contiguous()
-        configs, rows = target.shape
-        product, along, room = torch.empty_like(parameters), torch.empty_like(target), self._room(shape, configs, rows)
-        tensors = (parameters, direction, x, target, row_weight, along, room, product)
+    def second(self, shape: Shape, parameters: Tensor, direction: Tensor, fit: Regression) -> tuple[Tensor, Tensor]:
+        parameters, direction, fit = parameters.contiguous(), direction.contiguous(), fit.contiguous()
+        configs, rows = fit.target.shape
+        product, along = torch.empty_like(parameters), torch.empty_like(fit.target)
+        tensors = (parameters, direction, *fit, along, self._room(shape, configs, rows), product)
         self._call("mlp_second", shape, configs, rows, *tensors)
         return product, along
 

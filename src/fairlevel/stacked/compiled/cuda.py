@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.stacked.compiled.build import SWITCH
-from fairlevel.stacked.compiled.shape import Shape
+from fairlevel.stacked.compiled.shape import Regression, Shape
 
 LONGEST_PANEL, SHORTEST_PANEL = 1024, 64  # rows of one program
 PROGRAMS = 4  # for each multiprocessor, at least, where rows allow
@@ -44,18 +44,9 @@ class CompiledTriton:
     ) -> Tensor:
         return self._gradient(shape, parameters, x, gradient, gradient, squared=False)
 
-    def descend(
-        self,
-        shape: Shape,
-        parameters: Tensor,
-        x: Tensor,
-        target: Tensor,
-        row_weight: Tensor,
-        rate: Tensor,
-        steps: int,
-    ) -> Tensor:
+    def descend(self, shape: Shape, parameters: Tensor, fit: Regression, rate: Tensor, steps: int) -> Tensor:
         for _ in range(steps):
-            gradient = self._gradient(shape, parameters, x, target, row_weight, squared=True)
+            gradient = self._gradient(shape, parameters, *fit, squared=True)
             parameters = torch.addcmul(parameters, gradient, rate.unsqueeze(1), value=-1)
         return parameters
 

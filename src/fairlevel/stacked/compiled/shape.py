@@ -1,12 +1,27 @@
-"""Where the layers of a 2×64 network live in a row of parameters."""
+"""Where the layers of a 2×64 network live in a row of parameters, and what it is fitted to."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from typing import NamedTuple
+
+from torch import Tensor
 
 HIDDEN = (64, 64)
 _NAMES = ("inputs", "stride", "w1", "b1", "w2", "b2", "w3", "b3")
+
+
+class Regression(NamedTuple):
+    """Σ_i w_i (h_c(x_i) − target_ci)². Shapes: x (row, input), target (config, row), row_weight (row,)."""
+
+    x: Tensor
+    target: Tensor
+    row_weight: Tensor
+
+    def contiguous(self) -> Regression:
+        """With rows one after another."""
+        return Regression(*(part.contiguous() for part in self))
 
 
 class Shape(ctypes.Structure):
