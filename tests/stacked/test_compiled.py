@@ -8,8 +8,9 @@ import sys
 import pytest
 import torch
 
-from fairlevel.stacked.compiled import Regression, backend_for
+from fairlevel.stacked.compiled import Guessing, Regression, backend_for, critics_for
 from fairlevel.stacked.compiled.build import SWITCH
+from fairlevel.stacked.critics import descent, verdict
 from fairlevel.stacked.network import Network
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))]
@@ -139,3 +140,39 @@ def test_second_derivatives_are_those_of_autograd():
         torch.testing.assert_close(product[config].double(), expected, rtol=0, atol=2e-5 * scale)
         slope = torch.autograd.functional.jvp(value, row, way)[1]
         torch.testing.assert_close(along[config].double(), slope, rtol=0, atol=2e-5 * float(slope.abs().max()))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("size", [(1, 1, 1), (5, 47, 3), (20, 1700, 2), (33, 800, 3), (64, 90, 2)])
+def test_critics_err_and_learn_as_plain_ones(size, device):
+    outputs, rows, configs = size
+    generator = torch.Generator().manual_seed(0)
+    network = Network(1, outputs=outputs)
+    parameters = network.init(0).repeat(configs, 1) + 0.1 * torch.randn(configs, network.size, generator=generator)
+    seen, target = torch.randn(configs, rows, generator=generator), torch.randn(rows, outputs, generator=generator)
+    weight = torch.linspace(1, 2, rows)
+    guessing = Guessing(seen, target, weight / weight.sum())
+    there = Guessing(*(each.to(device) for each in guessing))
+    if device == "cpu" and shutil.which("cc") is None:
+        pytest.skip("no C compiler here")
+    assert critics_for(network.hidden, parameters.to(device), there) is not None
+    exact = Guessing(*(each.double() for each in guessing))
+    gradient, expected = descent(network, parameters.to(device), there), descent(network, parameters.double(), exact)
+    close = {"rtol": 0, "check_device": False, "check_dtype": False}
+    torch.testing.assert_close(gradient, expected, atol=SLOPES[device] * float(expected.abs().max()), **close)
+    found, wanted = verdict(network, parameters.to(device), there), verdict(network, parameters.double(), exact)
+    torch.testing.assert_close(found.loss, wanted.loss, atol=1e-5, **close)
+    torch.testing.assert_close(found.pull, wanted.pull, atol=SLOPES[device] * float(wanted.pull.abs().max()), **close)
+
+
+def test_verdicts_of_plain_critics_are_those_of_autograd():
+    generator = torch.Generator().manual_seed(0)
+    network = Network(1, (7,), outputs=3)
+    parameters = torch.randn(2, network.size, generator=generator, dtype=torch.float64).requires_grad_()
+    seen = torch.randn(2, 11, generator=generator, dtype=torch.float64).requires_grad_()
+    target = torch.randn(11, 3, generator=generator, dtype=torch.float64)
+    guessing = Guessing(seen, target, torch.full((11,), 1 / 11, dtype=torch.float64))
+    loss, pull = verdict(network, parameters, guessing)
+    wanted = torch.autograd.grad(loss.sum(), (parameters, seen))
+    torch.testing.assert_close(descent(network, parameters, guessing), wanted[0])
+    torch.testing.assert_close(pull, wanted[1])

@@ -21,6 +21,8 @@ from fairlevel.penalties.protocol import (
     row_weights,
     setting,
 )
+from fairlevel.stacked.compiled import Guessing
+from fairlevel.stacked.critics import descent, verdict
 from fairlevel.stacked.moving import moved
 from fairlevel.stacked.network import Network
 from fairlevel.stacked.optimizers import Adam, Moments
@@ -113,18 +115,15 @@ class Adversarial:
             return PenaltyStep(torch.zeros_like(prediction[:, 0]), torch.zeros_like(prediction), state)
         network = self._network(prepared)
         standardised = _standardised(prediction, prepared.row_weight)
-        seen = standardised.value.unsqueeze(-1)
+        guessing = Guessing(standardised.value, prepared.sensitive, prepared.row_weight)
         parameters, moments, rate, steps = state
         parameters, moments = parameters.clone(), Moments(*(each.clone() for each in moments))
         for _ in range(self.critic_steps):
-            guess, activations = network.forward_all(parameters, seen)
-            descent = network.pullback_all(parameters, activations, _slope(guess, prepared))
-            _ADAM.update(parameters, descent, moments, rate, steps)  # in place
+            _ADAM.update(parameters, descent(network, parameters, guessing), moments, rate, steps)  # in place
             steps = steps + 1
-        guess, activations = network.forward_all(parameters, seen)
-        told = 1 - _loss(guess, prepared) / prepared.spread
-        pull = network.input_pullback(parameters, activations, -_slope(guess, prepared) / prepared.spread).squeeze(-1)
-        gradient = _through_standardising(pull, standardised, prepared.row_weight)
+        loss, pull = verdict(network, parameters, guessing)
+        told = 1 - loss / prepared.spread
+        gradient = _through_standardising(-pull / prepared.spread, standardised, prepared.row_weight)
         active = (told > 0).to(told)
         return PenaltyStep(told * active, gradient * active.unsqueeze(1), Critic(parameters, moments, rate, steps))
 
@@ -132,25 +131,15 @@ class Adversarial:
         """R² of the critic as it stands; honest on rows it was not trained on."""
         if prepared.spread == 0:
             return torch.zeros_like(prediction[:, 0])
-        seen = _standardised(prediction, prepared.row_weight).value.unsqueeze(-1)
-        guess, _ = self._network(prepared).forward_all(state.parameters, seen)
-        return (1 - _loss(guess, prepared) / prepared.spread).clamp_min(0)
+        seen = _standardised(prediction, prepared.row_weight).value
+        guessing = Guessing(seen, prepared.sensitive, prepared.row_weight)
+        return (1 - verdict(self._network(prepared), state.parameters, guessing).loss / prepared.spread).clamp_min(0)
 
     def _network(self, prepared: CriticRows) -> Network:
         return Network(1, self.hidden, outputs=prepared.sensitive.shape[1])
 
 
 _ADAM = Adam(final_fraction=1.0)
-
-
-def _loss(guess: Tensor, prepared: CriticRows) -> Tensor:
-    """L_A: (config, row, attribute) -> (config,)."""
-    return (guess - prepared.sensitive).square().mean(dim=-1) @ prepared.row_weight
-
-
-def _slope(guess: Tensor, prepared: CriticRows) -> Tensor:
-    """∂L_A/∂guess, (config, row, attribute)."""
-    return (guess - prepared.sensitive) * (2 * prepared.row_weight / prepared.sensitive.shape[1]).unsqueeze(1)
 
 
 def _standardised(prediction: Tensor, row_weight: Tensor) -> Standardised:

@@ -119,7 +119,7 @@ class Network:
     @cached_property
     def shape(self) -> Shape:
         """Where the layers live, for compiled code."""
-        return Shape.of(self.inputs, self.size, self.layers)
+        return Shape.of(self.size, self.layers)
 
     def pullback_all(self, parameters: Tensor, activations: tuple[Tensor, ...], gradient: Tensor) -> Tensor:
         """The same for all outputs: gradient (config, sample, output) -> (config, parameter)."""

@@ -12,15 +12,16 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from fairlevel.stacked.compiled.shape import HIDDEN, Regression, Shape
+from fairlevel.stacked.compiled.shape import HIDDEN, Errors, Guessing, Regression, Shape
 
-__all__ = ["Backend", "Regression", "SecondOrder", "Shape", "backend_for"]
+__all__ = ["Backend", "Errors", "Guessing", "Regression", "SecondOrder", "Shape", "backend_for", "critics_for"]
 
 
 class Backend(Protocol):
     """What compiled code does for a stack."""
 
     most_inputs: int
+    most_outputs: int
 
     def forward(self, shape: Shape, parameters: Tensor, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Predictions (config, row), and what it wants back in the pullback."""
@@ -34,6 +35,9 @@ class Backend(Protocol):
         """``steps`` gradient steps on the regression from the given parameters, which stay as they are; rate
         (config,).
         """
+
+    def guess(self, shape: Shape, parameters: Tensor, fit: Guessing) -> Errors:
+        """Loss and slopes of critics that see one number a row and guess several."""
 
 
 @runtime_checkable
@@ -52,13 +56,26 @@ def backend_for(hidden: tuple[int, ...], outputs: int, *tensors: Tensor) -> Back
     """
     if hidden != HIDDEN or outputs != 1 or tensors[1].ndim != 2:
         return None
+    backend = _serving(tensors)
+    return backend if backend is not None and tensors[1].shape[1] <= backend.most_inputs else None
+
+
+def critics_for(hidden: tuple[int, ...], parameters: Tensor, fit: Guessing) -> Backend | None:
+    """Who serves critics of these hidden layers; nobody where something is differentiated."""
+    if hidden != HIDDEN:
+        return None
+    backend = _serving((parameters, *fit))
+    return backend if backend is not None and fit.target.shape[1] <= backend.most_outputs else None
+
+
+def _serving(tensors: tuple[Tensor, ...]) -> Backend | None:
+    """Compiled code for float32 tensors on one device."""
     if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):
         return None
     device = tensors[0].device.type
     if not all(each.device.type == device and each.dtype == torch.float32 for each in tensors):
         return None
-    backend = _backend(device)
-    return backend if backend is not None and tensors[1].shape[1] <= backend.most_inputs else None
+    return _backend(device)
 
 
 @cache

@@ -8,13 +8,14 @@ import torch
 from torch import Tensor
 
 from fairlevel.stacked.compiled.build import shared_library
-from fairlevel.stacked.compiled.shape import HIDDEN, Regression, Shape
+from fairlevel.stacked.compiled.shape import HIDDEN, Errors, Guessing, Regression, Shape
 
 
 class CompiledC:
     """Calls into the library, on as many threads as PyTorch uses."""
 
     most_inputs = 2**31
+    most_outputs = HIDDEN[1]
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self._library = library
@@ -52,6 +53,15 @@ class CompiledC:
         tensors = (parameters, direction, *fit, along, self._room(shape, configs, rows), product)
         self._call("mlp_second", shape, configs, rows, *tensors)
         return product, along
+
+    def guess(self, shape: Shape, parameters: Tensor, fit: Guessing) -> Errors:
+        parameters, fit = parameters.contiguous(), fit.contiguous()
+        configs, rows = fit.seen.shape
+        losses = fit.seen.new_empty(configs, self._library.mlp_panels(rows))
+        pull, gradient = torch.empty_like(fit.seen), torch.empty_like(parameters)
+        tensors = (parameters, *fit, losses, pull, self._room(shape, configs, rows), gradient)
+        self._call("mlp_guess", shape, configs, rows, *tensors)
+        return Errors(losses.sum(dim=1), gradient, pull)
 
     def _room(self, shape: Shape, configs: int, rows: int) -> Tensor:
         """For one gradient a configuration and panel of rows."""

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.stacked.compiled.build import SWITCH
-from fairlevel.stacked.compiled.shape import Regression, Shape
+from fairlevel.stacked.compiled.shape import Errors, Guessing, Regression, Shape
 
 LONGEST_PANEL, SHORTEST_PANEL = 1024, 64  # rows of one program
 PROGRAMS = 4  # for each multiprocessor, at least, where rows allow
@@ -26,7 +26,7 @@ SLOPE_PRECISION = "tf32"  # gradients: an error of a thousandth, far below that 
 class CompiledTriton:
     """Launches the kernels; a launch can be recorded into a CUDA graph."""
 
-    most_inputs = 64  # more would leave the registers
+    most_inputs = most_outputs = 64  # more would leave the registers
 
     def __init__(self, kernels: Any) -> None:
         self._kernels = kernels
@@ -36,7 +36,7 @@ class CompiledTriton:
         prediction = x.new_empty(len(parameters), len(x))
         panel, panels = _panels(len(parameters), len(x), x.device)
         launch = self._kernels.forward[(len(parameters), panels)]
-        launch(parameters, x, prediction, len(x), panel, *shape.values(), **_chosen(shape), **FORWARD_TILE)
+        launch(parameters, x, prediction, len(x), panel, *shape.values(), **_chosen(shape.inputs), **FORWARD_TILE)
         return prediction, ()
 
     def pullback(
@@ -50,6 +50,17 @@ class CompiledTriton:
             parameters = torch.addcmul(parameters, gradient, rate.unsqueeze(1), value=-1)
         return parameters
 
+    def guess(self, shape: Shape, parameters: Tensor, fit: Guessing) -> Errors:
+        parameters, fit = parameters.contiguous(), fit.contiguous()
+        configs, rows = fit.seen.shape
+        panel, panels = _panels(configs, rows, fit.seen.device)
+        parts = parameters.new_empty(configs, panels, parameters.shape[1])
+        loss, pull = torch.empty_like(fit.seen), torch.empty_like(fit.seen)
+        chosen = {"SLOPE_PRECISION": SLOPE_PRECISION, **_chosen(shape.outputs), **BACKWARD_TILE}
+        launch = self._kernels.guess[(configs, panels)]
+        launch(parameters, *fit, parts, loss, pull, rows, panel, *shape.values(), **chosen)
+        return Errors(loss.sum(dim=1), _added(parts), pull)
+
     def _gradient(
         self, shape: Shape, parameters: Tensor, x: Tensor, pull: Tensor, row_weight: Tensor, squared: bool
     ) -> Tensor:
@@ -58,14 +69,19 @@ class CompiledTriton:
         panel, panels = _panels(len(parameters), len(x), x.device)
         parts = x.new_empty(len(parameters), panels, parameters.shape[1])
         launch = self._kernels.backward[(len(parameters), panels)]
-        chosen = {"SLOPE_PRECISION": SLOPE_PRECISION, "SQUARED": squared, **_chosen(shape), **BACKWARD_TILE}
+        chosen = {"SLOPE_PRECISION": SLOPE_PRECISION, "SQUARED": squared, **_chosen(shape.inputs), **BACKWARD_TILE}
         launch(parameters, x, pull, row_weight, parts, len(x), panel, *shape.values(), **chosen)
-        return parts.squeeze(1) if panels == 1 else parts.sum(dim=1)
+        return _added(parts)
 
 
-def _chosen(shape: Shape) -> dict[str, int | str]:
-    """What the kernels are specialised for."""
-    return {"PADDED": max(16, 1 << (shape.inputs - 1).bit_length()), "PRECISION": VALUE_PRECISION}
+def _chosen(width: int) -> dict[str, int | str]:
+    """What the kernels are specialised for: inputs or outputs as a power of two, and the precision of products."""
+    return {"PADDED": max(16, 1 << (width - 1).bit_length()), "PRECISION": VALUE_PRECISION}
+
+
+def _added(parts: Tensor) -> Tensor:
+    """Gradients of all panels: (config, panel, parameter) -> (config, parameter)."""
+    return parts.squeeze(1) if parts.shape[1] == 1 else parts.sum(dim=1)
 
 
 @cache

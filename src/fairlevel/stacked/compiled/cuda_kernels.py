@@ -22,7 +22,7 @@ def _hidden(x, W1, b1, W2, b2, PRECISION: tl.constexpr):
 
 @triton.jit
 def forward(
-    P, X, F, rows, panel_rows, inputs, stride, w1, b1, w2, b2, w3, b3,
+    P, X, F, rows, panel_rows, inputs, outputs, stride, w1, b1, w2, b2, w3, b3,
     PADDED: tl.constexpr, PRECISION: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Predictions of one configuration on a panel of rows."""
@@ -44,7 +44,7 @@ def forward(
 
 @triton.jit
 def backward(
-    P, X, PULL, WEIGHT, PARTS, rows, panel_rows, inputs, stride, w1, b1, w2, b2, w3, b3,
+    P, X, PULL, WEIGHT, PARTS, rows, panel_rows, inputs, outputs, stride, w1, b1, w2, b2, w3, b3,
     PADDED: tl.constexpr, PRECISION: tl.constexpr, SLOPE_PRECISION: tl.constexpr, SQUARED: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
@@ -89,3 +89,57 @@ def backward(
     tl.store(out + w3 + unit, s3)
     rest = tl.arange(0, 16)  # the last bias and the padding behind it
     tl.store(out + b3 + rest, tl.where(rest == 0, tl.sum(total, axis=0), 0.0), mask=b3 + rest < stride)
+
+
+@triton.jit
+def guess(
+    P, SEEN, TARGET, WEIGHT, PARTS, LOSS, PULL, rows, panel_rows, inputs, outputs, stride, w1, b1, w2, b2, w3, b3,
+    PADDED: tl.constexpr, PRECISION: tl.constexpr, SLOPE_PRECISION: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Σ_i w_i ‖g(u_i) − a_i‖² / k of one configuration over a panel of rows, and its slopes in P and u.
+
+    PADDED is the number of outputs as a power of two.
+    """
+    config = tl.program_id(0).to(tl.int64)
+    panel = tl.program_id(1)
+    own = P + config * stride
+    unit, output = tl.arange(0, 64), tl.arange(0, PADDED)
+    asked = output < outputs
+    first, W2 = tl.load(own + w1 + unit), tl.load(own + w2 + unit[:, None] * 64 + unit[None, :])
+    W3 = tl.load(own + w3 + unit[:, None] * outputs + output[None, :], mask=asked[None, :], other=0.0)
+    bias1, bias2 = tl.load(own + b1 + unit), tl.load(own + b2 + unit)
+    bias3 = tl.load(own + b3 + output, mask=asked, other=0.0)
+    G2, G3 = tl.zeros((64, 64), tl.float32), tl.zeros((64, PADDED), tl.float32)
+    G1, s1, s2 = tl.zeros((64,), tl.float32), tl.zeros((64,), tl.float32), tl.zeros((64,), tl.float32)
+    s3 = tl.zeros((PADDED,), tl.float32)
+    for start in range(0, panel_rows, BLOCK):
+        row = panel * panel_rows + start + tl.arange(0, BLOCK)
+        real = row < rows
+        u = tl.load(SEEN + config * rows + row, mask=real, other=0.0)
+        a = tl.load(
+            TARGET + row[:, None].to(tl.int64) * outputs + output[None, :],
+            mask=real[:, None] & asked[None, :],
+            other=0.0,
+        )
+        w = tl.load(WEIGHT + row, mask=real, other=0.0) / outputs
+        z1 = _tanh(u[:, None] * first[None, :] + bias1[None, :])
+        z2 = _tanh(tl.dot(z1, W2, input_precision=PRECISION) + bias2[None, :])
+        error = tl.dot(z2, W3, input_precision=PRECISION) + bias3[None, :] - a
+        tl.store(LOSS + config * rows + row, w * tl.sum(error * error, axis=1), mask=real)
+        slope = 2 * w[:, None] * error
+        G3 += tl.dot(tl.trans(z2), slope, input_precision=SLOPE_PRECISION)
+        s3 += tl.sum(slope, axis=0)
+        d2 = tl.dot(slope, tl.trans(W3), input_precision=SLOPE_PRECISION) * (1 - z2 * z2)
+        G2 += tl.dot(tl.trans(z1), d2, input_precision=SLOPE_PRECISION)
+        s2 += tl.sum(d2, axis=0)
+        d1 = tl.dot(d2, tl.trans(W2), input_precision=SLOPE_PRECISION) * (1 - z1 * z1)
+        G1 += tl.sum(d1 * u[:, None], axis=0)
+        s1 += tl.sum(d1, axis=0)
+        tl.store(PULL + config * rows + row, tl.sum(d1 * first[None, :], axis=1), mask=real)
+    out = PARTS + (config * tl.num_programs(1) + panel) * stride
+    tl.store(out + w1 + unit, G1)
+    tl.store(out + b1 + unit, s1)
+    tl.store(out + w2 + unit[:, None] * 64 + unit[None, :], G2)
+    tl.store(out + b2 + unit, s2)
+    tl.store(out + w3 + unit[:, None] * outputs + output[None, :], G3, mask=asked[None, :])
+    tl.store(out + b3 + output, s3, mask=b3 + output < stride)  # zero beyond the outputs

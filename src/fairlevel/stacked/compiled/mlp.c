@@ -27,7 +27,7 @@ typedef float vec __attribute__((vector_size(LANES * 4), aligned(4), may_alias))
 typedef int32_t ivec __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 
 typedef struct {
-    int64_t inputs, stride, w1, b1, w2, b2, w3, b3;
+    int64_t inputs, outputs, stride, w1, b1, w2, b2, w3, b3;
 } Shape;
 
 static inline vec load(const float *at) { return *(const vec *)at; }
@@ -152,6 +152,7 @@ static void transpose(const float *W, float *turned)
 }
 
 static int64_t panels_of(int64_t rows) { return (rows + PANEL - 1) / PANEL; }
+int64_t mlp_panels(int64_t rows) { return panels_of(rows); }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* f (config, rows) and, where z1 is given, the activations (config, rows, WIDTH). */
@@ -309,4 +310,88 @@ void mlp_second(
     add_panels(s, configs, panels, parts, H, threads);
 }
 
-int64_t mlp_panels(int64_t rows) { return panels_of(rows); }
+/* One block of a critic with one input and s->outputs guesses: adds the loss to the sum it returns and its slopes to G,
+   and leaves the slopes in u in `pull`. W3 and its transpose stand padded to WIDTH columns in `last`, `last_turned`;
+   G3 (WIDTH, WIDTH) and s3 (WIDTH) gather their slopes; `room` holds five (BLOCK, WIDTH) pieces. */
+static float guess_block(
+    const Shape *s, const float *P, const float *turned, const float *last, const float *last_turned, const float *bias,
+    const float *u, const float *a, const float *w, int64_t rows, float (*room)[BLOCK * WIDTH], float *pull, float *G,
+    float *G3, float *s3)
+{
+    static const float zero[WIDTH];
+    float *z1 = room[0], *z2 = room[1], *slope = room[2], *d2 = room[3], *d1 = room[4], loss = 0;
+    products(rows, u, 1, 1, P + s->w1, 1, P + s->b1, z1);
+    tanh_all(z1, rows * WIDTH);
+    products(rows, z1, WIDTH, 1, P + s->w2, WIDTH, P + s->b2, z2);
+    tanh_all(z2, rows * WIDTH);
+    products(rows, z2, WIDTH, 1, last, WIDTH, bias, slope);
+    for (int64_t i = 0; i < rows; i++) {
+        float each = w[i] / s->outputs, sum = 0;
+        for (int64_t j = 0; j < s->outputs; j++) {
+            float error = slope[i * WIDTH + j] - a[i * s->outputs + j];
+            sum += error * error;
+            slope[i * WIDTH + j] = 2.0f * each * error;
+        }
+        loss += each * sum;
+    }
+    products(WIDTH, z2, 1, WIDTH, slope, rows, NULL, G3);
+    add_rows(slope, rows, s3);
+    products(rows, slope, WIDTH, 1, last_turned, s->outputs, zero, d2);
+    for (int64_t i = 0; i < rows * WIDTH; i += LANES) {
+        vec z = load(z2 + i);
+        store(d2 + i, load(d2 + i) * (1.0f - z * z));
+    }
+    products(WIDTH, z1, 1, WIDTH, d2, rows, NULL, G + s->w2);
+    add_rows(d2, rows, G + s->b2);
+    products(rows, d2, WIDTH, 1, turned, WIDTH, zero, d1);
+    for (int64_t i = 0; i < rows; i++) {
+        vec sum = all(0);
+        for (int v = 0; v < WIDTH; v += LANES) {
+            vec z = load(z1 + i * WIDTH + v), d = load(d1 + i * WIDTH + v) * (1.0f - z * z);
+            store(d1 + i * WIDTH + v, d);
+            sum += d * load(P + s->w1 + v);
+        }
+        pull[i] = 0;
+        for (int lane = 0; lane < LANES; lane++) pull[i] += sum[lane];
+    }
+    products(1, u, 1, 1, d1, rows, NULL, G + s->w1);
+    add_rows(d1, rows, G + s->b1);
+    return loss;
+}
+
+/* sum_i w_i |g(u_i) - a_i|^2 / outputs of every configuration: its parts in `losses` (config, panels), its slopes in P
+   in G (config, stride), in u in `pull` (config, rows); u (config, rows), a (rows, outputs), w (rows). At most WIDTH
+   outputs. */
+void mlp_guess(
+    const Shape *s, int64_t configs, int64_t rows, const float *P, const float *u, const float *a, const float *w,
+    float *losses, float *pull, float *parts, float *G, int threads)
+{
+    int64_t panels = panels_of(rows);
+    memset(parts, 0, sizeof(float) * configs * panels * s->stride);
+    memset(G, 0, sizeof(float) * configs * s->stride);
+    #pragma omp parallel for schedule(static) num_threads(threads) if (configs * panels > 1)
+    for (int64_t unit = 0; unit < configs * panels; unit++) {
+        int64_t c = unit / panels, first = unit % panels * PANEL, end = least(rows, first + PANEL);
+        float room[5][BLOCK * WIDTH] __attribute__((aligned(64)));
+        float turned[WIDTH * WIDTH] __attribute__((aligned(64))), last[WIDTH * WIDTH] __attribute__((aligned(64)));
+        float last_turned[WIDTH * WIDTH] __attribute__((aligned(64))), G3[WIDTH * WIDTH] __attribute__((aligned(64)));
+        float bias[WIDTH] = {0}, s3[WIDTH] = {0};
+        const float *own = P + c * s->stride;
+        float *out = parts + unit * s->stride;
+        transpose(own + s->w2, turned);
+        memset(last, 0, sizeof last);
+        memset(G3, 0, sizeof G3);
+        memcpy(bias, own + s->b3, sizeof(float) * s->outputs);
+        for (int i = 0; i < WIDTH; i++)
+            memcpy(last + i * WIDTH, own + s->w3 + i * s->outputs, sizeof(float) * s->outputs);
+        transpose(last, last_turned);
+        losses[unit] = 0;
+        for (int64_t i = first; i < end; i += BLOCK)
+            losses[unit] += guess_block(s, own, turned, last, last_turned, bias, u + c * rows + i, a + i * s->outputs,
+                                        w + i, least(BLOCK, end - i), room, pull + c * rows + i, out, G3, s3);
+        for (int i = 0; i < WIDTH; i++)
+            memcpy(out + s->w3 + i * s->outputs, G3 + i * WIDTH, sizeof(float) * s->outputs);
+        memcpy(out + s->b3, s3, sizeof(float) * s->outputs);
+    }
+    add_panels(s, configs, panels, parts, G, threads);
+}
