@@ -8,7 +8,7 @@ from benchmarks.naive import hsic_step, train_fbo, train_itd
 from benchmarks.problems import engine, tensors
 from fairlevel import FBO, HSIC, ITD, ClosedFBO
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
-from fairlevel.stacked.compiled import backend_for
+from fairlevel.stacked.backends import backend_for
 
 COMPILED = {400: 10, 2000: 4, 8000: 2}
 EAGER = {400: 6, 2000: 3, 8000: 2}

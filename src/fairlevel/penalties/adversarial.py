@@ -21,7 +21,7 @@ from fairlevel.penalties.protocol import (
     row_weights,
     setting,
 )
-from fairlevel.stacked.compiled import Guessing
+from fairlevel.stacked.backends import Guessing
 from fairlevel.stacked.critics import descent, verdict
 from fairlevel.stacked.moving import moved
 from fairlevel.stacked.network import Network

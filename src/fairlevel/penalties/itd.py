@@ -12,7 +12,7 @@ from fairlevel.conditional_mean.inner_losses import Squared
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.protocol import PenaltyStep
 from fairlevel.penalties.trained_mean import SplitAttributes, TrainedMeanPenalty, Warm, spread
-from fairlevel.stacked.compiled import Regression, SecondOrder
+from fairlevel.stacked.backends import Regression, SecondOrder
 from fairlevel.stacked.network import Network
 
 
@@ -43,7 +43,7 @@ class ITD(TrainedMeanPenalty):
         inner = prediction[:, prepared.rows.fit].detach()
         warm = self.descended(inner, prepared, state)
         network = self.mean.network(prepared.fit.shape[1])
-        backend = network.compiled(warm, prepared.fit, inner)
+        backend = network.backend(warm, prepared.fit, inner)
         if isinstance(backend, SecondOrder) and isinstance(self.loss, Squared):
             value, pulled = self._reversed(backend, network, warm, inner, prepared, state.learning_rate)
         else:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from fairlevel.stacked.compiled import Guessing, critics_for
+from fairlevel.stacked.backends import Guessing, critics_for
 from fairlevel.stacked.network import Network
 
 

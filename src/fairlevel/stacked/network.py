@@ -22,7 +22,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from fairlevel.stacked.compiled import Backend, Shape, backend_for
+from fairlevel.stacked.backends import Backend, Shape, backend_for
 
 # Every weight matrix starts on a 64-byte boundary: vector code then takes the same path for every configuration.
 _ALIGNMENT = 16
@@ -79,7 +79,7 @@ class Network:
         Shapes: parameters (config, parameter), x (sample, input) -> (config, sample), activations (config, sample,
         unit).
         """
-        backend = self.compiled(parameters, x)
+        backend = self.backend(parameters, x)
         if backend is not None:
             prediction, kept = backend.forward(self.shape, parameters, x)
             return prediction, (x.expand(len(parameters), *x.shape), *kept)
@@ -105,20 +105,20 @@ class Network:
         """
         x, kept = activations[0], activations[1:]
         if x.stride(0) == 0 or len(x) == 1:  # all configurations read the same rows
-            backend = self.compiled(parameters, x[0], *kept, gradient)
+            backend = self.backend(parameters, x[0], *kept, gradient)
             if backend is not None:
                 return backend.pullback(self.shape, parameters, x[0], kept, gradient)
-        if len(activations) < len(self.layers):  # compiled code keeps none on a GPU
+        if len(activations) < len(self.layers):  # not every backend keeps them
             activations = self.forward_all(parameters, x)[1]
         return self.pullback_all(parameters, activations, gradient.unsqueeze(-1))
 
-    def compiled(self, *tensors: Tensor) -> Backend | None:
-        """Compiled code that serves this network on these tensors, (config, parameter) and (sample, input) first."""
+    def backend(self, *tensors: Tensor) -> Backend | None:
+        """Who serves this network on these tensors, (config, parameter) and (sample, input) first."""
         return backend_for(self.hidden, self.outputs, *tensors)
 
     @cached_property
     def shape(self) -> Shape:
-        """Where the layers live, for compiled code."""
+        """Where the layers live, for backends."""
         return Shape.of(self.size, self.layers)
 
     def pullback_all(self, parameters: Tensor, activations: tuple[Tensor, ...], gradient: Tensor) -> Tensor:

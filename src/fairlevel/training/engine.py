@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,26 @@ from fairlevel.training.company import InCompany
 from fairlevel.training.grid import Configurations, Samples, cpu_tile
 from fairlevel.training.outcome import WORST_LOSS, Outcome, Status, Trace
 from fairlevel.training.replay import Moving, Taken, repeated
+from fairlevel.training.side_by_side import side_by_side
 from fairlevel.training.stopping import CHECK_EVERY, BestSoFar
 
 RECORDS = 100  # entries of a trace
 
 Progress = Callable[[int, int], None]
 """Called with (steps done, steps in all) over all tiles."""
+
+
+class Counted:
+    """Steps of all tiles, told to ``progress`` by one thread at a time."""
+
+    def __init__(self, tiles: int, steps: int, progress: Progress | None) -> None:
+        self._done, self._all, self._progress, self._lock = [0] * tiles, tiles * steps, progress, Lock()
+
+    def __call__(self, tile: int, step: int) -> None:
+        if self._progress is not None:
+            with self._lock:
+                self._done[tile] = step
+                self._progress(sum(self._done), self._all)
 
 
 @dataclass(frozen=True)
@@ -77,21 +92,25 @@ def train(
         watched = _part(
             held_out, penalty, ALL_TRAINING_ROWS.assign(0, len(held_out)), configurations, input_map, seed, target
         )
-    size = len(configurations)
+    size, workers = len(configurations), 1
     acting: Penalty | InCompany = penalty
     if target.type == "cpu":
         keep_freed_memory()
-        size = cpu_tile(len(samples))
+        together = network.backend(network.init(seed).unsqueeze(0), part.x) is not None
+        size, workers = cpu_tile(len(samples), together), 1 if together else torch.get_num_threads()
         acting = penalty if penalty.company is None else InCompany(penalty, penalty.company)
     tiles = list(configurations.tiles(size))
-    outcomes = []
-    for number, (real, tile) in enumerate(tiles):
+    done = Counted(len(tiles), optimizer.steps, progress)
 
-        def advance(step: int, finished: int = number) -> None:
-            if progress is not None:
-                progress(finished * optimizer.steps + step, len(tiles) * optimizer.steps)
+    def train_one(number: int, go_on: Callable[[], None]) -> tuple[int, Outcome]:
+        def advance(step: int) -> None:
+            go_on()
+            done(number, step)
 
-        outcomes.append((real, _train_tile(part, watched, tile, network, acting, optimizer, seed, advance)))
+        real, tile = tiles[number]
+        return real, _train_tile(part, watched, tile, network, acting, optimizer, seed, advance)
+
+    outcomes = side_by_side(train_one, range(len(tiles)), min(workers, len(tiles)))
     return Trained(Outcome.joined(outcomes), input_map, network)
 
 

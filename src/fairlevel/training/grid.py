@@ -17,12 +17,16 @@ PAIR = 2
 so a single fit is padded to two and a configuration meets the same arithmetic, bit for bit, whatever stands beside it.
 Two also keep the activations of a few thousand rows in cache."""
 
-_TILES = {500: 16, 4000: 8}  # rows up to which so many configurations are trained together
+_LARGE_TILES = {500: 16, 4000: 8}  # rows up to which so many configurations are trained together
+_SMALL_TILES = {20_000: 8}
 
 
-def cpu_tile(rows: int) -> int:
-    """Configurations trained together on a CPU: more where rows are few and calls cost more than arithmetic."""
-    return next((size for most, size in _TILES.items() if rows <= most), PAIR)
+def cpu_tile(rows: int, together: bool) -> int:
+    """Configurations trained together on a CPU: more where rows are few and calls cost more than arithmetic, and where
+    all cores work on a tile ``together``, as compiled code does.
+    """
+    tiles = _LARGE_TILES if together else _SMALL_TILES
+    return next((size for most, size in tiles.items() if rows <= most), PAIR)
 
 
 @dataclass(frozen=True)

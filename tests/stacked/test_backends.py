@@ -1,4 +1,4 @@
-"""Compiled stacks against the plain ones in float64, and their promises: no neighbour, no thread changes a bit."""
+"""Backends against the plain stacks in float64, and their promises: no neighbour, no thread changes a bit."""
 
 import os
 import shutil
@@ -8,14 +8,20 @@ import sys
 import pytest
 import torch
 
-from fairlevel.stacked.compiled import Guessing, Regression, backend_for, critics_for
-from fairlevel.stacked.compiled.build import SWITCH
+from fairlevel.stacked.backends import Guessing, Regression, backend_for, critics_for
+from fairlevel.stacked.backends.build import SWITCH
 from fairlevel.stacked.critics import descent, verdict
 from fairlevel.stacked.network import Network
 
-DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))]
+CUDA = pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))
+DEVICES = ["cpu", CUDA]
 SLOPES = {"cpu": 5e-6, "cuda": 3e-3}  # a GPU multiplies gradients in short numbers
 SIZES = [(1, 1, 1), (5, 47, 3), (24, 1700, 2), (60, 800, 5)]  # inputs, rows, configurations: blocks and panels cut
+
+
+def need_compiler():
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler here")  # with one, compiled code must serve
 
 
 def stack(inputs, rows, configs, device="cpu"):
@@ -25,11 +31,12 @@ def stack(inputs, rows, configs, device="cpu"):
     parameters = network.init(0).repeat(configs, 1) + 0.1 * noise
     x = torch.randn(rows, inputs, generator=generator)
     pull = torch.randn(configs, rows, generator=generator) / rows
-    backend = backend_for(network.hidden, 1, parameters.to(device), x.to(device))
-    if backend is None and device == "cpu" and shutil.which("cc") is None:
-        pytest.skip("no C compiler here")  # with one, compiled code must serve
+    parameters, x, pull = (each.to(device) for each in (parameters, x, pull))
+    if device == "cpu":
+        need_compiler()
+    backend = backend_for(network.hidden, 1, parameters, x)
     assert backend is not None
-    return network, parameters.to(device), x.to(device), pull.to(device), backend
+    return network, parameters, x, pull, backend
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -63,14 +70,14 @@ def test_descent_takes_the_steps_of_the_plain_stack(device):
 
 def test_neighbours_and_threads_do_not_change_a_bit():
     network, parameters, x, pull, backend = stack(7, 2000, 4)
-    threads = torch.get_num_threads()
+    threads, some = torch.get_num_threads(), slice(2, 3)
     prediction, kept = backend.forward(network.shape, parameters, x)
     gradient = backend.pullback(network.shape, parameters, x, kept, pull)
     try:
         torch.set_num_threads(3)
-        alone, kept = backend.forward(network.shape, parameters[2:3], x)
-        assert torch.equal(alone, prediction[2:3])
-        assert torch.equal(backend.pullback(network.shape, parameters[2:3], x, kept, pull[2:3]), gradient[2:3])
+        alone, kept = backend.forward(network.shape, parameters[some], x)
+        assert torch.equal(alone, prediction[some])
+        assert torch.equal(backend.pullback(network.shape, parameters[some], x, kept, pull[some]), gradient[some])
     finally:
         torch.set_num_threads(threads)
 
@@ -100,7 +107,7 @@ def test_tanh_is_right_from_the_smallest_to_the_largest():
 def test_without_a_compiler_everything_still_works(environment, tmp_path):
     code = (
         "import torch; from fairlevel.stacked.network import Network; n = Network(3);"
-        "x = torch.ones(4, 3); p = n.init(0).repeat(2, 1); assert n.compiled(p, x) is None;"
+        "x = torch.ones(4, 3); p = n.init(0).repeat(2, 1); assert n.backend(p, x) is None;"
         "print(n.forward(p, x)[0].shape)"
     )
     settings = os.environ | {"XDG_CACHE_HOME": str(tmp_path)} | environment
@@ -153,8 +160,8 @@ def test_critics_err_and_learn_as_plain_ones(size, device):
     weight = torch.linspace(1, 2, rows)
     guessing = Guessing(seen, target, weight / weight.sum())
     there = Guessing(*(each.to(device) for each in guessing))
-    if device == "cpu" and shutil.which("cc") is None:
-        pytest.skip("no C compiler here")
+    if device == "cpu":
+        need_compiler()
     assert critics_for(network.hidden, parameters.to(device), there) is not None
     exact = Guessing(*(each.double() for each in guessing))
     gradient, expected = descent(network, parameters.to(device), there), descent(network, parameters.double(), exact)
@@ -162,7 +169,12 @@ def test_critics_err_and_learn_as_plain_ones(size, device):
     torch.testing.assert_close(gradient, expected, atol=SLOPES[device] * float(expected.abs().max()), **close)
     found, wanted = verdict(network, parameters.to(device), there), verdict(network, parameters.double(), exact)
     torch.testing.assert_close(found.loss, wanted.loss, atol=1e-5, **close)
-    torch.testing.assert_close(found.pull, wanted.pull, atol=SLOPES[device] * float(wanted.pull.abs().max()), **close)
+    torch.testing.assert_close(
+        found.pull,
+        wanted.pull,
+        atol=SLOPES[device] * float(wanted.pull.abs().max()),
+        **close,
+    )
 
 
 def test_verdicts_of_plain_critics_are_those_of_autograd():

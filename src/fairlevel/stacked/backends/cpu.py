@@ -7,8 +7,8 @@ import ctypes
 import torch
 from torch import Tensor
 
-from fairlevel.stacked.compiled.build import shared_library
-from fairlevel.stacked.compiled.shape import HIDDEN, Errors, Guessing, Regression, Shape
+from fairlevel.stacked.backends.build import shared_library
+from fairlevel.stacked.backends.shape import HIDDEN, Errors, Guessing, Regression, Shape
 
 
 class CompiledC:

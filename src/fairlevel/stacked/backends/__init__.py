@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from fairlevel.stacked.compiled.shape import HIDDEN, Errors, Guessing, Regression, Shape
+from fairlevel.stacked.backends.shape import HIDDEN, Errors, Guessing, Regression, Shape
 
 __all__ = ["Backend", "Errors", "Guessing", "Regression", "SecondOrder", "Shape", "backend_for", "critics_for"]
 
@@ -69,7 +69,7 @@ def critics_for(hidden: tuple[int, ...], parameters: Tensor, fit: Guessing) -> B
 
 
 def _serving(tensors: tuple[Tensor, ...]) -> Backend | None:
-    """Compiled code for float32 tensors on one device."""
+    """The backend of float32 tensors on one device."""
     if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):
         return None
     device = tensors[0].device.type
@@ -81,11 +81,11 @@ def _serving(tensors: tuple[Tensor, ...]) -> Backend | None:
 @cache
 def _backend(device: str) -> Backend | None:
     if device == "cpu":
-        from fairlevel.stacked.compiled.cpu import load
+        from fairlevel.stacked.backends.cpu import load
 
         return load()
     if device == "cuda":
-        from fairlevel.stacked.compiled.cuda import load as load_cuda
+        from fairlevel.stacked.backends.cuda import load as load_cuda
 
         return load_cuda()
     return None
