@@ -6,7 +6,7 @@ import torch
 
 from fairlevel.conditional_mean import GroupMean, MLPMean, RandomFeaturesMean, RidgeMean
 from fairlevel.conditional_mean.inner_losses import Huber, Pinball
-from fairlevel.penalties import FBO, ClosedFBO
+from fairlevel.penalties import FBO, ClosedFBO, fbo_closed
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, IN_OUT
 from fairlevel.penalties.trained_mean import Warm
 from tests.conftest import gaussian
@@ -129,3 +129,29 @@ def test_printed_fbo_takes_other_losses():
     assert torch.isfinite(step.gradient).all()
     assert not torch.allclose(step.gradient, plain.gradient)
     assert not step.gradient[:, 30:].any()
+
+
+def test_what_is_left_out_moves_the_gradient_by_less_than_stated(monkeypatch):
+    f, a = gaussian(300, 3, 4)
+    a = (a - a.mean(0)) / a.std(0)
+    rows, penalty = ALL_TRAINING_ROWS.assign(0, 300), ClosedFBO()
+    trimmed = penalty.prepare(a, rows, {}, 0)
+    step = penalty.step(f, trimmed, penalty.init(trimmed, 4, {}))
+    monkeypatch.setattr(fbo_closed, "NEGLIGIBLE", 0.0)
+    whole = penalty.prepare(a, rows, {}, 0)
+    exact = penalty.step(f, whole, penalty.init(whole, 4, {}))
+    assert trimmed.fit_basis.shape[1] < whole.fit_basis.shape[1]
+    moved = 300 / 2 * (step.gradient - exact.gradient)  # of h − μ
+    spread = (f - f.mean(dim=1, keepdim=True)).square().mean(dim=1).sqrt()
+    assert (moved.square().mean(dim=1).sqrt() <= 1e-3 * spread).all()
+
+
+def test_a_grid_keeps_what_its_smallest_ridge_needs():
+    _, a = gaussian(300, 3, 1)
+    rows, penalty = ALL_TRAINING_ROWS.assign(0, 300), ClosedFBO()
+    ridges = {"ridge": torch.tensor([1e-1, 1e-5])}
+    both, small, large = (
+        penalty.prepare(a, rows, settings, 0).fit_basis.shape[1]
+        for settings in (ridges, {"ridge": torch.tensor([1e-5])}, {"ridge": torch.tensor([1e-1])})
+    )
+    assert large < small == both

@@ -72,6 +72,18 @@ class LinearSmoother:
     def to(self, dtype: torch.dtype, device: torch.device | str = "cpu") -> LinearSmoother:
         return moved(self, dtype, device)
 
+    def trimmed(self, ridge: float, least: float) -> LinearSmoother:
+        """Without the functions of which this ridge leaves less than ``least``: a smoother like any other, whose h
+        differs by at most ``least`` times the spread of f.
+        """
+        kept = int((self.shrinkage(ridge) >= least).sum())  # moments fall
+        return LinearSmoother(
+            self.fit_basis[:, :kept].contiguous(),
+            self.at_basis[:, :kept].contiguous(),
+            self.moments[: kept - self.free],
+            self.row_weight,
+        )
+
     def shrinkage(self, ridge: Tensor | float) -> Tensor:
         """d_j for each ridge: (config,) -> (config, basis); a number -> (basis,)."""
         ridge = torch.as_tensor(ridge, dtype=self.moments.dtype, device=self.moments.device).unsqueeze(-1)

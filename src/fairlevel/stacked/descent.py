@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.stacked.backends import Regression
-from fairlevel.stacked.network import Network
+from fairlevel.stacked.network import Layer, Network
 
 ROWS = 256  # that go forward and back together on a CPU
 
@@ -23,7 +23,8 @@ def descended(network: Network, parameters: Tensor, fit: Regression, rate: Tenso
     if backend is not None:
         return backend.descend(network.shape, parameters, fit, rate, steps)
     moving = parameters.clone()
-    layers, blocks = _layers(network, moving), list(_blocks(fit.x, len(moving), network.hidden))
+    layers = [_Layer(moving, layer) for layer in network.layers]
+    blocks = list(_blocks(fit.x, len(moving), network.hidden))
     target, twice, step_size = fit.target.unsqueeze(-1), 2 * fit.row_weight.unsqueeze(-1), rate.view(-1, 1, 1)
     for _ in range(steps):
         for rows, block in blocks:
@@ -35,15 +36,11 @@ def descended(network: Network, parameters: Tensor, fit: Regression, rate: Tenso
 
 
 class _Layer:
-    """Inside the parameters: weight (config, in, out), bias (config, 1, out), and the slopes gathered so far.
+    """Inside the parameters: weight (config, in, out), bias (config, 1, out), and the slopes gathered so far."""
 
-    The first layer's bias counts as the last line of its weight, for inputs with a column of ones: nothing is left to
-    be added to the product. The parameters hold it right behind.
-    """
-
-    def __init__(self, parameters: Tensor, weight: slice, bias: slice, outputs: int) -> None:
-        self.weight = parameters[:, weight].view(len(parameters), -1, outputs)
-        self.bias = parameters[:, bias].unsqueeze(1)
+    def __init__(self, parameters: Tensor, layer: Layer) -> None:
+        self.weight = parameters[:, layer.weight].view(len(parameters), *layer.shape)
+        self.bias = parameters[:, layer.bias].unsqueeze(1)
         self.turned = self.weight.transpose(1, 2)
         self.of_weight, self.of_bias = self.weight.new_zeros(self.weight.shape), self.bias.new_zeros(self.bias.shape)
 
@@ -55,20 +52,9 @@ class _Layer:
         self.of_bias.zero_()
 
 
-def _layers(network: Network, parameters: Tensor) -> tuple[_Layer, ...]:
-    first, *others = network.layers
-    whole = slice(first.weight.start, first.bias.stop)
-    nothing = slice(0, 0)
-    return (
-        _Layer(parameters, whole, nothing, first.shape[1]),
-        *(_Layer(parameters, layer.weight, layer.bias, layer.shape[1]) for layer in others),
-    )
-
-
 def _blocks(x: Tensor, configs: int, hidden: tuple[int, ...]) -> Iterator[tuple[slice, _Block]]:
     """Blocks of rows, all with the same room; on a GPU one of all rows."""
     size = min(ROWS, len(x)) if x.device.type == "cpu" else len(x)
-    x = torch.cat([x, x.new_ones(len(x), 1)], dim=1)
     room = [(x.new_empty(configs * size * width), width) for width in hidden * 2]
     for start in range(0, len(x), size):
         rows = slice(start, min(start + size, len(x)))
@@ -76,7 +62,7 @@ def _blocks(x: Tensor, configs: int, hidden: tuple[int, ...]) -> Iterator[tuple[
 
 
 class _Block:
-    """Some rows, x (config, row, input and 1), with room for both activations and for what comes down to them,
+    """Some rows, x (config, row, input), with room for both activations and for what comes down to them,
     (config, row, unit) each and without gaps: fast products want it so.
     """
 
@@ -86,14 +72,14 @@ class _Block:
             piece[: configs * len(x) * width].view(configs, len(x), width) for piece, width in room
         )
 
-    def value(self, layers: tuple[_Layer, ...]) -> Tensor:
+    def value(self, layers: list[_Layer]) -> Tensor:
         """h (config, row, 1); the last layer as a sum, since products with a single column are slow."""
         first, second, last = layers
-        torch.bmm(self._x, first.weight, out=self._z1).tanh_()
+        torch.baddbmm(first.bias, self._x, first.weight, out=self._z1).tanh_()
         torch.baddbmm(second.bias, self._z1, second.weight, out=self._z2).tanh_()
         return torch.mul(self._z2, last.turned, out=self._d2).sum(dim=-1, keepdim=True).add_(last.bias)
 
-    def add_slopes(self, layers: tuple[_Layer, ...], pull: Tensor) -> None:
+    def add_slopes(self, layers: list[_Layer], pull: Tensor) -> None:
         """Σ_i g_i ∂h_i of the rows last evaluated; pull g (config, row, 1)."""
         first, second, last = layers
         last.of_weight += torch.mul(self._z2, pull, out=self._d2).sum(dim=1).unsqueeze(-1)
@@ -103,6 +89,7 @@ class _Block:
         second.of_bias += self._d2.sum(dim=1, keepdim=True)
         _through_tanh(torch.bmm(self._d2, second.turned, out=self._d1), self._z1)
         first.of_weight.baddbmm_(self._x.transpose(1, 2), self._d1)
+        first.of_bias += self._d1.sum(dim=1, keepdim=True)
 
 
 def _through_tanh(down: Tensor, activation: Tensor) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,28 +29,31 @@ class InCompany:
     def init(self, prepared: Any, configs: int, settings: Settings) -> tuple[Any, ...]:
         """One state a group."""
         return tuple(
-            self.penalty.init(prepared, self.size, {name: value[index] for name, value in settings.items()})
-            for index in self._groups(configs)
+            self.penalty.init(
+                prepared, self.size, {name: self._group(value, start) for name, value in settings.items()}
+            )
+            for start in range(0, configs, self.size)
         )
 
     def step(self, prediction: Tensor, prepared: Any, state: tuple[Any, ...]) -> PenaltyStep:
         """Values (config,) and gradients (config, row) of all groups."""
-        if len(state) == 1 and len(prediction) == self.size:
-            found = self.penalty.step(prediction, prepared, state[0])
-            return found._replace(state=(found.state,))
-        parts = zip(self._groups(len(prediction)), state, strict=True)
-        steps = [self.penalty.step(prediction[index], prepared, own) for index, own in parts]
-        value, gradient = torch.cat([each.value for each in steps]), torch.cat([each.gradient for each in steps])
-        configs = len(prediction)
-        return PenaltyStep(value[:configs], gradient[:configs], tuple(each.state for each in steps))
+        value, gradient, after = prediction.new_empty(len(prediction)), torch.empty_like(prediction), []
+        for start, own in zip(range(0, len(prediction), self.size), state, strict=True):
+            found = self.penalty.step(self._group(prediction, start), prepared, own)
+            real = slice(start, min(start + self.size, len(prediction)))
+            value[real], gradient[real] = found.value[: real.stop - start], found.gradient[: real.stop - start]
+            after.append(found.state)
+        return PenaltyStep(value, gradient, tuple(after))
 
     def value(self, prediction: Tensor, prepared: Any, state: tuple[Any, ...]) -> Tensor:
         """Honest values of all groups, (config,)."""
-        parts = zip(self._groups(len(prediction)), state, strict=True)
-        found = [self.penalty.value(prediction[index], prepared, own) for index, own in parts]
+        starts = range(0, len(prediction), self.size)
+        parts = zip(starts, state, strict=True)
+        found = [self.penalty.value(self._group(prediction, start), prepared, own) for start, own in parts]
         return torch.cat(found)[: len(prediction)]
 
-    def _groups(self, configs: int) -> Iterator[Tensor]:
-        """Who stands together: numbers of configurations, (size,) each."""
-        for start in range(0, configs, self.size):
-            yield torch.arange(start, start + self.size).clamp_max(configs - 1)
+    def _group(self, values: Tensor, start: int) -> Tensor:
+        """Those who stand together, (config, …) -> (size, …)."""
+        real = values[start : start + self.size]
+        missing = self.size - len(real)
+        return torch.cat([real, real[-1:].expand(missing, *real.shape[1:])]) if missing else real
