@@ -54,7 +54,8 @@ def moment_basis(mean: LinearMean, sensitive: Array, sample: Array, target: Arra
     transform = rows.transform[:, kept].float()
     offset = rows.mean.float() @ transform
     standardise = standardiser(sample, weight)
-    values = torch.empty(len(sensitive), int(kept.sum()))
+    # NumPy asks for large pages, without which reading scattered rows takes half as long again
+    values = torch.from_numpy(np.empty((len(sensitive), int(kept.sum())), dtype=np.float32))
     for start in range(0, len(sensitive), BLOCK):
         part = slice(start, start + BLOCK)
         free, penalised = rows.features(standardise(sensitive[part]).astype(np.float32))

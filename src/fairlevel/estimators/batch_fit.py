@@ -20,7 +20,8 @@ from fairlevel.training.engine import Progress, resolve_device
 from fairlevel.training.grid import Configurations
 from fairlevel.training.minibatch import Batches, train_in_batches
 
-SAMPLE = 20_000  # rows that set knots, bandwidths, ridges and the moments of A, and that figures are told on
+SAMPLE = 20_000  # rows that set knots, bandwidths, ridges and the moments of A
+TOLD = 5_000  # rows that figures are told on
 
 
 def fit_in_batches(
@@ -37,7 +38,7 @@ def fit_in_batches(
     """One network, trained on ``batch_size`` rows at a time."""
     if not isinstance(batch_size, int | np.integer) or isinstance(batch_size, bool) or batch_size < 2:
         raise InvalidInput(f"batch_size={batch_size!r} was given; a whole number ≥ 2 is needed, such as 4096.")
-    sample = sample_rows(len(table.y), seed)
+    sample = sample_rows(len(table.y), SAMPLE, seed)
     x_scaler, y_scaler = Scaler.fit_blocks(table.x), Scaler.fit(table.y)
 
     centre, inverse = torch.from_numpy(x_scaler.mean).float(), torch.from_numpy(x_scaler.inverse_scale).float()
@@ -66,8 +67,8 @@ def fit_in_batches(
     return GridFit(trained, x_scaler, y_scaler)
 
 
-def sample_rows(rows: int, seed: int) -> Index:
-    """At most :data:`SAMPLE` row numbers, drawn by seed, ascending."""
-    if rows <= SAMPLE:
+def sample_rows(rows: int, most: int, seed: int) -> Index:
+    """At most ``most`` row numbers, drawn by seed, ascending."""
+    if rows <= most:
         return np.arange(rows)
-    return np.sort(np.random.default_rng(seed).choice(rows, SAMPLE, replace=False))
+    return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))

@@ -24,7 +24,7 @@ from fairlevel.estimators._validation import (
     resolve_optimizer,
     warn_of_copies,
 )
-from fairlevel.estimators.batch_fit import fit_in_batches, sample_rows
+from fairlevel.estimators.batch_fit import TOLD, fit_in_batches, sample_rows
 from fairlevel.estimators.budget import Budget, require_sensitive
 from fairlevel.estimators.grid_fit import Figures, GridFit, Table
 from fairlevel.estimators.model_file import read_model, write_model
@@ -181,7 +181,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.device,
             _printed if self.verbose else None,
         )
-        return fit, table.rows(sample_rows(len(table.y), seed))
+        return fit, table.rows(sample_rows(len(table.y), TOLD, seed))
 
     def _fit_within(self, budget: Budget, table: Table, seed: int) -> Self:
         """The most accurate mixture within a budget on rows that set no shares."""
