@@ -56,7 +56,8 @@ class CompiledTriton:
         panel, panels = _panels(configs, rows, fit.seen.device)
         parts = parameters.new_empty(configs, panels, parameters.shape[1])
         loss, pull = torch.empty_like(fit.seen), torch.empty_like(fit.seen)
-        chosen = {"SLOPE_PRECISION": SLOPE_PRECISION, **_chosen(shape.outputs), **BACKWARD_TILE}
+        # a critic and its predictor drive each other: small errors grow, so slopes are as exact as values
+        chosen = {"SLOPE_PRECISION": VALUE_PRECISION, **_chosen(shape.outputs), **BACKWARD_TILE}
         launch = self._kernels.guess[(configs, panels)]
         launch(parameters, *fit, parts, loss, pull, rows, panel, *shape.values(), **chosen)
         return Errors(loss.sum(dim=1), _added(parts), pull)
