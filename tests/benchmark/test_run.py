@@ -16,6 +16,7 @@ from fairlevel.benchmark.executors.local import WorkersDied
 from fairlevel.benchmark.store import Store
 from fairlevel.exceptions import InvalidInput
 from tests.benchmark.test_tables import make_folder, table
+from tests.terminal import run_here
 
 TASKS = 6
 pytestmark = pytest.mark.xdist_group("runs")  # one undisturbed run serves all
@@ -154,7 +155,7 @@ def test_failures_are_listed_and_the_exit_code_says_so(data, tmp_path):
     ],
 )
 def test_bad_input_starts_nothing(data, tmp_path, more, sentence):
-    result = run(data, tmp_path / "results", *more)
+    result = run_here(*command(data, tmp_path / "results", *more)[3:])
     assert result.returncode == 2, result.stdout
     assert sentence in result.stderr.replace("\n", " ")
     assert not (tmp_path / "results").exists()

@@ -1,6 +1,4 @@
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -8,16 +6,11 @@ import pytest
 
 from fairlevel import cli
 from fairlevel.data.synthetic import SyntheticDesign
+from tests.terminal import run_here
 
 
 def run(*arguments):
-    return subprocess.run(
-        [sys.executable, "-c", "from fairlevel.cli import app; app()", *arguments],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"COLUMNS": "200"},
-        check=False,
-    )
+    return run_here(*arguments, columns=200)
 
 
 def test_every_command_file_is_in_the_table():

@@ -1,7 +1,6 @@
 """A table of one's own, from CSV to predictions: front, predict, audit."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,18 +12,9 @@ import pytest
 
 from fairlevel import load
 from fairlevel.cli import files
+from tests.terminal import run_here as run
 
 CODE = "from fairlevel.cli import app; app()"
-
-
-def run(*arguments):
-    return subprocess.run(
-        [sys.executable, "-c", CODE, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"COLUMNS": "160"},
-        check=False,
-    )
 
 
 def make_table(rows=240):
