@@ -73,10 +73,11 @@ class LinearSmoother:
         return moved(self, dtype, device)
 
     def trimmed(self, ridge: float, least: float) -> LinearSmoother:
-        """Without the functions of which this ridge leaves less than ``least``: a smoother like any other, whose h
-        differs by at most ``least`` times the spread of f.
+        """Without the functions of which this ridge leaves less than ``least`` times what it leaves of the first
+        penalised one: a smoother like any other, whose h differs by at most ``least`` times the spread of f.
         """
-        kept = int((self.shrinkage(ridge) >= least).sum())  # moments fall
+        penalised = self.shrinkage(ridge)[self.free :]
+        kept = self.free + int((penalised >= least * penalised[:1]).sum())  # moments fall
         return LinearSmoother(
             self.fit_basis[:, :kept].contiguous(),
             self.at_basis[:, :kept].contiguous(),

@@ -24,9 +24,9 @@ from fairlevel.penalties.protocol import (
     setting,
 )
 
-NEGLIGIBLE = 1e-3
-"""Functions of A that every ridge of the grid shrinks below this are left out: they cost as much as the others and move
-h by less than a thousandth of the spread of f."""
+NEGLIGIBLE = 1e-2
+"""Functions of A of which every ridge of the grid leaves less than this, next to the first penalised one, are left out:
+they cost as much as the others, and P counts less than a hundredth of the variance of f along them."""
 
 _COLD_START = 5  # times as many passes where there is no level to start from
 
