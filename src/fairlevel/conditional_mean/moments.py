@@ -24,7 +24,7 @@ from fairlevel.conditional_mean.streamed import StreamedRows, stream
 
 SMALLEST_SHRINKAGE = 0.02
 MOST_FUNCTIONS = 96
-BLOCK = 65_536  # rows at a time
+BLOCK = 8_192  # rows at a time
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,9 @@ class RandomFeaturesMean(LinearMean):
         linear_is_free = free_linear_part(sensitive)[0].shape[1] > 0
 
         def features(rows: Array) -> tuple[Array, Array]:
-            turns = rows @ frequencies.astype(rows.dtype) + phases.astype(rows.dtype)
-            waves = float(np.sqrt(2 / self.features)) * torch.from_numpy(turns).cos_().numpy()  # on all threads
+            # all in PyTorch: NumPy's threads would go on spinning beside its own
+            at, directions, shifts = (torch.from_numpy(each.astype(rows.dtype)) for each in (rows, frequencies, phases))
+            waves = torch.addmm(shifts, at, directions).cos_().mul_((2 / self.features) ** 0.5).numpy()
             return (rows, waves) if linear_is_free else (rows[:, :0], np.hstack([rows, waves]))
 
         return features
