@@ -41,6 +41,11 @@ def test_with_the_moments_of_all_rows_it_is_closed_fbo():
     assert float((gradient - expected.gradient).norm()) < 0.03 * size
 
 
+def test_a_large_ridge_does_not_lose_the_curves():
+    _, _, batched = batch_form(ClosedFBO(RandomFeaturesMean(ridge=1e3)))
+    assert batched.basis.values.shape[1] > 3  # more than the three straight lines
+
+
 @pytest.mark.parametrize("name", PENALTIES)
 def test_batches_are_unbiased_given_the_moments(name):
     _, prediction, batched = batch_form(PENALTIES[name])

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
-from fairlevel.stacked.backends import Regression
+from fairlevel.stacked.backends import Regression, differentiated
 from fairlevel.stacked.descent import descended
 from fairlevel.stacked.network import Network
 from fairlevel.stacked.optimizers import Adam, GradientDescent, Moments
@@ -65,7 +65,7 @@ class MLPMean:
         Shapes: sensitive (row, attribute), prediction (config, row), row_weight (row,) summing to 1, learning_rate
         (config,).
         """
-        if isinstance(loss, Squared) and len(self.hidden) == 2 and not _differentiated(parameters, prediction):
+        if isinstance(loss, Squared) and len(self.hidden) == 2 and not differentiated(parameters, prediction):
             fit = Regression(sensitive, prediction, row_weight)
             return descended(self.network(sensitive.shape[1]), parameters, fit, learning_rate, steps)
         rate = learning_rate.unsqueeze(1)
@@ -87,7 +87,3 @@ class MLPMean:
             gradient = self.gradient(parameters, sensitive, prediction, row_weight, Squared())
             parameters, state = self.optimizer.update(parameters, gradient, state, rate, step)
         return parameters
-
-
-def _differentiated(*tensors: Tensor) -> bool:
-    return torch.is_grad_enabled() and any(each.requires_grad for each in tensors)

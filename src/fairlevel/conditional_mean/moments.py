@@ -6,8 +6,8 @@ With centred features z̃(a) of A, G = E[z̃ z̃ᵀ] and the ridge on the penali
 
 In the eigenbasis of :mod:`fairlevel.conditional_mean.streamed` this is Σ_j d_j c_j b_j(a) with E[b bᵀ] = I and
 c = E[b f]. G is factored once; c is all that training has to remember of the predictions, one number a basis function.
-Directions that the ridge shrinks to next to nothing are left out, and of more than 96 those that vary least: every one
-is read at every step.
+Directions that the ridge shrinks to next to nothing, compared with the first penalised one, are left out, and of more
+than 96 those that vary least: every one is read at every step.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def moment_basis(mean: LinearMean, sensitive: Array, sample: Array, target: Arra
     weight = np.full(len(sample), 1 / len(sample))
     rows = stream(mean, sample, sample, weight, seed)
     shrinkage = rows.shrinkage(_ridge_for(target, rows) if mean.ridge is None else mean.ridge)[1:]
-    kept = shrinkage > SMALLEST_SHRINKAGE
+    kept = shrinkage >= SMALLEST_SHRINKAGE * shrinkage[-len(rows.moments) :][:1]  # as in LinearSmoother.trimmed
     kept[MOST_FUNCTIONS:] = False  # free directions come first, then those that vary most
     transform = rows.transform[:, kept].float()
     offset = rows.mean.float() @ transform

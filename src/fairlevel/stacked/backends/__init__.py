@@ -14,7 +14,17 @@ from torch import Tensor
 
 from fairlevel.stacked.backends.shape import HIDDEN, Errors, Guessing, Regression, Shape
 
-__all__ = ["Backend", "Errors", "Guessing", "Regression", "SecondOrder", "Shape", "backend_for", "critics_for"]
+__all__ = [
+    "Backend",
+    "Errors",
+    "Guessing",
+    "Regression",
+    "SecondOrder",
+    "Shape",
+    "backend_for",
+    "critics_for",
+    "differentiated",
+]
 
 
 class Backend(Protocol):
@@ -68,9 +78,14 @@ def critics_for(hidden: tuple[int, ...], parameters: Tensor, fit: Guessing) -> B
     return backend if backend is not None and fit.target.shape[1] <= backend.most_outputs else None
 
 
+def differentiated(*tensors: Tensor) -> bool:
+    """Whether autograd watches any of them."""
+    return torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
+
+
 def _serving(tensors: tuple[Tensor, ...]) -> Backend | None:
     """The backend of float32 tensors on one device."""
-    if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):
+    if differentiated(*tensors):
         return None
     device = tensors[0].device.type
     if not all(each.device.type == device and each.dtype == torch.float32 for each in tensors):
