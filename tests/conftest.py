@@ -1,9 +1,16 @@
 import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
 
 matplotlib.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def figures_closed():
+    yield
+    plt.close("all")
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import re
 
-import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,8 +12,6 @@ from fairlevel.benchmark.rows import tidy
 from fairlevel.exceptions import InvalidInput
 from fairlevel.report.page import Page, Section, TableBlock
 from fairlevel.report.render import render, write_page
-
-matplotlib.use("Agg")
 
 
 def study(methods=("fbo", "auto"), datasets=("wine", "<img src=x onerror=alert(1)>"), seeds=(0, 1)):
@@ -51,6 +49,12 @@ def test_the_page_has_every_figure_and_table(tmp_path):
 def test_the_paper_alone_is_compared_where_it_was_run():
     report = build_report(study(methods=("fbo", "r2", "auto")))
     assert set(report.tables["wins-single-paper"]["method"]) == {"fbo", "r2"}
+
+
+def test_figures_are_not_left_open_in_pyplot():
+    mine = plt.figure()
+    build_report(study())
+    assert plt.get_fignums() == [mine.number]
 
 
 def test_incomplete_pairs_are_said():

@@ -3,7 +3,6 @@
 import sys
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -47,8 +46,5 @@ def test_blocks_run(path, script, tmp_path, monkeypatch):
         pytest.skip(reason)
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "documentation"}
-    try:
-        for block in script:
-            exec(compile(block, str(path), "exec"), names)
-    finally:
-        plt.close("all")
+    for block in script:
+        exec(compile(block, str(path), "exec"), names)

@@ -8,12 +8,6 @@ from fairlevel.plots.front import FrontDisplay
 from fairlevel.plots.mean_profile import MeanProfileDisplay
 
 
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    plt.close("all")
-
-
 def test_front_draws_points_sorted_by_dpvar_with_intervals():
     points = pd.DataFrame(
         {

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
@@ -110,8 +109,8 @@ class _Comparison:
         self.wins = win_rates(self.points, methods)
         self.regrets = regret_table(self.points, methods)
 
-        figure, axis = plt.subplots(figsize=(8, 4), layout="constrained")
-        WinRateDisplay.from_frame(self.wins, labels=LABELS, ax=axis)
+        figure = Figure(figsize=(8, 4), layout="constrained")
+        WinRateDisplay.from_frame(self.wins, labels=LABELS, ax=figure.subplots())
         self.drawn = Drawn(f"wins-{self.stem}", figure, f"Share of datasets won: {self.words}", _told(self.wins))
 
     def section(self) -> Section:
@@ -189,9 +188,8 @@ def _panels(datasets: Sequence[str], draw: Callable[[str, Axes], object]) -> Fig
     """A panel a dataset, one legend for all."""
     columns = min(_COLUMNS, len(datasets))
     lines = -(-len(datasets) // columns)
-    figure, axes = plt.subplots(
-        lines, columns, figsize=(4 * columns, 3.1 * lines + 0.4), layout="constrained", squeeze=False
-    )
+    figure = Figure(figsize=(4 * columns, 3.1 * lines + 0.4), layout="constrained")
+    axes = figure.subplots(lines, columns, squeeze=False)
     handles: dict[str, Artist] = {}
     for axis, name in zip(axes.flat, datasets, strict=False):
         draw(name, axis)

@@ -7,10 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import numpy as np
 import pandas as pd
 import typer

@@ -5,11 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import typer
 from rich.console import Console
 
@@ -29,7 +24,6 @@ def bench_report(
     folder = out / "report"
     folder.mkdir(parents=True, exist_ok=True)
     report.save_figures(folder)
-    plt.close("all")
     write_table(found, folder / "rows.parquet")
     write_page(report.page, folder / "report.html")
     Console().print(f"{report.page.summary} {folder / 'report.html'}", highlight=False, soft_wrap=True)

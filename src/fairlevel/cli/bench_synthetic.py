@@ -5,13 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import pandas as pd
 import typer
+from matplotlib.figure import Figure
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -80,14 +76,14 @@ def draw(rows: pd.DataFrame, dpvar: str, stem: Path) -> None:
     """One panel a dataset, as PNG and SVG."""
     points = points_on_test(rows, dpvar)
     datasets = points["dataset"].unique()
-    _, axes = plt.subplots(1, len(datasets), figsize=(5 * len(datasets), 4), layout="constrained", squeeze=False)
+    figure = Figure(figsize=(5 * len(datasets), 4), layout="constrained")
+    axes = figure.subplots(1, len(datasets), squeeze=False)
     for axis, dataset in zip(axes[0], datasets, strict=True):
         here = points[points["dataset"] == dataset]
         SeedBandDisplay.from_points(here, labels={name: METHODS[name].label for name in METHODS}, ax=axis)
         axis.set_title(dataset)
     for ending in ("png", "svg"):
-        plt.savefig(f"{stem}.{ending}", dpi=150)
-    plt.close("all")
+        figure.savefig(f"{stem}.{ending}", dpi=150)
 
 
 def _shown(table: pd.DataFrame, title: str) -> Table:
