@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.measure import NotInstalled
 from fairlevel import __version__
 
 
@@ -36,7 +37,11 @@ def main(
         table.add_column(heading, justify="left" if heading == "case" else "right")
     rows = {}
     for name in [each for each in only.split(",") if each] or CASES:
-        row = CASES[name]()
+        try:
+            row = CASES[name]()
+        except NotInstalled as missing:
+            console.print(f"{name}: left out, {missing}", highlight=False, markup=False)
+            continue
         rows[name] = row.to_dict()
         console.print(
             f"{row.name}: {row.ours:.3g} {row.unit}, ratio {row.ratio:.3g}, target {row.target}", highlight=False

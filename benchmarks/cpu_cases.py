@@ -1,12 +1,15 @@
 """What must be fast on a CPU: a name, and a function that gives a row of the table."""
 
+from importlib.util import find_spec
+
 import torch
 
 from benchmarks.alone import run_alone
-from benchmarks.measure import absolute, overhead, per_step, seconds, speed_up
+from benchmarks.measure import NotInstalled, absolute, overhead, per_step, seconds, speed_up
 from benchmarks.naive import hsic_step, train_fbo, train_itd
+from benchmarks.peers import train_fairlearn, train_maxcorr
 from benchmarks.problems import engine, tensors
-from fairlevel import FBO, HSIC, ITD, ClosedFBO
+from fairlevel import FBO, HSIC, ITD, Adversarial, ClosedFBO
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
 from fairlevel.stacked.backends import backend_for
 
@@ -70,6 +73,32 @@ def hsic():
     )
 
 
+def against(package, name, penalty, train_peer):
+    """A grid of 24 here, one model there; a penalty that wants the same. No target but not to be slower."""
+    if find_spec(package) is None:
+        raise NotInstalled(f"{package} is not installed: pip install 'fairlevel[peers]'")
+    configs, rows = 24, 2000
+    run, data = engine(penalty, rows, configs), tensors(rows)
+    train_peer(*data, 1)  # whatever is imported on first use
+    return speed_up(
+        name,
+        lambda: per_step(run, 4) / configs,
+        lambda: per_step(lambda count: train_peer(*data, count), 8),
+        1,
+        rounds=3,
+    )
+
+
+def fairlearn():
+    name = "adversarial, one critic step, 24 configurations, n=2000, vs fairlearn's AdversarialFairnessRegressor"
+    return against("fairlearn", name, Adversarial(critic_steps=1), train_fairlearn)
+
+
+def maxcorr():
+    name = "closed-form FBO, 24 configurations, n=2000, vs maxcorr's neural HGR (10 inner steps)"
+    return against("maxcorr", name, ClosedFBO(), train_maxcorr)
+
+
 def million():
     return overhead(
         "FairRegressor, 1,000,000 x 50, 20 attributes, batches of 4096, fair / plain",
@@ -89,6 +118,8 @@ CASES = {
     "closed-1": lambda: closed(1),
     "hsic-4000": hsic,
     "hsic-20000-memory": lambda: absolute("exact HSIC, n=20,000, memory", run_alone("hsic", 20_000)[1], 1, "GiB"),
+    "fairlearn": fairlearn,
+    "maxcorr": maxcorr,
     "million": million,
     "million-memory": lambda: absolute("the same, memory at the peak", run_alone("million", 1.0)[1], 3, "GiB"),
 }

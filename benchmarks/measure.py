@@ -5,6 +5,10 @@ import time
 from dataclasses import asdict, dataclass
 
 
+class NotInstalled(Exception):
+    """A peer is not there; its row is left out."""
+
+
 @dataclass(frozen=True)
 class Row:
     """One line of the table. ``ratio`` is peer / ours (speed-up) or ours / peer (overhead), as the name says."""

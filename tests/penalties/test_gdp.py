@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+from scipy.spatial.distance import cdist
 from scipy.stats import norm
 
 from fairlevel.exceptions import InvalidInput
@@ -44,12 +45,42 @@ def test_order_and_sign_of_attributes_do_not_matter_with_two():
     torch.testing.assert_close(one.gradient, other.gradient, rtol=1e-8, atol=1e-12)
 
 
+def by_definition(f, a, multiple, weight):
+    """The formula with every kernel written out: levels (config, node) and densities (node,)."""
+    points = low_dimensional(a, weight)
+    dimension = points.shape[1]
+    b = multiple * ((dimension + 2) / 4 / (weight**2).sum()) ** (-1 / (dimension + 4))
+    axes = [np.linspace(*np.quantile(along, (0.005, 0.995)), {1: 200, 2: 32}[dimension]) for along in points.T]
+    nodes = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, dimension)
+    kernel = weight * np.exp(-cdist(nodes, points, "sqeuclidean") / (2 * b**2))
+    return torch.from_numpy(kernel / kernel.sum(1, keepdims=True)), torch.from_numpy(kernel.sum(1) / kernel.sum())
+
+
+@pytest.mark.parametrize("attributes", [1, 2, 4])
+def test_values_and_slopes_are_those_of_the_definition(attributes):
+    random = np.random.default_rng(0)
+    rows = 2500  # more than one block
+    a, weight = random.standard_normal((rows, attributes)), random.uniform(0.5, 1.5, rows)
+    weight /= weight.sum()
+    multiples = torch.tensor([0.3, 1.0, 0.3])
+    f = torch.from_numpy(random.standard_normal((3, rows)) + a[:, 0]).requires_grad_()
+    plan = ALL_TRAINING_ROWS.assign(0, rows)
+    prepared = GDP().prepare(a, plan, {"bandwidth": multiples}, 0, weight)
+    with torch.no_grad():
+        found = GDP().step(f, prepared, GDP().init(prepared, 3, {"bandwidth": multiples}))
+    for config, multiple in enumerate(multiples.tolist()):
+        level, density = by_definition(f, a, multiple, weight)
+        value = (level @ f[config] - torch.from_numpy(weight) @ f[config]).abs() @ density
+        (slope,) = torch.autograd.grad(value, f)
+        torch.testing.assert_close(found.value[config], value, rtol=1e-7, atol=0)
+        torch.testing.assert_close(found.gradient[config], slope[config], rtol=1e-6, atol=1e-10)
+
+
 def test_never_above_the_root_of_the_smoothed_variance():
     random = np.random.default_rng(0)
     a, f = random.standard_normal((500, 2)), torch.from_numpy(random.standard_normal((6, 500)))
-    prepared = GDP().prepare(a, None, {}, seed=0)
-    level = f @ prepared.weights[0].T
-    root = (((level - f.mean(1, keepdim=True)) ** 2) @ prepared.density[0]).sqrt()
+    level, density = by_definition(f, a, 1.0, np.full(500, 1 / 500))
+    root = ((f @ level.T - f.mean(1, keepdim=True)) ** 2 @ density).sqrt()
     assert (evaluated(GDP(), f, a).value <= root).all()
 
 
@@ -65,3 +96,5 @@ def test_refuses_settings_that_are_none():
         GDP(bandwidth=0)
     with pytest.raises(InvalidInput, match="nodes=1"):
         GDP(nodes=1)
+    with pytest.raises(InvalidInput, match="no row is near"):
+        evaluated(GDP(bandwidth=1e-9), torch.zeros(1, 30), np.random.default_rng(0).standard_normal((30, 2)))

@@ -68,6 +68,17 @@ def test_descent_takes_the_steps_of_the_plain_stack(device):
     assert torch.equal(parameters, before)
 
 
+def test_activations_that_were_not_kept_are_computed_again(monkeypatch):
+    network, parameters, x, pull, backend = stack(7, 2000, 2)
+    prediction, kept = backend.forward(network.shape, parameters, x)
+    gradient = backend.pullback(network.shape, parameters, x, kept, pull)
+    monkeypatch.setattr("fairlevel.stacked.backends.cpu.KEPT", 3999)
+    again, nothing = backend.forward(network.shape, parameters, x)
+    assert nothing == ()
+    assert torch.equal(again, prediction)
+    assert torch.equal(backend.pullback(network.shape, parameters, x, nothing, pull), gradient)
+
+
 def test_neighbours_and_threads_do_not_change_a_bit():
     network, parameters, x, pull, backend = stack(7, 2000, 4)
     threads, some = torch.get_num_threads(), slice(2, 3)

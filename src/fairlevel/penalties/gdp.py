@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
 from typing import ClassVar
 
 import numpy as np
@@ -27,23 +27,38 @@ from fairlevel.stacked.moving import moved
 
 _BOX = (0.005, 0.995)  # quantiles of each coordinate between which nodes are laid
 _NODES = {1: 200, 2: 32}  # an axis, by the number of coordinates
+_ROWS = 1024  # smoothed together on a CPU
+_NOTHING = 1e-12  # smaller factors count as zero: products of denormal numbers take thirty times as long
 
 
 @dataclass(frozen=True)
 class KernelNodes:
-    """Kernel weights of the rows at the nodes, for each of several bandwidths.
+    """Kernels of the rows at the nodes of a grid, for each of several bandwidths. A Gaussian kernel is the product of
+    one factor an axis, k_mnj = first_mj · second_nj, and only the factors are kept; ``first`` holds the row's weight,
+    too, and is scaled so that all k sum to 1.
 
-    Shapes: bandwidths (bandwidth,), weights W (bandwidth, node, row) summing to 1 over rows, density π (bandwidth,
-    node) summing to 1 over nodes, row_weight (row,).
+    Shapes: bandwidths (bandwidth,), first (bandwidth, node, row), second (bandwidth, node', row), density π
+    (bandwidth, node, node') = Σ_j k, row_weight (row,).
     """
 
     bandwidths: Tensor
-    weights: Tensor
+    first: Tensor
+    second: Tensor
     density: Tensor
     row_weight: Tensor
 
     def to(self, dtype: torch.dtype, device: torch.device | str) -> KernelNodes:
         return moved(self, dtype, device)
+
+    def blocks(self) -> Iterator[slice]:
+        """Rows that are smoothed together: few enough for the cache of a CPU, all of them on a GPU."""
+        rows = len(self.row_weight)
+        size = rows if self.row_weight.is_cuda else _ROWS
+        return (slice(start, min(start + size, rows)) for start in range(0, rows, size))
+
+    def at(self, rows: slice, which: Tensor) -> tuple[Tensor, Tensor]:
+        """Both factors of some rows at each configuration's bandwidth: (config, node, row), (config, node', row)."""
+        return self.first[:, :, rows].index_select(0, which), self.second[:, :, rows].index_select(0, which)
 
 
 @dataclass(frozen=True)
@@ -51,11 +66,10 @@ class GDP:
     r"""Generalised demographic parity (Jiang et al., ICLR 2022), E|h(A) − μ|, with the authors' kernel estimate.
 
     .. math:: \mathrm{GDP} = \sum_m \pi_m \big|\hat h(g_m) - \bar f\big|, \quad
-              \hat h(g_m) = \sum_j W_{mj} f_j, \quad
-              W_{mj} = \frac{k_b(g_m - a_j)}{\sum_l k_b(g_m - a_l)}, \quad
+              \hat h(g_m) = \frac{\sum_j k_b(g_m - a_j) f_j}{\sum_l k_b(g_m - a_l)}, \quad
               \pi_m \propto \sum_j k_b(g_m - a_j), \qquad
-              \frac{\partial\, \mathrm{GDP}}{\partial f_j} = \sum_m \pi_m \operatorname{sign}(\hat h(g_m) - \bar f)
-              \big(W_{mj} - \tfrac1n\big)
+              \frac{\partial\, \mathrm{GDP}}{\partial f_j} = \sum_m \operatorname{sign}(\hat h(g_m) - \bar f)
+              \Big(\frac{k_b(g_m - a_j)}{\sum_{m'l} k_b(g_{m'} - a_l)} - \frac{\pi_m}{n}\Big)
 
     with a Gaussian kernel of bandwidth b = multiplier · (n(d+2)/4)^{−1/(d+4)} on attributes of unit variance, and nodes
     g on a grid over the middle 99 % of the rows. The estimate exists for one or two attributes; more are projected to
@@ -73,7 +87,7 @@ class GDP:
 
     name: ClassVar[str] = "gdp"
     tunable: ClassVar[tuple[str, ...]] = ("bandwidth",)
-    company: ClassVar[int | None] = 2
+    company: ClassVar[int | None] = None
     quadratic: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -89,35 +103,39 @@ class GDP:
     ) -> KernelNodes:
         known = distinct(self, settings, "bandwidth")
         weight = row_weights(sample_weight, len(sensitive))
-        points = torch.from_numpy(low_dimensional(sensitive, weight.numpy()))
-        nodes = torch.from_numpy(_grid(points.numpy(), self.nodes))
+        points = low_dimensional(sensitive, weight.numpy())
         dimension = max(points.shape[1], 1)
         rule = (float(1 / weight.square().sum()) * (dimension + 2) / 4) ** (-1 / (dimension + 4))
-        distance = torch.cdist(nodes, points).square()
-        logs = weight.log() - distance / (2 * (known * rule).square()[:, None, None])
-        density = torch.logsumexp(logs, dim=-1).softmax(dim=-1)
-        return KernelNodes(known, logs.softmax(dim=-1), density, weight)
+        first, second = (_factor(points, axis, known * rule, self.nodes) for axis in (0, 1))
+        first = first * weight
+        density = first @ second.transpose(1, 2)
+        total = density.sum(dim=(1, 2), keepdim=True)
+        if not (total > 0).all():
+            raise InvalidInput(f"bandwidth={float(known.min())} is so small that no row is near a node; take 1.0.")
+        return KernelNodes(known, first / total, second, density / total, weight)
 
-    def init(self, prepared: KernelNodes, configs: int, settings: Settings) -> dict[int, Tensor]:
-        """For each bandwidth in use, which configurations use it: (config, 1)."""
+    def init(self, prepared: KernelNodes, configs: int, settings: Settings) -> Tensor:
+        """Which of the bandwidths each configuration uses, (config,)."""
         where = position(self, settings, "bandwidth", prepared.bandwidths, configs)
-        device = prepared.weights.device
-        return {number: (where == number).unsqueeze(1).to(device) for number in sorted(set(where.tolist()))}
+        return where.to(prepared.density.device)
 
-    def step(self, prediction: Tensor, prepared: KernelNodes, state: dict[int, Tensor]) -> PenaltyStep:
+    def step(self, prediction: Tensor, prepared: KernelNodes, state: Tensor) -> PenaltyStep:
         mean = (prediction * prepared.row_weight).sum(dim=-1, keepdim=True)
-        value, gradient = torch.zeros_like(mean), torch.zeros_like(prediction)
-        rounding = 16 * torch.finfo(prediction.dtype).eps * prediction.abs().amax(dim=-1, keepdim=True)
-        for number, chosen in state.items():  # every product has the shape of the tile: neighbours change no bit
-            weights, density = prepared.weights[number], prepared.density[number]
-            move = prediction @ weights.T - mean
-            push = density * torch.where(move.abs() > rounding, move.sign(), 0)
-            pulled = push @ weights - push.sum(dim=-1, keepdim=True) * prepared.row_weight
-            value = torch.where(chosen, (density * move.abs()).sum(dim=-1, keepdim=True), value)
-            gradient = torch.where(chosen, pulled, gradient)
-        return PenaltyStep(value.squeeze(1), gradient, state)
+        density = prepared.density[state]
+        smoothed = torch.zeros_like(density)  # Σ_j k f, (config, node, node')
+        for rows in prepared.blocks():
+            first, second = prepared.at(rows, state)
+            smoothed.baddbmm_(first.mul_(prediction[:, None, rows]), second.transpose(1, 2))
+        move = smoothed - density * mean.unsqueeze(-1)
+        rounding = 16 * torch.finfo(prediction.dtype).eps * prediction.abs().amax(dim=-1).view(-1, 1, 1)
+        side = torch.where(move.abs() > rounding * density, move.sign(), 0)
+        gradient = -(side * density).sum(dim=(1, 2)).unsqueeze(1) * prepared.row_weight
+        for rows in prepared.blocks():
+            first, second = prepared.at(rows, state)
+            gradient[:, rows] += torch.bmm(side.transpose(1, 2), first).mul_(second).sum(dim=1)
+        return PenaltyStep(move.abs().sum(dim=(1, 2)), gradient, state)
 
-    def value(self, prediction: Tensor, prepared: KernelNodes, state: dict[int, Tensor]) -> Tensor:
+    def value(self, prediction: Tensor, prepared: KernelNodes, state: Tensor) -> Tensor:
         """The same estimate; on few rows noise holds it above zero."""
         return self.step(prediction, prepared, state).value
 
@@ -137,12 +155,16 @@ def low_dimensional(sensitive: Array, row_weight: Array) -> Array:
     return scaled
 
 
-def _grid(points: Array, nodes: int | None) -> Array:
-    """A Cartesian grid over the middle 99 % of each coordinate: (node, coordinate)."""
-    dimension = points.shape[1]
-    if dimension == 0:
-        return np.zeros((1, 0))
-    count = _NODES[dimension] if nodes is None else nodes
-    low, high = np.quantile(points, _BOX, axis=0)
-    axes = np.linspace(low, high, count).T
-    return np.array(list(product(*axes)))
+def _factor(points: Array, axis: int, bandwidths: Tensor, nodes: int | None) -> Tensor:
+    """exp(−(g − a)² / 2b²) along one axis, g being laid over the middle 99 % of the rows: (bandwidth, node, row). An
+    axis that points (row, coordinate) do not have has one node that sees all rows alike.
+    """
+    if axis >= points.shape[1]:
+        return torch.ones(len(bandwidths), 1, len(points), dtype=torch.float64)
+    along = points[:, axis]
+    count = _NODES[points.shape[1]] if nodes is None else nodes
+    low, high = np.quantile(along, _BOX)
+    grid = torch.linspace(low, high, count, dtype=torch.float64)
+    distance = (grid[:, None] - torch.from_numpy(along)).square()
+    factor = torch.exp(-distance / (2 * bandwidths.square()[:, None, None]))
+    return torch.where(factor < _NOTHING, 0.0, factor)

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 
 from fairlevel.stacked.backends import Regression
-from fairlevel.stacked.network import Layer, Network
+from fairlevel.stacked.network import Network
 
-ROWS = 256  # that go forward and back together on a CPU
+_BLOCKS = {2000: 256}  # rows up to which so many go forward and back together on a CPU
+_LARGE_BLOCK = 512  # beyond: fewer configurations are trained together there
 
 
 @torch.no_grad()
@@ -22,74 +23,98 @@ def descended(network: Network, parameters: Tensor, fit: Regression, rate: Tenso
     backend = network.backend(parameters, *fit, rate)
     if backend is not None:
         return backend.descend(network.shape, parameters, fit, rate, steps)
-    moving = parameters.clone()
-    layers = [_Layer(moving, layer) for layer in network.layers]
-    blocks = list(_blocks(fit.x, len(moving), network.hidden))
+    stack = _Stack(network, parameters)
+    blocks = list(_blocks(fit.x, len(parameters), network.hidden))
     target, twice, step_size = fit.target.unsqueeze(-1), 2 * fit.row_weight.unsqueeze(-1), rate.view(-1, 1, 1)
     for _ in range(steps):
+        stack.prepare(target)
         for rows, block in blocks:
-            error = block.value(layers).sub_(target[:, rows])
-            block.add_slopes(layers, error.mul_(twice[rows]))
-        for layer in layers:
-            layer.follow(step_size)
-    return moving
+            block.add_slopes(stack, block.error(stack, rows).mul_(twice[rows]))
+        stack.follow(step_size)
+    return stack.joined()
 
 
-class _Layer:
-    """Inside the parameters: weight (config, in, out), bias (config, 1, out), and the slopes gathered so far."""
+class _Stack:
+    """Parameters taken apart, and the slopes gathered so far.
 
-    def __init__(self, parameters: Tensor, layer: Layer) -> None:
-        self.weight = parameters[:, layer.weight].view(len(parameters), *layer.shape)
-        self.bias = parameters[:, layer.bias].unsqueeze(1)
-        self.turned = self.weight.transpose(1, 2)
-        self.of_weight, self.of_bias = self.weight.new_zeros(self.weight.shape), self.bias.new_zeros(self.bias.shape)
+    Shapes: first (config, input + 1, unit), its bias being the weight of an input that is always 1; second (config,
+    unit, unit) and bias (config, 1, unit); last (config, unit, 1) and last_bias (config, 1, 1).
+    """
+
+    def __init__(self, network: Network, parameters: Tensor) -> None:
+        self._network, self._parameters = network, parameters
+        (first, first_bias), (self.second, self.bias), (self.last, self.last_bias) = (
+            (parameters[:, layer.weight].clone().view(-1, *layer.shape), parameters[:, layer.bias].unsqueeze(1).clone())
+            for layer in network.layers
+        )
+        self.first = torch.cat([first, first_bias], dim=1)
+        self._moving = (self.first, self.second, self.bias, self.last, self.last_bias)
+        self.slopes = tuple(torch.zeros_like(piece) for piece in self._moving)
+
+    def prepare(self, target: Tensor) -> None:
+        """What all blocks of a step share: the second layer turned, and last bias minus target (config, row, 1)."""
+        self.turned = self.second.transpose(1, 2).contiguous()  # products with a view of it take a third longer
+        self.offset = self.last_bias - target
 
     def follow(self, step_size: Tensor) -> None:
         """A step against the slopes, which are then forgotten."""
-        self.weight.addcmul_(self.of_weight, step_size, value=-1)
-        self.bias.addcmul_(self.of_bias, step_size, value=-1)
-        self.of_weight.zero_()
-        self.of_bias.zero_()
+        for piece, slope in zip(self._moving, self.slopes, strict=True):
+            piece.addcmul_(slope, step_size, value=-1)
+            slope.zero_()
+
+    def joined(self) -> Tensor:
+        """Parameters in one piece, (config, parameter)."""
+        whole = self._parameters.clone()
+        first, first_bias = self.first[:, :-1], self.first[:, -1]
+        pairs = ((first, first_bias), (self.second, self.bias), (self.last, self.last_bias))
+        for layer, (weight, bias) in zip(self._network.layers, pairs, strict=True):
+            whole[:, layer.weight], whole[:, layer.bias] = weight.flatten(1), bias.flatten(1)
+        return whole
 
 
 def _blocks(x: Tensor, configs: int, hidden: tuple[int, ...]) -> Iterator[tuple[slice, _Block]]:
     """Blocks of rows, all with the same room; on a GPU one of all rows."""
-    size = min(ROWS, len(x)) if x.device.type == "cpu" else len(x)
+    size = min(_block_rows(len(x)), len(x)) if x.device.type == "cpu" else len(x)
     room = [(x.new_empty(configs * size * width), width) for width in hidden * 2]
+    x = torch.cat([x, x.new_ones(len(x), 1)], dim=1)
     for start in range(0, len(x), size):
         rows = slice(start, min(start + size, len(x)))
         yield rows, _Block(x[rows], configs, room)
 
 
+def _block_rows(rows: int) -> int:
+    """By rows alone: a configuration's sums must not depend on how many others there are."""
+    return next((size for most, size in _BLOCKS.items() if rows <= most), _LARGE_BLOCK)
+
+
 class _Block:
-    """Some rows, x (config, row, input), with room for both activations and for what comes down to them,
+    """Some rows, x (config, row, input + 1), with room for both activations and for what comes down to them,
     (config, row, unit) each and without gaps: fast products want it so.
     """
 
     def __init__(self, x: Tensor, configs: int, room: list[tuple[Tensor, int]]) -> None:
         self._x = x.expand(configs, *x.shape)
+        self._ones = self._x[:, :, -1:]
         self._z1, self._z2, self._d1, self._d2 = (
             piece[: configs * len(x) * width].view(configs, len(x), width) for piece, width in room
         )
 
-    def value(self, layers: list[_Layer]) -> Tensor:
-        """h (config, row, 1); the last layer as a sum, since products with a single column are slow."""
-        first, second, last = layers
-        torch.baddbmm(first.bias, self._x, first.weight, out=self._z1).tanh_()
-        torch.baddbmm(second.bias, self._z1, second.weight, out=self._z2).tanh_()
-        return torch.mul(self._z2, last.turned, out=self._d2).sum(dim=-1, keepdim=True).add_(last.bias)
+    def error(self, stack: _Stack, rows: slice) -> Tensor:
+        """h − target, (config, row, 1)."""
+        torch.bmm(self._x, stack.first, out=self._z1).tanh_()
+        torch.baddbmm(stack.bias, self._z1, stack.second, out=self._z2).tanh_()
+        return torch.baddbmm(stack.offset[:, rows], self._z2, stack.last)
 
-    def add_slopes(self, layers: list[_Layer], pull: Tensor) -> None:
-        """Σ_i g_i ∂h_i of the rows last evaluated; pull g (config, row, 1)."""
-        first, second, last = layers
-        last.of_weight += torch.mul(self._z2, pull, out=self._d2).sum(dim=1).unsqueeze(-1)
-        last.of_bias += pull.sum(dim=1, keepdim=True)
-        _through_tanh(torch.mul(pull, last.turned, out=self._d2), self._z2)
-        second.of_weight.baddbmm_(self._z1.transpose(1, 2), self._d2)
-        second.of_bias += self._d2.sum(dim=1, keepdim=True)
-        _through_tanh(torch.bmm(self._d2, second.turned, out=self._d1), self._z1)
-        first.of_weight.baddbmm_(self._x.transpose(1, 2), self._d1)
-        first.of_bias += self._d1.sum(dim=1, keepdim=True)
+    def add_slopes(self, stack: _Stack, pull: Tensor) -> None:
+        """Σ_i g_i ∂h_i of the rows last evaluated; pull g (config, row, 1). Sums over rows are products, too."""
+        first, second, bias, last, last_bias = stack.slopes
+        last.transpose(1, 2).baddbmm_(pull.transpose(1, 2), self._z2)
+        last_bias.baddbmm_(pull.transpose(1, 2), self._ones)
+        _through_tanh(torch.mul(pull, stack.last.transpose(1, 2), out=self._d2), self._z2)
+        second.baddbmm_(self._z1.transpose(1, 2), self._d2)
+        bias.baddbmm_(self._ones.transpose(1, 2), self._d2)
+        _through_tanh(torch.bmm(self._d2, stack.turned, out=self._d1), self._z1)
+        first.baddbmm_(self._x.transpose(1, 2), self._d1)
 
 
 def _through_tanh(down: Tensor, activation: Tensor) -> None:

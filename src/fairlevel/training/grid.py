@@ -18,7 +18,7 @@ so a single fit is padded to two and a configuration meets the same arithmetic, 
 Two also keep the activations of a few thousand rows in cache."""
 
 _LARGE_TILES = {500: 16, 4000: 8}  # rows up to which so many configurations are trained together
-_SMALL_TILES = {20_000: 8}
+_SMALL_TILES = {1000: 16, 4000: 8, 20_000: 4}
 
 
 def cpu_tile(rows: int, together: bool) -> int:

@@ -10,6 +10,9 @@ from torch import Tensor
 from fairlevel.stacked.backends.build import shared_library
 from fairlevel.stacked.backends.shape import HIDDEN, Errors, Guessing, Regression, Shape
 
+KEPT = 2**17  # rows of all configurations; activations of more are computed again, not fetched from memory
+_NOTHING = (None, None)
+
 
 class CompiledC:
     """Calls into the library, on as many threads as PyTorch uses."""
@@ -26,9 +29,10 @@ class CompiledC:
         parameters, x = parameters.contiguous(), x.contiguous()
         configs, rows = len(parameters), len(x)
         prediction = x.new_empty(configs, rows)
-        first, second = x.new_empty(configs, rows, HIDDEN[0]), x.new_empty(configs, rows, HIDDEN[1])
-        self._call("mlp_forward", shape, configs, rows, parameters, x, first, second, prediction)
-        return prediction, (first, second)
+        widths = HIDDEN if configs * rows <= KEPT else ()
+        kept = tuple(x.new_empty(configs, rows, width) for width in widths)
+        self._call("mlp_forward", shape, configs, rows, parameters, x, *(kept or _NOTHING), prediction)
+        return prediction, kept
 
     def pullback(
         self, shape: Shape, parameters: Tensor, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor
@@ -36,7 +40,7 @@ class CompiledC:
         parameters, x, gradient = parameters.contiguous(), x.contiguous(), gradient.contiguous()
         configs, rows = gradient.shape
         result, room = torch.empty_like(parameters), self._room(shape, configs, rows)
-        self._call("mlp_pullback", shape, configs, rows, parameters, x, *kept, gradient, room, result)
+        self._call("mlp_pullback", shape, configs, rows, parameters, x, *(kept or _NOTHING), gradient, room, result)
         return result
 
     def descend(self, shape: Shape, parameters: Tensor, fit: Regression, rate: Tensor, steps: int) -> Tensor:
@@ -67,10 +71,13 @@ class CompiledC:
         """For one gradient a configuration and panel of rows."""
         return torch.empty(configs * self._library.mlp_panels(rows) * shape.stride)
 
-    def _call(self, name: str, shape: Shape, *arguments: int | Tensor) -> None:
+    def _call(self, name: str, shape: Shape, *arguments: int | Tensor | None) -> None:
         """Tensors as addresses, whole numbers as 64 bits, and the number of threads last."""
         converted = [
-            ctypes.c_void_p(each.data_ptr()) if isinstance(each, Tensor) else ctypes.c_int64(each) for each in arguments
+            ctypes.c_int64(each)
+            if isinstance(each, int)
+            else ctypes.c_void_p(None if each is None else each.data_ptr())
+            for each in arguments
         ]
         getattr(self._library, name)(ctypes.byref(shape), *converted, ctypes.c_int(torch.get_num_threads()))
 

@@ -181,7 +181,8 @@ static void add_panels(const Shape *s, int64_t configs, int64_t panels, const fl
             for (int64_t j = 0; j < s->stride; j++) G[c * s->stride + j] += parts[(c * panels + p) * s->stride + j];
 }
 
-/* G (config, stride) = sum_i g_i df_i/dP from kept activations; `parts` is room for (config, panels, stride). */
+/* G (config, stride) = sum_i g_i df_i/dP from the activations or, where z1 is not given, from activations computed
+   again; `parts` is room for (config, panels, stride). */
 void mlp_pullback(
     const Shape *s, int64_t configs, int64_t rows, const float *P, const float *x, const float *z1, const float *z2,
     const float *g, float *parts, float *G, int threads)
@@ -192,13 +193,15 @@ void mlp_pullback(
     #pragma omp parallel for schedule(static) num_threads(threads) if (configs * panels > 1)
     for (int64_t unit = 0; unit < configs * panels; unit++) {
         int64_t c = unit / panels, first = unit % panels * PANEL, end = least(rows, first + PANEL);
-        float room[3][WIDTH * WIDTH] __attribute__((aligned(64)));
+        float room[5][WIDTH * WIDTH] __attribute__((aligned(64))), f[BLOCK];
         const float *own = P + c * s->stride;
-        transpose(own + s->w2, room[2]);
+        transpose(own + s->w2, room[4]);
         for (int64_t i = first; i < end; i += BLOCK) {
-            int64_t at = (c * rows + i) * WIDTH;
-            backward_block(s, own, room[2], x + i * s->inputs, z1 + at, z2 + at, g + c * rows + i,
-                           least(BLOCK, end - i), room[0], room[1], parts + unit * s->stride);
+            int64_t at = (c * rows + i) * WIDTH, count = least(BLOCK, end - i);
+            const float *below = z1 ? z1 + at : room[0], *above = z1 ? z2 + at : room[1];
+            if (!z1) forward_block(s, own, x + i * s->inputs, count, room[0], room[1], f);
+            backward_block(s, own, room[4], x + i * s->inputs, below, above, g + c * rows + i, count, room[2], room[3],
+                           parts + unit * s->stride);
         }
     }
     add_panels(s, configs, panels, parts, G, threads);
