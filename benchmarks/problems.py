@@ -32,7 +32,7 @@ def engine(penalty, rows, configs, device="cpu", attributes=ATTRIBUTES):
     samples = Samples(x, y, a, rows_in=rows // 2)
     weights = np.linspace(0.1, 5.0, configs)
 
-    def run(steps):
+    def run(steps, progress=None):
         train(
             samples,
             Configurations.of(weights, 0.1),
@@ -40,6 +40,7 @@ def engine(penalty, rows, configs, device="cpu", attributes=ATTRIBUTES):
             penalty=NoPenalty() if penalty is None else penalty,
             optimizer=GradientDescent(0.1, steps),
             device=device,
+            progress=progress,
         )
 
     return run

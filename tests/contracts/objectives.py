@@ -78,11 +78,11 @@ def hsic_features(f, a, weight, penalty, state, after):
     """Squared cross-covariances of the features, one pair at a time."""
     w = shares(weight)
     prepared = penalty.prepare(a.numpy(), None, {}, 0, weight.numpy())
-    other = state.features[0]
+    weighted = prepared.features[0]  # times the rows' weights already
     total = 0
     for frequency, phase in zip(prepared.frequencies, prepared.phases, strict=True):
         wave = (2 / penalty.features) ** 0.5 * torch.cos(f * frequency / penalty.bandwidth + phase)
-        total = total + ((wave - (wave @ w)[:, None]) * w @ other).square().sum(-1)
+        total = total + ((wave - (wave @ w)[:, None]) @ weighted).square().sum(-1)
     return total
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,11 +22,11 @@ from fairlevel.penalties.protocol import (
     position,
     row_weights,
 )
+from fairlevel.stacked.blocks import row_blocks
 from fairlevel.stacked.moving import moved
 
 _BOX = (0.005, 0.995)  # quantiles of each coordinate between which nodes are laid
 _NODES = {1: 200, 2: 32}  # an axis, by the number of coordinates
-_ROWS = 1024  # smoothed together on a CPU
 _NOTHING = 1e-12  # smaller factors count as zero: products of denormal numbers take thirty times as long
 
 
@@ -49,12 +48,6 @@ class KernelNodes:
 
     def to(self, dtype: torch.dtype, device: torch.device | str) -> KernelNodes:
         return moved(self, dtype, device)
-
-    def blocks(self) -> Iterator[slice]:
-        """Rows that are smoothed together: few enough for the cache of a CPU, all of them on a GPU."""
-        rows = len(self.row_weight)
-        size = rows if self.row_weight.is_cuda else _ROWS
-        return (slice(start, min(start + size, rows)) for start in range(0, rows, size))
 
     def at(self, rows: slice, which: Tensor) -> tuple[Tensor, Tensor]:
         """Both factors of some rows at each configuration's bandwidth: (config, node, row), (config, node', row)."""
@@ -123,14 +116,14 @@ class GDP:
         mean = (prediction * prepared.row_weight).sum(dim=-1, keepdim=True)
         density = prepared.density[state]
         smoothed = torch.zeros_like(density)  # Σ_j k f, (config, node, node')
-        for rows in prepared.blocks():
+        for rows in row_blocks(prediction.shape[1], prediction.device):
             first, second = prepared.at(rows, state)
             smoothed.baddbmm_(first.mul_(prediction[:, None, rows]), second.transpose(1, 2))
         move = smoothed - density * mean.unsqueeze(-1)
         rounding = 16 * torch.finfo(prediction.dtype).eps * prediction.abs().amax(dim=-1).view(-1, 1, 1)
         side = torch.where(move.abs() > rounding * density, move.sign(), 0)
         gradient = -(side * density).sum(dim=(1, 2)).unsqueeze(1) * prepared.row_weight
-        for rows in prepared.blocks():
+        for rows in row_blocks(prediction.shape[1], prediction.device):
             first, second = prepared.at(rows, state)
             gradient[:, rows] += torch.bmm(side.transpose(1, 2), first).mul_(second).sum(dim=1)
         return PenaltyStep(move.abs().sum(dim=(1, 2)), gradient, state)

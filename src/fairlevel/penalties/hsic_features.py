@@ -24,15 +24,17 @@ from fairlevel.penalties.protocol import (
     row_weights,
     setting,
 )
+from fairlevel.stacked.blocks import row_blocks
 from fairlevel.stacked.moving import moved
 
 
 @dataclass(frozen=True)
 class CentredFeatures:
-    """Centred random features of A for each of several bandwidths, and the frequencies for f.
+    """Random features of A, centred and times the row's weight, for each of several bandwidths, and the frequencies
+    for f.
 
-    Shapes: bandwidths (bandwidth,), features Z_A (bandwidth, row, feature of A), frequencies and phases (feature of f,)
-    at σ_f = 1, row_weight (row,).
+    Shapes: bandwidths (bandwidth,), features w H Z_A (bandwidth, row, feature of A), frequencies and phases (feature of
+    f,) at σ_f = 1, row_weight (row,).
     """
 
     bandwidths: Tensor
@@ -46,9 +48,9 @@ class CentredFeatures:
 
 
 class FeatureChoice(NamedTuple):
-    """Features of A of each configuration (config, row, feature), gathered once, and its σ_f (config,)."""
+    """Which of the features of A each configuration uses, (config,), and its σ_f (config,)."""
 
-    features: Tensor
+    which: Tensor
     bandwidth: Tensor
 
 
@@ -73,7 +75,7 @@ class FeatureHSIC:
 
     name: ClassVar[str] = "hsic_features"
     tunable: ClassVar[tuple[str, ...]] = ("bandwidth", "sensitive_bandwidth")
-    company: ClassVar[int | None] = 2
+    company: ClassVar[int | None] = None
     quadratic: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -97,7 +99,7 @@ class FeatureHSIC:
         waves = (2 / self.sensitive_features_count) ** 0.5 * torch.cos(turns + shifts)
         return CentredFeatures(
             known,
-            waves - (weight @ waves).unsqueeze(1),
+            (waves - (weight @ waves).unsqueeze(1)) * weight.unsqueeze(1),
             torch.from_numpy(random.standard_normal(self.features)),
             torch.from_numpy(random.uniform(0, 2 * np.pi, self.features)),
             weight,
@@ -105,18 +107,24 @@ class FeatureHSIC:
 
     def init(self, prepared: CentredFeatures, configs: int, settings: Settings) -> FeatureChoice:
         where = position(self, settings, "sensitive_bandwidth", prepared.bandwidths, configs)
-        chosen = prepared.features[where.to(prepared.features.device)]
-        return FeatureChoice(chosen, setting(self, settings, "bandwidth", prepared.row_weight, configs))
+        bandwidth = setting(self, settings, "bandwidth", prepared.row_weight, configs)
+        return FeatureChoice(where.to(prepared.features.device), bandwidth)
 
     def step(self, prediction: Tensor, prepared: CentredFeatures, state: FeatureChoice) -> PenaltyStep:
-        inverse = state.bandwidth.reciprocal()[:, None, None]
-        turns = prediction.unsqueeze(-1) * prepared.frequencies * inverse + prepared.phases
+        frequencies = prepared.frequencies / state.bandwidth[:, None, None]
         scale = (2 / self.features) ** 0.5
-        weighted = state.features * prepared.row_weight.unsqueeze(1)
-        cross = scale * turns.cos().transpose(1, 2) @ weighted  # (config, feature of f, feature of A)
-        slope = -scale * turns.sin() * prepared.frequencies * inverse
-        gradient = 2 * (slope * (weighted @ cross.transpose(1, 2))).sum(dim=-1)
-        return PenaltyStep(cross.square().sum(dim=(1, 2)), gradient, state)
+        blocks = list(row_blocks(prediction.shape[1], prediction.device))
+        cross = prediction.new_zeros(len(prediction), self.sensitive_features_count, self.features)
+        for rows in blocks:
+            turns = prediction[:, rows, None] * frequencies + prepared.phases
+            features = prepared.features[:, rows].index_select(0, state.which)
+            cross.baddbmm_(features.transpose(1, 2), turns.cos_(), alpha=scale)
+        gradient = torch.empty_like(prediction)
+        for rows in blocks:
+            turns = prediction[:, rows, None] * frequencies + prepared.phases
+            features = prepared.features[:, rows].index_select(0, state.which)
+            gradient[:, rows] = (turns.sin_().mul_(frequencies) * torch.bmm(features, cross)).sum(dim=-1)
+        return PenaltyStep(cross.square().sum(dim=(1, 2)), gradient.mul_(-2 * scale), state)
 
     def value(self, prediction: Tensor, prepared: CentredFeatures, state: FeatureChoice) -> Tensor:
         """The same estimate; noise holds it above zero by about 1/n."""

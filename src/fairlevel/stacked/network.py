@@ -22,11 +22,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from fairlevel.stacked.backends import Backend, Shape, backend_for, differentiated
+from fairlevel.stacked.backends import Backend, Shape, backend_for
+from fairlevel.stacked.blocks import row_blocks
 
 # Every weight matrix starts on a 64-byte boundary: vector code then takes the same path for every configuration.
 _ALIGNMENT = 16
-_ROWS = 1024  # pulled back together by PyTorch on a CPU: what comes down from them stays in cache
 
 
 class Layer(NamedTuple):
@@ -111,11 +111,13 @@ class Network:
                 return backend.pullback(self.shape, parameters, x[0], kept, gradient)
         if len(activations) < len(self.layers):  # not every backend keeps them
             activations = self.forward_all(parameters, x)[1]
-        rows = gradient.shape[1]
-        if gradient.device.type == "cpu" and not differentiated(parameters, *activations, gradient):
-            rows = min(rows, _ROWS)
-        blocks = zip(*(torch.split(each, rows, dim=1) for each in (gradient.unsqueeze(-1), *activations)), strict=True)
-        return reduce(torch.add, (self.pullback_all(parameters, kept, pull) for pull, *kept in blocks))
+        return reduce(
+            torch.add,
+            (
+                self.pullback_all(parameters, [each[:, rows] for each in activations], gradient[:, rows, None])
+                for rows in row_blocks(gradient.shape[1], gradient.device)
+            ),
+        )
 
     def backend(self, *tensors: Tensor) -> Backend | None:
         """Who serves this network on these tensors, (config, parameter) and (sample, input) first."""
