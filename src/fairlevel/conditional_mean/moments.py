@@ -6,8 +6,8 @@ With centred features z̃(a) of A, G = E[z̃ z̃ᵀ] and the ridge on the penali
 
 In the eigenbasis of :mod:`fairlevel.conditional_mean.streamed` this is Σ_j d_j c_j b_j(a) with E[b bᵀ] = I and
 c = E[b f]. G is factored once; c is all that training has to remember of the predictions, one number a basis function.
-Directions that the ridge shrinks to next to nothing, compared with the first penalised one, are left out, and of more
-than 96 those that vary least: every one is read at every step.
+Of the penalised directions those that the ridge shrinks to next to nothing, compared with the first one, are left out,
+and of more than 32 those that vary least: every one is read at every step.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.conditional_mean.streamed import StreamedRows, stream
 
 SMALLEST_SHRINKAGE = 0.02
-MOST_FUNCTIONS = 96
+MOST_PENALISED = 32
 BLOCK = 8_192  # rows at a time
 
 
@@ -49,8 +49,9 @@ def moment_basis(mean: LinearMean, sensitive: Array, sample: Array, target: Arra
     weight = np.full(len(sample), 1 / len(sample))
     rows = stream(mean, sample, sample, weight, seed)
     shrinkage = rows.shrinkage(_ridge_for(target, rows) if mean.ridge is None else mean.ridge)[1:]
-    kept = shrinkage >= SMALLEST_SHRINKAGE * shrinkage[-len(rows.moments) :][:1]  # as in LinearSmoother.trimmed
-    kept[MOST_FUNCTIONS:] = False  # free directions come first, then those that vary most
+    kept, penalised = torch.ones_like(shrinkage, dtype=torch.bool), slice(len(shrinkage) - len(rows.moments), None)
+    kept[penalised] = shrinkage[penalised] >= SMALLEST_SHRINKAGE * shrinkage[penalised][:1]  # they fall
+    kept[penalised][MOST_PENALISED:] = False
     transform = rows.transform[:, kept].float()
     offset = rows.mean.float() @ transform
     standardise = standardiser(sample, weight)
@@ -58,11 +59,10 @@ def moment_basis(mean: LinearMean, sensitive: Array, sample: Array, target: Arra
     values = torch.from_numpy(np.empty((len(sensitive), int(kept.sum())), dtype=np.float32))
     for start in range(0, len(sensitive), BLOCK):
         part = slice(start, start + BLOCK)
-        free, penalised = rows.features(standardise(sensitive[part]).astype(np.float32))
-        own = free.shape[1]
-        torch.addmm(-offset, torch.from_numpy(penalised), transform[own:], out=values[part])
-        if own:
-            values[part].addmm_(torch.from_numpy(free), transform[:own])
+        linear, curved = map(torch.from_numpy, rows.features(standardise(sensitive[part]).astype(np.float32)))
+        torch.addmm(-offset, curved, transform[linear.shape[1] :], out=values[part])
+        if linear.shape[1]:
+            values[part].addmm_(linear, transform[: linear.shape[1]])
     return MomentBasis(values, shrinkage[kept].float())
 
 

@@ -65,8 +65,9 @@ def _is_number(dtype: Any) -> bool:
 
 
 def _finite(sensitive: Sensitive) -> Sensitive:
-    infinite = int((np.abs(sensitive.values) > LARGEST).sum())
-    if infinite:
+    values = sensitive.values
+    if max(values.max(), -values.min()) > LARGEST:
+        infinite = int((np.abs(values) > LARGEST).sum())
         raise InvalidInput(
             f"sensitive_features holds {infinite} infinite or huge values; finite numbers are needed: replace them "
             "or drop those rows."
@@ -122,7 +123,7 @@ def as_frame(sensitive_features: Any) -> pd.DataFrame:
             "shape (rows, attributes)."
         )
     table = array if array.ndim == 2 else array[:, None]
-    return pd.DataFrame(table, columns=[f"a{k}" for k in range(table.shape[1])])
+    return pd.DataFrame(table, columns=[f"a{k}" for k in range(table.shape[1])], copy=False)
 
 
 def _refuse_missing(frame: pd.DataFrame) -> None:
