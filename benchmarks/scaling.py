@@ -12,14 +12,14 @@ from benchmarks.problems import ATTRIBUTES
 from fairlevel.penalties import PENALTIES
 
 ROWS = (1000, 10_000, 100_000, 1_000_000)
-KINDS_OF_A = (1, 4, 16, 64, 256)
+ATTRIBUTE_COUNTS = (1, 4, 16, 64, 256)
 CONFIGURATIONS = (1, 10, 100, 1000)
 
 STUDIES = {
     **{f"{name}, rows": (ROWS, lambda size, name=name: (name, size, ATTRIBUTES, 2)) for name in sorted(PENALTIES)},
     "hsic, rows": ((1000, 2000, 4000, 8000), lambda size: ("hsic", size, ATTRIBUTES, 2)),
-    "fbo_closed, attributes, n=4000": (KINDS_OF_A, lambda size: ("fbo_closed", 4000, size, 2)),
-    "fbo, attributes, n=4000": (KINDS_OF_A, lambda size: ("fbo", 4000, size, 2)),
+    "fbo_closed, attributes, n=4000": (ATTRIBUTE_COUNTS, lambda size: ("fbo_closed", 4000, size, 2)),
+    "fbo, attributes, n=4000": (ATTRIBUTE_COUNTS, lambda size: ("fbo", 4000, size, 2)),
     "fbo_closed, configurations, n=1000": (CONFIGURATIONS, lambda size: ("fbo_closed", 1000, ATTRIBUTES, size)),
     "fbo, configurations, n=1000": (CONFIGURATIONS, lambda size: ("fbo", 1000, ATTRIBUTES, size)),
 }
