@@ -45,7 +45,7 @@ def fit_in_batches(
     y = torch.from_numpy(y_scaler.transform(table.y)).float()
 
     def take(rows: Index) -> tuple[Tensor, Tensor]:
-        x = torch.from_numpy(np.asarray(table.x[rows], dtype=np.float32))
+        x = torch.from_numpy(np.asarray(table.x.take(rows, axis=0), dtype=np.float32))
         return x.sub_(centre).mul_(inverse), y[torch.from_numpy(rows)]
 
     first = take(sample)
