@@ -30,7 +30,7 @@ def by_autograd(network, parameters, fit, rate, steps):
     return parameters
 
 
-@pytest.mark.parametrize("rows", [1, 255, 256, 700])  # one block, a full one, cut ones
+@pytest.mark.parametrize("rows", [1, 255, 256, 700, 2100])  # one block, a full one, cut ones, larger ones
 @pytest.mark.parametrize("hidden", [(64, 64), (5, 4)])
 def test_steps_are_those_of_autograd(rows, hidden):
     given = problem(rows, hidden=hidden)

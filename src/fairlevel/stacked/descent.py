@@ -13,9 +13,6 @@ from torch import Tensor
 from fairlevel.stacked.backends import Regression
 from fairlevel.stacked.network import Network
 
-_BLOCKS = {2000: 256}  # rows up to which so many go forward and back together on a CPU
-_LARGE_BLOCK = 512  # beyond: fewer configurations are trained together there
-
 
 @torch.no_grad()
 def descended(network: Network, parameters: Tensor, fit: Regression, rate: Tensor, steps: int) -> Tensor:
@@ -74,7 +71,7 @@ class _Stack:
 
 def _blocks(x: Tensor, configs: int, hidden: tuple[int, ...]) -> Iterator[tuple[slice, _Block]]:
     """Blocks of rows, all with the same room; on a GPU one of all rows."""
-    size = min(_block_rows(len(x)), len(x)) if x.device.type == "cpu" else len(x)
+    size = _block_rows(len(x)) if x.device.type == "cpu" else len(x)
     room = [(x.new_empty(configs * size * width), width) for width in hidden * 2]
     x = torch.cat([x, x.new_ones(len(x), 1)], dim=1)
     for start in range(0, len(x), size):
@@ -83,8 +80,10 @@ def _blocks(x: Tensor, configs: int, hidden: tuple[int, ...]) -> Iterator[tuple[
 
 
 def _block_rows(rows: int) -> int:
-    """By rows alone: a configuration's sums must not depend on how many others there are."""
-    return next((size for most, size in _BLOCKS.items() if rows <= most), _LARGE_BLOCK)
+    """How many rows go forward and back together on a CPU; more where rows are many, since fewer configurations are
+    trained together then. By rows alone: a configuration's sums must not depend on how many others there are.
+    """
+    return min(rows, 256 if rows <= 2000 else 512)
 
 
 class _Block:
