@@ -40,7 +40,7 @@ class MLPMean:
 
     def predict(self, parameters: Tensor, sensitive: Tensor) -> Tensor:
         """h_φ(a): (config, parameter), (row, attribute) -> (config, row)."""
-        return self.network(sensitive.shape[1]).forward(parameters, sensitive)[0]
+        return self.network(sensitive.shape[1]).predict(parameters, sensitive)
 
     def gradient(
         self, parameters: Tensor, sensitive: Tensor, prediction: Tensor, row_weight: Tensor, loss: InnerLoss

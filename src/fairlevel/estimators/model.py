@@ -37,6 +37,6 @@ class WeightedNetworks:
         size = max(1, _BLOCK // len(parameters))
         for start in range(0, len(x), size):
             rows = torch.from_numpy(self.x_scaler.transform(x[start : start + size]))
-            blocks.append(shares @ self.network.forward(parameters, self.input_map(rows))[0])
+            blocks.append(shares @ self.network.predict(parameters, self.input_map(rows)))
         standardised = torch.cat(blocks, dim=-1).numpy() if blocks else np.empty(0)
         return self.y_scaler.inverse(standardised)

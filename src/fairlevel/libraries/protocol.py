@@ -47,7 +47,7 @@ class Library:
         blocks = []
         for start in range(0, len(x), size):
             inputs = self.input_map(torch.from_numpy(x[start : start + size]).to(device))
-            blocks.append((shares @ self.network.forward(parameters, inputs)[0]).cpu())
+            blocks.append((shares @ self.network.predict(parameters, inputs)).cpu())
         predictions: Array = torch.cat(blocks, dim=1).numpy()
         return predictions
 

@@ -12,12 +12,12 @@ the same pair with the suffix ``_all``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import pairwise
 from math import prod, sqrt
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -27,6 +27,10 @@ from fairlevel.stacked.blocks import row_blocks
 
 # Every weight matrix starts on a 64-byte boundary: vector code then takes the same path for every configuration.
 _ALIGNMENT = 16
+
+
+Kept: TypeAlias = tuple[tuple[Tensor, ...], ...]
+"""Of each block of rows: inputs, then activations, (config, row, unit). Some backends keep inputs alone."""
 
 
 class Layer(NamedTuple):
@@ -74,18 +78,24 @@ class Network:
             row[layer.weight] = ((2 * draw - 1) * bound).to(dtype)
         return row
 
-    def forward(self, parameters: Tensor, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Predictions of networks with one output, and the activations the pullback needs.
+    def forward(self, parameters: Tensor, x: Tensor) -> tuple[Tensor, Kept]:
+        """Predictions of networks with one output, and what the pullback needs.
 
-        Shapes: parameters (config, parameter), x (sample, input) -> (config, sample), activations (config, sample,
-        unit).
+        Shapes: parameters (config, parameter), x (sample, input) -> (config, sample).
         """
         backend = self.backend(parameters, x)
         if backend is not None:
             prediction, kept = backend.forward(self.shape, parameters, x)
-            return prediction, (x.expand(len(parameters), *x.shape), *kept)
-        signal, activations = self.forward_all(parameters, x)
-        return signal.squeeze(-1), activations
+            return prediction, ((x.expand(len(parameters), *x.shape), *kept),)
+        blocks = [self.forward_all(parameters, x[rows]) for rows in row_blocks(len(x), x.device)]
+        return _joined(signal for signal, _ in blocks), tuple(activations for _, activations in blocks)
+
+    def predict(self, parameters: Tensor, x: Tensor) -> Tensor:
+        """Predictions alone, of the same shape; nothing is kept."""
+        backend = self.backend(parameters, x)
+        if backend is not None:
+            return backend.forward(self.shape, parameters, x)[0]
+        return _joined(self.forward_all(parameters, x[rows])[0] for rows in row_blocks(len(x), x.device))
 
     def forward_all(self, parameters: Tensor, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """All outputs: x (sample, input), or (config, sample, input) -> (config, sample, output), activations."""
@@ -99,25 +109,28 @@ class Network:
         weight, bias = _unpack(parameters, last)
         return torch.baddbmm(bias, signal, weight), tuple(activations)
 
-    def pullback(self, parameters: Tensor, activations: tuple[Tensor, ...], gradient: Tensor) -> Tensor:
+    def pullback(self, parameters: Tensor, kept: Kept, gradient: Tensor) -> Tensor:
         r"""Vector-Jacobian product: sum_i g_ci ∂f_ci/∂(parameters of c).
 
         Shapes: gradient (config, sample) -> (config, parameter). Differentiable itself, so that it can be unrolled.
         """
-        x, kept = activations[0], activations[1:]
-        if x.stride(0) == 0 or len(x) == 1:  # all configurations read the same rows
-            backend = self.backend(parameters, x[0], *kept, gradient)
+        x, *above = kept[0]
+        if len(kept) == 1 and (x.stride(0) == 0 or len(x) == 1):  # all configurations read the same rows
+            backend = self.backend(parameters, x[0], *above, gradient)
             if backend is not None:
-                return backend.pullback(self.shape, parameters, x[0], kept, gradient)
-        if len(activations) < len(self.layers):  # not every backend keeps them
-            activations = self.forward_all(parameters, x)[1]
+                return backend.pullback(self.shape, parameters, x[0], tuple(above), gradient)
+        slopes = torch.split(gradient, [block[0].shape[1] for block in kept], dim=1)
         return reduce(
             torch.add,
             (
-                self.pullback_all(parameters, [each[:, rows] for each in activations], gradient[:, rows, None])
-                for rows in row_blocks(gradient.shape[1], gradient.device)
+                self.pullback_all(parameters, self._all_activations(parameters, block), slope.unsqueeze(-1))
+                for block, slope in zip(kept, slopes, strict=True)
             ),
         )
+
+    def _all_activations(self, parameters: Tensor, block: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Computed again where a backend has not kept them."""
+        return block if len(block) == len(self.layers) else self.forward_all(parameters, block[0])[1]
 
     def backend(self, *tensors: Tensor) -> Backend | None:
         """Who serves this network on these tensors, (config, parameter) and (sample, input) first."""
@@ -169,6 +182,11 @@ def _aligned(position: int) -> int:
 
 def _padding(like: Tensor, stop: int) -> Tensor:
     return like.new_zeros(len(like), _aligned(stop) - stop)
+
+
+def _joined(signals: Iterable[Tensor]) -> Tensor:
+    """Single outputs of all blocks of rows, (config, row, 1) each -> (config, sample)."""
+    return torch.cat(list(signals), dim=1).squeeze(-1)
 
 
 def _unpack(parameters: Tensor, layer: Layer) -> tuple[Tensor, Tensor]:

@@ -162,7 +162,7 @@ def _train_tile(
     parameters = best.parameters if watched is not None else taken.moving.parameters
     advance(optimizer.steps)
 
-    prediction = network.forward(parameters, x)[0]
+    prediction = network.predict(parameters, x)
     loss = accuracy.gradient(prediction, part.y, part.rows.accuracy, part.accuracy_weight).loss
     records.append((number + 1, loss, penalty.step(prediction, part.prepared, taken.moving.state).value))
     alive = torch.isfinite(loss) & (loss <= WORST_LOSS)
@@ -186,7 +186,7 @@ def _train_tile(
 def _held_out_score(
     watched: Part, parameters: Tensor, network: Network, penalty: Penalty | InCompany, state: Any, weight: Tensor
 ) -> Tensor:
-    prediction = network.forward(parameters, watched.x)[0]
+    prediction = network.predict(parameters, watched.x)
     loss = SquaredError().value(prediction, watched.y, watched.accuracy_weight)
     value = penalty.value(prediction, watched.prepared, state)
     return loss + torch.where(weight > 0, weight * value, 0.0)
