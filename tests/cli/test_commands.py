@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import fairlevel
 from fairlevel import cli
 from fairlevel.data.synthetic import SyntheticDesign
 from tests.terminal import run_here
@@ -18,6 +19,11 @@ def test_every_command_file_is_in_the_table():
 
     files = {module.name for module in pkgutil.iter_modules(cli.__path__)} - {"files", "front_folder", "options"}
     assert files == {name.replace(" ", "_") for name in cli.COMMANDS}
+
+
+def test_version():
+    result = run("--version")
+    assert (result.returncode, result.stdout.strip()) == (0, f"fairlevel {fairlevel.__version__}")
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])

@@ -11,7 +11,7 @@ from fairlevel.data.memmaps import parquet_memmaps
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 from fairlevel.penalties import FeatureHSIC
-from fairlevel.penalties.in_batches import FBOInBatches, Moments, in_batches
+from fairlevel.penalties.in_batches import MEMORY, FBOInBatches, Moments, in_batches
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
 from fairlevel.stacked.optimizers import Adam
 from fairlevel.training.minibatch import Batches
@@ -76,7 +76,7 @@ def test_hsic_gradient_is_that_of_the_moments():
 def test_moving_averages_forget_their_start():
     state = Moments(torch.zeros(1, 2), 0.0)
     for _ in range(5):
-        state = state.after(torch.tensor([[3.0, -1.0]]))
+        state = state.after(state.average.lerp(torch.tensor([[3.0, -1.0]]), MEMORY))
         torch.testing.assert_close(state.value, torch.tensor([[3.0, -1.0]]))
 
 

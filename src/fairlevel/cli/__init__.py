@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from fairlevel._version import __version__
 from fairlevel.cli.audit import audit
 from fairlevel.cli.bench_report import bench_report
 from fairlevel.cli.bench_run import bench_run
@@ -45,8 +47,18 @@ _typer = typer.Typer(
 )
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"fairlevel {__version__}")
+        raise typer.Exit
+
+
 @_typer.callback()
-def _root() -> None:
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
     """Keep one level of commands however many there are."""
 
 

@@ -64,7 +64,7 @@ def shown(path: FairnessPath, chosen: Mapping[str, Choice], title: str) -> Table
         table.add_column(heading, justify="left" if heading == "model" else "right")
     for label, choice in chosen.items():
         if choice.row is None:
-            table.add_row(label, *["kept on unseen rows", "", "", "", ""])
+            table.add_row(f"{label}, kept on unseen rows", *["–"] * 5)
             continue
         row = path.front_.iloc[choice.row]
         table.add_row(

@@ -24,7 +24,7 @@ from fairlevel.conditional_mean.streamed import StreamedRows, stream
 
 SMALLEST_SHRINKAGE = 0.02
 MOST_PENALISED = 32
-BLOCK = 8_192  # rows at a time
+BLOCK = 4_096  # rows at a time
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def moment_basis(mean: LinearMean, sensitive: Array, sample: Array, target: Arra
     kept, penalised = torch.ones_like(shrinkage, dtype=torch.bool), slice(len(shrinkage) - len(rows.moments), None)
     kept[penalised] = shrinkage[penalised] >= SMALLEST_SHRINKAGE * shrinkage[penalised][:1]  # they fall
     kept[penalised][MOST_PENALISED:] = False
-    transform = rows.transform[:, kept].float()
+    transform, free = rows.transform[:, kept].float(), rows.free - 1
     offset = rows.mean.float() @ transform
     standardise = standardiser(sample, weight)
     # NumPy asks for large pages, without which reading scattered rows takes half as long again
@@ -60,9 +60,8 @@ def moment_basis(mean: LinearMean, sensitive: Array, sample: Array, target: Arra
     for start in range(0, len(sensitive), BLOCK):
         part = slice(start, start + BLOCK)
         linear, curved = map(torch.from_numpy, rows.features(standardise(sensitive[part]).astype(np.float32)))
-        torch.addmm(-offset, curved, transform[linear.shape[1] :], out=values[part])
-        if linear.shape[1]:
-            values[part].addmm_(linear, transform[: linear.shape[1]])
+        torch.addmm(-offset, linear, transform[: linear.shape[1]], out=values[part])
+        values[part, free:].addmm_(curved, transform[linear.shape[1] :, free:])  # free directions are linear in A
     return MomentBasis(values, shrinkage[kept].float())
 
 

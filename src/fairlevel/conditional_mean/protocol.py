@@ -52,10 +52,13 @@ class LinearMean(ABC):
         """
         weight = np.full(len(fit), 1 / len(fit)) if row_weight is None else row_weight / row_weight.sum()
         standardise = standardiser(fit, weight)
-        features = self.feature_map(standardise(fit), weight, seed)
-        free, penalised = map(torch.from_numpy, features(standardise(fit)))
-        free_at, penalised_at = (free, penalised) if at is None else map(torch.from_numpy, features(standardise(at)))
-        return factor(free, penalised, free_at, penalised_at, torch.from_numpy(weight))
+        standard = standardise(fit)
+        features = self.feature_map(standard, weight, seed)
+        free, penalised = map(torch.from_numpy, features(standard))
+        if at is None:
+            return factor(free, penalised, torch.from_numpy(weight))
+        free_at, penalised_at = map(torch.from_numpy, features(standardise(at)))
+        return factor(free, penalised, torch.from_numpy(weight), (free_at, penalised_at))
 
 
 def standardiser(sensitive: Array, row_weight: Array) -> Callable[[Array], Array]:
@@ -63,7 +66,14 @@ def standardiser(sensitive: Array, row_weight: Array) -> Callable[[Array], Array
     centre = row_weight @ sensitive
     scale = np.sqrt(row_weight @ (sensitive - centre) ** 2)
     varies = (np.ptp(sensitive, axis=0) > 0) & (scale > 8 * np.finfo(np.float64).eps * np.abs(centre))
-    return lambda rows: (rows[:, varies] - centre[varies]) / scale[varies]
+    kept = slice(None) if varies.all() else varies  # a slice copies nothing
+    centre, scale = centre[kept], scale[kept]
+
+    def standardise(rows: Array) -> Array:
+        centred = rows[:, kept] - centre
+        return np.divide(centred, scale, out=centred)
+
+    return standardise
 
 
 def free_linear_part(sensitive: Array) -> tuple[Array, Array]:

@@ -78,12 +78,9 @@ class LinearSmoother:
         """
         penalised = self.shrinkage(ridge)[self.free :]
         kept = self.free + int((penalised >= least * penalised[:1]).sum())  # moments fall
-        return LinearSmoother(
-            self.fit_basis[:, :kept].contiguous(),
-            self.at_basis[:, :kept].contiguous(),
-            self.moments[: kept - self.free],
-            self.row_weight,
-        )
+        fit_basis = self.fit_basis[:, :kept].contiguous()
+        at_basis = fit_basis if self.at_basis is self.fit_basis else self.at_basis[:, :kept].contiguous()
+        return LinearSmoother(fit_basis, at_basis, self.moments[: kept - self.free], self.row_weight)
 
     def shrinkage(self, ridge: Tensor | float) -> Tensor:
         """d_j for each ridge: (config,) -> (config, basis); a number -> (basis,)."""
@@ -162,35 +159,37 @@ class LinearSmoother:
 
 
 def factor(
-    free_fit: Tensor, penalised_fit: Tensor, free_at: Tensor, penalised_at: Tensor, row_weight: Tensor
+    free: Tensor, penalised: Tensor, row_weight: Tensor, at: tuple[Tensor, Tensor] | None = None
 ) -> LinearSmoother:
     """Diagonalise a smoother in float64; the intercept is added to the free part.
 
-    Shapes: free (row, k0), penalised (row, k1), row_weight (fit row,) summing to 1. Collinear columns cost nothing:
-    directions that the rows do not span are dropped.
+    Shapes: free (row, k0), penalised (row, k1), row_weight (row,) summing to 1; ``at`` both features of other rows to
+    evaluate at, (at row, k0) and (at row, k1). Collinear columns cost nothing: directions that the rows do not span are
+    dropped.
     """
     root = row_weight.sqrt().unsqueeze(1)
-    free_fit, free_at = _centred(free_fit, free_at, row_weight)
-    penalised_fit, penalised_at = _centred(penalised_fit, penalised_at, row_weight)
+    free_mean, penalised_mean = row_weight @ free, row_weight @ penalised
 
-    _, singular, directions = torch.linalg.svd(root * free_fit, full_matrices=False)
+    _, singular, directions = torch.linalg.svd(root * (free - free_mean), full_matrices=False)
     kept = singular > RANK_TOLERANCE**0.5 * singular.max() if singular.numel() else singular > 0
-    whiten = directions[kept].T / singular[kept]
-    free_fit, free_at = free_fit @ whiten, free_at @ whiten
+    whiten_free = directions[kept].T / singular[kept]
+    white = (free - free_mean) @ whiten_free
 
-    overlap = free_fit.T @ (row_weight.unsqueeze(1) * penalised_fit)
-    penalised_fit, penalised_at = penalised_fit - free_fit @ overlap, penalised_at - free_at @ overlap
-    moments, whiten = _principal(root * penalised_fit)
+    rest = penalised - penalised_mean
+    overlap = white.T @ (row_weight.unsqueeze(1) * rest)
+    rest -= white @ overlap
+    moments, whiten = _principal(root * rest)
 
-    def basis(free: Tensor, penalised: Tensor) -> Tensor:
-        return torch.cat([torch.ones_like(free[:, :0].new_empty(len(free), 1)), free, penalised @ whiten], dim=1)
+    basis = _with_intercept(white, rest @ whiten)
+    if at is None:
+        return LinearSmoother(basis, basis, moments, row_weight)
+    white = (at[0] - free_mean) @ whiten_free
+    rest = at[1] - penalised_mean - white @ overlap
+    return LinearSmoother(basis, _with_intercept(white, rest @ whiten), moments, row_weight)
 
-    return LinearSmoother(
-        basis(free_fit, penalised_fit).contiguous(),
-        basis(free_at, penalised_at).contiguous(),
-        moments,
-        row_weight,
-    )
+
+def _with_intercept(*columns: Tensor) -> Tensor:
+    return torch.cat([columns[0].new_ones(len(columns[0]), 1), *columns], dim=1)
 
 
 def _principal(scaled: Tensor) -> tuple[Tensor, Tensor]:
@@ -205,8 +204,3 @@ def _principal(scaled: Tensor) -> tuple[Tensor, Tensor]:
     kept = moments > RANK_TOLERANCE * largest
     moments, vectors = moments[kept].flip(0), vectors[:, kept].flip(1)
     return moments, (scaled.T @ vectors) / moments if by_rows else vectors / moments.sqrt()
-
-
-def _centred(fit: Tensor, at: Tensor, row_weight: Tensor) -> tuple[Tensor, Tensor]:
-    mean = row_weight @ fit
-    return fit - mean, at - mean

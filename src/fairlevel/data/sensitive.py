@@ -42,9 +42,12 @@ def encode_sensitive(sensitive_features: Any, rows: int | None = None) -> Sensit
         raise InvalidInput(
             f"sensitive_features has {len(frame)} rows but X and y have {rows}; pass the same rows in the same order."
         )
+    if all(_is_number(dtype) for dtype in frame.dtypes):
+        values = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+        if np.isnan(values.max()):
+            _refuse_missing(frame)
+        return _finite(Sensitive(values, tuple(map(str, frame.columns))))
     _refuse_missing(frame)
-    if all(_is_number(column.dtype) for _, column in frame.items()):
-        return _finite(Sensitive(frame.to_numpy(dtype=np.float64), tuple(map(str, frame.columns))))
     columns: list[Array] = []
     names: list[str] = []
     for name, column in frame.items():

@@ -151,7 +151,9 @@ class OpenMLSource:
                 )
         except (urllib.error.URLError, TimeoutError, IncompleteRead, EOFError, OSError) as error:
             raise DownloadFailed(
-                f"{slug} (OpenML {entry.openml_id}) could not be fetched: {error}; try again."
+                f"{slug} (OpenML {entry.openml_id}) could not be fetched: {error}; try again, or set "
+                f"{FOLDER_VARIABLE} to a "
+                f"folder that holds {slug}.parquet and {MANIFEST}."
             ) from error
         except ValueError as error:
             raise DownloadFailed(

@@ -113,7 +113,7 @@ def read_weight(weight: Any, has_sensitive: bool) -> float:
     return number
 
 
-_ROWS_FOR_COPIES = 20_000
+_ROWS_FOR_COPIES = 5_000
 
 
 def warn_of_copies(x: Array, names: Any, sensitive: Sensitive) -> None:

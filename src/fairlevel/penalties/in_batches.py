@@ -33,12 +33,16 @@ class Moments(NamedTuple):
     gathered: float
 
     @property
-    def value(self) -> Tensor:
-        return self.average / max(self.gathered, MEMORY)
+    def divisor(self) -> float:
+        """What the average has to be divided by."""
+        return max(self.gathered, MEMORY)
 
-    def after(self, batch: Tensor) -> Moments:
-        """With a new batch's moments."""
-        average = self.average.lerp(batch, MEMORY)
+    @property
+    def value(self) -> Tensor:
+        return self.average / self.divisor
+
+    def after(self, average: Tensor) -> Moments:
+        """With an average that a new batch, of weight ``MEMORY``, has entered."""
         return Moments(average, self.gathered + MEMORY * (1 - self.gathered))
 
 
@@ -72,10 +76,12 @@ class FBOInBatches:
         return Moments(self.basis.shrinkage.new_zeros(configs, len(self.basis.shrinkage)), 0.0)
 
     def step(self, prediction: Tensor, rows: Tensor, state: Moments) -> PenaltyStep:
-        values = self.basis.values.index_select(0, rows).to(prediction)
-        known, count = state.value * self.basis.shrinkage, prediction.shape[1]
-        gradient = (known @ values.T) * (2 / count)
-        return PenaltyStep((known * state.value).sum(dim=-1), gradient, state.after(prediction @ values / count))
+        values, count = self.basis.values.index_select(0, rows).to(prediction), prediction.shape[1]
+        shrunk = state.average * self.basis.shrinkage
+        gradient = torch.addmm(prediction, shrunk, values.T, beta=0, alpha=2 / (count * state.divisor))
+        value = torch.linalg.vecdot(shrunk, state.average) / state.divisor**2
+        average = torch.addmm(state.average, prediction, values, beta=1 - MEMORY, alpha=MEMORY / count)
+        return PenaltyStep(value, gradient, state.after(average))
 
 
 @dataclass(frozen=True)
@@ -99,7 +105,7 @@ class HSICInBatches:
         cross, slope = state.value, -scale * turns.sin() * self.frequencies
         gradient = 2 / count * (slope * (values @ cross.transpose(1, 2))).sum(dim=-1)
         batch = scale * turns.cos().transpose(1, 2) @ values / count
-        return PenaltyStep(cross.square().sum(dim=(1, 2)), gradient, state.after(batch))
+        return PenaltyStep(cross.square().sum(dim=(1, 2)), gradient, state.after(state.average.lerp(batch, MEMORY)))
 
 
 def in_batches(
