@@ -21,29 +21,56 @@ PENALTIES = {"fbo": ClosedFBO(RandomFeaturesMean(ridge=1e-3)), "hsic": FeatureHS
 
 
 def batch_form(penalty):
+    """Three attributes; predictions: the target, curved in two of them, and something else."""
     random = np.random.default_rng(0)
     a = random.standard_normal((ROWS, 3))
-    prediction = torch.from_numpy(np.stack([a[:, 0] ** 2, a[:, 1] + random.standard_normal(ROWS)])).float()
-    return a, prediction, in_batches(penalty, a, a, a[:, 0], seed=0, device=torch.device("cpu"))
+    target = a[:, 0] * a[:, 1] + a[:, 2] + random.standard_normal(ROWS)
+    prediction = torch.from_numpy(np.stack([target, a[:, 1] + np.sin(3 * a[:, 2])])).float()
+    return a, prediction, in_batches(penalty, a, a, target, seed=0, device=torch.device("cpu"))
 
 
-def test_with_the_moments_of_all_rows_it_is_closed_fbo():
+def test_with_the_moments_of_all_rows_the_target_meets_closed_fbo():
     penalty = PENALTIES["fbo"]
     a, prediction, batched = batch_form(penalty)
     assert isinstance(batched, FBOInBatches)
-    everything = torch.arange(ROWS)
-    exact = Moments(prediction @ batched.basis.values / ROWS, 1.0)
-    value, gradient, _ = batched.step(prediction, everything, exact)
+    exact = Moments(prediction @ batched.functions / ROWS, 1.0)
+    value, gradient, _ = batched.step(prediction, torch.arange(ROWS), exact)
     prepared = penalty.prepare(a, ALL_TRAINING_ROWS.assign(0, ROWS), {}, 0).to(torch.float32)
-    expected = penalty.step(prediction, prepared, penalty.init(prepared, 2, {}))
-    torch.testing.assert_close(value, expected.value, rtol=2e-2, atol=1e-4)  # small directions are left out
-    size = float(expected.gradient.norm())
-    assert float((gradient - expected.gradient).norm()) < 0.03 * size
+    whole = penalty.mean.prepare(a)  # without the functions that closed FBO neglects
+    shrinkage = whole.shrinkage(1e-3)[1:]
+    coefficients = whole.coefficients(prediction.double())[:, 1:]
+    expected = (coefficients.square() * shrinkage).sum(dim=1)
+    torch.testing.assert_close(value[0].double(), expected[0], rtol=1e-5, atol=0)
+    assert 0.9 * float(expected[1]) < float(value[1]) < float(expected[1])
+    slope = penalty.step(prediction, prepared, penalty.init(prepared, 2, {})).gradient[0]
+    assert float((gradient[0] - slope).norm()) < 0.02 * float(slope.norm())
 
 
 def test_a_large_ridge_does_not_lose_the_curves():
     _, _, batched = batch_form(ClosedFBO(RandomFeaturesMean(ridge=1e3)))
-    assert batched.basis.values.shape[1] > 3  # more than the three straight lines
+    assert batched.functions.shape[1] > 3  # more than the three straight lines
+
+
+def test_what_y_follows_is_read_among_many_attributes():
+    """Twenty attributes, y follows a product of two: the functions that vary most say little about it."""
+    random = np.random.default_rng(0)
+    a = random.standard_normal((4000, 20))
+    x = np.column_stack([a[:, :2] + random.standard_normal((4000, 2)), random.standard_normal((4000, 2))])
+    y = x[:, 0] * x[:, 1] + 0.3 * random.standard_normal(4000)
+    common = {"optimizer": Adam(0.01, steps=150), "random_state": 0}
+    fits = [FairRegressor(weight=4.0, batch_size=size, **common) for size in (1000, None)]
+    fits.append(FairRegressor(weight=0.0, batch_size=1000, **common))
+    there = np.random.default_rng(1)
+    level = there.standard_normal((20_000, 2))
+    draws = [
+        np.column_stack([level + there.standard_normal((20_000, 2)), there.standard_normal((20_000, 2))])
+        for _ in range(2)
+    ]  # two persons of the same profile: their predictions share the conditional mean and nothing else
+    batches, together, plain = (
+        np.cov(*(fit.fit(x, y, sensitive_features=a).predict(each) for each in draws))[0, 1] for fit in fits
+    )
+    assert batches < 0.75 * plain
+    assert batches < together + 0.15 * plain
 
 
 @pytest.mark.parametrize("name", PENALTIES)

@@ -4,15 +4,16 @@ With centred features z̃(a) of A, G = E[z̃ z̃ᵀ] and the ridge on the penali
 
 .. math:: h(a) - \mu = \tilde z(a)^\top (G + \lambda R)^{-1} m, \qquad m = E[\tilde z(A) f(X)] .
 
-In the eigenbasis of :mod:`fairlevel.conditional_mean.streamed` this is Σ_j d_j c_j b_j(a) with E[b bᵀ] = I and
-c = E[b f]. G is factored once; c is all that training has to remember of the predictions, one number a basis function.
-Of the penalised directions those that the ridge shrinks to next to nothing, compared with the first one, are left out,
-and of more than 32 those that vary least: every one is read at every step.
+G is factored once. In its eigenbasis, b and d of :mod:`fairlevel.conditional_mean.streamed`, and with v_j = √d_j b_j,
+
+.. math:: h(a) - \mu = v(a)^\top c, \qquad P = \operatorname{Cov}(f, h) = \lVert c \rVert^2, \qquad c = E[v(A) f(X)] ,
+
+so that c is all that training has to remember of the predictions. Every function v is read at every step, which is what
+fairness costs here; of the penalised ones few directions are kept: the one that holds all of the target's own P, and
+those that vary most. P is then the same for the target, and for others never more than that of all functions.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -22,50 +23,38 @@ from fairlevel.conditional_mean.protocol import Array, LinearMean, standardiser
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.conditional_mean.streamed import StreamedRows, stream
 
-SMALLEST_SHRINKAGE = 0.02
-MOST_PENALISED = 32
-BLOCK = 4_096  # rows at a time
+MOST_PENALISED = 12
+BLOCK = 8_192  # rows at a time
 
 
-@dataclass(frozen=True)
-class MomentBasis:
-    """Basis values of all rows, and their shrinkage.
-
-    Shapes: values (row, basis) in float32, E[values] = 0 and E[values valuesᵀ] = I; shrinkage d (basis,).
-    """
-
-    values: Tensor
-    shrinkage: Tensor
-
-    def to(self, device: torch.device) -> MomentBasis:
-        """Shrinkage on a device; values stay where memory is large."""
-        return MomentBasis(self.values, self.shrinkage.to(device))
-
-
-def moment_basis(mean: LinearMean, sensitive: Array, sample: Array, target: Array, seed: int) -> MomentBasis:
-    """Factor G on ``sample`` rows and evaluate the basis at all rows; an open ridge is the one that cross-validates
-    best for the target on A. Shapes: sensitive (row, attribute), sample (sample row, attribute), target (sample row,).
+def moment_functions(mean: LinearMean, sensitive: Array, sample: Array, target: Array, seed: int) -> Tensor:
+    """v at all rows in float32, (row, function); G is factored on ``sample`` rows, and an open ridge is the one that
+    cross-validates best for the target on A. Shapes: sensitive (row, attribute), sample (sample row, attribute), target
+    (sample row,).
     """
     weight = np.full(len(sample), 1 / len(sample))
     rows = stream(mean, sample, sample, weight, seed)
-    shrinkage = rows.shrinkage(_ridge_for(target, rows) if mean.ridge is None else mean.ridge)[1:]
-    kept, penalised = torch.ones_like(shrinkage, dtype=torch.bool), slice(len(shrinkage) - len(rows.moments), None)
-    kept[penalised] = shrinkage[penalised] >= SMALLEST_SHRINKAGE * shrinkage[penalised][:1]  # they fall
-    kept[penalised][MOST_PENALISED:] = False
-    transform, free = rows.transform[:, kept].float(), rows.free - 1
+    transform, free = _to_functions(mean, rows, torch.from_numpy(target)).float(), rows.free - 1
     offset = rows.mean.float() @ transform
     standardise = standardiser(sample, weight)
     # NumPy asks for large pages, without which reading scattered rows takes half as long again
-    values = torch.from_numpy(np.empty((len(sensitive), int(kept.sum())), dtype=np.float32))
+    values = torch.from_numpy(np.empty((len(sensitive), transform.shape[1]), dtype=np.float32))
     for start in range(0, len(sensitive), BLOCK):
         part = slice(start, start + BLOCK)
         linear, curved = map(torch.from_numpy, rows.features(standardise(sensitive[part]).astype(np.float32)))
         torch.addmm(-offset, linear, transform[: linear.shape[1]], out=values[part])
-        values[part, free:].addmm_(curved, transform[linear.shape[1] :, free:])  # free directions are linear in A
-    return MomentBasis(values, shrinkage[kept].float())
+        values[part, free:].addmm_(curved, transform[linear.shape[1] :, free:])  # the free ones do not use them
+    return values
 
 
-def _ridge_for(target: Array, rows: StreamedRows) -> float:
+def _to_functions(mean: LinearMean, rows: StreamedRows, target: Tensor) -> Tensor:
+    """The map from centred features to functions, (feature, function), free ones first."""
     basis = torch.cat([values for _, values in rows.blocks()])
     smoother = LinearSmoother(basis, basis, rows.moments, rows.row_weight)
-    return float(smoother.choose_ridge(torch.from_numpy(target).unsqueeze(0)))
+    ridge = float(smoother.choose_ridge(target.unsqueeze(0))) if mean.ridge is None else mean.ridge
+    root = rows.shrinkage(ridge)[rows.free :].sqrt()
+    towards_target = smoother.coefficients(target.unsqueeze(0))[0, rows.free :] * root
+    first = torch.eye(len(root), dtype=root.dtype)[:, : MOST_PENALISED - 1]  # moments fall
+    directions = torch.linalg.qr(torch.cat([towards_target.unsqueeze(1), first], dim=1)).Q
+    free = rows.transform[:, : rows.free - 1]
+    return torch.cat([free, rows.transform[:, rows.free - 1 :] * root @ directions], dim=1)

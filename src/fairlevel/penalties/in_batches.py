@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean import LinearMean
-from fairlevel.conditional_mean.moments import MomentBasis, moment_basis
+from fairlevel.conditional_mean.moments import moment_functions
 from fairlevel.conditional_mean.random_features import median_distance
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.fbo_closed import ClosedFBO
@@ -68,20 +68,24 @@ class NothingInBatches:
 
 @dataclass(frozen=True)
 class FBOInBatches:
-    r"""Closed-form FBO: g_i = (2/b) Σ_j d_j c_j b_j(a_i), with c = E[b f] kept as a moving average."""
+    r"""Closed-form FBO: g_i = (2/b) v(a_i)ᵀ c, with c = E[v f] kept as a moving average and P = ‖c‖².
 
-    basis: MomentBasis
+    Shapes: functions v (row, function), which stay where memory is large.
+    """
+
+    functions: Tensor
+    device: torch.device
 
     def init(self, configs: int) -> Moments:
-        return Moments(self.basis.shrinkage.new_zeros(configs, len(self.basis.shrinkage)), 0.0)
+        return Moments(self.functions.new_zeros(configs, self.functions.shape[1], device=self.device), 0.0)
 
     def step(self, prediction: Tensor, rows: Tensor, state: Moments) -> PenaltyStep:
-        values, count = self.basis.values.index_select(0, rows).to(prediction), prediction.shape[1]
-        shrunk = state.average * self.basis.shrinkage
-        gradient = torch.addmm(prediction, shrunk, values.T, beta=0, alpha=2 / (count * state.divisor))
-        value = torch.linalg.vecdot(shrunk, state.average) / state.divisor**2
-        average = torch.addmm(state.average, prediction, values, beta=1 - MEMORY, alpha=MEMORY / count)
-        return PenaltyStep(value, gradient, state.after(average))
+        functions, count = self.functions.index_select(0, rows).to(prediction), prediction.shape[1]
+        average = state.average
+        gradient = torch.addmm(prediction, average, functions.T, beta=0, alpha=2 / (count * state.divisor))
+        value = torch.linalg.vecdot(average, average) / state.divisor**2
+        after = torch.addmm(average, prediction, functions, beta=1 - MEMORY, alpha=MEMORY / count)
+        return PenaltyStep(value, gradient, state.after(after))
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,7 @@ def _fbo(
     mean = penalty.mean
     if not isinstance(mean, LinearMean) or penalty.loss.passes > 1:
         raise InvalidInput("batch_size needs a linear conditional mean and the squared inner loss.")
-    return FBOInBatches(moment_basis(mean, sensitive, sample, target, seed).to(device))
+    return FBOInBatches(moment_functions(mean, sensitive, sample, target, seed), device)
 
 
 def _hsic(
