@@ -41,7 +41,9 @@ def moment_functions(mean: LinearMean, sensitive: Array, sample: Array, target: 
     values = torch.from_numpy(np.empty((len(sensitive), transform.shape[1]), dtype=np.float32))
     for start in range(0, len(sensitive), BLOCK):
         part = slice(start, start + BLOCK)
-        linear, curved = map(torch.from_numpy, rows.features(standardise(sensitive[part]).astype(np.float32)))
+        linear, curved = map(
+            torch.from_numpy, rows.features(standardise(sensitive[part]).astype(np.float32, copy=False))
+        )
         torch.addmm(-offset, linear, transform[: linear.shape[1]], out=values[part])
         values[part, free:].addmm_(curved, transform[linear.shape[1] :, free:])  # the free ones do not use them
     return values

@@ -30,9 +30,15 @@ class Sensitive:
         return len(self.values)
 
 
-def encode_sensitive(sensitive_features: Any, rows: int | None = None) -> Sensitive:
-    """Read NumPy, pandas or polars (one or two dimensions); text, category and boolean columns become indicators."""
-    frame = as_frame(sensitive_features).infer_objects()
+def encode_sensitive(
+    sensitive_features: Any, rows: int | None = None, kinds: tuple[type, ...] = (np.float64,)
+) -> Sensitive:
+    """Read NumPy, pandas or polars (one or two dimensions); text, category and boolean columns become indicators.
+    Tables of one of these ``kinds`` of numbers are left as they are, others become 64-bit numbers.
+    """
+    frame = as_frame(sensitive_features)
+    if any(pd.api.types.is_object_dtype(dtype) for dtype in frame.dtypes):
+        frame = frame.infer_objects()
     if frame.shape[1] == 0 or frame.shape[0] == 0:
         raise InvalidInput(
             f"sensitive_features has shape {frame.shape}; at least one row and one column are needed, such as "
@@ -43,7 +49,8 @@ def encode_sensitive(sensitive_features: Any, rows: int | None = None) -> Sensit
             f"sensitive_features has {len(frame)} rows but X and y have {rows}; pass the same rows in the same order."
         )
     if all(_is_number(dtype) for dtype in frame.dtypes):
-        values = frame.to_numpy(dtype=np.float64, na_value=np.nan)
+        kind = next((kind for kind in kinds if (frame.dtypes == kind).all()), np.float64)
+        values = frame.to_numpy(dtype=kind, na_value=np.nan)
         if np.isnan(values.max()):
             _refuse_missing(frame)
         return _finite(Sensitive(values, tuple(map(str, frame.columns))))

@@ -52,8 +52,8 @@ def fit_in_batches(
     acting: BatchPenalty = NothingInBatches()
     if table.sensitive is not None and weight > 0:
         values = table.sensitive.values
-        target = first[1].double().numpy()
-        acting = in_batches(penalty, values, values[sample], target, seed, resolve_device(device))
+        some, target = values[sample].astype(np.float64), first[1].double().numpy()
+        acting = in_batches(penalty, values, some, target, seed, resolve_device(device))
     trained = train_in_batches(
         Batches(len(table.y), int(batch_size), take, first[0]),
         Configurations.of([weight], optimizer.learning_rate),

@@ -149,7 +149,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             X by position; not needed
             by ``predict``
         """
-        kinds = np.float64 if self.batch_size is None else (np.float64, np.float32)
+        kinds = (np.float64,) if self.batch_size is None else (np.float64, np.float32)
         table = read_table(self, X, y, sensitive_features, kinds)
         budget = Budget.read(self.weight, self.max_dpvar, self.max_share)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -321,14 +321,16 @@ def load(folder: str | Path) -> FairRegressor:
     return estimator
 
 
-def read_table(estimator: BaseEstimator, X: Any, y: Any, sensitive_features: Any, kinds: Any = np.float64) -> Table:
+def read_table(
+    estimator: BaseEstimator, X: Any, y: Any, sensitive_features: Any, kinds: tuple[type, ...] = (np.float64,)
+) -> Table:
     """Validate input as scikit-learn does, with errors that say what to do; sets the estimator's feature names.
-    ``kinds`` of numbers in X are left as they are.
+    ``kinds`` of numbers in X and A are left as they are.
     """
     refuse_text(X)
     refuse_missing_target(y)
     x, target = validate_data(
-        estimator, X, y, dtype=kinds, y_numeric=True, ensure_all_finite=False, ensure_min_samples=2
+        estimator, X, y, dtype=list(kinds), y_numeric=True, ensure_all_finite=False, ensure_min_samples=2
     )
     target = np.asarray(target, dtype=np.float64)
     names = getattr(estimator, "feature_names_in_", None)
@@ -336,7 +338,7 @@ def read_table(estimator: BaseEstimator, X: Any, y: Any, sensitive_features: Any
     if sensitive_features is None:
         return Table(x, target, None)
     refuse_shuffled(X, sensitive_features)
-    sensitive = encode_sensitive(sensitive_features, len(x))
+    sensitive = encode_sensitive(sensitive_features, len(x), kinds)
     refuse_too_many_attributes(sensitive.values.shape[1], len(x))
     warn_of_copies(x, names, sensitive)
     return Table(x, target, sensitive)

@@ -25,10 +25,10 @@ class Table:
     sensitive: Sensitive | None
 
     def rows(self, index: Index) -> Table:
-        """A part of the rows."""
+        """A part of the rows; attributes as 64-bit numbers."""
         sensitive = self.sensitive
         if sensitive is not None:
-            sensitive = Sensitive(sensitive.values[index], sensitive.names)
+            sensitive = Sensitive(sensitive.values[index].astype(np.float64, copy=False), sensitive.names)
         return Table(self.x[index], self.y[index], sensitive)
 
 

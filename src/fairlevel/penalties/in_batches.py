@@ -83,7 +83,7 @@ class FBOInBatches:
         functions, count = self.functions.index_select(0, rows).to(prediction), prediction.shape[1]
         average = state.average
         gradient = torch.addmm(prediction, average, functions.T, beta=0, alpha=2 / (count * state.divisor))
-        value = torch.linalg.vecdot(average, average) / state.divisor**2
+        value = average.square().sum(dim=-1) / state.divisor**2
         after = torch.addmm(average, prediction, functions, beta=1 - MEMORY, alpha=MEMORY / count)
         return PenaltyStep(value, gradient, state.after(after))
 
