@@ -76,8 +76,8 @@ def _is_number(dtype: Any) -> bool:
 
 def _finite(sensitive: Sensitive) -> Sensitive:
     values = sensitive.values
-    if max(values.max(), -values.min()) > LARGEST:
-        infinite = int((np.abs(values) > LARGEST).sum())
+    if max(float(values.max()), -float(values.min())) > LARGEST:
+        infinite = int((np.abs(values, dtype=np.float64) > LARGEST).sum())
         raise InvalidInput(
             f"sensitive_features holds {infinite} infinite or huge values; finite numbers are needed: replace them "
             "or drop those rows."
