@@ -21,7 +21,7 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.protocol import Array, LinearMean, standardiser
 from fairlevel.conditional_mean.smoother import LinearSmoother
-from fairlevel.conditional_mean.streamed import StreamedRows, stream
+from fairlevel.conditional_mean.streamed import orthonormal
 
 MOST_PENALISED = 12
 BLOCK = 8_192  # rows at a time
@@ -33,30 +33,37 @@ def moment_functions(mean: LinearMean, sensitive: Array, sample: Array, target: 
     (sample row,).
     """
     weight = np.full(len(sample), 1 / len(sample))
-    rows = stream(mean, sample, sample, weight, seed)
-    transform, free = _to_functions(mean, rows, torch.from_numpy(target)).float(), rows.free - 1
-    offset = rows.mean.float() @ transform
     standardise = standardiser(sample, weight)
+    standard = standardise(sample)
+    features = mean.feature_map(standard, weight, seed)
+    free, penalised = map(torch.from_numpy, features(standard))
+    centre, transform, count = _to_functions(free, penalised, torch.from_numpy(target), mean.ridge)
+    transform, offset, plain = transform.float(), (centre @ transform).float(), free.shape[1]
     # NumPy asks for large pages, without which reading scattered rows takes half as long again
     values = torch.from_numpy(np.empty((len(sensitive), transform.shape[1]), dtype=np.float32))
     for start in range(0, len(sensitive), BLOCK):
         part = slice(start, start + BLOCK)
-        linear, curved = map(
-            torch.from_numpy, rows.features(standardise(sensitive[part]).astype(np.float32, copy=False))
-        )
-        torch.addmm(-offset, linear, transform[: linear.shape[1]], out=values[part])
-        values[part, free:].addmm_(curved, transform[linear.shape[1] :, free:])  # the free ones do not use them
+        free, penalised = map(torch.from_numpy, features(standardise(sensitive[part]).astype(np.float32, copy=False)))
+        torch.addmm(-offset, free, transform[:plain], out=values[part])
+        values[part, count:].addmm_(penalised, transform[plain:, count:])  # free functions do not use them
     return values
 
 
-def _to_functions(mean: LinearMean, rows: StreamedRows, target: Tensor) -> Tensor:
-    """The map from centred features to functions, (feature, function), free ones first."""
-    basis = torch.cat([values for _, values in rows.blocks()])
-    smoother = LinearSmoother(basis, basis, rows.moments, rows.row_weight)
-    ridge = float(smoother.choose_ridge(target.unsqueeze(0))) if mean.ridge is None else mean.ridge
-    root = rows.shrinkage(ridge)[rows.free :].sqrt()
-    towards_target = smoother.coefficients(target.unsqueeze(0))[0, rows.free :] * root
+def _to_functions(free: Tensor, penalised: Tensor, target: Tensor, ridge: float | None) -> tuple[Tensor, Tensor, int]:
+    """Means of the features of these rows, the map from centred features to functions, (feature, function), and how
+    many of the functions, the first ones, are free.
+    """
+    features = torch.cat([free, penalised], dim=1)
+    centre = features.mean(dim=0)
+    centred = features.sub_(centre)
+    transform, moments = orthonormal(centred.T @ centred / len(features), free.shape[1])
+    count = transform.shape[1] - len(moments)
+    basis = torch.cat([centred.new_ones(len(features), 1), centred @ transform], dim=1)
+    smoother = LinearSmoother(basis, basis, moments, torch.full_like(target, 1 / len(target)))
+    target = target.unsqueeze(0)
+    root = smoother.shrinkage(float(smoother.choose_ridge(target)) if ridge is None else ridge)[1 + count :].sqrt()
+    towards_target = smoother.coefficients(target)[0, 1 + count :] * root
     first = torch.eye(len(root), dtype=root.dtype)[:, : MOST_PENALISED - 1]  # moments fall
     directions = torch.linalg.qr(torch.cat([towards_target.unsqueeze(1), first], dim=1)).Q
-    free = rows.transform[:, : rows.free - 1]
-    return torch.cat([free, rows.transform[:, rows.free - 1 :] * root @ directions], dim=1)
+    curved = transform[:, count:] * root @ directions
+    return centre, torch.cat([transform[:, :count], curved], dim=1), count

@@ -79,7 +79,7 @@ def stream(mean: LinearMean, sample: Array, sensitive: Array, row_weight: Array,
     if first is None or second is None:
         raise ValueError("There are no rows.")
     free = features(rows[:1])[0].shape[1]
-    transform, moments = _orthonormal(second - torch.outer(first, first), free)
+    transform, moments = orthonormal(second - torch.outer(first, first), free)
     return StreamedRows(rows, weight, features, first, transform, moments)
 
 
@@ -119,7 +119,7 @@ def _feature_blocks(sensitive: Array, features: FeatureMap) -> Iterator[tuple[sl
         yield part, torch.from_numpy(np.hstack(features(sensitive[part])))
 
 
-def _orthonormal(covariance: Tensor, free: int) -> tuple[Tensor, Tensor]:
+def orthonormal(covariance: Tensor, free: int) -> tuple[Tensor, Tensor]:
     """T (feature, basis) and the penalised moments, from the covariance of (free, penalised) features."""
     values, vectors = torch.linalg.eigh(covariance[:free, :free])
     kept = values > RANK_TOLERANCE * values.max() if free else values > 0
