@@ -7,6 +7,7 @@ import torch
 from sklearn.base import clone
 
 from fairlevel import ClosedFBO, FairRegressor, RandomFeaturesMean, dpvar, load
+from fairlevel.conditional_mean import LINEAR_MEANS
 from fairlevel.data.memmaps import parquet_memmaps
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
@@ -44,6 +45,21 @@ def test_with_the_moments_of_all_rows_the_target_meets_closed_fbo():
     assert 0.9 * float(expected[1]) < float(value[1]) < float(expected[1])
     slope = penalty.step(prediction, prepared, penalty.init(prepared, 2, {})).gradient[0]
     assert float((gradient[0] - slope).norm()) < 0.02 * float(slope.norm())
+
+
+@pytest.mark.parametrize("name", LINEAR_MEANS)
+def test_every_linear_mean_works_in_batches(name):
+    """On all rows the target's P is that of the smoother, whatever the features of A."""
+    random = np.random.default_rng(0)
+    a = np.column_stack([random.integers(0, 3, ROWS), random.standard_normal(ROWS)]).astype(np.float32)
+    target = a[:, 0] + a[:, 1] ** 2 + random.standard_normal(ROWS)
+    mean = LINEAR_MEANS[name](ridge=1e-2)
+    batched = in_batches(ClosedFBO(mean), a, a.astype(np.float64), target, seed=0, device=torch.device("cpu"))
+    whole = mean.prepare(a.astype(np.float64))
+    coefficients = whole.coefficients(torch.from_numpy(target).unsqueeze(0))[:, 1:]
+    expected = (coefficients.square() * whole.shrinkage(1e-2)[1:]).sum()
+    found = (torch.from_numpy(target).float() @ batched.functions / ROWS).square().sum()
+    torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=0)
 
 
 def test_a_large_ridge_does_not_lose_the_curves():

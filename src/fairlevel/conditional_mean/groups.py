@@ -87,6 +87,7 @@ def _indicators(rows: Array, known: Array) -> Array:
     """One column per known cell; a row of a cell never seen belongs to none (its level is the intercept's)."""
     if not known.shape[1]:
         return np.empty((len(rows), 0))
+    known = known.astype(rows.dtype)  # rounded as the rows were
     _, number = np.unique(np.vstack([known, rows]), axis=0, return_inverse=True)
     column = np.full(number.max() + 1, -1)
     column[number[: len(known)]] = np.arange(len(known))

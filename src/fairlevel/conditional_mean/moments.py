@@ -43,7 +43,8 @@ def moment_functions(mean: LinearMean, sensitive: Array, sample: Array, target: 
     values = torch.from_numpy(np.empty((len(sensitive), transform.shape[1]), dtype=np.float32))
     for start in range(0, len(sensitive), BLOCK):
         part = slice(start, start + BLOCK)
-        free, penalised = map(torch.from_numpy, features(standardise(sensitive[part]).astype(np.float32, copy=False)))
+        found = features(standardise(sensitive[part]).astype(np.float32))
+        free, penalised = (torch.from_numpy(each).float() for each in found)
         torch.addmm(-offset, free, transform[:plain], out=values[part])
         values[part, count:].addmm_(penalised, transform[plain:, count:])  # free functions do not use them
     return values

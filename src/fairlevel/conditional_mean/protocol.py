@@ -70,8 +70,8 @@ def standardiser(sensitive: Array, row_weight: Array) -> Callable[[Array], Array
     centre, scale = centre[kept], scale[kept]
 
     def standardise(rows: Array) -> Array:
-        centred = rows[:, kept] - centre.astype(rows.dtype)
-        return np.divide(centred, scale.astype(rows.dtype), out=centred)
+        centred = rows[:, kept] - centre  # in 64 bits whatever the rows have: a level stays one number
+        return np.divide(centred, scale, out=centred)
 
     return standardise
 
