@@ -74,6 +74,20 @@ class Audit:
     side_rows: int
     accuracy: Mapping[str, float]
 
+    def __str__(self) -> str:
+        """The finding in one sentence."""
+        found = self.interval
+        if found.p_value > 0.05:
+            return (
+                f"No difference in the average prediction across profiles was found in {self.rows:,} rows "
+                f"(p = {found.p_value:.2g}); at most {found.share_high:.1%} of the prediction's variance."
+            )
+        return (
+            f"The average prediction moves by ± {self.moves_by:.3g} across profiles: {found.share:.1%} of the "
+            f"prediction's variance ({found.share_low:.1%} to {found.share_high:.1%}), p = {found.p_value:.2g}, "
+            f"{self.rows:,} rows."
+        )
+
     def check(self, *, max_share: float | None = None, max_dpvar: float | None = None) -> tuple[Verdict, ...]:
         """Whether budgets are met at the upper end of the interval: an audit passes only what it can vouch for."""
         verdicts = []

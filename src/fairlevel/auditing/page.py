@@ -9,21 +9,6 @@ from fairlevel.report.charts import profile_chart
 from fairlevel.report.page import Chart, Page, Section, TableBlock
 
 
-def headline(audit: Audit) -> str:
-    """The finding in one sentence."""
-    found = audit.interval
-    if found.p_value > 0.05:
-        return (
-            f"No difference in the average prediction across profiles was found in {audit.rows:,} rows "
-            f"(p = {found.p_value:.2g}); at most {found.share_high:.1%} of the prediction's variance."
-        )
-    return (
-        f"The average prediction moves by ± {audit.moves_by:.3g} across profiles: {found.share:.1%} of the "
-        "prediction's "
-        f"variance ({found.share_low:.1%} to {found.share_high:.1%}), p = {found.p_value:.2g}, {audit.rows:,} rows."
-    )
-
-
 def audit_page(audit: Audit, verdicts: tuple[Verdict, ...] = ()) -> Page:
     """Headline, flags, numbers, attributes, profiles, groups."""
     sections = [
@@ -41,7 +26,7 @@ def audit_page(audit: Audit, verdicts: tuple[Verdict, ...] = ()) -> Page:
     if audit.groups:
         tables = tuple(TableBlock.of(table, f"Predictions by {name}") for name, table in audit.groups.items())
         sections.append(Section("By group", (), tables))
-    return Page("Audit: is the average prediction level?", headline(audit), tuple(sections))
+    return Page("Audit: is the average prediction level?", str(audit), tuple(sections))
 
 
 def _notes(audit: Audit) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from fairlevel.auditing.audit import Audit, Verdict
 from fairlevel.auditing.audit import audit as run_audit
-from fairlevel.auditing.page import audit_page, headline
+from fairlevel.auditing.page import audit_page
 from fairlevel.cli.files import read_columns, require_folder
 from fairlevel.cli.options import read_names
 from fairlevel.exceptions import InvalidInput, InvalidType
@@ -81,7 +81,7 @@ def _plain(value: object) -> object:
 
 def _show(found: Audit, verdicts: tuple[Verdict, ...], html: Path | None) -> None:
     console = Console()
-    console.print(headline(found), style="bold", highlight=False)
+    console.print(str(found), style="bold", highlight=False)
     for flag in found.flags:
         console.print(f"! {flag.sentence}", style="yellow", highlight=False, markup=False)
     interval = found.interval
