@@ -15,9 +15,10 @@ from fairlevel.penalties import FeatureHSIC
 from fairlevel.penalties.in_batches import MEMORY, FBOInBatches, Moments, in_batches
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
 from fairlevel.stacked.optimizers import Adam
-from fairlevel.training.minibatch import Batches
+from fairlevel.training.minibatch import Batches, ring
 
 ROWS = 600
+EVERY_ROW = slice(ROWS)
 PENALTIES = {"fbo": ClosedFBO(RandomFeaturesMean(ridge=1e-3)), "hsic": FeatureHSIC(features=20)}
 
 
@@ -27,7 +28,7 @@ def batch_form(penalty):
     a = random.standard_normal((ROWS, 3))
     target = a[:, 0] * a[:, 1] + a[:, 2] + random.standard_normal(ROWS)
     prediction = torch.from_numpy(np.stack([target, a[:, 1] + np.sin(3 * a[:, 2])])).float()
-    return a, prediction, in_batches(penalty, a, a, target, seed=0, device=torch.device("cpu"))
+    return a, prediction, in_batches(penalty, a, target, seed=0, device=torch.device("cpu"))
 
 
 def test_with_the_moments_of_all_rows_the_target_meets_closed_fbo():
@@ -35,7 +36,7 @@ def test_with_the_moments_of_all_rows_the_target_meets_closed_fbo():
     a, prediction, batched = batch_form(penalty)
     assert isinstance(batched, FBOInBatches)
     exact = Moments(prediction @ batched.functions / ROWS, 1.0)
-    value, gradient, _ = batched.step(prediction, torch.arange(ROWS), exact)
+    value, gradient = batched.value(exact), batched.step(prediction, EVERY_ROW, exact).gradient
     prepared = penalty.prepare(a, ALL_TRAINING_ROWS.assign(0, ROWS), {}, 0).to(torch.float32)
     whole = penalty.mean.prepare(a)  # without the functions that closed FBO neglects
     shrinkage = whole.shrinkage(1e-3)[1:]
@@ -54,7 +55,7 @@ def test_every_linear_mean_works_in_batches(name):
     a = np.column_stack([random.integers(0, 3, ROWS), random.standard_normal(ROWS)]).astype(np.float32)
     target = a[:, 0] + a[:, 1] ** 2 + random.standard_normal(ROWS)
     mean = LINEAR_MEANS[name](ridge=1e-2)
-    batched = in_batches(ClosedFBO(mean), a, a.astype(np.float64), target, seed=0, device=torch.device("cpu"))
+    batched = in_batches(ClosedFBO(mean), a, target, seed=0, device=torch.device("cpu"))
     whole = mean.prepare(a.astype(np.float64))
     coefficients = whole.coefficients(torch.from_numpy(target).unsqueeze(0))[:, 1:]
     expected = (coefficients.square() * whole.shrinkage(1e-2)[1:]).sum()
@@ -94,9 +95,9 @@ def test_batches_are_unbiased_given_the_moments(name):
     _, prediction, batched = batch_form(PENALTIES[name])
     state = batched.init(2)
     for _ in range(3):
-        state = batched.step(prediction, torch.arange(ROWS), state).state
-    whole = batched.step(prediction, torch.arange(ROWS), state)
-    parts = torch.randperm(ROWS, generator=torch.Generator().manual_seed(0)).split(60)
+        state = batched.step(prediction, EVERY_ROW, state).state
+    whole = batched.step(prediction, EVERY_ROW, state)
+    parts = [slice(start, start + 60) for start in range(0, ROWS, 60)]
     gradient = torch.zeros_like(prediction)
     for part in parts:
         gradient[:, part] += batched.step(prediction[:, part], part, state).gradient / len(parts)
@@ -107,12 +108,13 @@ def test_hsic_gradient_is_that_of_the_moments():
     """At exact moments the pull is the derivative of ‖C‖²."""
     _, prediction, batched = batch_form(PENALTIES["hsic"])
     f = prediction.double().requires_grad_()
-    everything = torch.arange(ROWS)
     scale = (2 / len(batched.frequencies)) ** 0.5
     waves = scale * torch.cos(f.unsqueeze(-1) * batched.frequencies.double() + batched.phases.double())
     cross = waves.transpose(1, 2) @ batched.values.double() / ROWS
     (expected,) = torch.autograd.grad(cross.square().sum(), f)
-    found = batched.step(prediction, everything, Moments(cross.detach().float(), 1.0))
+    exact = Moments(cross.detach().float(), 1.0)
+    torch.testing.assert_close(batched.value(exact), cross.detach().square().sum(dim=(1, 2)).float())
+    found = batched.step(prediction, EVERY_ROW, exact)
     torch.testing.assert_close(found.gradient.double(), expected, rtol=1e-4, atol=1e-9)
 
 
@@ -123,11 +125,17 @@ def test_moving_averages_forget_their_start():
         torch.testing.assert_close(state.value, torch.tensor([[3.0, -1.0]]))
 
 
-def test_every_row_is_seen_before_any_is_seen_again():
-    batches = Batches(10, 3, take=lambda rows: (None, None), first=torch.zeros(1, 1))
-    numbers = list(batches.numbers(6, seed=0))
-    assert len(set(np.concatenate(numbers[:3]))) == 9
-    assert all(len(each) == 3 for each in numbers)
+@pytest.mark.parametrize(("rows", "size"), [(10, 3), (12, 3), (10, 10), (7, 5)])
+def test_every_row_is_seen_before_any_is_seen_again(rows, size):
+    order = ring(rows, size, seed=1)
+    batches = Batches(rows, size, take=lambda rows: (None, None), first=torch.zeros(1, 1))
+    once, rounds = rows // size, 3000
+    seen = np.array([order[window] for window in batches.windows(once * rounds, seed=0)]).reshape(rounds, once * size)
+    assert all(len(set(each)) == once * size for each in seen)
+    # what does not fill a batch is left out, and is another row each time
+    share = once * size / rows
+    times = np.bincount(seen.ravel(), minlength=rows)
+    assert np.abs(times / rounds - share).max() <= 5 * (share * (1 - share) / rounds) ** 0.5
 
 
 @pytest.fixture(scope="module")

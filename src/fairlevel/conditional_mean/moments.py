@@ -24,14 +24,15 @@ from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.conditional_mean.streamed import orthonormal
 
 MOST_PENALISED = 12
-BLOCK = 8_192  # rows at a time
+BLOCK = 2_048  # rows at a time, whose features stay in a cache
 
 
-def moment_functions(mean: LinearMean, sensitive: Array, sample: Array, target: Array, seed: int) -> Tensor:
-    """v at all rows in float32, (row, function); G is factored on ``sample`` rows, and an open ridge is the one that
-    cross-validates best for the target on A. Shapes: sensitive (row, attribute), sample (sample row, attribute), target
-    (sample row,).
+def moment_functions(mean: LinearMean, sensitive: Array, target: Array, seed: int) -> Tensor:
+    """v at all rows in float32, (row, function). ``target`` belongs to the first rows: G is factored on those, and an
+    open ridge is the one that cross-validates best for the target on A. Shapes: sensitive (row, attribute), target
+    (first row,).
     """
+    sample = sensitive[: len(target)].astype(np.float64)
     weight = np.full(len(sample), 1 / len(sample))
     standardise = standardiser(sample, weight)
     standard = standardise(sample)
@@ -39,8 +40,7 @@ def moment_functions(mean: LinearMean, sensitive: Array, sample: Array, target: 
     free, penalised = map(torch.from_numpy, features(standard))
     centre, transform, count = _to_functions(free, penalised, torch.from_numpy(target), mean.ridge)
     transform, offset, plain = transform.float(), (centre @ transform).float(), free.shape[1]
-    # NumPy asks for large pages, without which reading scattered rows takes half as long again
-    values = torch.from_numpy(np.empty((len(sensitive), transform.shape[1]), dtype=np.float32))
+    values = torch.empty(len(sensitive), transform.shape[1])
     for start in range(0, len(sensitive), BLOCK):
         part = slice(start, start + BLOCK)
         found = features(standardise(sensitive[part]).astype(np.float32))

@@ -43,7 +43,9 @@ class RandomFeaturesMean(LinearMean):
 
         def features(rows: Array) -> tuple[Array, Array]:
             # all in PyTorch: NumPy's threads would go on spinning beside its own
-            at, directions, shifts = (torch.from_numpy(each.astype(rows.dtype)) for each in (rows, frequencies, phases))
+            at, directions, shifts = (
+                torch.from_numpy(each.astype(rows.dtype, copy=False)) for each in (rows, frequencies, phases)
+            )
             waves = torch.addmm(shifts, at, directions).cos_().mul_((2 / self.features) ** 0.5).numpy()
             return (rows, waves) if linear_is_free else (rows[:, :0], np.hstack([rows, waves]))
 

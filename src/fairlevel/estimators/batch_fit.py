@@ -18,7 +18,7 @@ from fairlevel.predictors import Predictor
 from fairlevel.stacked.optimizers import Optimizer
 from fairlevel.training.engine import Progress, resolve_device
 from fairlevel.training.grid import Configurations
-from fairlevel.training.minibatch import Batches, train_in_batches
+from fairlevel.training.minibatch import Batches, ring, train_in_batches
 
 SAMPLE = 20_000  # rows that set knots, bandwidths, ridges and the moments of A
 TOLD = 5_000  # rows that figures are told on
@@ -38,24 +38,24 @@ def fit_in_batches(
     """One network, trained on ``batch_size`` rows at a time."""
     if not isinstance(batch_size, int | np.integer) or isinstance(batch_size, bool) or batch_size < 2:
         raise InvalidInput(f"batch_size={batch_size!r} was given; a whole number ≥ 2 is needed, such as 4096.")
-    sample = sample_rows(len(table.y), SAMPLE, seed)
+    size = min(int(batch_size), len(table.y))
+    order = ring(len(table.y), size, seed)
     x_scaler, y_scaler = Scaler.fit_blocks(table.x), Scaler.fit(table.y)
 
     centre, inverse = torch.from_numpy(x_scaler.mean).float(), torch.from_numpy(x_scaler.inverse_scale).float()
-    y = torch.from_numpy(y_scaler.transform(table.y)).float()
+    y = torch.from_numpy(y_scaler.transform(table.y)[order]).float()
 
-    def take(rows: Index) -> tuple[Tensor, Tensor]:
-        x = torch.from_numpy(np.asarray(table.x.take(rows, axis=0), dtype=np.float32))
-        return x.sub_(centre).mul_(inverse), y[torch.from_numpy(rows)]
+    def take(rows: slice) -> tuple[Tensor, Tensor]:
+        x = torch.from_numpy(np.asarray(table.x.take(order[rows], axis=0), dtype=np.float32))
+        return x.sub_(centre).mul_(inverse), y[rows]
 
-    first = take(sample)
+    first = take(slice(min(SAMPLE, len(table.y))))
     acting: BatchPenalty = NothingInBatches()
     if table.sensitive is not None and weight > 0:
-        values = table.sensitive.values
-        some, target = values[sample].astype(np.float64), first[1].double().numpy()
-        acting = in_batches(penalty, values, some, target, seed, resolve_device(device))
+        values, target = table.sensitive.values.take(order, axis=0), first[1].double().numpy()
+        acting = in_batches(penalty, values, target, seed, resolve_device(device))
     trained = train_in_batches(
-        Batches(len(table.y), int(batch_size), take, first[0]),
+        Batches(len(table.y), size, take, first[0]),
         Configurations.of([weight], optimizer.learning_rate),
         predictor=predictor,
         penalty=acting,

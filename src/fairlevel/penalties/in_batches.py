@@ -21,7 +21,7 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.fbo_closed import ClosedFBO
 from fairlevel.penalties.hsic import HSIC
 from fairlevel.penalties.hsic_features import FeatureHSIC
-from fairlevel.penalties.protocol import Array, Penalty, PenaltyStep
+from fairlevel.penalties.protocol import Array, Penalty
 
 MEMORY = 0.1  # weight of the newest batch in the moving average
 
@@ -46,24 +46,37 @@ class Moments(NamedTuple):
         return Moments(average, self.gathered + MEMORY * (1 - self.gathered))
 
 
+class BatchStep(NamedTuple):
+    """Gradient (config, row of the batch) by the moments before the batch, and the state after it."""
+
+    gradient: Tensor
+    state: Any
+
+
 class BatchPenalty(Protocol):
     """A penalty that knows all rows' attributes and is asked about some of them at a time."""
 
     def init(self, configs: int) -> Any: ...
 
-    def step(self, prediction: Tensor, rows: Tensor, state: Any) -> PenaltyStep:
-        """Value (config,) and gradient (config, row of the batch) by the state's moments; ``rows`` are row numbers."""
+    def value(self, state: Any) -> Tensor:
+        """The penalty by the state's moments, (config,)."""
+
+    def step(self, prediction: Tensor, rows: slice, state: Any) -> BatchStep:
+        """Shapes: prediction (config, row of the batch); ``rows`` are those of the batch among all."""
 
 
 @dataclass(frozen=True)
 class NothingInBatches:
     """No penalty."""
 
-    def init(self, configs: int) -> None:
-        return None
+    def init(self, configs: int) -> Tensor:
+        return torch.zeros(configs)
 
-    def step(self, prediction: Tensor, rows: Tensor, state: None) -> PenaltyStep:
-        return PenaltyStep(prediction.new_zeros(len(prediction)), torch.zeros_like(prediction), None)
+    def value(self, state: Tensor) -> Tensor:
+        return state
+
+    def step(self, prediction: Tensor, rows: slice, state: Tensor) -> BatchStep:
+        return BatchStep(torch.zeros_like(prediction), state)
 
 
 @dataclass(frozen=True)
@@ -79,13 +92,15 @@ class FBOInBatches:
     def init(self, configs: int) -> Moments:
         return Moments(self.functions.new_zeros(configs, self.functions.shape[1], device=self.device), 0.0)
 
-    def step(self, prediction: Tensor, rows: Tensor, state: Moments) -> PenaltyStep:
-        functions, count = self.functions.index_select(0, rows).to(prediction), prediction.shape[1]
+    def value(self, state: Moments) -> Tensor:
+        return state.value.square().sum(dim=-1)
+
+    def step(self, prediction: Tensor, rows: slice, state: Moments) -> BatchStep:
+        functions, count = self.functions[rows].to(prediction), prediction.shape[1]
         average = state.average
         gradient = torch.addmm(prediction, average, functions.T, beta=0, alpha=2 / (count * state.divisor))
-        value = average.square().sum(dim=-1) / state.divisor**2
         after = torch.addmm(average, prediction, functions, beta=1 - MEMORY, alpha=MEMORY / count)
-        return PenaltyStep(value, gradient, state.after(after))
+        return BatchStep(gradient, state.after(after))
 
 
 @dataclass(frozen=True)
@@ -102,21 +117,22 @@ class HSICInBatches:
     def init(self, configs: int) -> Moments:
         return Moments(self.frequencies.new_zeros(configs, len(self.frequencies), self.values.shape[1]), 0.0)
 
-    def step(self, prediction: Tensor, rows: Tensor, state: Moments) -> PenaltyStep:
-        values, count = self.values.index_select(0, rows).to(prediction), prediction.shape[1]
+    def value(self, state: Moments) -> Tensor:
+        return state.value.square().sum(dim=(1, 2))
+
+    def step(self, prediction: Tensor, rows: slice, state: Moments) -> BatchStep:
+        values, count = self.values[rows].to(prediction), prediction.shape[1]
         scale = (2 / len(self.frequencies)) ** 0.5
         turns = prediction.unsqueeze(-1) * self.frequencies + self.phases
         cross, slope = state.value, -scale * turns.sin() * self.frequencies
         gradient = 2 / count * (slope * (values @ cross.transpose(1, 2))).sum(dim=-1)
         batch = scale * turns.cos().transpose(1, 2) @ values / count
-        return PenaltyStep(cross.square().sum(dim=(1, 2)), gradient, state.after(state.average.lerp(batch, MEMORY)))
+        return BatchStep(gradient, state.after(state.average.lerp(batch, MEMORY)))
 
 
-def in_batches(
-    penalty: Penalty, sensitive: Array, sample: Array, target: Array, seed: int, device: torch.device
-) -> BatchPenalty:
-    """The batch form of a penalty; ``sample`` are some rows of ``sensitive`` and ``target`` their targets, by which an
-    open ridge is chosen.
+def in_batches(penalty: Penalty, sensitive: Array, target: Array, seed: int, device: torch.device) -> BatchPenalty:
+    """The batch form of a penalty for rows in random order; ``target`` belongs to the first of them, on which features
+    are fitted and an open ridge is chosen. Shapes: sensitive (row, attribute), target (first row,).
     """
     if type(penalty) not in IN_BATCHES:
         known = ", ".join(sorted(kind.name for kind in IN_BATCHES))
@@ -124,31 +140,29 @@ def in_batches(
             f"penalty={penalty.name!r} needs all rows at once; with batch_size use one of {known}, or leave "
             "batch_size=None."
         )
-    return IN_BATCHES[type(penalty)](penalty, sensitive, sample, target, seed, device)
+    return IN_BATCHES[type(penalty)](penalty, sensitive, target, seed, device)
 
 
-def _fbo(
-    penalty: ClosedFBO, sensitive: Array, sample: Array, target: Array, seed: int, device: torch.device
-) -> FBOInBatches:
+def _fbo(penalty: ClosedFBO, sensitive: Array, target: Array, seed: int, device: torch.device) -> FBOInBatches:
     mean = penalty.mean
     if not isinstance(mean, LinearMean) or penalty.loss.passes > 1:
         raise InvalidInput("batch_size needs a linear conditional mean and the squared inner loss.")
-    return FBOInBatches(moment_functions(mean, sensitive, sample, target, seed), device)
+    return FBOInBatches(moment_functions(mean, sensitive, target, seed), device)
 
 
 def _hsic(
-    penalty: HSIC | FeatureHSIC, sensitive: Array, sample: Array, target: Array, seed: int, device: torch.device
+    penalty: HSIC | FeatureHSIC, sensitive: Array, target: Array, seed: int, device: torch.device
 ) -> HSICInBatches:
     form = penalty if isinstance(penalty, FeatureHSIC) else FeatureHSIC(penalty.bandwidth, penalty.sensitive_bandwidth)
     random = np.random.default_rng(seed)
-    scale = form.sensitive_bandwidth * median_distance(sample, np.random.default_rng(seed))
+    scale = form.sensitive_bandwidth * median_distance(sensitive[: len(target)], np.random.default_rng(seed))
     directions = random.standard_normal((sensitive.shape[1], form.sensitive_features_count)) / scale
     shifts = random.uniform(0, 2 * np.pi, form.sensitive_features_count)
     turns = torch.from_numpy((sensitive @ directions + shifts).astype(np.float32))
     waves = (2 / form.sensitive_features_count) ** 0.5 * turns.cos_()
     frequencies = torch.from_numpy(random.standard_normal(form.features) / form.bandwidth).to(device, torch.float32)
     phases = torch.from_numpy(random.uniform(0, 2 * np.pi, form.features)).to(device, torch.float32)
-    return HSICInBatches(waves - waves.mean(dim=0), frequencies, phases)
+    return HSICInBatches(waves - waves[: len(target)].mean(dim=0), frequencies, phases)
 
 
 IN_BATCHES: dict[type[Penalty], Callable[..., BatchPenalty]] = {

@@ -20,28 +20,38 @@ from fairlevel.training.outcome import WORST_LOSS, Outcome, Status, Trace
 
 RECORDS = 100
 
-Take = Callable[[Index], tuple[Tensor, Tensor]]
-"""Row numbers -> standardised x (row, feature) and y (row,) in float32."""
+Take = Callable[[slice], tuple[Tensor, Tensor]]
+"""Rows that follow each other on the ring -> standardised x (row, feature) and y (row,) in float32."""
 
 
 @dataclass(frozen=True)
 class Batches:
-    """Rows that can be asked for by number; ``first`` are some rows to fit an input map on, (row, feature)."""
+    """Windows on a ring of rows that was shuffled once; ``first`` are some rows to fit an input map on, (row, feature).
+
+    What is laid out along the ring is read from one place, where scattered rows would cost a multiple.
+    """
 
     rows: int
     size: int
     take: Take
     first: Tensor
 
-    def numbers(self, steps: int, seed: int) -> Iterator[Index]:
-        """Row numbers of each batch, shuffled anew each time all rows have been seen; sorted, as disks like it."""
+    def windows(self, steps: int, seed: int) -> Iterator[slice]:
+        """The batches; each time they have gone round, they begin elsewhere and come in another order."""
         random = np.random.default_rng(seed)
-        size, order, start = min(self.size, self.rows), np.empty(0, dtype=np.int64), 0
+        waiting: list[int] = []
         for _ in range(steps):
-            if start + size > len(order):
-                order, start = random.permutation(self.rows), 0
-            yield np.sort(order[start : start + size])
-            start += size
+            if not waiting:
+                turned = random.integers(self.rows) + self.size * random.permutation(self.rows // self.size)
+                waiting = (turned % self.rows).tolist()
+            start = waiting.pop()
+            yield slice(start, start + self.size)
+
+
+def ring(rows: int, size: int, seed: int) -> Index:
+    """Row numbers in random order; the first ``size`` come again at the end, so that any window is one slice."""
+    order = np.random.default_rng(seed).permutation(rows)
+    return np.concatenate([order, order[:size]])
 
 
 @torch.no_grad()
@@ -66,19 +76,20 @@ def train_in_batches(
     moments, state = optimizer.init(parameters), penalty.init(len(configurations))
     every = max(1, optimizer.steps // RECORDS)
     records: list[tuple[int, Tensor, Tensor]] = []
-    for step, numbers in enumerate(batches.numbers(optimizer.steps, seed)):
-        x, y = (part.to(where) for part in batches.take(numbers))
+    for step, window in enumerate(batches.windows(optimizer.steps, seed)):
+        x, y = (part.to(where) for part in batches.take(window))
         x = input_map(x)
         prediction, residuals = network.forward(parameters, x)
         error = prediction - y
-        value, level, state = penalty.step(prediction, torch.from_numpy(numbers), state)
+        level, after = penalty.step(prediction, window, state)
         descent = error * (2 / len(y)) + weight.unsqueeze(1) * level
         gradient = network.pullback(parameters, residuals, descent)
         parameters, moments = optimizer.update(parameters, gradient, moments, rate, step)
         if step % every == 0 or step + 1 == optimizer.steps:
-            records.append((step, error.square().mean(dim=-1), value))
+            records.append((step, error.square().mean(dim=-1), penalty.value(state)))
             if progress is not None:
                 progress(step + 1, optimizer.steps)
+        state = after
     when, losses, values = zip(*records, strict=True)
     alive = torch.isfinite(losses[-1]) & (losses[-1] <= WORST_LOSS)
     trace = Trace(torch.tensor(when), torch.stack(losses).cpu(), torch.stack(values).cpu())
