@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.protocol import Array, LinearMean, standardiser
-from fairlevel.conditional_mean.smoother import LinearSmoother
+from fairlevel.conditional_mean.spectrum import Spectrum
 from fairlevel.conditional_mean.streamed import orthonormal
 
 MOST_PENALISED = 12
@@ -59,11 +59,11 @@ def _to_functions(free: Tensor, penalised: Tensor, target: Tensor, ridge: float 
     centred = features.sub_(centre)
     transform, moments = orthonormal(centred.T @ centred / len(features), free.shape[1])
     count = transform.shape[1] - len(moments)
-    basis = torch.cat([centred.new_ones(len(features), 1), centred @ transform], dim=1)
-    smoother = LinearSmoother(basis, basis, moments, torch.full_like(target, 1 / len(target)))
-    target = target.unsqueeze(0)
-    root = smoother.shrinkage(float(smoother.choose_ridge(target)) if ridge is None else ridge)[1 + count :].sqrt()
-    towards_target = smoother.coefficients(target)[0, 1 + count :] * root
+    spectrum = Spectrum(1 + count, moments, len(features))
+    coefficients = torch.cat([target.mean().unsqueeze(0), target @ centred @ transform / len(features)])
+    chosen = spectrum.choose_ridge(coefficients.unsqueeze(0), target.square().mean().unsqueeze(0))
+    root = spectrum.shrinkage(float(chosen) if ridge is None else ridge)[1 + count :].sqrt()
+    towards_target = coefficients[1 + count :] * root
     first = torch.eye(len(root), dtype=root.dtype)[:, : MOST_PENALISED - 1]  # moments fall
     directions = torch.linalg.qr(torch.cat([towards_target.unsqueeze(1), first], dim=1)).Q
     curved = transform[:, count:] * root @ directions

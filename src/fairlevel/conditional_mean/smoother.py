@@ -19,12 +19,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from fairlevel.conditional_mean.spectrum import Spectrum
 from fairlevel.stacked.moving import moved
 
 RANK_TOLERANCE = 1e-10  # directions with less than this share of the largest second moment are noise of the arithmetic
-
-RIDGES = torch.cat([torch.logspace(-7, 2, 28, dtype=torch.float64), torch.tensor([float("inf")], dtype=torch.float64)])
-"""The ridge values among which generalised cross-validation chooses; infinity leaves the free part alone."""
 
 
 @dataclass(frozen=True)
@@ -82,12 +80,14 @@ class LinearSmoother:
         at_basis = fit_basis if self.at_basis is self.fit_basis else self.at_basis[:, :kept].contiguous()
         return LinearSmoother(fit_basis, at_basis, self.moments[: kept - self.free], self.row_weight)
 
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        """What a ridge does, whatever the rows."""
+        return Spectrum(self.free, self.moments, self.effective_rows)
+
     def shrinkage(self, ridge: Tensor | float) -> Tensor:
         """d_j for each ridge: (config,) -> (config, basis); a number -> (basis,)."""
-        ridge = torch.as_tensor(ridge, dtype=self.moments.dtype, device=self.moments.device).unsqueeze(-1)
-        penalised = self.moments / (self.moments + ridge)
-        ones = penalised.new_ones(*penalised.shape[:-1], self.free)
-        return torch.cat([ones, penalised], dim=-1)
+        return self.spectrum.shrinkage(ridge)
 
     def coefficients(self, prediction: Tensor) -> Tensor:
         """Bᵀ W f: (config, fit row) -> (config, basis); column 0 is the weighted mean."""
@@ -101,35 +101,18 @@ class LinearSmoother:
         """Sᵀ g: (config, at row) -> (config, fit row)."""
         return ((gradient @ self.at_basis) * self.shrinkage(ridge)) @ self.fit_basis.T * self.row_weight
 
-    def df(self, ridge: Tensor | float) -> Tensor:
-        """Degrees of freedom, tr S."""
-        return self.shrinkage(ridge).sum(dim=-1)
-
     def leverage(self, diagonal: Tensor) -> Tensor:
         """Diagonal of B diag(·) BᵀW on the fit rows: (basis,) -> (fit row,)."""
         return self.row_weight * (self.fit_basis.square() @ diagonal)
 
-    def gcv(self, prediction: Tensor, ridges: Tensor = RIDGES, cost: float = 1.0) -> Tensor:
-        r"""Generalised cross-validation error of each ridge, (config, ridge).
-
-        .. math:: \mathrm{GCV}(\lambda) =
-                  \frac{\sum_i w_i (f_i - (S_\lambda f)_i)^2}{(1 - \kappa \operatorname{tr} S_\lambda / n)^2}
-
-        ``cost`` is κ, what a degree of freedom counts for: 1 aims at the smallest error, more at not mistaking noise
-        for structure. Where nothing of A is free, ridges that leave A next to no say (fewer than four degrees of
-        freedom, or half of what A offers) are ruled out: they would call any prediction level.
-        """
-        coefficients = self.coefficients(prediction)
-        total = (prediction.square() * self.row_weight).sum(dim=-1, keepdim=True)
-        residual = (total - coefficients.square().sum(dim=-1, keepdim=True)).clamp_min(0)
-        lost = (1 - self.shrinkage(ridges)).square()
-        left = 1 - cost * self.df(ridges) / self.effective_rows
-        error = (residual + coefficients.square() @ lost.T) / left.square()
-        return torch.where(self._sensible(ridges, cost), error, torch.inf)
+    def choose_ridge(self, prediction: Tensor) -> Tensor:
+        """The ridge with the smallest generalised cross-validation error, (config,); the largest of several."""
+        square = (prediction.square() * self.row_weight).sum(dim=-1)
+        return self.spectrum.choose_ridge(self.coefficients(prediction), square)
 
     def leave_one_out(self, prediction: Tensor, ridges: Tensor, cost: float) -> Tensor:
-        r"""Leave-one-out error of each ridge, (config, ridge): like :meth:`gcv`, but every row pays for its own
-        leverage.
+        r"""Leave-one-out error of each ridge, (config, ridge): like :meth:`Spectrum.gcv`, but every row pays for its
+        own leverage.
 
         .. math:: \sum_i w_i \Big( \frac{f_i - (S_\lambda f)_i}{(1 - S_{ii})^\kappa} \Big)^2
 
@@ -144,18 +127,7 @@ class LinearSmoother:
             (((prediction - (coefficients * shrink) @ self.fit_basis.T) / remaining).square() * self.row_weight).sum(-1)
             for shrink, remaining in zip(shrinkage, left, strict=True)
         ]
-        return torch.where(self._sensible(ridges, cost), torch.stack(errors, dim=-1), torch.inf)
-
-    def _sensible(self, ridges: Tensor, cost: float) -> Tensor:
-        """Ridges that the rows can afford and that leave A a say, (ridge,)."""
-        df = self.df(ridges)
-        least = min(4.0, len(self.moments) / 2) if self.free == 1 else 0.0
-        return (cost * df < self.effective_rows) & (df - self.free >= least)
-
-    def choose_ridge(self, prediction: Tensor) -> Tensor:
-        """The ridge with the smallest generalised cross-validation error, (config,); the largest of several."""
-        best = self.gcv(prediction).flip(-1).argmin(dim=-1).cpu()
-        return RIDGES.flip(0)[best].to(prediction.device)
+        return torch.where(self.spectrum.sensible(ridges, cost), torch.stack(errors, dim=-1), torch.inf)
 
 
 def factor(

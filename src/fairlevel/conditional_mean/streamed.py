@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ from torch import Tensor
 from fairlevel.conditional_mean.leave_out import HIGH_LEVERAGE, LeaveOut, kept_share
 from fairlevel.conditional_mean.protocol import Array, FeatureMap, LinearMean, standardiser
 from fairlevel.conditional_mean.smoother import RANK_TOLERANCE
+from fairlevel.conditional_mean.spectrum import Spectrum
 
 BLOCK = 50_000  # rows at a time
 
@@ -36,19 +38,16 @@ class StreamedRows:
     transform: Tensor
     moments: Tensor
 
-    @property
-    def free(self) -> int:
-        """Unpenalised directions, the intercept among them."""
-        return 1 + self.transform.shape[1] - len(self.moments)
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        """What a ridge does, whatever the rows."""
+        rows = float(1 / self.row_weight.square().sum())
+        return Spectrum(1 + self.transform.shape[1] - len(self.moments), self.moments, rows)
 
     def blocks(self) -> Iterator[tuple[slice, Tensor]]:
         """(rows, basis values (row, basis)) for all rows; the first basis vector is the constant."""
         for rows, values in _feature_blocks(self.sensitive, self.features):
             yield rows, torch.cat([values.new_ones(len(values), 1), (values - self.mean) @ self.transform], dim=1)
-
-    def shrinkage(self, ridge: float) -> Tensor:
-        """d, (basis,)."""
-        return torch.cat([self.moments.new_ones(self.free), self.moments / (self.moments + ridge)])
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def stream(mean: LinearMean, sample: Array, sensitive: Array, row_weight: Array,
 def leave_out_streamed(prediction: Tensor, rows: StreamedRows, ridge: float) -> StreamedEvidence:
     """Second and third pass: the estimate of :func:`leave_out_dpvar` for one prediction, (row,)."""
     weight = rows.row_weight
-    shrinkage = rows.shrinkage(ridge)
+    shrinkage = rows.spectrum.shrinkage(ridge)
     kept = kept_share(shrinkage)
     count = len(shrinkage)
     coefficients = prediction.new_zeros(count)

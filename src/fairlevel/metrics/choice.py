@@ -11,7 +11,8 @@ from torch import Tensor
 from fairlevel.conditional_mean import GroupMean, LinearMean, RandomFeaturesMean, SplineMean
 from fairlevel.conditional_mean.groups import discrete_columns, few_levels
 from fairlevel.conditional_mean.protocol import Array
-from fairlevel.conditional_mean.smoother import RIDGES, LinearSmoother
+from fairlevel.conditional_mean.smoother import LinearSmoother
+from fairlevel.conditional_mean.spectrum import RIDGES
 from fairlevel.exceptions import InvalidType
 
 PARSIMONY = 2.0  # choice and estimate share their rows; at 1, chosen noise would show as DPVar near zero
@@ -43,7 +44,7 @@ class Choice:
 
     def describe(self, config: int = 0) -> str:
         candidate = self.candidates[int(self.index[config])]
-        df = float(candidate.smoother.df(self.ridge[config]))
+        df = float(candidate.smoother.spectrum.df(self.ridge[config]))
         return f"{candidate.name} (ridge {float(self.ridge[config]):.3g}, {df:.1f} degrees of freedom)"
 
 

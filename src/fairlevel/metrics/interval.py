@@ -210,7 +210,7 @@ def _streamed_evidence(prediction: Tensor, rows: EvaluationRows, regressor: Line
     evidence = leave_out_streamed(prediction, streamed, ridge)
     kept = evidence.found.kept[0]
     weighted = kept.unsqueeze(1) * evidence.residual_scatter
-    tried = [kept_share(streamed.shrinkage(each))[1:] for each in _ridges_with_extra_df(known[number])]
+    tried = [kept_share(streamed.spectrum.shrinkage(each))[1:] for each in _ridges_with_extra_df(known[number])]
     return Evidence(
         estimate=float(evidence.found.estimate),
         level=evidence.found.level[0],
@@ -263,7 +263,7 @@ def _ridges_with_extra_df(candidate: Candidate) -> list[float]:
     if candidate.ridge is not None:
         return [candidate.ridge]
     ridges = torch.logspace(-9, 6, 61, dtype=torch.float64)
-    spent = smoother.df(ridges) - smoother.free
+    spent = smoother.spectrum.df(ridges) - smoother.free
     available = len(smoother.moments)
     chosen = [float(ridges[(spent - extra).abs().argmin()]) for extra in _TEST_EXTRA_DF if extra < available]
     return [
