@@ -1,4 +1,6 @@
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -17,8 +19,30 @@ def run(*arguments):
 def test_every_command_file_is_in_the_table():
     import pkgutil
 
-    files = {module.name for module in pkgutil.iter_modules(cli.__path__)} - {"files", "front_folder", "options"}
+    helpers = {"files", "front_folder", "later", "options"}
+    files = {module.name for module in pkgutil.iter_modules(cli.__path__)} - helpers
     assert files == {name.replace(" ", "_") for name in cli.COMMANDS}
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_explains_itself(name):
+    result = run(*name.split(), "--help")
+    assert result.returncode == 0, result.stderr
+    assert f"Usage: fairlevel {name}" in result.stdout
+    assert "--help" in result.stdout
+
+
+@pytest.mark.parametrize("words", [["--help"], ["bench", "--help"], ["--version"], ["nonsense"]])
+def test_lists_of_commands_do_not_wait_for_pytorch(words):
+    code = (
+        "import sys; from fairlevel.cli import app\n"
+        f"sys.argv = ['fairlevel', *{words}]\n"
+        "try: app()\n"
+        "finally: assert 'torch' not in sys.modules and 'sklearn' not in sys.modules"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "AssertionError" not in result.stderr
+    assert result.returncode == (2 if words == ["nonsense"] else 0)
 
 
 def test_version():

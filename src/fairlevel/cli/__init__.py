@@ -2,47 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from fairlevel._version import __version__
-from fairlevel.cli.audit import audit
-from fairlevel.cli.bench_report import bench_report
-from fairlevel.cli.bench_run import bench_run
-from fairlevel.cli.bench_status import bench_status
-from fairlevel.cli.bench_synthetic import bench_synthetic
-from fairlevel.cli.data_fetch import data_fetch
-from fairlevel.cli.data_list import data_list
-from fairlevel.cli.demo import demo
-from fairlevel.cli.front import front
-from fairlevel.cli.predict import predict
-from fairlevel.cli.synthetic import synthetic
+from fairlevel.cli.later import Later
 from fairlevel.exceptions import FairLevelError
 
-COMMANDS: dict[str, Callable[..., None]] = {
-    "demo": demo,
-    "audit": audit,
-    "front": front,
-    "predict": predict,
-    "synthetic": synthetic,
-    "bench run": bench_run,
-    "bench status": bench_status,
-    "bench report": bench_report,
-    "bench synthetic": bench_synthetic,
-    "data list": data_list,
-    "data fetch": data_fetch,
+COMMANDS = {
+    "demo": "Train, explain and save the fronts of two embedded tables.",
+    "audit": "Measure how much the average prediction moves across profiles.",
+    "front": "Train every trade-off between accuracy and level predictions.",
+    "predict": "Predict for every row of a file; the sensitive columns are not needed.",
+    "synthetic": "Write a table of the paper's synthetic design.",
+    "bench run": "Run a study; the same command goes on where it stopped.",
+    "bench status": "Show which tasks of a run are finished.",
+    "bench report": "Analyse a finished or running study: a page, figures and tables.",
+    "bench synthetic": "Run the paper's synthetic study and write what came out.",
+    "data list": "List the tables of the benchmark.",
+    "data fetch": "Bring tables of the benchmark onto this machine.",
 }
-"""A name of two words is a command within a group."""
+"""Each is the function of its name, words joined by _, in the file of that name; two words are a command in a group."""
 
 GROUPS = {"bench": "Rerun the paper's studies.", "data": "The tables of the benchmark."}
 
 _typer = typer.Typer(
     help="Predictors whose average prediction is level across sensitive attributes.",
     no_args_is_help=True,
-    pretty_exceptions_enable=False,
     add_completion=False,
 )
 
@@ -62,18 +52,22 @@ def _root(
     """Keep one level of commands however many there are."""
 
 
-_groups = {name: typer.Typer(help=text, no_args_is_help=True) for name, text in GROUPS.items()}
-for _name, _group in _groups.items():
-    _typer.add_typer(_group, name=_name)
-for _name, _command in COMMANDS.items():
-    *_in_group, _word = _name.split()
-    (_groups[_in_group[0]] if _in_group else _typer).command(_word)(_command)
+def _command_line() -> TyperGroup:
+    """The root with its commands and groups."""
+    root = get_command(_typer)
+    assert isinstance(root, TyperGroup)  # it has a callback
+    groups = {name: TyperGroup(name=name, help=line, no_args_is_help=True) for name, line in GROUPS.items()}
+    for name, line in COMMANDS.items():
+        *group, word = name.split()
+        (groups[group[0]] if group else root).commands[word] = Later(word, name.replace(" ", "_"), line)
+    root.commands.update(groups)
+    return root
 
 
 def app() -> None:
     """Run the command line; an error made by the user is one sentence and exit code 2."""
     try:
-        _typer()
+        _command_line()()
     except FairLevelError as error:
         Console(stderr=True).print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         raise SystemExit(2) from None
