@@ -105,7 +105,7 @@ def million():
         lambda: run_alone("million", 1.0)[0],
         lambda: run_alone("million", 0.0)[0],
         1.2,
-        rounds=3,
+        rounds=5,
     )
 
 
