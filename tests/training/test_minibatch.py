@@ -28,7 +28,7 @@ def batch_form(penalty):
     a = random.standard_normal((ROWS, 3))
     target = a[:, 0] * a[:, 1] + a[:, 2] + random.standard_normal(ROWS)
     prediction = torch.from_numpy(np.stack([target, a[:, 1] + np.sin(3 * a[:, 2])])).float()
-    return a, prediction, in_batches(penalty, a, target, seed=0, device=torch.device("cpu"))
+    return a, prediction, in_batches(penalty, a, np.arange(ROWS), target, seed=0, device=torch.device("cpu"))
 
 
 def test_with_the_moments_of_all_rows_the_target_meets_closed_fbo():
@@ -55,7 +55,7 @@ def test_every_linear_mean_works_in_batches(name):
     a = np.column_stack([random.integers(0, 3, ROWS), random.standard_normal(ROWS)]).astype(np.float32)
     target = a[:, 0] + a[:, 1] ** 2 + random.standard_normal(ROWS)
     mean = LINEAR_MEANS[name](ridge=1e-2)
-    batched = in_batches(ClosedFBO(mean), a, target, seed=0, device=torch.device("cpu"))
+    batched = in_batches(ClosedFBO(mean), a, np.arange(ROWS), target, seed=0, device=torch.device("cpu"))
     whole = mean.prepare(a.astype(np.float64))
     coefficients = whole.coefficients(torch.from_numpy(target).unsqueeze(0))[:, 1:]
     expected = (coefficients.square() * whole.shrinkage(1e-2)[1:]).sum()

@@ -22,17 +22,18 @@ from torch import Tensor
 from fairlevel.conditional_mean.protocol import Array, LinearMean, standardiser
 from fairlevel.conditional_mean.spectrum import Spectrum
 from fairlevel.conditional_mean.streamed import orthonormal
+from fairlevel.data.splitting import Index
 
 MOST_PENALISED = 12
 BLOCK = 2_048  # rows at a time, whose features stay in a cache
 
 
-def moment_functions(mean: LinearMean, sensitive: Array, target: Array, seed: int) -> Tensor:
-    """v at all rows in float32, (row, function). ``target`` belongs to the first rows: G is factored on those, and an
-    open ridge is the one that cross-validates best for the target on A. Shapes: sensitive (row, attribute), target
-    (first row,).
+def moment_functions(mean: LinearMean, sensitive: Array, order: Index, target: Array, seed: int) -> Tensor:
+    """v at the rows in this order, in float32, (row, function). ``target`` belongs to the first of them: G is factored
+    on those, and an open ridge is the one that cross-validates best for the target on A. Shapes: sensitive (any row,
+    attribute), order (row,), target (first row,).
     """
-    sample = sensitive[: len(target)].astype(np.float64)
+    sample = sensitive.take(order[: len(target)], axis=0).astype(np.float64)
     weight = np.full(len(sample), 1 / len(sample))
     standardise = standardiser(sample, weight)
     standard = standardise(sample)
@@ -40,10 +41,10 @@ def moment_functions(mean: LinearMean, sensitive: Array, target: Array, seed: in
     free, penalised = map(torch.from_numpy, features(standard))
     centre, transform, count = _to_functions(free, penalised, torch.from_numpy(target), mean.ridge)
     transform, offset, plain = transform.float(), (centre @ transform).float(), free.shape[1]
-    values = torch.empty(len(sensitive), transform.shape[1])
-    for start in range(0, len(sensitive), BLOCK):
+    values = torch.empty(len(order), transform.shape[1])
+    for start in range(0, len(order), BLOCK):
         part = slice(start, start + BLOCK)
-        found = features(standardise(sensitive[part]).astype(np.float32))
+        found = features(standardise(sensitive.take(order[part], axis=0)).astype(np.float32))
         free, penalised = (torch.from_numpy(each).float() for each in found)
         torch.addmm(-offset, free, transform[:plain], out=values[part])
         values[part, count:].addmm_(penalised, transform[plain:, count:])  # free functions do not use them

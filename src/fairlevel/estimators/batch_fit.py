@@ -52,8 +52,8 @@ def fit_in_batches(
     first = take(slice(min(SAMPLE, len(table.y))))
     acting: BatchPenalty = NothingInBatches()
     if table.sensitive is not None and weight > 0:
-        values, target = table.sensitive.values.take(order, axis=0), first[1].double().numpy()
-        acting = in_batches(penalty, values, target, seed, resolve_device(device))
+        target = first[1].double().numpy()
+        acting = in_batches(penalty, table.sensitive.values, order, target, seed, resolve_device(device))
     trained = train_in_batches(
         Batches(len(table.y), size, take, first[0]),
         Configurations.of([weight], optimizer.learning_rate),

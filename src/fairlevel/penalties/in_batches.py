@@ -17,6 +17,7 @@ from torch import Tensor
 from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.moments import moment_functions
 from fairlevel.conditional_mean.random_features import median_distance
+from fairlevel.data.splitting import Index
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.fbo_closed import ClosedFBO
 from fairlevel.penalties.hsic import HSIC
@@ -130,9 +131,11 @@ class HSICInBatches:
         return BatchStep(gradient, state.after(state.average.lerp(batch, MEMORY)))
 
 
-def in_batches(penalty: Penalty, sensitive: Array, target: Array, seed: int, device: torch.device) -> BatchPenalty:
-    """The batch form of a penalty for rows in random order; ``target`` belongs to the first of them, on which features
-    are fitted and an open ridge is chosen. Shapes: sensitive (row, attribute), target (first row,).
+def in_batches(
+    penalty: Penalty, sensitive: Array, order: Index, target: Array, seed: int, device: torch.device
+) -> BatchPenalty:
+    """The batch form of a penalty for rows that come in a random ``order``; ``target`` belongs to the first of them, on
+    which features are fitted and an open ridge is chosen. Shapes: sensitive (row, attribute), target (first row,).
     """
     if type(penalty) not in IN_BATCHES:
         known = ", ".join(sorted(kind.name for kind in IN_BATCHES))
@@ -140,20 +143,23 @@ def in_batches(penalty: Penalty, sensitive: Array, target: Array, seed: int, dev
             f"penalty={penalty.name!r} needs all rows at once; with batch_size use one of {known}, or leave "
             "batch_size=None."
         )
-    return IN_BATCHES[type(penalty)](penalty, sensitive, target, seed, device)
+    return IN_BATCHES[type(penalty)](penalty, sensitive, order, target, seed, device)
 
 
-def _fbo(penalty: ClosedFBO, sensitive: Array, target: Array, seed: int, device: torch.device) -> FBOInBatches:
+def _fbo(
+    penalty: ClosedFBO, sensitive: Array, order: Index, target: Array, seed: int, device: torch.device
+) -> FBOInBatches:
     mean = penalty.mean
     if not isinstance(mean, LinearMean) or penalty.loss.passes > 1:
         raise InvalidInput("batch_size needs a linear conditional mean and the squared inner loss.")
-    return FBOInBatches(moment_functions(mean, sensitive, target, seed), device)
+    return FBOInBatches(moment_functions(mean, sensitive, order, target, seed), device)
 
 
 def _hsic(
-    penalty: HSIC | FeatureHSIC, sensitive: Array, target: Array, seed: int, device: torch.device
+    penalty: HSIC | FeatureHSIC, sensitive: Array, order: Index, target: Array, seed: int, device: torch.device
 ) -> HSICInBatches:
     form = penalty if isinstance(penalty, FeatureHSIC) else FeatureHSIC(penalty.bandwidth, penalty.sensitive_bandwidth)
+    sensitive = sensitive.take(order, axis=0)
     random = np.random.default_rng(seed)
     scale = form.sensitive_bandwidth * median_distance(sensitive[: len(target)], np.random.default_rng(seed))
     directions = random.standard_normal((sensitive.shape[1], form.sensitive_features_count)) / scale
