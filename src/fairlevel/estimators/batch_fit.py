@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.data.scaling import Scaler
+from fairlevel.data.sensitive import Sensitive
 from fairlevel.data.splitting import Index
 from fairlevel.estimators.grid_fit import GridFit, Table
 from fairlevel.exceptions import InvalidInput
@@ -40,31 +42,44 @@ def fit_in_batches(
         raise InvalidInput(f"batch_size={batch_size!r} was given; a whole number ≥ 2 is needed, such as 4096.")
     size = min(int(batch_size), len(table.y))
     order = ring(len(table.y), size, seed)
-    x_scaler, y_scaler = Scaler.fit_blocks(table.x), Scaler.fit(table.y)
-
-    centre, inverse = torch.from_numpy(x_scaler.mean).float(), torch.from_numpy(x_scaler.inverse_scale).float()
+    y_scaler = Scaler.fit(table.y)
     y = torch.from_numpy(y_scaler.transform(table.y)[order]).float()
+    first = slice(min(SAMPLE, len(table.y)))
+    with ThreadPoolExecutor(1) as beside:  # scaling columns is work for one core
+        acting = beside.submit(_acting, penalty, weight, table.sensitive, order, y[first], seed, resolve_device(device))
+        x_scaler = Scaler.fit_blocks(table.x)
+    centre, inverse = torch.from_numpy(x_scaler.mean).float(), torch.from_numpy(x_scaler.inverse_scale).float()
 
     def take(rows: slice) -> tuple[Tensor, Tensor]:
         x = torch.from_numpy(np.asarray(table.x.take(order[rows], axis=0), dtype=np.float32))
         return x.sub_(centre).mul_(inverse), y[rows]
 
-    first = take(slice(min(SAMPLE, len(table.y))))
-    acting: BatchPenalty = NothingInBatches()
-    if table.sensitive is not None and weight > 0:
-        target = first[1].double().numpy()
-        acting = in_batches(penalty, table.sensitive.values, order, target, seed, resolve_device(device))
     trained = train_in_batches(
-        Batches(len(table.y), size, take, first[0]),
+        Batches(len(table.y), size, take, take(first)[0]),
         Configurations.of([weight], optimizer.learning_rate),
         predictor=predictor,
-        penalty=acting,
+        penalty=acting.result(),
         optimizer=optimizer,
         seed=seed,
         device=device,
         progress=progress,
     )
     return GridFit(trained, x_scaler, y_scaler)
+
+
+def _acting(
+    penalty: Penalty,
+    weight: float,
+    sensitive: Sensitive | None,
+    order: Index,
+    target: Tensor,
+    seed: int,
+    device: torch.device,
+) -> BatchPenalty:
+    """The penalty that training meets; ``target`` is that of the first rows in ``order``."""
+    if sensitive is None or weight == 0:
+        return NothingInBatches()
+    return in_batches(penalty, sensitive.values, order, target.double().numpy(), seed, device)
 
 
 def sample_rows(rows: int, most: int, seed: int) -> Index:
