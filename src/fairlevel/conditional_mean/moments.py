@@ -41,7 +41,8 @@ def moment_functions(mean: LinearMean, sensitive: Array, order: Index, target: A
     free, penalised = map(torch.from_numpy, features(standard))
     centre, transform, count = _to_functions(free, penalised, torch.from_numpy(target), mean.ridge)
     transform, offset, plain = transform.float(), (centre @ transform).float(), free.shape[1]
-    values = torch.empty(len(order), transform.shape[1])
+    # NumPy asks the system for large pages, of which there are fewer to fetch
+    values = torch.from_numpy(np.empty((len(order), transform.shape[1]), dtype=np.float32))
     for start in range(0, len(order), BLOCK):
         part = slice(start, start + BLOCK)
         found = features(standardise(sensitive.take(order[part], axis=0)).astype(np.float32))
