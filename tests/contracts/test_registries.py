@@ -15,7 +15,7 @@ def files(package):
 
 
 def test_conditional_means_are_registered():
-    support = {"protocol", "smoother", "leave_out", "inner_losses", "mlp", "moments", "streamed"}
+    support = {"protocol", "smoother", "leave_out", "inner_losses", "mlp", "moments", "spectrum", "streamed"}
     assert files(means) - support == set(means.LINEAR_MEANS)
 
 
