@@ -14,7 +14,7 @@ test: lint
 
 check: lint
 	$(PARALLEL) $(BIN)/python -m pytest -x -q -n auto --maxprocesses 8 \
-		$(addprefix tests/,stacked conditional_mean data fronts penalties contracts plots)
+		$(addprefix tests/,networks conditional_mean data fronts penalties contracts plots)
 
 study: .venv/installed
 	$(BIN)/python -m pytest -m study -s

@@ -21,7 +21,7 @@ def work(function):
 def million(weight):
     """FairRegressor on 1,000,000 × 50 with 20 attributes, ten epochs of batches of 4096."""
     from fairlevel import FairRegressor
-    from fairlevel.stacked.optimizers import Adam
+    from fairlevel.networks.optimizers import Adam
 
     weight, rows, random = float(weight), 1_000_000, np.random.default_rng(0)
     x = random.standard_normal((rows, 50), dtype=np.float32)

@@ -10,8 +10,8 @@ from benchmarks.naive import hsic_step, train_fbo, train_itd
 from benchmarks.peers import train_fairlearn, train_maxcorr
 from benchmarks.problems import engine, tensors
 from fairlevel import FBO, HSIC, ITD, Adversarial, ClosedFBO
+from fairlevel.networks.backends import backend_for
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
-from fairlevel.stacked.backends import backend_for
 
 COMPILED = {400: 10, 2000: 4, 8000: 2}
 EAGER = {400: 6, 2000: 3, 8000: 2}

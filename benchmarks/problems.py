@@ -3,9 +3,9 @@
 import numpy as np
 import torch
 
+from fairlevel.networks.optimizers import GradientDescent
 from fairlevel.penalties import NoPenalty
 from fairlevel.predictors import MLP
-from fairlevel.stacked.optimizers import GradientDescent
 from fairlevel.training.engine import train
 from fairlevel.training.grid import Configurations, Samples
 

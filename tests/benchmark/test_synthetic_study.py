@@ -19,7 +19,7 @@ from fairlevel.benchmark.task import run_method
 from fairlevel.benchmark.trainers.grid import Grid
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.exceptions import InvalidInput, UnknownName
-from fairlevel.stacked.optimizers import Adam, GradientDescent
+from fairlevel.networks.optimizers import Adam, GradientDescent
 
 TINY = Protocol("tiny", optimizer=Adam(steps=25), rate_scale=0.1, settings=2, weights=4, coarse=2, rounds=2)
 

@@ -3,7 +3,7 @@ import torch
 
 from fairlevel.conditional_mean import MLPMean
 from fairlevel.conditional_mean.inner_losses import Huber, Squared
-from fairlevel.stacked.optimizers import Adam, GradientDescent
+from fairlevel.networks.optimizers import Adam, GradientDescent
 
 
 def test_a_step_is_gradient_descent_on_the_mean_inner_loss():

@@ -8,9 +8,9 @@ import torch
 
 import fairlevel.penalties as package
 from fairlevel.exceptions import UnknownName
+from fairlevel.networks.optimizers import GradientDescent
 from fairlevel.penalties import PENALTIES, NoPenalty, resolve_penalty
 from fairlevel.predictors import MLP
-from fairlevel.stacked.optimizers import GradientDescent
 from fairlevel.training.engine import train
 from fairlevel.training.grid import Configurations, Samples
 from tests.conftest import gaussian

@@ -17,9 +17,9 @@ from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.estimators.fair_regressor import fit_weights, read_table
 from fairlevel.exceptions import Diverged, FairLevelError, MissingSensitiveFeatures, ProxyWarning
 from fairlevel.metrics.scorers import fair_scorer
+from fairlevel.networks.optimizers import Adam, GradientDescent
 from fairlevel.penalties import PENALTIES
 from fairlevel.predictors import MLP, PREDICTORS
-from fairlevel.stacked.optimizers import Adam, GradientDescent
 from fairlevel.training.outcome import Status
 
 QUICK = Adam(0.02, steps=120)

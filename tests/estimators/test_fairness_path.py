@@ -17,8 +17,8 @@ from fairlevel.exceptions import AlreadyLevel, InvalidInput, InvalidType, Missin
 from fairlevel.fronts.combiners import Best, Stacked
 from fairlevel.fronts.points import non_dominated
 from fairlevel.libraries import PenaltyGrid
+from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import LinearR2
-from fairlevel.stacked.optimizers import Adam
 
 QUICK = {"solver": "spectral", "optimizer": Adam(0.02, steps=80), "device": "cpu", "random_state": 0}
 

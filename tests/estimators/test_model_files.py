@@ -16,8 +16,8 @@ from fairlevel.estimators.model_file import ARRAYS, DESCRIPTION, SCHEMA, Damaged
 from fairlevel.estimators.plain_values import KNOWN, from_plain, to_plain
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.combiners import Best
+from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import MLP, PREDICTORS
-from fairlevel.stacked.optimizers import Adam
 
 QUICK = Adam(0.02, steps=30)
 

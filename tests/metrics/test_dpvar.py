@@ -7,7 +7,7 @@ import pytest
 
 from fairlevel import GroupMean, MLPMean, RandomFeaturesMean, RidgeMean, SplineMean, dpvar, dpvar_interval
 from fairlevel.exceptions import FairLevelError
-from fairlevel.stacked.optimizers import GradientDescent
+from fairlevel.networks.optimizers import GradientDescent
 
 ROWS = 4000
 RANDOM = np.random.default_rng(0)

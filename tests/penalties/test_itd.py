@@ -7,10 +7,10 @@ import torch
 from fairlevel.conditional_mean import MLPMean, SplineMean
 from fairlevel.conditional_mean.inner_losses import Huber, Pinball
 from fairlevel.exceptions import FairLevelError
+from fairlevel.networks.network import Network
 from fairlevel.penalties import FBO, ITD, ClosedFBO
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, IN_OUT
 from fairlevel.penalties.trained_mean import Warm
-from fairlevel.stacked.network import Network
 from tests.conftest import gaussian
 
 ROWS, RATE = 50, 0.2

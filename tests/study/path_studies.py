@@ -26,9 +26,9 @@ from fairlevel.libraries import Mixed, PenaltyGrid, Spectral
 from fairlevel.libraries.protocol import Workshop
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.mixtures import shared_mean
+from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import GDP, LinearR2, RootFBO
 from fairlevel.predictors import MLP
-from fairlevel.stacked.optimizers import Adam
 from fairlevel.training.grid import Samples
 
 DATA = Path(os.environ.get("FAIRLEVEL_DATA_DIR", "../shared/data"))

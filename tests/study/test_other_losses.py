@@ -8,7 +8,7 @@ from fairlevel import FBO, ITD, ClosedFBO, FairRegressor
 from fairlevel.conditional_mean.inner_losses import Huber, Pinball
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.estimators.fair_regressor import fit_weights
-from fairlevel.stacked.optimizers import Adam
+from fairlevel.networks.optimizers import Adam
 
 pytestmark = pytest.mark.study
 

@@ -8,7 +8,7 @@ import pytest
 from fairlevel import FairRegressor
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.estimators.fair_regressor import fit_weights
-from fairlevel.stacked.optimizers import Adam
+from fairlevel.networks.optimizers import Adam
 
 pytestmark = pytest.mark.study
 

@@ -5,9 +5,9 @@ import torch
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.exceptions import FairLevelError
+from fairlevel.networks.optimizers import Adam, GradientDescent
 from fairlevel.penalties import PENALTIES, ClosedFBO, NoPenalty
 from fairlevel.predictors import MLP, PREDICTORS, Linear
-from fairlevel.stacked.optimizers import Adam, GradientDescent
 from fairlevel.training.engine import resolve_device, train
 from fairlevel.training.grid import Configurations, Samples
 from fairlevel.training.outcome import Status

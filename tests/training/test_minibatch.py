@@ -11,10 +11,10 @@ from fairlevel.conditional_mean import LINEAR_MEANS
 from fairlevel.data.memmaps import parquet_memmaps
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
+from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import FeatureHSIC
 from fairlevel.penalties.in_batches import MEMORY, FBOInBatches, Moments, in_batches
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
-from fairlevel.stacked.optimizers import Adam
 from fairlevel.training.minibatch import Batches, ring
 
 ROWS = 600

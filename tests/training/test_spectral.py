@@ -6,7 +6,7 @@ import torch
 
 from fairlevel.conditional_mean import RandomFeaturesMean, RidgeMean
 from fairlevel.exceptions import InvalidInput
-from fairlevel.stacked.network import Network
+from fairlevel.networks.network import Network
 from fairlevel.training.spectral import last_features, spectral_head, with_heads
 
 

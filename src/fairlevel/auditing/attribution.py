@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from fairlevel.conditional_mean.protocol import Array
+from fairlevel.arrays import Array
 from fairlevel.metrics.dpvar import dpvar_of_many
 
 

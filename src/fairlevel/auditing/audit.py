@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairlevel.arrays import Array
 from fairlevel.auditing.attribution import attribute_shares
 from fairlevel.auditing.by_group import group_table, is_grouping
 from fairlevel.auditing.dependence import Measure, measure_dependence
 from fairlevel.auditing.flags import Flag, find_flags
-from fairlevel.conditional_mean.protocol import Array
 from fairlevel.data.sensitive import as_frame, encode_sensitive
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.dpvar import dpvar_of_many

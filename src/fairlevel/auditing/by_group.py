@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairlevel.conditional_mean.protocol import Array
+from fairlevel.arrays import Array
 
 MOST_GROUPS = 12
 QUANTILES = 5

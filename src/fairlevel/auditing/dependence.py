@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairlevel.arrays import Array
 from fairlevel.conditional_mean import LinearMean
-from fairlevel.conditional_mean.protocol import Array, standardiser
+from fairlevel.conditional_mean.protocol import standardiser
 from fairlevel.metrics.choice import suitable_means
 from fairlevel.penalties import GDP, FeatureHSIC, LinearR2, Penalty
 

@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 import torch
 
+from fairlevel.arrays import Array, Index
 from fairlevel.benchmark.problem import Problem
 from fairlevel.benchmark.protocol import Protocol
-from fairlevel.data.scaling import Array
-from fairlevel.data.splitting import Index
 from fairlevel.libraries import Library
 from fairlevel.metrics.crossfit import paper_diagnostic
 from fairlevel.training.grid import Samples

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from fairlevel.arrays import Array, Index
 from fairlevel.benchmark.protocol import Protocol
-from fairlevel.data.scaling import Array, Scaler
+from fairlevel.data.scaling import Scaler
 from fairlevel.data.sensitive import refuse_too_many_attributes
-from fairlevel.data.splitting import Index
 from fairlevel.data.synthetic import TrueDPVar
 from fairlevel.exceptions import InvalidInput
 from fairlevel.training.grid import Samples

@@ -9,7 +9,7 @@ from hashlib import sha256
 from fairlevel.conditional_mean import MLPMean
 from fairlevel.exceptions import InvalidInput, UnknownName
 from fairlevel.fronts.selection import ZETAS
-from fairlevel.stacked.optimizers import Adam, GradientDescent, Optimizer
+from fairlevel.networks.optimizers import Adam, GradientDescent, Optimizer
 
 
 @dataclass(frozen=True)

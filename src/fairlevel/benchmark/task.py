@@ -10,14 +10,13 @@ import numpy as np
 import pandas as pd
 
 from fairlevel._version import __version__
+from fairlevel.arrays import Array, Index
 from fairlevel.benchmark.candidates import Candidates, figures
 from fairlevel.benchmark.datasets import Dataset
 from fairlevel.benchmark.methods import METHODS
 from fairlevel.benchmark.problem import Predict, Problem
 from fairlevel.benchmark.protocol import Protocol
 from fairlevel.benchmark.rows import tidy
-from fairlevel.data.scaling import Array
-from fairlevel.data.splitting import Index
 from fairlevel.fronts.combiners import Stacked
 from fairlevel.fronts.selection import select
 from fairlevel.fronts.stacking import without_small_shares

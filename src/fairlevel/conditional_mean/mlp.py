@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
-from fairlevel.stacked.backends import Regression, differentiated
-from fairlevel.stacked.descent import descended
-from fairlevel.stacked.network import Network
-from fairlevel.stacked.optimizers import Adam, GradientDescent, Moments
+from fairlevel.networks.backends import Regression, differentiated
+from fairlevel.networks.descent import descended
+from fairlevel.networks.network import Network
+from fairlevel.networks.optimizers import Adam, GradientDescent, Moments
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairlevel.conditional_mean.protocol import Array, LinearMean, standardiser
+from fairlevel.arrays import Array, Index
+from fairlevel.conditional_mean.protocol import LinearMean, standardiser
 from fairlevel.conditional_mean.spectrum import Spectrum
 from fairlevel.conditional_mean.streamed import orthonormal
-from fairlevel.data.splitting import Index
 
 MOST_PENALISED = 12
 BLOCK = 2_048  # rows at a time, whose features stay in a cache

@@ -14,10 +14,10 @@ from typing import ClassVar
 import numpy as np
 import torch
 
+from fairlevel.arrays import Array
 from fairlevel.conditional_mean.smoother import LinearSmoother, factor
 from fairlevel.exceptions import InvalidInput
 
-Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 FeatureMap = Callable[[Array], tuple[Array, Array]]
 """A (row, attribute) -> (free features, penalised features), fitted on the rows that fit h."""
 

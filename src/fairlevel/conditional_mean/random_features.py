@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from scipy.spatial.distance import pdist
 
-from fairlevel.conditional_mean.protocol import Array, FeatureMap, LinearMean, free_linear_part
+from fairlevel.arrays import Array
+from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean, free_linear_part
 from fairlevel.exceptions import InvalidInput
 
 

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from fairlevel.conditional_mean.protocol import Array, FeatureMap, LinearMean
+from fairlevel.arrays import Array
+from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean
 
 
 @dataclass(frozen=True)

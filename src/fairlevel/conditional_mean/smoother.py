@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from fairlevel.conditional_mean.spectrum import Spectrum
-from fairlevel.stacked.moving import moved
+from fairlevel.tensors import to_device
 
 RANK_TOLERANCE = 1e-10  # directions with less than this share of the largest second moment are noise of the arithmetic
 
@@ -68,7 +68,7 @@ class LinearSmoother:
         return self.aligned_basis.T.contiguous()
 
     def to(self, dtype: torch.dtype, device: torch.device | str = "cpu") -> LinearSmoother:
-        return moved(self, dtype, device)
+        return to_device(self, dtype, device)
 
     def trimmed(self, ridge: float, least: float) -> LinearSmoother:
         """Without the functions of which this ridge leaves less than ``least`` times what it leaves of the first

@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 from sklearn.preprocessing import SplineTransformer
 
-from fairlevel.conditional_mean.protocol import Array, FeatureMap, LinearMean, free_linear_part
+from fairlevel.arrays import Array
+from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean, free_linear_part
 from fairlevel.exceptions import InvalidInput
 
 

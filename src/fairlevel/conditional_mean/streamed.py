@@ -15,8 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairlevel.arrays import Array
 from fairlevel.conditional_mean.leave_out import HIGH_LEVERAGE, LeaveOut, kept_share
-from fairlevel.conditional_mean.protocol import Array, FeatureMap, LinearMean, standardiser
+from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean, standardiser
 from fairlevel.conditional_mean.smoother import RANK_TOLERANCE
 from fairlevel.conditional_mean.spectrum import Spectrum
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fairlevel.data.scaling import Array
-from fairlevel.data.splitting import Index
+from fairlevel.arrays import Array, Index
 from fairlevel.exceptions import InvalidInput
 
 POOL = 200  # most informative coordinates that may become sensitive

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from fairlevel.data.scaling import Array
+from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput
 
 MOST_INDICATORS = 20  # levels of a text column that get a column each; beyond, levels are numbered

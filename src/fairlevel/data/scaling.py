@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+from fairlevel.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures
-
-Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
-
 
 LARGEST = 1e150  # beyond it squares leave the numbers of a computer
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from fairlevel.arrays import Index
 from fairlevel.exceptions import InvalidInput
-
-Index = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 def folds(rows: int, count: int, seed: int) -> Index:

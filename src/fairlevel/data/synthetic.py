@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput
-
-Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)

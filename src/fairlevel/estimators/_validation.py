@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairlevel.data.scaling import Array, Scaler
+from fairlevel.arrays import Array
+from fairlevel.data.scaling import Scaler
 from fairlevel.data.sensitive import Sensitive
 from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures, ProxyWarning, UnknownName
-from fairlevel.stacked.optimizers import OPTIMIZERS, Optimizer
+from fairlevel.networks.optimizers import OPTIMIZERS, Optimizer
 
 NEARLY_A_COPY = 0.99
 

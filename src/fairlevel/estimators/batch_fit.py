@@ -9,15 +9,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairlevel.arrays import Index
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.sensitive import Sensitive
-from fairlevel.data.splitting import Index
 from fairlevel.estimators.grid_fit import GridFit, Table
 from fairlevel.exceptions import InvalidInput
+from fairlevel.networks.optimizers import Optimizer
 from fairlevel.penalties import Penalty
 from fairlevel.penalties.in_batches import BatchPenalty, NothingInBatches, in_batches
 from fairlevel.predictors import Predictor
-from fairlevel.stacked.optimizers import Optimizer
 from fairlevel.training.engine import Progress, resolve_device
 from fairlevel.training.grid import Configurations
 from fairlevel.training.minibatch import Batches, ring, train_in_batches

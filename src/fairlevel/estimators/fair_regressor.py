@@ -12,9 +12,10 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fairlevel.data.scaling import Array, Scaler
+from fairlevel.arrays import Array, Index
+from fairlevel.data.scaling import Scaler
 from fairlevel.data.sensitive import encode_sensitive, refuse_shuffled, refuse_too_many_attributes
-from fairlevel.data.splitting import Index, split_off
+from fairlevel.data.splitting import split_off
 from fairlevel.estimators._validation import (
     ordered_like_fit,
     read_weight,
@@ -35,9 +36,9 @@ from fairlevel.estimators.plain_values import from_plain, to_plain
 from fairlevel.exceptions import Diverged, InvalidInput
 from fairlevel.fronts.combiners import Combiner, Stacked
 from fairlevel.libraries import SOLVERS, Solver
+from fairlevel.networks.optimizers import Optimizer
 from fairlevel.penalties import NoPenalty, Penalty, resolve_penalty
 from fairlevel.predictors import Predictor, resolve_predictor
-from fairlevel.stacked.optimizers import Optimizer
 from fairlevel.training.engine import Progress, train
 from fairlevel.training.grid import Configurations, Samples
 from fairlevel.training.outcome import Status

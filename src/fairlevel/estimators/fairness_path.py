@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from fairlevel.data.scaling import Array
+from fairlevel.arrays import Array
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.fair_regressor import FairRegressor, read_table
 from fairlevel.estimators.path_fit import Chosen, PathFit, Unseen
@@ -22,10 +22,10 @@ from fairlevel.fronts.combiners import Combiner, Stacked
 from fairlevel.fronts.points import non_dominated
 from fairlevel.libraries import Solver
 from fairlevel.metrics.profile import MeanProfile, mean_profiles
+from fairlevel.networks.optimizers import Optimizer
 from fairlevel.penalties import Penalty
 from fairlevel.plots.front import FrontDisplay
 from fairlevel.predictors import Predictor
-from fairlevel.stacked.optimizers import Optimizer
 
 
 class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from fairlevel.data.scaling import Array, Scaler
+from fairlevel.arrays import Array, Index
+from fairlevel.data.scaling import Scaler
 from fairlevel.data.sensitive import Sensitive
-from fairlevel.data.splitting import Index
 from fairlevel.estimators.model import WeightedNetworks
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.training.engine import Trained

@@ -8,9 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairlevel.data.scaling import Array, Scaler
+from fairlevel.arrays import Array
+from fairlevel.data.scaling import Scaler
+from fairlevel.networks.network import Network
 from fairlevel.predictors import InputMap
-from fairlevel.stacked.network import Network
 
 _BLOCK = 65_536  # rows predicted at a time
 

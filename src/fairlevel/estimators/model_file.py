@@ -22,8 +22,8 @@ from fairlevel._version import __version__
 from fairlevel.data.scaling import Scaler
 from fairlevel.estimators.model import WeightedNetworks
 from fairlevel.exceptions import FairLevelError, InvalidInput
+from fairlevel.networks.network import Network
 from fairlevel.predictors import InputMap
-from fairlevel.stacked.network import Network
 
 SCHEMA = 1
 ARRAYS, DESCRIPTION = "model.safetensors", "model.json"

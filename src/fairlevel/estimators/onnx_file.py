@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fairlevel.data.scaling import Array
+from fairlevel.arrays import Array
 from fairlevel.estimators.model import WeightedNetworks
 from fairlevel.exceptions import FairLevelError
 

@@ -15,8 +15,9 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from fairlevel.data.scaling import Array, Scaler
-from fairlevel.data.splitting import Index, folds, split_off
+from fairlevel.arrays import Array, Index
+from fairlevel.data.scaling import Scaler
+from fairlevel.data.splitting import folds, split_off
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.grid_fit import Table
 from fairlevel.estimators.model import WeightedNetworks

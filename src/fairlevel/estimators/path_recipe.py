@@ -15,9 +15,9 @@ from fairlevel.exceptions import InvalidType
 from fairlevel.fronts.combiners import Combiner
 from fairlevel.libraries import Solver, resolve_solver
 from fairlevel.libraries.protocol import Workshop
+from fairlevel.networks.optimizers import Optimizer
 from fairlevel.penalties import Penalty
 from fairlevel.predictors import Predictor, resolve_predictor
-from fairlevel.stacked.optimizers import Optimizer
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from fairlevel import conditional_mean, libraries, penalties, predictors
 from fairlevel.conditional_mean import inner_losses
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts import combiners
+from fairlevel.networks import optimizers
 from fairlevel.penalties import protocol as penalty_protocol
-from fairlevel.stacked import optimizers
 
 _HOMES = (penalties, penalty_protocol, conditional_mean, inner_losses, predictors, optimizers, combiners, libraries)
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput
-from fairlevel.fronts.points import Array, finite
+from fairlevel.fronts.points import finite
 
 SHARES = {"tight": 0.25, "mid": 0.50, "loose": 0.75}
 """The paper's budgets as shares of the range of DPVar."""

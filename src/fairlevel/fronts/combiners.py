@@ -8,8 +8,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput
-from fairlevel.fronts.points import Array
 from fairlevel.fronts.stacking import Mixing, Mixture, OutOfReach
 
 

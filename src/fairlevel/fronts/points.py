@@ -10,8 +10,6 @@ import pandas as pd
 
 from fairlevel.exceptions import InvalidInput
 
-Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
-
 
 class Kept(NamedTuple):
     """Rows that are left, and how many were dropped because a figure was missing or infinite."""

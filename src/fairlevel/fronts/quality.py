@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput
-from fairlevel.fronts.points import Array, non_dominated
+from fairlevel.fronts.points import non_dominated
 
 
 def hypervolume(points: pd.DataFrame, reference: tuple[float, float]) -> float:

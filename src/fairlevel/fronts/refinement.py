@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput
-from fairlevel.fronts.points import Array, finite, non_dominated
+from fairlevel.fronts.points import finite, non_dominated
 
 SMALLEST_GAP = 0.05  # of the range in both figures: closer neighbours need nobody between them
 _WIDENING = 10.0  # factor by which the largest weight grows, and the smallest shrinks

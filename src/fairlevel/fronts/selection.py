@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput
-from fairlevel.fronts.points import Array, Kept, finite
+from fairlevel.fronts.points import Kept, finite
 
 ZETAS: Array = np.concatenate([[0.0], np.logspace(-2, 3, 40)])
 """Weights of DPVar against MSE in the choice: none, then .01 to 1000."""

@@ -18,8 +18,8 @@ import clarabel
 import numpy as np
 from scipy import sparse
 
+from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput
-from fairlevel.fronts.points import Array
 
 SMALLEST_SHARE = 1e-3  # models with less say than this are left out of a mixture
 _TOLERANCE = 1e-9

@@ -10,11 +10,10 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from fairlevel.data.scaling import Array
-from fairlevel.data.splitting import Index
+from fairlevel.arrays import Array, Index
+from fairlevel.networks.network import Network
+from fairlevel.networks.optimizers import Optimizer
 from fairlevel.predictors import InputMap, Predictor
-from fairlevel.stacked.network import Network
-from fairlevel.stacked.optimizers import Optimizer
 from fairlevel.training.engine import Progress
 from fairlevel.training.grid import Samples
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from fairlevel.arrays import Array
 from fairlevel.conditional_mean import GroupMean, LinearMean, RandomFeaturesMean, SplineMean
 from fairlevel.conditional_mean.groups import discrete_columns, few_levels
-from fairlevel.conditional_mean.protocol import Array
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.conditional_mean.spectrum import RIDGES
 from fairlevel.exceptions import InvalidType

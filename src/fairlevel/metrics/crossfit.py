@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean import MLPMean
-from fairlevel.conditional_mean.protocol import Array, standardiser
-from fairlevel.data.splitting import Index, folds
+from fairlevel.conditional_mean.protocol import standardiser
+from fairlevel.data.splitting import folds
 from fairlevel.exceptions import InvalidInput
 
 _ROWS_AT_ONCE = 8192  # rows × networks trained together on a CPU: more fall out of its cache

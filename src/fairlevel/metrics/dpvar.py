@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairlevel.arrays import Array
 from fairlevel.conditional_mean import LinearMean, MLPMean
 from fairlevel.conditional_mean.leave_out import leave_out_dpvar
-from fairlevel.conditional_mean.protocol import Array
 from fairlevel.exceptions import InvalidType, UnknownName
 from fairlevel.metrics.choice import Candidate, candidates, choose
 from fairlevel.metrics.crossfit import covariance_form, paper_diagnostic

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from fairlevel.conditional_mean.protocol import Array
+from fairlevel.arrays import Array
 from fairlevel.data.sensitive import LARGEST, encode_sensitive, refuse_shuffled
 from fairlevel.exceptions import InvalidInput, InvalidType
 

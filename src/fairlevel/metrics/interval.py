@@ -26,9 +26,9 @@ from scipy.stats import norm
 from scipy.stats import t as student
 from torch import Tensor
 
+from fairlevel.arrays import Array
 from fairlevel.conditional_mean import LinearMean, MLPMean
 from fairlevel.conditional_mean.leave_out import kept_share, leave_out_dpvar, noise_scatter, null_variance
-from fairlevel.conditional_mean.protocol import Array
 from fairlevel.conditional_mean.streamed import leave_out_streamed, stream
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.choice import Candidate, candidates, choose, suitable_means

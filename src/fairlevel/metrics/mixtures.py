@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import torch
 
+from fairlevel.arrays import Array
 from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.leave_out import leave_out_matrix
-from fairlevel.conditional_mean.protocol import Array
 from fairlevel.metrics.choice import candidates, choose, suitable_means
 
 

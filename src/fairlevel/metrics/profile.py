@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from scipy.stats import norm
 
+from fairlevel.arrays import Array
 from fairlevel.conditional_mean import GroupMean, LinearMean, SplineMean
 from fairlevel.conditional_mean.groups import few_levels
-from fairlevel.conditional_mean.protocol import Array
 from fairlevel.metrics.inputs import read_rows
 
 

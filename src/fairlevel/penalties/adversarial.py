@@ -8,24 +8,23 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
+from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput
+from fairlevel.networks.backends import Guessing
+from fairlevel.networks.critics import descent, verdict
+from fairlevel.networks.network import Network
+from fairlevel.networks.optimizers import Adam, Moments
 from fairlevel.penalties.protocol import (
     ALL_TRAINING_ROWS,
     SMALLEST_SD,
-    Array,
     PenaltyStep,
     RowPlan,
     Rows,
     Settings,
     check_positive,
-    row_weights,
     setting,
 )
-from fairlevel.stacked.backends import Guessing
-from fairlevel.stacked.critics import descent, verdict
-from fairlevel.stacked.moving import moved
-from fairlevel.stacked.network import Network
-from fairlevel.stacked.optimizers import Adam, Moments
+from fairlevel.tensors import row_weights, to_device
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class CriticRows:
     seed: int
 
     def to(self, dtype: torch.dtype, device: torch.device | str) -> CriticRows:
-        return moved(self, dtype, device)
+        return to_device(self, dtype, device)
 
 
 class Critic(NamedTuple):

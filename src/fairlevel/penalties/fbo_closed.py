@@ -8,13 +8,13 @@ from typing import ClassVar, NamedTuple
 from torch import Tensor
 from torch.nn.functional import pad
 
+from fairlevel.arrays import Array
 from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
 from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
 from fairlevel.conditional_mean.leave_out import leave_out_covariance
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.penalties.protocol import (
     ALL_TRAINING_ROWS,
-    Array,
     PenaltyStep,
     RowPlan,
     Rows,

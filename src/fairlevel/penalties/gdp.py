@@ -9,10 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput
+from fairlevel.networks.blocks import row_blocks
 from fairlevel.penalties.protocol import (
     ALL_TRAINING_ROWS,
-    Array,
     PenaltyStep,
     RowPlan,
     Rows,
@@ -20,10 +21,8 @@ from fairlevel.penalties.protocol import (
     check_positive,
     distinct,
     position,
-    row_weights,
 )
-from fairlevel.stacked.blocks import row_blocks
-from fairlevel.stacked.moving import moved
+from fairlevel.tensors import row_weights, to_device
 
 _BOX = (0.005, 0.995)  # quantiles of each coordinate between which nodes are laid
 _NODES = {1: 200, 2: 32}  # an axis, by the number of coordinates
@@ -47,7 +46,7 @@ class KernelNodes:
     row_weight: Tensor
 
     def to(self, dtype: torch.dtype, device: torch.device | str) -> KernelNodes:
-        return moved(self, dtype, device)
+        return to_device(self, dtype, device)
 
     def at(self, rows: slice, which: Tensor) -> tuple[Tensor, Tensor]:
         """Both factors of some rows at each configuration's bandwidth: (config, node, row), (config, node', row)."""

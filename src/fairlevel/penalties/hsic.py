@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairlevel.arrays import Array
 from fairlevel.conditional_mean.random_features import median_distance
 from fairlevel.penalties.protocol import (
     ALL_TRAINING_ROWS,
-    Array,
     PenaltyStep,
     RowPlan,
     Rows,
@@ -22,10 +22,9 @@ from fairlevel.penalties.protocol import (
     check_positive,
     distinct,
     position,
-    row_weights,
     setting,
 )
-from fairlevel.stacked.moving import moved
+from fairlevel.tensors import row_weights, to_device
 
 _BLOCK_NUMBERS = {"cpu": 2**18, "cuda": 2**27}  # in a block of pairs: within a core's cache, or filling the GPU
 
@@ -47,7 +46,7 @@ class KernelRows:
     row_weight: Tensor
 
     def to(self, dtype: torch.dtype, device: torch.device | str) -> KernelRows:
-        return moved(self, dtype, device)
+        return to_device(self, dtype, device)
 
     def centred(self, rows: slice, others: slice) -> Tensor:
         """(H L H) between some rows and others: (bandwidth, row, other)."""

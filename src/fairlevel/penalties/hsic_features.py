@@ -9,11 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairlevel.arrays import Array
 from fairlevel.conditional_mean.random_features import median_distance
 from fairlevel.exceptions import InvalidInput
+from fairlevel.networks.blocks import row_blocks
 from fairlevel.penalties.protocol import (
     ALL_TRAINING_ROWS,
-    Array,
     PenaltyStep,
     RowPlan,
     Rows,
@@ -21,11 +22,9 @@ from fairlevel.penalties.protocol import (
     check_positive,
     distinct,
     position,
-    row_weights,
     setting,
 )
-from fairlevel.stacked.blocks import row_blocks
-from fairlevel.stacked.moving import moved
+from fairlevel.tensors import row_weights, to_device
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class CentredFeatures:
     row_weight: Tensor
 
     def to(self, dtype: torch.dtype, device: torch.device | str) -> CentredFeatures:
-        return moved(self, dtype, device)
+        return to_device(self, dtype, device)
 
 
 class FeatureChoice(NamedTuple):

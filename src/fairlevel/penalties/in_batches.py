@@ -14,15 +14,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.moments import moment_functions
 from fairlevel.conditional_mean.random_features import median_distance
-from fairlevel.data.splitting import Index
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.fbo_closed import ClosedFBO
 from fairlevel.penalties.hsic import HSIC
 from fairlevel.penalties.hsic_features import FeatureHSIC
-from fairlevel.penalties.protocol import Array, Penalty
+from fairlevel.penalties.protocol import Penalty
 
 MEMORY = 0.1  # weight of the newest batch in the moving average
 

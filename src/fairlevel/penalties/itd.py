@@ -10,10 +10,10 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.inner_losses import Squared
 from fairlevel.exceptions import InvalidInput
+from fairlevel.networks.backends import Regression, SecondOrder
+from fairlevel.networks.network import Network
 from fairlevel.penalties.protocol import PenaltyStep
 from fairlevel.penalties.trained_mean import SplitAttributes, TrainedMeanPenalty, Warm, spread
-from fairlevel.stacked.backends import Regression, SecondOrder
-from fairlevel.stacked.network import Network
 
 
 @dataclass(frozen=True)

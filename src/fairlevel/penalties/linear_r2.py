@@ -8,20 +8,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from fairlevel.arrays import Array
 from fairlevel.conditional_mean import RidgeMean
 from fairlevel.conditional_mean.leave_out import leave_out_covariance
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput
-from fairlevel.penalties.protocol import (
-    ALL_TRAINING_ROWS,
-    SMALLEST_SD,
-    Array,
-    PenaltyStep,
-    RowPlan,
-    Rows,
-    Settings,
-    setting,
-)
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, SMALLEST_SD, PenaltyStep, RowPlan, Rows, Settings, setting
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Array, PenaltyStep, RowPlan, Rows, Settings
+from fairlevel.arrays import Array
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 
-Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Settings = Mapping[str, Tensor]
 """Numbers that differ between configurations, each (config,)."""
 
@@ -136,11 +136,6 @@ def check_positive(**numbers: float) -> None:
             raise InvalidInput(f"{name}={value} was given; a positive number is needed, such as 1.0.")
 
 
-def row_weights(sample_weight: Array | None, rows: int) -> Tensor:
-    """Row weights summing to 1, (row,)."""
-    return normalised(sample_weight, slice(0, rows), rows)
-
-
 SMALLEST_SD = 0.05
 """Predictions that spread less than this (in standard deviations of y) count as constant: penalties that do not depend
 on the scale of the predictions would otherwise push the harder the closer a predictor is to a constant."""
@@ -159,14 +154,3 @@ def check_settings(penalty: Penalty, settings: Settings) -> None:
             raise UnknownName(f"setting of {penalty.name}", name, penalty.tunable)
         if not bool((torch.isfinite(values) & (values >= 0)).all()):
             raise InvalidInput(f"{name}={values.tolist()} was given; finite numbers ≥ 0 are needed, such as 0.1.")
-
-
-def normalised(sample_weight: Array | None, rows: slice, count: int) -> Tensor:
-    """Row weights of a part of the rows, summing to 1."""
-    weight = np.ones(count) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    part = weight[rows]
-    if not part.sum() > 0:
-        raise InvalidInput(
-            "sample_weight is zero on all rows of a part of the training rows; positive weights are needed there."
-        )
-    return torch.from_numpy(part / part.sum())

@@ -9,12 +9,13 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
+from fairlevel.arrays import Array
 from fairlevel.conditional_mean import MLPMean, RandomFeaturesMean
 from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput
-from fairlevel.penalties.protocol import IN_OUT, Array, RowPlan, Rows, Settings, check_mean, normalised, setting
-from fairlevel.stacked.moving import moved
+from fairlevel.penalties.protocol import IN_OUT, RowPlan, Rows, Settings, check_mean, setting
+from fairlevel.tensors import to_device, weights_of_part
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,13 @@ class SplitAttributes:
             rows,
             attributes[rows.fit],
             attributes[rows.evaluate],
-            normalised(sample_weight, rows.fit, len(sensitive)),
-            normalised(sample_weight, rows.evaluate, len(sensitive)),
+            weights_of_part(sample_weight, rows.fit, len(sensitive)),
+            weights_of_part(sample_weight, rows.evaluate, len(sensitive)),
             seed,
         )
 
     def to(self, dtype: torch.dtype, device: torch.device | str) -> SplitAttributes:
-        return moved(self, dtype, device)
+        return to_device(self, dtype, device)
 
     @cached_property
     def smoother(self) -> LinearSmoother:

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from torch import Tensor
 
+from fairlevel.networks.network import Network
 from fairlevel.predictors.protocol import InputMap
-from fairlevel.stacked.network import Network
 
 
 @dataclass(frozen=True)

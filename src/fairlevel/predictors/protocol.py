@@ -11,7 +11,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from fairlevel.stacked.network import Network
+from fairlevel.networks.network import Network
 
 Residuals = tuple[Tensor, ...]
 

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from fairlevel.arrays import Array
 from fairlevel.metrics.profile import MeanProfile
 from fairlevel.report.page import Chart, TableBlock
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
-
-Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 COLOURS = ("#2b7bba", "#d55e00", "#009e73", "#a05195")
 """Told apart by most eyes, on white and on black."""

@@ -12,11 +12,12 @@ import torch
 from torch import Tensor
 
 from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures, UnknownName
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Penalty, Rows, check_settings, normalised
+from fairlevel.networks.memory import keep_freed_memory
+from fairlevel.networks.network import Network
+from fairlevel.networks.optimizers import Optimizer
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Penalty, Rows, check_settings
 from fairlevel.predictors import InputMap, Predictor
-from fairlevel.stacked.memory import keep_freed_memory
-from fairlevel.stacked.network import Network
-from fairlevel.stacked.optimizers import Optimizer
+from fairlevel.tensors import weights_of_part
 from fairlevel.training.accuracy import SquaredError
 from fairlevel.training.company import InCompany
 from fairlevel.training.grid import Configurations, Samples, cpu_tile
@@ -207,7 +208,7 @@ def _part(
         raise MissingSensitiveFeatures("weight > 0 asks for fairness, but the rows carry no sensitive attributes.")
     sensitive = np.empty((len(samples), 0)) if samples.sensitive is None else samples.sensitive
     prepared = penalty.prepare(sensitive, rows, configurations.settings, seed, samples.sample_weight)
-    weight = normalised(samples.sample_weight, rows.accuracy, len(samples))
+    weight = weights_of_part(samples.sample_weight, rows.accuracy, len(samples))
     return Part(
         input_map(torch.from_numpy(samples.x)).to(device, torch.float32),
         torch.from_numpy(samples.y).to(device, torch.float32),

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput
-from fairlevel.penalties.protocol import Array
 
 PAIR = 2
 """Configurations trained together on a CPU, at least: products of several matrices take another path than those of one,

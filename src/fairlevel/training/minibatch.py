@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairlevel.data.splitting import Index
+from fairlevel.arrays import Index
+from fairlevel.networks.memory import keep_freed_memory
+from fairlevel.networks.optimizers import Optimizer
 from fairlevel.penalties.in_batches import BatchPenalty
 from fairlevel.predictors import Predictor
-from fairlevel.stacked.memory import keep_freed_memory
-from fairlevel.stacked.optimizers import Optimizer
 from fairlevel.training.engine import Progress, Trained, resolve_device
 from fairlevel.training.grid import Configurations
 from fairlevel.training.outcome import WORST_LOSS, Outcome, Status, Trace

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from fairlevel.stacked.optimizers import Moments
+from fairlevel.networks.optimizers import Moments
 
 _WARM_UP = 3  # calls before capture, as CUDA graphs require
 

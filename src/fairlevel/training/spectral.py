@@ -19,7 +19,7 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput
-from fairlevel.stacked.network import Network
+from fairlevel.networks.network import Network
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import torch
 
+from fairlevel.arrays import Array
 from fairlevel.conditional_mean import LinearMean
 from fairlevel.penalties import ClosedFBO, Penalty
-from fairlevel.penalties.protocol import Array
 
 
 def tuned(penalty: Penalty, sensitive: Array, target: Array, sample_weight: Array | None, seed: int) -> Penalty:

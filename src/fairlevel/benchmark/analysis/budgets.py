@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
+from fairlevel.arrays import Array
 from fairlevel.benchmark.analysis.entrants import points_on_test
 from fairlevel.fronts.budgets import SHARES, best_mse, budgets_over_range
-from fairlevel.fronts.points import Array
 
 DEFINITIONS: dict[str, Callable[[Array], Array]] = {
     "range": budgets_over_range,  # the paper's: shares of the observed range

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from fairlevel.arrays import Array
 from fairlevel.benchmark.analysis.budgets import reached
 from fairlevel.fronts.budgets import SHARES
-from fairlevel.fronts.points import Array
 
 _ABSOLUTE, _RELATIVE = 1e-12, 1e-9  # differences of MSE that count as a tie
 RESAMPLES, SEED = 10_000, 0

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from fairlevel.exceptions import InvalidInput
-from fairlevel.stacked.optimizers import Adam, GradientDescent
+from fairlevel.networks.optimizers import Adam, GradientDescent
 
 
 def quadratic_gradient(parameters, curvature):

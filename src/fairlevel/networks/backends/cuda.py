@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fairlevel.stacked.backends.build import SWITCH
-from fairlevel.stacked.backends.shape import Errors, Guessing, Regression, Shape
+from fairlevel.networks.backends.build import SWITCH
+from fairlevel.networks.backends.shape import Errors, Guessing, Regression, Shape
 
 LONGEST_PANEL, SHORTEST_PANEL = 1024, 64  # rows of one program
 PROGRAMS = 4  # for each multiprocessor, at least, where rows allow
@@ -110,7 +110,7 @@ def load() -> CompiledTriton | None:
     if os.environ.get(SWITCH, "").lower() == "off":
         return None
     try:
-        from fairlevel.stacked.backends import cuda_kernels
+        from fairlevel.networks.backends import cuda_kernels
     except ImportError:
         return None
     return CompiledTriton(cuda_kernels)

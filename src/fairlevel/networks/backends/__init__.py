@@ -1,6 +1,6 @@
 """Stacks of 2×64 networks by compiled code: C on a CPU where a compiler was found, Triton on a GPU.
 
-The numbers are those of :mod:`fairlevel.stacked.network` up to rounding; activations stay on chip. Everything works
+The numbers are those of :mod:`fairlevel.networks.network` up to rounding; activations stay on chip. Everything works
 without, only slower.
 """
 
@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from fairlevel.stacked.backends.shape import HIDDEN, Errors, Guessing, Regression, Shape
+from fairlevel.networks.backends.shape import HIDDEN, Errors, Guessing, Regression, Shape
 
 __all__ = [
     "Backend",
@@ -96,11 +96,11 @@ def _serving(tensors: tuple[Tensor, ...]) -> Backend | None:
 @cache
 def _backend(device: str) -> Backend | None:
     if device == "cpu":
-        from fairlevel.stacked.backends.cpu import load
+        from fairlevel.networks.backends.cpu import load
 
         return load()
     if device == "cuda":
-        from fairlevel.stacked.backends.cuda import load as load_cuda
+        from fairlevel.networks.backends.cuda import load as load_cuda
 
         return load_cuda()
     return None

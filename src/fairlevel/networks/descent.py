@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from fairlevel.stacked.backends import Regression
-from fairlevel.stacked.network import Network
+from fairlevel.networks.backends import Regression
+from fairlevel.networks.network import Network
 
 
 @torch.no_grad()

@@ -7,8 +7,8 @@ import ctypes
 import torch
 from torch import Tensor
 
-from fairlevel.stacked.backends.build import shared_library
-from fairlevel.stacked.backends.shape import HIDDEN, Errors, Guessing, Regression, Shape
+from fairlevel.networks.backends.build import shared_library
+from fairlevel.networks.backends.shape import HIDDEN, Errors, Guessing, Regression, Shape
 
 KEPT = 2**17  # rows of all configurations; activations of more are computed again, not fetched from memory
 _NOTHING = (None, None)

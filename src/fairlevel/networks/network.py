@@ -22,8 +22,8 @@ from typing import NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from fairlevel.stacked.backends import Backend, Shape, backend_for
-from fairlevel.stacked.blocks import row_blocks
+from fairlevel.networks.backends import Backend, Shape, backend_for
+from fairlevel.networks.blocks import row_blocks
 
 # Every weight matrix starts on a 64-byte boundary: vector code then takes the same path for every configuration.
 _ALIGNMENT = 16

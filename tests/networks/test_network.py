@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from fairlevel.stacked.network import Network
+from fairlevel.networks.network import Network
 
 SHAPES = [(3, ()), (3, (5,)), (7, (8, 4)), (24, (64, 64))]
 

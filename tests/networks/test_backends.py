@@ -8,10 +8,10 @@ import sys
 import pytest
 import torch
 
-from fairlevel.stacked.backends import Guessing, Regression, backend_for, critics_for
-from fairlevel.stacked.backends.build import SWITCH
-from fairlevel.stacked.critics import descent, verdict
-from fairlevel.stacked.network import Network
+from fairlevel.networks.backends import Guessing, Regression, backend_for, critics_for
+from fairlevel.networks.backends.build import SWITCH
+from fairlevel.networks.critics import descent, verdict
+from fairlevel.networks.network import Network
 
 CUDA = pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))
 DEVICES = ["cpu", CUDA]
@@ -72,7 +72,7 @@ def test_activations_that_were_not_kept_are_computed_again(monkeypatch):
     network, parameters, x, pull, backend = stack(7, 2000, 2)
     prediction, kept = backend.forward(network.shape, parameters, x)
     gradient = backend.pullback(network.shape, parameters, x, kept, pull)
-    monkeypatch.setattr("fairlevel.stacked.backends.cpu.KEPT", 3999)
+    monkeypatch.setattr("fairlevel.networks.backends.cpu.KEPT", 3999)
     again, nothing = backend.forward(network.shape, parameters, x)
     assert nothing == ()
     assert torch.equal(again, prediction)
@@ -117,7 +117,7 @@ def test_tanh_is_right_from_the_smallest_to_the_largest():
 @pytest.mark.parametrize("environment", [{SWITCH: "off"}, {"CC": "false"}, {"CC": "no-such-compiler"}])
 def test_without_a_compiler_everything_still_works(environment, tmp_path):
     code = (
-        "import torch; from fairlevel.stacked.network import Network; n = Network(3);"
+        "import torch; from fairlevel.networks.network import Network; n = Network(3);"
         "x = torch.ones(4, 3); p = n.init(0).repeat(2, 1); assert n.backend(p, x) is None;"
         "print(n.forward(p, x)[0].shape)"
     )

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from fairlevel.stacked.backends import Regression
-from fairlevel.stacked.descent import descended
-from fairlevel.stacked.network import Network
+from fairlevel.networks.backends import Regression
+from fairlevel.networks.descent import descended
+from fairlevel.networks.network import Network
 
 
 def problem(rows, configs=3, hidden=(64, 64), dtype=torch.float64):

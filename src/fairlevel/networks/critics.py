@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from fairlevel.stacked.backends import Guessing, critics_for
-from fairlevel.stacked.network import Network
+from fairlevel.networks.backends import Guessing, critics_for
+from fairlevel.networks.network import Network
 
 
 class Verdict(NamedTuple):
