@@ -42,12 +42,13 @@ def hsic(rows):
 
     from benchmarks.problems import tensors
     from fairlevel import HSIC
+    from fairlevel.conditional_mean.attributes import Attributes
     from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
 
     _, y, a = tensors(int(rows))
     penalty = HSIC()
     plan = ALL_TRAINING_ROWS.assign(0, int(rows))
-    prepared = penalty.prepare(a.double().numpy(), plan, {}, 0).to(torch.float32, "cpu")
+    prepared = penalty.prepare(Attributes(a.double().numpy()), plan, {}, 0).to(torch.float32, "cpu")
     start = time.perf_counter()
     penalty.step(y[None], prepared, penalty.init(prepared, 1, {}))
     return time.perf_counter() - start

@@ -10,6 +10,7 @@ from benchmarks.naive import hsic_step, train_fbo, train_itd
 from benchmarks.peers import train_fairlearn, train_maxcorr
 from benchmarks.problems import engine, tensors
 from fairlevel import FBO, HSIC, ITD, Adversarial, ClosedFBO
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.networks.backends import backend_for
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
 
@@ -63,7 +64,9 @@ def hsic():
     rows = 4000
     _, y, a = tensors(rows)
     penalty = HSIC()
-    prepared = penalty.prepare(a.double().numpy(), ALL_TRAINING_ROWS.assign(0, rows), {}, 0).to(torch.float32, "cpu")
+    prepared = penalty.prepare(Attributes(a.double().numpy()), ALL_TRAINING_ROWS.assign(0, rows), {}, 0).to(
+        torch.float32, "cpu"
+    )
     state, f = penalty.init(prepared, 1, {}), y[None]
     return speed_up(
         "exact HSIC step, n=4000, vs full matrices",

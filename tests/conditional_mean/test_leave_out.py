@@ -3,13 +3,14 @@ import pytest
 import torch
 
 from fairlevel.conditional_mean import GroupMean, RandomFeaturesMean, RidgeMean
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.leave_out import leave_out_covariance, leave_out_dpvar, leave_out_matrix, null_variance
 from tests.conftest import gaussian
 
 
 def test_for_a_projection_it_is_the_covariance_with_refitted_means():
     f, a = gaussian(40, 2, 3)
-    found = leave_out_dpvar(f, RidgeMean().prepare(a), torch.zeros(3, dtype=torch.float64))
+    found = leave_out_dpvar(f, RidgeMean().prepare(Attributes(a)), torch.zeros(3, dtype=torch.float64))
     design = np.column_stack([np.ones(40), a])
     for config in range(3):
         values = f[config].numpy()
@@ -30,7 +31,7 @@ def test_unbiased_when_noise_differs_between_groups():
     noise_sd = np.array([0.1, 3.0, 0.5, 2.0, 1.0, 0.2])[group]
     f = torch.from_numpy(level + noise_sd * random.standard_normal((40_000, 30)))
     estimates = leave_out_dpvar(
-        f, GroupMean().prepare(group[:, None].astype(float)), torch.zeros(40_000, dtype=torch.float64)
+        f, GroupMean().prepare(Attributes(group[:, None].astype(float))), torch.zeros(40_000, dtype=torch.float64)
     ).estimate
     error = float(estimates.std() / 200)
     assert float(estimates.mean()) == pytest.approx(level.var(), abs=4 * error)
@@ -40,14 +41,16 @@ def test_single_member_groups_use_the_pooled_noise():
     group = np.array([0.0] * 30 + [1.0] * 30 + [2.0])
     random = np.random.default_rng(0)
     f = torch.from_numpy(random.standard_normal((2000, 61)))
-    estimates = leave_out_dpvar(f, GroupMean().prepare(group[:, None]), torch.zeros(2000, dtype=torch.float64)).estimate
+    estimates = leave_out_dpvar(
+        f, GroupMean().prepare(Attributes(group[:, None])), torch.zeros(2000, dtype=torch.float64)
+    ).estimate
     assert float(estimates.mean()) == pytest.approx(0, abs=4 * float(estimates.std()) / 2000**0.5 + 1 / 61**2)
 
 
 def test_null_variance_is_what_simulation_shows():
     random = np.random.default_rng(0)
     a = random.standard_normal((300, 3))
-    smoother, ridge = RandomFeaturesMean().prepare(a), torch.full((4000,), 0.05, dtype=torch.float64)
+    smoother, ridge = RandomFeaturesMean().prepare(Attributes(a)), torch.full((4000,), 0.05, dtype=torch.float64)
     f = torch.from_numpy(random.standard_normal((4000, 300)))
     found = leave_out_dpvar(f, smoother, ridge)
     predicted = np.mean([float(null_variance(found.residual[k], smoother, found.kept[k])) for k in range(20)])
@@ -58,9 +61,11 @@ def test_held_out_covariance_is_centred_at_zero_without_disparity():
     random = np.random.default_rng(0)
     a = random.standard_normal((150, 3))
     f = torch.from_numpy(random.standard_normal((4000, 150)))
-    values = leave_out_covariance(f, RandomFeaturesMean().prepare(a), torch.full((4000,), 0.05, dtype=torch.float64))
+    values = leave_out_covariance(
+        f, RandomFeaturesMean().prepare(Attributes(a)), torch.full((4000,), 0.05, dtype=torch.float64)
+    )
     assert float(values.mean()) == pytest.approx(0, abs=4 * float(values.std()) / 4000**0.5 + 1 / 150)
-    in_sample = RandomFeaturesMean().prepare(a)
+    in_sample = RandomFeaturesMean().prepare(Attributes(a))
     level = in_sample.apply(f, 0.05)
     assert float((level - level.mean(dim=1, keepdim=True)).mul(f).mean()) > 0.02  # what it corrects
 
@@ -69,7 +74,7 @@ def test_matrix_is_the_estimate_of_every_mixture():
     random = np.random.default_rng(0)
     a = random.standard_normal((150, 2))
     predictions = torch.from_numpy(random.standard_normal((4, 150)) + a[:, 0] * np.arange(4)[:, None])
-    smoother = RandomFeaturesMean(features=20).prepare(a)
+    smoother = RandomFeaturesMean(features=20).prepare(Attributes(a))
     matrix = leave_out_matrix(predictions, smoother, 0.05)
     for shares in random.dirichlet(np.ones(4), 5):
         mixture = torch.from_numpy(shares) @ predictions

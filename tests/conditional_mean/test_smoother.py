@@ -5,6 +5,7 @@ from sklearn.linear_model import Ridge
 from sklearn.preprocessing import StandardScaler
 
 from fairlevel.conditional_mean import LINEAR_MEANS, GroupMean, RandomFeaturesMean, RidgeMean, SplineMean
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.spectrum import RIDGES
 from tests.conftest import gaussian
 
@@ -20,7 +21,7 @@ def dense(smoother, ridge, transpose=False):
 def test_ridge_is_scikit_learns_ridge_with_a_free_intercept():
     f, a = gaussian(60, 3, 2)
     _, there = gaussian(20, 3, 2, seed=1)
-    smoother = RidgeMean().prepare(a, there)
+    smoother = RidgeMean().prepare(Attributes(a), there)
     scaler = StandardScaler().fit(a)
     for ridge in (0.0, 0.01, 1.0):
         peer = Ridge(alpha=max(ridge * 60, 1e-12)).fit(scaler.transform(a), f.numpy().T)
@@ -32,14 +33,14 @@ def test_ridge_is_scikit_learns_ridge_with_a_free_intercept():
 def test_adjoint_is_the_transpose(name):
     _, a = gaussian(50, 2, 1)
     a[:, 1] = np.round(a[:, 1])
-    smoother = LINEAR_MEANS[name]().prepare(a, a[:30] + 0.1, row_weight=np.linspace(1, 2, 50))
+    smoother = LINEAR_MEANS[name]().prepare(Attributes(a, row_weight=np.linspace(1, 2, 50)), a[:30] + 0.1)
     torch.testing.assert_close(dense(smoother, 0.1, transpose=True), dense(smoother, 0.1).T, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("name", MEANS)
 def test_basis_is_orthonormal_and_starts_with_the_constant(name):
     _, a = gaussian(80, 3, 1)
-    smoother = LINEAR_MEANS[name]().prepare(a, row_weight=np.linspace(1, 3, 80))
+    smoother = LINEAR_MEANS[name]().prepare(Attributes(a, row_weight=np.linspace(1, 3, 80)))
     gram = smoother.fit_basis.T @ (smoother.row_weight.unsqueeze(1) * smoother.fit_basis)
     torch.testing.assert_close(gram, torch.eye(len(gram), dtype=torch.float64), atol=1e-6, rtol=0)
     assert torch.equal(smoother.fit_basis[:, 0], torch.ones(80, dtype=torch.float64))
@@ -48,7 +49,7 @@ def test_basis_is_orthonormal_and_starts_with_the_constant(name):
 @pytest.mark.parametrize("name", MEANS)
 def test_gcv_is_its_formula(name):
     f, a = gaussian(60, 2, 3)
-    smoother = LINEAR_MEANS[name]().prepare(a)
+    smoother = LINEAR_MEANS[name]().prepare(Attributes(a))
     found = smoother.spectrum.gcv(smoother.coefficients(f), f.square().mean(dim=1), RIDGES[5:8])
     for column, ridge in enumerate(RIDGES[5:8].tolist()):
         s = dense(smoother, ridge)
@@ -65,8 +66,8 @@ def test_weights_are_repetitions(name):
     mean = LINEAR_MEANS[name]()
     if name == "groups":
         a = np.round(a / 4)
-    weighted = mean.prepare(a, row_weight=times.astype(float)).apply(f, 0.1)
-    repeated = mean.prepare(np.repeat(a, times, axis=0), a).apply(
+    weighted = mean.prepare(Attributes(a, row_weight=times.astype(float))).apply(f, 0.1)
+    repeated = mean.prepare(Attributes(np.repeat(a, times, axis=0)), a).apply(
         torch.from_numpy(np.repeat(f.numpy(), times, axis=1)), 0.1
     )
     torch.testing.assert_close(weighted, repeated, rtol=1e-9, atol=1e-12)
@@ -89,7 +90,7 @@ DEGENERATE = {
 def test_awkward_attributes_work(name, case):
     f, a = gaussian(40, 2, 2)
     attributes = DEGENERATE[case](a)
-    smoother = LINEAR_MEANS[name]().prepare(attributes)
+    smoother = LINEAR_MEANS[name]().prepare(Attributes(attributes))
     level = smoother.apply(f, smoother.choose_ridge(f))
     assert torch.isfinite(level).all()
     # a smoother never adds variance, and it keeps the mean
@@ -100,7 +101,9 @@ def test_awkward_attributes_work(name, case):
 def test_random_features_leave_linear_functions_alone():
     _, a = gaussian(200, 3, 1)
     line = torch.from_numpy(a @ [1.0, -2.0, 0.5] + 4).unsqueeze(0)
-    torch.testing.assert_close(RandomFeaturesMean().prepare(a).apply(line, float("inf")), line, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(
+        RandomFeaturesMean().prepare(Attributes(a)).apply(line, float("inf")), line, rtol=1e-9, atol=1e-9
+    )
 
 
 def test_splines_find_a_smooth_additive_function():
@@ -108,14 +111,14 @@ def test_splines_find_a_smooth_additive_function():
     a = random.uniform(-2, 2, (3000, 2))
     truth = torch.from_numpy(np.sin(2 * a[:, 0]) + a[:, 1] ** 2).unsqueeze(0)
     noisy = truth + torch.from_numpy(0.3 * random.standard_normal(3000))
-    smoother = SplineMean().prepare(a)
+    smoother = SplineMean().prepare(Attributes(a))
     error = (smoother.apply(noisy, smoother.choose_ridge(noisy)) - truth).square().mean()
     assert float(error) < 5 * 0.09 * 20 / 3000  # a few times the variance of twenty coefficients
 
 
 def test_splines_continue_as_straight_lines():
     a = np.linspace(-1, 1, 200)[:, None]
-    smoother = SplineMean().prepare(a, np.array([[2.0], [3.0], [4.0]]))
+    smoother = SplineMean().prepare(Attributes(a), np.array([[2.0], [3.0], [4.0]]))
     level = smoother.apply(torch.from_numpy(a[:, 0] ** 2).unsqueeze(0), 1e-6)[0]
     assert float(level[2] - 2 * level[1] + level[0]) == pytest.approx(0, abs=1e-8)
 
@@ -124,7 +127,7 @@ def test_groups_average_within_cells():
     random = np.random.default_rng(0)
     a = random.integers(0, 3, (100, 2)).astype(float)
     f = torch.from_numpy(random.standard_normal((1, 100)))
-    level = GroupMean().prepare(a).apply(f, 0.0)[0].numpy()
+    level = GroupMean().prepare(Attributes(a)).apply(f, 0.0)[0].numpy()
     for cell in np.unique(a, axis=0):
         members = (a == cell).all(axis=1)
         np.testing.assert_allclose(level[members], f[0].numpy()[members].mean(), rtol=1e-10, atol=1e-12)
@@ -135,7 +138,7 @@ def test_groups_of_mixed_attributes_have_their_own_slopes():
     group = random.integers(0, 2, 2000).astype(float)
     x = random.standard_normal(2000)
     truth = torch.from_numpy(np.where(group == 1, 2 * x, -x) + group).unsqueeze(0)
-    smoother = GroupMean().prepare(np.column_stack([group, x]))
+    smoother = GroupMean().prepare(Attributes(np.column_stack([group, x])))
     noisy = truth + 0.1 * torch.from_numpy(random.standard_normal(2000))
     level = smoother.apply(noisy, smoother.choose_ridge(noisy))
     assert float((level - truth).square().mean()) < 0.01 * 30 / 2000

@@ -7,6 +7,8 @@ the value of each configuration.
 import torch
 from scipy.spatial.distance import pdist
 
+from fairlevel.conditional_mean.attributes import Attributes
+
 
 def shares(weight):
     return weight / weight.sum()
@@ -77,7 +79,7 @@ def hsic(f, a, weight, penalty, *_):
 def hsic_features(f, a, weight, penalty, state, after):
     """Squared cross-covariances of the features, one pair at a time."""
     w = shares(weight)
-    prepared = penalty.prepare(a.numpy(), None, {}, 0, weight.numpy())
+    prepared = penalty.prepare(Attributes(a.numpy(), row_weight=weight.numpy()), None, {}, 0)
     weighted = prepared.features[0]  # times the rows' weights already
     total = 0
     for frequency, phase in zip(prepared.frequencies, prepared.phases, strict=True):
@@ -105,7 +107,7 @@ def gdp(f, a, weight, penalty, *_):
 def adversarial(f, a, weight, penalty, state, after):
     """R² of the critic as the step left it."""
     w = shares(weight)
-    layers = penalty._network(penalty.prepare(a.numpy(), None, {}, 0)).layers
+    layers = penalty._network(penalty.prepare(Attributes(a.numpy()), None, {}, 0)).layers
     centred = f - (f @ w)[:, None]
     u = centred / (centred.square() @ w).sqrt()[:, None]
     target = a - w @ a

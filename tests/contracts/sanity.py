@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from scipy.stats import norm
 
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.penalties import FBO, GDP, HSIC, ITD, Adversarial, ClosedFBO, FeatureHSIC, LinearR2, RootFBO
 
 RHO = 0.6
@@ -33,7 +34,7 @@ def draw(rows=5000, seed=0):
 def measure(name, rows=5000, seed=0):
     """The value of one penalty in each case, (case,)."""
     penalty, (a, f) = MEASURED_BY[name], draw(rows, seed)
-    prepared = penalty.prepare(a, penalty.rows.assign(rows // 2, rows), {}, seed=0).to(torch.float32, "cpu")
+    prepared = penalty.prepare(Attributes(a), penalty.rows.assign(rows // 2, rows), {}, seed=0).to(torch.float32, "cpu")
     state = penalty.init(prepared, len(f), {})
     f = f.float()
     for _ in range(ROUNDS.get(name, 1)):

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import fairlevel.penalties as package
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import UnknownName
 from fairlevel.networks.optimizers import GradientDescent
 from fairlevel.penalties import PENALTIES, NoPenalty, resolve_penalty
@@ -26,7 +27,7 @@ def case(request):
     f, a = gaussian(60, 3, 5)
     a = (a - a.mean(0)) / a.std(0)
     rows = penalty.rows.assign(30, 60)
-    prepared = penalty.prepare(a, rows, {}, seed=0)
+    prepared = penalty.prepare(Attributes(a), rows, {}, seed=0)
     return penalty, f, a, rows, prepared
 
 
@@ -48,7 +49,7 @@ def test_batched_equals_single(case):
 def test_order_of_rows_does_not_matter(case):
     penalty, f, a, rows, prepared = case
     order = np.r_[np.random.default_rng(0).permutation(30), 30 + np.random.default_rng(1).permutation(30)]
-    shuffled = penalty.prepare(a[order], rows, {}, seed=0)
+    shuffled = penalty.prepare(Attributes(a[order]), rows, {}, seed=0)
     here = penalty.step(f, prepared, penalty.init(prepared, 5, {}))
     there = penalty.step(f[:, order], shuffled, penalty.init(shuffled, 5, {}))
     torch.testing.assert_close(here.gradient[:, order], there.gradient, rtol=1e-6, atol=1e-10)
@@ -58,7 +59,7 @@ def test_following_the_gradient_lowers_the_disparity(case):
     """A few steps against the gradient lower the value measured afresh, by at least a twentieth."""
     penalty = case[0]
     f, a = gaussian(300, 1, 3)
-    prepared = penalty.prepare((a - a.mean(0)) / a.std(0), penalty.rows.assign(150, 300), {}, seed=0)
+    prepared = penalty.prepare(Attributes((a - a.mean(0)) / a.std(0)), penalty.rows.assign(150, 300), {}, seed=0)
     state = penalty.init(prepared, 3, {})
     for _ in range(60):
         before = penalty.step(f, prepared, state)
@@ -81,7 +82,7 @@ def test_gradient_is_that_of_the_stated_objective(name, monkeypatch):
     a = (a - a.mean(0)) / a.std(0)
     f = 0.4 * f
     weight = np.random.default_rng(1).uniform(0.5, 1.5, 40)
-    prepared = penalty.prepare(a, penalty.rows.assign(20, 40), {}, 0, weight)
+    prepared = penalty.prepare(Attributes(a, row_weight=weight), penalty.rows.assign(20, 40), {}, 0)
     state = penalty.init(prepared, 2, {})
     step = penalty.step(f, prepared, state)
     leaf = f.clone().requires_grad_()
@@ -117,7 +118,7 @@ def test_settings_vary_by_configuration_and_unknown_ones_are_refused(case):
     penalty, f, a, rows, _ = case
     for name in penalty.tunable:
         values = torch.tensor([0.1, 0.2, 0.5, 1.0, 2.0], dtype=torch.float64)
-        prepared = penalty.prepare(a, rows, {name: values}, seed=0)
+        prepared = penalty.prepare(Attributes(a), rows, {name: values}, seed=0)
         together = penalty.step(f, prepared, penalty.init(prepared, 5, {name: values}))
         alone = penalty.step(f[3:4], prepared, penalty.init(prepared, 1, {name: values[3:4]}))
         torch.testing.assert_close(together.gradient[3], alone.gradient[0], rtol=1e-9, atol=1e-13)
@@ -136,7 +137,7 @@ def test_a_column_that_does_not_vary_changes_nothing_else(case):
     """What a split may leave of a rare attribute: standardised, it is zero on all training rows."""
     penalty, f, a, rows, _ = case
     a = np.c_[a[:, :2], np.zeros(60)]
-    prepared = penalty.prepare(a, rows, {}, seed=0)
+    prepared = penalty.prepare(Attributes(a), rows, {}, seed=0)
     step = penalty.step(f, prepared, penalty.init(prepared, 5, {}))
     assert torch.isfinite(step.gradient).all()
     assert torch.isfinite(step.value).all()

@@ -1,34 +1,50 @@
-"""Every file of a folder that holds one kind of thing is in that folder's table."""
+"""Every class that can be chosen by name stands in its table: a new file without a row fails here."""
 
-import pkgutil
+from importlib import import_module
+from inspect import isabstract
+from pkgutil import iter_modules
 
 import pytest
-import torch
 
-import fairlevel.conditional_mean as means
-import fairlevel.predictors as predictors
-from fairlevel.predictors import PREDICTORS, resolve_predictor
+import fairlevel.conditional_mean
+import fairlevel.penalties
+import fairlevel.predictors
+from fairlevel.conditional_mean import LINEAR_MEANS, LinearMean, MLPMean
+from fairlevel.penalties import PENALTIES, NoPenalty, Penalty
+from fairlevel.predictors import PREDICTORS, Predictor
 
 
-def files(package):
-    return {module.name for module in pkgutil.iter_modules(package.__path__)}
+def classes(package):
+    """Concrete classes that are defined in the files of a package and carry a name of their own."""
+    for file in iter_modules(package.__path__):
+        module = import_module(f"{package.__name__}.{file.name}")
+        for value in vars(module).values():
+            if isinstance(value, type) and value.__module__ == module.__name__ and not isabstract(value):
+                yield value
+
+
+def named(package, kind):
+    found = {value for value in classes(package) if "name" in vars(value) and not getattr(value, "_is_protocol", False)}
+    return {value for value in found if all(hasattr(value, member) for member in kind)}
+
+
+def test_penalties_are_registered():
+    assert named(fairlevel.penalties, ("prepare", "step")) == {*PENALTIES.values(), NoPenalty}
+    assert {penalty().name for penalty in PENALTIES.values()} == set(PENALTIES)
+    assert all(isinstance(penalty(), Penalty) for penalty in PENALTIES.values())
 
 
 def test_conditional_means_are_registered():
-    support = {"protocol", "smoother", "leave_out", "inner_losses", "mlp", "moments", "spectrum", "streamed"}
-    assert files(means) - support == set(means.LINEAR_MEANS)
+    linear = {value for value in classes(fairlevel.conditional_mean) if issubclass(value, LinearMean)}
+    assert linear == set(LINEAR_MEANS.values())
+    assert named(fairlevel.conditional_mean, ("fit",)) == {MLPMean}
 
 
 def test_predictors_are_registered():
-    assert files(predictors) - {"protocol"} == set(PREDICTORS)
+    assert named(fairlevel.predictors, ("input_map",)) == set(PREDICTORS.values())
+    assert all(isinstance(predictor(), Predictor) for predictor in PREDICTORS.values())
 
 
-@pytest.mark.parametrize("name", sorted(PREDICTORS))
-def test_predictor_maps_are_reproducible_and_do_not_depend_on_the_rows_predicted(name):
-    predictor = resolve_predictor(name)
-    x = torch.randn(50, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    first, second = (predictor.input_map(x, seed=1) for _ in range(2))
-    assert torch.equal(first(x), second(x))
-    torch.testing.assert_close(first(x[:7]), first(x)[:7], rtol=1e-12, atol=1e-12)
-    network = predictor.network(first(x).shape[1])
-    assert network.forward(network.init(0, torch.float64).unsqueeze(0), first(x))[0].shape == (1, 50)
+@pytest.mark.parametrize("table", [PENALTIES, PREDICTORS, LINEAR_MEANS])
+def test_names_are_the_keys(table):
+    assert all(entry.name == name for name, entry in table.items())

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from fairlevel import GroupMean, MLPMean, RandomFeaturesMean, RidgeMean, SplineMean, dpvar, dpvar_interval
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import FairLevelError
 from fairlevel.networks.optimizers import GradientDescent
 
@@ -70,7 +71,7 @@ def test_binary_predictions_zero_means_demographic_parity():
     group = np.repeat(["a", "b"], [40, 80])
     parity = np.r_[np.repeat([0, 1], [30, 10]), np.repeat([0, 1], [60, 20])]  # both 25 %
     unequal = np.r_[np.repeat([0, 1], [10, 30]), np.repeat([0, 1], [60, 20])]
-    level = GroupMean().prepare(np.where(group == "a", 0.0, 1.0)[:, None]).apply
+    level = GroupMean().prepare(Attributes(np.where(group == "a", 0.0, 1.0)[:, None])).apply
     import torch
 
     assert float(level(torch.from_numpy(parity[None].astype(float)), 0.0).var()) == pytest.approx(0, abs=1e-28)

@@ -6,6 +6,7 @@ import torch
 
 from fairlevel import RandomFeaturesMean, SplineMean, dpvar_interval
 from fairlevel.conditional_mean import GroupMean, RidgeMean, streamed
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.leave_out import leave_out_dpvar, null_variance
 from fairlevel.conditional_mean.streamed import leave_out_streamed, stream
 from fairlevel.metrics import interval
@@ -23,7 +24,7 @@ def test_blocks_give_the_same_estimate_and_noise(drawn, mean, monkeypatch):
     monkeypatch.setattr(streamed, "BLOCK", 97)
     a, f, _ = drawn
     prediction = torch.from_numpy((f - f.mean()) / f.std())
-    together = mean.prepare(a)
+    together = mean.prepare(Attributes(a))
     ridge = 1e-3
     expected = leave_out_dpvar(prediction.unsqueeze(0), together, torch.tensor([ridge], dtype=torch.float64))
     evidence = leave_out_streamed(prediction, stream(mean, a, a, np.ones(len(a)), 0), ridge)

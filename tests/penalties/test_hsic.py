@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties import HSIC, FeatureHSIC
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
@@ -15,7 +16,7 @@ from tests.contracts.sanity import RHO, gaussian_hsic
 
 
 def evaluated(penalty, f, a, seed=0):
-    prepared = penalty.prepare(a, ALL_TRAINING_ROWS.assign(0, len(a)), {}, seed=seed)
+    prepared = penalty.prepare(Attributes(a), ALL_TRAINING_ROWS.assign(0, len(a)), {}, seed=seed)
     return penalty.step(f, prepared, penalty.init(prepared, len(f), {}))
 
 
@@ -27,7 +28,7 @@ def bivariate(rows, seed=0):
 
 def unit_bandwidths(a):
     """A penalty whose σ_A is 1, whatever the median distance of these rows."""
-    unit = HSIC().prepare(a, None, {}, seed=0).unit
+    unit = HSIC().prepare(Attributes(a), None, {}, seed=0).unit
     return {"bandwidth": 1.0, "sensitive_bandwidth": 1 / unit}
 
 
@@ -42,7 +43,7 @@ def test_blocks_change_nothing():
     f, a = gaussian(500, 3, 2)
     whole, blocked = (evaluated(HSIC(block=block), f, a) for block in (10**9, 7_001))
     k = torch.exp(-0.5 * (f[:, :, None] - f[:, None]).square())
-    unit = HSIC().prepare(a, None, {}, seed=0).unit
+    unit = HSIC().prepare(Attributes(a), None, {}, seed=0).unit
     attributes = torch.from_numpy(a)
     other = torch.exp(-0.5 * torch.cdist(attributes, attributes).square() / unit**2)
     centre = torch.eye(500, dtype=torch.float64) - 1 / 500
@@ -59,7 +60,7 @@ def test_exact_value_and_gradient_of_20000_rows_fit_in_a_gibibyte():
         a, f = random.standard_normal((20_000, 5)), torch.from_numpy(random.standard_normal((4, 20_000))).float()
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         penalty = HSIC()
-        prepared = penalty.prepare(a, None, {}, seed=0).to(torch.float32, "cpu")
+        prepared = penalty.prepare(Attributes(a), None, {}, seed=0).to(torch.float32, "cpu")
         step = penalty.step(f, prepared, penalty.init(prepared, 4, {}))
         assert torch.isfinite(step.gradient).all()
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
@@ -75,7 +76,7 @@ def test_held_out_value_is_zero_on_average_under_independence():
         random = np.random.default_rng(seed)
         a, f = random.standard_normal((150, 2)), torch.from_numpy(random.standard_normal((1, 150)))
         penalty = HSIC()
-        prepared = penalty.prepare(a, None, {}, seed=0)
+        prepared = penalty.prepare(Attributes(a), None, {}, seed=0)
         values.append(float(penalty.value(f, prepared, penalty.init(prepared, 1, {}))))
     assert abs(np.mean(values)) < 3 * np.std(values) / np.sqrt(40)
     assert np.mean(values) < 0.2 * float(evaluated(HSIC(), f, a).value)
@@ -107,4 +108,4 @@ def test_refuses_bandwidths_that_are_none(kind, settings):
         kind(**settings)
     a = np.random.default_rng(0).standard_normal((20, 2))
     with pytest.raises(InvalidInput, match="sensitive_bandwidth=0"):
-        kind().prepare(a, None, {"sensitive_bandwidth": torch.tensor([1.0, 0.0])}, seed=0)
+        kind().prepare(Attributes(a), None, {"sensitive_bandwidth": torch.tensor([1.0, 0.0])}, seed=0)

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from fairlevel.conditional_mean import MLPMean, SplineMean
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.inner_losses import Huber, Pinball
 from fairlevel.exceptions import FairLevelError
 from fairlevel.networks.network import Network
@@ -26,7 +27,7 @@ def setting(steps, start):
     optimum = torch.linalg.solve(hessian, 2 * phi_matrix.T @ f.T / ROWS).T
     theta = optimum if start == "optimum" else torch.zeros_like(optimum)
     penalty = ITD(steps=steps, inner_steps=0, mean=MLPMean(hidden=()), rows=ALL_TRAINING_ROWS)
-    prepared = penalty.prepare(a, ALL_TRAINING_ROWS.assign(0, ROWS), {}, seed=0)
+    prepared = penalty.prepare(Attributes(a), ALL_TRAINING_ROWS.assign(0, ROWS), {}, seed=0)
     network = penalty.mean.network(3)
     parameters = torch.zeros(2, network.size, dtype=torch.float64)
     parameters[:, network.layers[0].weight], parameters[:, network.layers[0].bias] = theta[:, :3], theta[:, 3:]
@@ -70,7 +71,7 @@ def test_gradient_is_the_derivative_of_the_unrolled_variance(loss):
     f, a = gaussian(24, 2, 2)
     a = (a - a.mean(0)) / a.std(0)
     penalty = ITD(steps=4, inner_steps=0, loss=loss, mean=MLPMean(hidden=(5,)), rows=IN_OUT)
-    prepared = penalty.prepare(a, IN_OUT.assign(12, 24), {}, seed=0)
+    prepared = penalty.prepare(Attributes(a), IN_OUT.assign(12, 24), {}, seed=0)
     state = penalty.init(prepared, 2, {})
     gradient = penalty.step(f, prepared, state).gradient
     assert not gradient[:, 12:].any()
@@ -85,7 +86,7 @@ def test_warm_steps_come_first_and_are_not_differentiated():
     f, a = gaussian(24, 2, 1)
     rows = IN_OUT.assign(12, 24)
     warm, cold = ITD(steps=2, inner_steps=5), ITD(steps=2, inner_steps=0)
-    prepared = warm.prepare((a - a.mean(0)) / a.std(0), rows, {}, seed=0)
+    prepared = warm.prepare(Attributes((a - a.mean(0)) / a.std(0)), rows, {}, seed=0)
     first = warm.step(f, prepared, warm.init(prepared, 1, {}))
     again = cold.step(f, prepared, first.state)  # the state is φ after the warm steps
     torch.testing.assert_close(first.gradient, again.gradient, rtol=1e-12, atol=1e-14)
@@ -99,7 +100,7 @@ def test_cost_is_linear_in_the_unrolled_steps(monkeypatch):
     counts = {}
     for steps in (1, 5, 20):
         penalty = ITD(steps=steps, inner_steps=10)
-        prepared = penalty.prepare(a, IN_OUT.assign(12, 24), {}, seed=0)
+        prepared = penalty.prepare(Attributes(a), IN_OUT.assign(12, 24), {}, seed=0)
         passes.clear()
         penalty.step(f, prepared, penalty.init(prepared, 1, {}))
         counts[steps] = len(passes)
@@ -132,7 +133,7 @@ def test_compiled_code_and_autograd_agree():
     a = random.standard_normal((300, 4))
     f = torch.from_numpy(np.stack([a[:, 0] ** 2, a[:, 1] + random.standard_normal(300)]))
     penalty = ITD(steps=3, inner_steps=4, inner_learning_rate=0.2)
-    prepared = penalty.prepare(a, penalty.rows.assign(150, 300), {}, seed=0)
+    prepared = penalty.prepare(Attributes(a), penalty.rows.assign(150, 300), {}, seed=0)
     exact = penalty.step(f, prepared, penalty.init(prepared, 2, {}))  # float64 goes by autograd
     single = prepared.to(torch.float32, "cpu")
     found = penalty.step(f.float(), single, penalty.init(single, 2, {}))

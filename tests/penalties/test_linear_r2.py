@@ -3,6 +3,7 @@ import pytest
 import torch
 
 from fairlevel.conditional_mean import RidgeMean
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties import ClosedFBO, LinearR2
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
@@ -12,7 +13,7 @@ ROWS = ALL_TRAINING_ROWS.assign(0, 200)
 
 
 def evaluated(penalty, f, a):
-    prepared = penalty.prepare(a, ALL_TRAINING_ROWS.assign(0, len(a)), {}, seed=0)
+    prepared = penalty.prepare(Attributes(a), ALL_TRAINING_ROWS.assign(0, len(a)), {}, seed=0)
     return penalty.step(f, prepared, penalty.init(prepared, len(f), {}))
 
 

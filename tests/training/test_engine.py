@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.exceptions import FairLevelError
@@ -104,7 +105,7 @@ def test_engine_matches_a_plain_torch_loop():
         for layer, linear in zip(network.layers, module[::2], strict=True):
             linear.weight.copy_(row[layer.weight].reshape(layer.shape).T)
             linear.bias.copy_(row[layer.bias])
-    smoother = penalty.prepare(data.sensitive, penalty.rows.assign(60, 120), {}, seed=4).to(torch.float32)
+    smoother = penalty.prepare(Attributes(data.sensitive), penalty.rows.assign(60, 120), {}, seed=4).to(torch.float32)
     x, y = torch.from_numpy(data.x).float(), torch.from_numpy(data.y).float()
     peer = torch.optim.Adam(module.parameters(), lr=0.01)
     for _ in range(15):

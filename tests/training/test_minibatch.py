@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 from fairlevel import ClosedFBO, FairRegressor, RandomFeaturesMean, dpvar, load
 from fairlevel.conditional_mean import LINEAR_MEANS
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.memmaps import parquet_memmaps
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
@@ -37,8 +38,8 @@ def test_with_the_moments_of_all_rows_the_target_meets_closed_fbo():
     assert isinstance(batched, FBOInBatches)
     exact = Moments(prediction @ batched.functions / ROWS, 1.0)
     value, gradient = batched.value(exact), batched.step(prediction, EVERY_ROW, exact).gradient
-    prepared = penalty.prepare(a, ALL_TRAINING_ROWS.assign(0, ROWS), {}, 0).to(torch.float32)
-    whole = penalty.mean.prepare(a)  # without the functions that closed FBO neglects
+    prepared = penalty.prepare(Attributes(a), ALL_TRAINING_ROWS.assign(0, ROWS), {}, 0).to(torch.float32)
+    whole = penalty.mean.prepare(Attributes(a))  # without the functions that closed FBO neglects
     shrinkage = whole.shrinkage(1e-3)[1:]
     coefficients = whole.coefficients(prediction.double())[:, 1:]
     expected = (coefficients.square() * shrinkage).sum(dim=1)
@@ -56,7 +57,7 @@ def test_every_linear_mean_works_in_batches(name):
     target = a[:, 0] + a[:, 1] ** 2 + random.standard_normal(ROWS)
     mean = LINEAR_MEANS[name](ridge=1e-2)
     batched = in_batches(ClosedFBO(mean), a, np.arange(ROWS), target, seed=0, device=torch.device("cpu"))
-    whole = mean.prepare(a.astype(np.float64))
+    whole = mean.prepare(Attributes(a.astype(np.float64)))
     coefficients = whole.coefficients(torch.from_numpy(target).unsqueeze(0))[:, 1:]
     expected = (coefficients.square() * whole.shrinkage(1e-2)[1:]).sum()
     found = (torch.from_numpy(target).float() @ batched.functions / ROWS).square().sum()

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from fairlevel.conditional_mean import RandomFeaturesMean, RidgeMean
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.network import Network
 from fairlevel.training.spectral import last_features, spectral_head, with_heads
@@ -23,7 +24,7 @@ def data():
 @pytest.mark.parametrize("mean", [RidgeMean(ridge=0.1), RandomFeaturesMean(features=30)])
 def test_every_weight_is_the_dense_optimum(data, mean):
     features, y, a = data
-    smoother = mean.prepare(a)
+    smoother = mean.prepare(Attributes(a))
     head = spectral_head(features, y, smoother, 0.1, ridge=1e-3)
     weights = torch.tensor([0.0, 0.5, 20.0], dtype=torch.float64)
     found = head.coefficients(weights)
@@ -43,7 +44,7 @@ def test_every_weight_is_the_dense_optimum(data, mean):
 
 def test_prediction_keeps_the_mean_of_the_target(data):
     features, y, a = data
-    head = spectral_head(features, y, RidgeMean().prepare(a), 0.1, ridge=1e-3)
+    head = spectral_head(features, y, RidgeMean().prepare(Attributes(a)), 0.1, ridge=1e-3)
     coefficients = head.coefficients(torch.tensor([3.0], dtype=torch.float64))
     prediction = features @ coefficients[0] + head.intercepts(coefficients)[0]
     assert float(prediction.mean()) == pytest.approx(float(y.mean()), rel=1e-9)
@@ -51,7 +52,7 @@ def test_prediction_keeps_the_mean_of_the_target(data):
 
 def test_secular_equation_meets_its_budget(data):
     features, y, a = data
-    head = spectral_head(features, y, RidgeMean().prepare(a), 0.1, ridge=1e-3)
+    head = spectral_head(features, y, RidgeMean().prepare(Attributes(a)), 0.1, ridge=1e-3)
     plain = float(head.dpvar(torch.zeros(1, dtype=torch.float64)))
     for share in (0.9, 0.25, 1e-3):
         weight = head.weight_at(share * plain)
@@ -66,7 +67,7 @@ def test_gaussian_oracle():
     random = np.random.default_rng(0)
     a, z = random.standard_normal((2, 200_000))
     x = torch.from_numpy(a + z)
-    head = spectral_head(x[:, None], x, RidgeMean().prepare(a[:, None]), 0.0, ridge=1e-12)
+    head = spectral_head(x[:, None], x, RidgeMean().prepare(Attributes(a[:, None])), 0.0, ridge=1e-12)
     found = head.coefficients(torch.tensor([0.0, 2.0, 8.0], dtype=torch.float64))[:, 0]
     torch.testing.assert_close(found, torch.tensor([1.0, 0.5, 0.2], dtype=torch.float64), atol=0.005, rtol=0)
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import LinearMean
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.protocol import standardiser
 from fairlevel.metrics.choice import suitable_means
 from fairlevel.penalties import GDP, FeatureHSIC, LinearR2, Penalty
@@ -44,7 +45,7 @@ Values = Callable[[Tensor, Array, Array, int], Tensor]
 def _penalty_value(penalty: Penalty) -> Values:
     def values(prediction: Tensor, sensitive: Array, row_weight: Array, seed: int) -> Tensor:
         rows = penalty.rows.assign(0, len(sensitive))
-        prepared = penalty.prepare(sensitive, rows, {}, seed, row_weight)
+        prepared = penalty.prepare(Attributes(sensitive, row_weight=row_weight), rows, {}, seed)
         blocks = [
             penalty.step(part, prepared, penalty.init(prepared, len(part), {})).value
             for part in torch.split(prediction, 10)
@@ -61,7 +62,7 @@ def maximal_correlation(prediction: Tensor, sensitive: Array, row_weight: Array,
     functions of A: canonical correlation. With f alone it is the root of the share of DPVar.
     """
     mean: LinearMean = suitable_means(sensitive)[-1]
-    smoother = mean.prepare(sensitive, row_weight=row_weight, seed=seed)
+    smoother = mean.prepare(Attributes(sensitive, row_weight=row_weight), seed=seed)
     root = smoother.row_weight.sqrt()
     basis = (smoother.fit_basis * smoother.shrinkage(_RIDGE).sqrt())[:, 1:] * root.unsqueeze(1)
     powers = torch.stack([prediction**degree for degree in range(1, _DEGREE + 1)], dim=-1)  # (config, row, power)

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from fairlevel.arrays import Array
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.smoother import LinearSmoother, factor
 from fairlevel.exceptions import InvalidInput
 
@@ -44,15 +45,13 @@ class LinearMean(ABC):
     def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> FeatureMap:
         """Features of A, fitted on these rows: knots, bandwidths, levels. ``sensitive`` is standardised."""
 
-    def prepare(
-        self, fit: Array, at: Array | None = None, *, row_weight: Array | None = None, seed: int = 0
-    ) -> LinearSmoother:
-        """Factor the smoother that is fitted on the rows ``fit`` and evaluated at the rows ``at`` (default: the
-        same).
+    def prepare(self, fit: Attributes, at: Array | None = None, *, seed: int = 0) -> LinearSmoother:
+        """Factor the smoother that is fitted on the rows ``fit`` and evaluated at attributes ``at`` (default: the
+        same rows), (row, attribute).
         """
-        weight = np.full(len(fit), 1 / len(fit)) if row_weight is None else row_weight / row_weight.sum()
-        standardise = standardiser(fit, weight)
-        standard = standardise(fit)
+        weight = fit.weight
+        standardise = standardiser(fit.values, weight)
+        standard = standardise(fit.values)
         features = self.feature_map(standard, weight, seed)
         free, penalised = map(torch.from_numpy, features(standard))
         if at is None:

@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 
 from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.libraries.penalty_grid import PenaltyGrid
 from fairlevel.libraries.protocol import Library, Workshop
 from fairlevel.penalties import ClosedFBO
@@ -50,7 +51,7 @@ class Spectral:
         if samples.sensitive is None:
             raise TypeError("The spectral path needs sensitive attributes.")
         target = torch.from_numpy(samples.y)
-        smoother = self.mean.prepare(samples.sensitive, seed=seed)
+        smoother = self.mean.prepare(Attributes(samples.sensitive), seed=seed)
         chosen = smoother.choose_ridge(target.unsqueeze(0)) if self.mean.ridge is None else self.mean.ridge
         with torch.no_grad():
             features = last_features(bodies.network, bodies.parameters, bodies.input_map(torch.from_numpy(samples.x)))

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import GroupMean, LinearMean, RandomFeaturesMean, SplineMean
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.groups import discrete_columns, few_levels
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.conditional_mean.spectrum import RIDGES
@@ -58,9 +59,8 @@ def candidates(
             "MLPMean()."
         )
     means = [regressor] if regressor is not None else suitable_means(sensitive)
-    return tuple(
-        Candidate(mean.name, mean.prepare(sensitive, row_weight=row_weight, seed=seed), mean.ridge) for mean in means
-    )
+    rows = Attributes(sensitive, row_weight=row_weight)
+    return tuple(Candidate(mean.name, mean.prepare(rows, seed=seed), mean.ridge) for mean in means)
 
 
 def suitable_means(sensitive: Array) -> Sequence[LinearMean]:

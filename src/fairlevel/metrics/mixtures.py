@@ -8,6 +8,7 @@ import torch
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import LinearMean
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.leave_out import leave_out_matrix
 from fairlevel.metrics.choice import candidates, choose, suitable_means
 
@@ -20,13 +21,13 @@ class SharedMean(NamedTuple):
 
     def disparity(self, predictions: Array, sensitive: Array, seed: int) -> Array:
         r"""K with DPVar(wᵀF) = wᵀ K w, debiased by leaving each row out; (candidate, row) -> (candidate, candidate)."""
-        smoother = self.mean.prepare(sensitive, seed=seed)
+        smoother = self.mean.prepare(Attributes(sensitive), seed=seed)
         matrix: Array = leave_out_matrix(torch.from_numpy(predictions), smoother, self.ridge).numpy()
         return matrix
 
     def fitted(self, predictions: Array, sensitive: Array, seed: int) -> Array:
         """E[f | A] at the rows themselves, (candidate, row) -> (candidate, row)."""
-        smoother = self.mean.prepare(sensitive, seed=seed)
+        smoother = self.mean.prepare(Attributes(sensitive), seed=seed)
         ridge = torch.full((len(predictions),), self.ridge, dtype=torch.float64)
         level: Array = smoother.apply(torch.from_numpy(predictions), ridge).numpy()
         return level

@@ -11,6 +11,7 @@ from scipy.stats import norm
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import GroupMean, LinearMean, SplineMean
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.groups import few_levels
 from fairlevel.metrics.inputs import read_rows
 
@@ -49,7 +50,7 @@ def mean_profiles(
     else:
         first, last = np.quantile(attribute, [0.01, 0.99])
         regressor, at = SplineMean(), np.linspace(first, last, points)
-    smoother = regressor.prepare(attribute, at[:, None], row_weight=row_weight)
+    smoother = regressor.prepare(Attributes(attribute, row_weight=row_weight), at[:, None])
     prediction = torch.from_numpy(predictions)
     ridge = smoother.choose_ridge(prediction)
     mean = smoother.apply(prediction, ridge)

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-from fairlevel.arrays import Array
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.backends import Guessing
 from fairlevel.networks.critics import descent, verdict
@@ -24,7 +24,7 @@ from fairlevel.penalties.protocol import (
     check_positive,
     setting,
 )
-from fairlevel.tensors import row_weights, to_device
+from fairlevel.tensors import to_device
 
 
 @dataclass(frozen=True)
@@ -95,11 +95,9 @@ class Adversarial:
     def curvature(self, weight: Tensor) -> Tensor:
         return 1 + weight
 
-    def prepare(
-        self, sensitive: Array, rows: Rows, settings: Settings, seed: int, sample_weight: Array | None = None
-    ) -> CriticRows:
-        attributes, weight = torch.from_numpy(sensitive), row_weights(sample_weight, len(sensitive))
-        centred = attributes - weight @ attributes
+    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> CriticRows:
+        values, weight = torch.from_numpy(attributes.values), torch.from_numpy(attributes.weight)
+        centred = values - weight @ values
         return CriticRows(centred, weight, float((weight @ centred.square()).mean()) if centred.shape[1] else 0.0, seed)
 
     def init(self, prepared: CriticRows, configs: int, settings: Settings) -> Critic:

@@ -8,8 +8,8 @@ from typing import ClassVar, NamedTuple
 from torch import Tensor
 from torch.nn.functional import pad
 
-from fairlevel.arrays import Array
 from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
 from fairlevel.conditional_mean.leave_out import leave_out_covariance
 from fairlevel.conditional_mean.smoother import LinearSmoother
@@ -81,11 +81,9 @@ class ClosedFBO:
     def curvature(self, weight: Tensor) -> Tensor:
         return 1 + weight
 
-    def prepare(
-        self, sensitive: Array, rows: Rows, settings: Settings, seed: int, sample_weight: Array | None = None
-    ) -> LinearSmoother:
+    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> LinearSmoother:
         smallest = float(distinct(self, settings, "ridge").min())
-        return self.mean.prepare(sensitive, row_weight=sample_weight, seed=seed).trimmed(smallest, NEGLIGIBLE)
+        return self.mean.prepare(attributes, seed=seed).trimmed(smallest, NEGLIGIBLE)
 
     def init(self, prepared: LinearSmoother, configs: int, settings: Settings) -> Level:
         basis = prepared.aligned_basis

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.arrays import Array
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.blocks import row_blocks
 from fairlevel.penalties.protocol import (
@@ -22,7 +23,7 @@ from fairlevel.penalties.protocol import (
     distinct,
     position,
 )
-from fairlevel.tensors import row_weights, to_device
+from fairlevel.tensors import to_device
 
 _BOX = (0.005, 0.995)  # quantiles of each coordinate between which nodes are laid
 _NODES = {1: 200, 2: 32}  # an axis, by the number of coordinates
@@ -90,12 +91,10 @@ class GDP:
     def curvature(self, weight: Tensor) -> Tensor:
         return 1 + weight
 
-    def prepare(
-        self, sensitive: Array, rows: Rows, settings: Settings, seed: int, sample_weight: Array | None = None
-    ) -> KernelNodes:
+    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> KernelNodes:
         known = distinct(self, settings, "bandwidth")
-        weight = row_weights(sample_weight, len(sensitive))
-        points = low_dimensional(sensitive, weight.numpy())
+        weight = torch.from_numpy(attributes.weight)
+        points = low_dimensional(attributes.values, attributes.weight)
         dimension = max(points.shape[1], 1)
         rule = (float(1 / weight.square().sum()) * (dimension + 2) / 4) ** (-1 / (dimension + 4))
         first, second = (_factor(points, axis, known * rule, self.nodes) for axis in (0, 1))

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairlevel.arrays import Array
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.random_features import median_distance
 from fairlevel.penalties.protocol import (
     ALL_TRAINING_ROWS,
@@ -24,7 +24,7 @@ from fairlevel.penalties.protocol import (
     position,
     setting,
 )
-from fairlevel.tensors import row_weights, to_device
+from fairlevel.tensors import to_device
 
 _BLOCK_NUMBERS = {"cpu": 2**18, "cuda": 2**27}  # in a block of pairs: within a core's cache, or filling the GPU
 
@@ -100,19 +100,17 @@ class HSIC:
     def curvature(self, weight: Tensor) -> Tensor:
         return 1 + 0.1 * weight  # second derivative in the correlation of a Gaussian pair, against that of the MSE
 
-    def prepare(
-        self, sensitive: Array, rows: Rows, settings: Settings, seed: int, sample_weight: Array | None = None
-    ) -> KernelRows:
+    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> KernelRows:
         known = distinct(self, settings, "sensitive_bandwidth")
-        attributes, weight = torch.from_numpy(sensitive), row_weights(sample_weight, len(sensitive))
-        unit = median_distance(sensitive, np.random.default_rng(seed))
+        values, weight = torch.from_numpy(attributes.values), torch.from_numpy(attributes.weight)
+        unit = median_distance(attributes.values, np.random.default_rng(seed))
         row_mean = torch.zeros(len(known), len(weight), dtype=torch.float64)
         for rows_, others in _pairs(len(weight), len(known), self.block or _BLOCK_NUMBERS["cpu"]):
-            values = kernel(attributes[rows_], attributes[others], known * unit)
-            row_mean[:, rows_] += values @ weight[others]
+            similar = kernel(values[rows_], values[others], known * unit)
+            row_mean[:, rows_] += similar @ weight[others]
             if rows_ != others:
-                row_mean[:, others] += values.transpose(1, 2) @ weight[rows_]
-        return KernelRows(attributes, known, unit, known * unit, row_mean, row_mean @ weight, weight)
+                row_mean[:, others] += similar.transpose(1, 2) @ weight[rows_]
+        return KernelRows(values, known, unit, known * unit, row_mean, row_mean @ weight, weight)
 
     def init(self, prepared: KernelRows, configs: int, settings: Settings) -> Bandwidths:
         where = position(self, settings, "sensitive_bandwidth", prepared.known, configs)

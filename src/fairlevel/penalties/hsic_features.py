@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairlevel.arrays import Array
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.random_features import median_distance
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.blocks import row_blocks
@@ -24,7 +24,7 @@ from fairlevel.penalties.protocol import (
     position,
     setting,
 )
-from fairlevel.tensors import row_weights, to_device
+from fairlevel.tensors import to_device
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,10 @@ class FeatureHSIC:
     def curvature(self, weight: Tensor) -> Tensor:
         return 1 + 0.1 * weight
 
-    def prepare(
-        self, sensitive: Array, rows: Rows, settings: Settings, seed: int, sample_weight: Array | None = None
-    ) -> CentredFeatures:
+    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> CentredFeatures:
         known = distinct(self, settings, "sensitive_bandwidth")
-        random = np.random.default_rng(seed)
-        weight = row_weights(sample_weight, len(sensitive))
+        random, sensitive = np.random.default_rng(seed), attributes.values
+        weight = torch.from_numpy(attributes.weight)
         unit = median_distance(sensitive, np.random.default_rng(seed))
         directions = torch.from_numpy(random.standard_normal((sensitive.shape[1], self.sensitive_features_count)))
         shifts = torch.from_numpy(random.uniform(0, 2 * np.pi, self.sensitive_features_count))

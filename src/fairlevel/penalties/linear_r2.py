@@ -8,8 +8,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from fairlevel.arrays import Array
 from fairlevel.conditional_mean import RidgeMean
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.leave_out import leave_out_covariance
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput
@@ -53,10 +53,8 @@ class LinearR2:
     def curvature(self, weight: Tensor) -> Tensor:
         return 1 + weight
 
-    def prepare(
-        self, sensitive: Array, rows: Rows, settings: Settings, seed: int, sample_weight: Array | None = None
-    ) -> LinearSmoother:
-        return RidgeMean().prepare(sensitive, row_weight=sample_weight, seed=seed)
+    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> LinearSmoother:
+        return RidgeMean().prepare(attributes, seed=seed)
 
     def init(self, prepared: LinearSmoother, configs: int, settings: Settings) -> Tensor:
         """The ridge of each configuration, (config,)."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from fairlevel.arrays import Array
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
 
 
@@ -34,9 +34,7 @@ class NoPenalty:
     def curvature(self, weight: Tensor) -> Tensor:
         return torch.ones_like(weight)
 
-    def prepare(
-        self, sensitive: Array, rows: Rows, settings: Settings, seed: int, sample_weight: Array | None = None
-    ) -> Nothing:
+    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> Nothing:
         return Nothing()
 
     def init(self, prepared: Nothing, configs: int, settings: Settings) -> None:

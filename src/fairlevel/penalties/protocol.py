@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairlevel.arrays import Array
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 
 Settings = Mapping[str, Tensor]
@@ -91,9 +91,7 @@ class Penalty(Protocol):
         it.
         """
 
-    def prepare(
-        self, sensitive: Array, rows: Rows, settings: Settings, seed: int, sample_weight: Array | None = None
-    ) -> Any:
+    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> Any:
         """All that depends on A, in float64. Shapes: sensitive (row, attribute), standardised."""
 
     def init(self, prepared: Any, configs: int, settings: Settings) -> Any:

@@ -9,8 +9,8 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-from fairlevel.arrays import Array
 from fairlevel.conditional_mean import MLPMean, RandomFeaturesMean
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput
@@ -30,14 +30,14 @@ class SplitAttributes:
     seed: int
 
     @classmethod
-    def of(cls, sensitive: Array, rows: Rows, seed: int, sample_weight: Array | None) -> SplitAttributes:
-        attributes = torch.from_numpy(sensitive)
+    def of(cls, attributes: Attributes, rows: Rows, seed: int) -> SplitAttributes:
+        values = torch.from_numpy(attributes.values)
         return cls(
             rows,
-            attributes[rows.fit],
-            attributes[rows.evaluate],
-            weights_of_part(sample_weight, rows.fit, len(sensitive)),
-            weights_of_part(sample_weight, rows.evaluate, len(sensitive)),
+            values[rows.fit],
+            values[rows.evaluate],
+            weights_of_part(attributes.row_weight, rows.fit, len(attributes)),
+            weights_of_part(attributes.row_weight, rows.evaluate, len(attributes)),
             seed,
         )
 
@@ -48,7 +48,8 @@ class SplitAttributes:
     def smoother(self) -> LinearSmoother:
         """Smooths curvatures over A, for inner losses other than the squared one."""
         weight = self.fit_weight.double().cpu().numpy()
-        smoother = RandomFeaturesMean().prepare(self.fit.double().cpu().numpy(), row_weight=weight, seed=self.seed)
+        attributes = Attributes(self.fit.double().cpu().numpy(), row_weight=weight)
+        smoother = RandomFeaturesMean().prepare(attributes, seed=self.seed)
         return smoother.to(self.fit.dtype, self.fit.device)
 
 
@@ -101,11 +102,9 @@ class TrainedMeanPenalty:
         """As printed: plain step sizes."""
         return torch.ones_like(weight)
 
-    def prepare(
-        self, sensitive: Array, rows: Rows, settings: Settings, seed: int, sample_weight: Array | None = None
-    ) -> SplitAttributes:
+    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> SplitAttributes:
         """Both parts' attributes and weights."""
-        return SplitAttributes.of(sensitive, rows, seed, sample_weight)
+        return SplitAttributes.of(attributes, rows, seed)
 
     def init(self, prepared: SplitAttributes, configs: int, settings: Settings) -> Warm:
         """The inner networks before the first step."""

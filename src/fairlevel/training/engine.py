@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures, UnknownName
 from fairlevel.networks.memory import keep_freed_memory
 from fairlevel.networks.network import Network
@@ -207,7 +208,9 @@ def _part(
     if samples.sensitive is None and bool((configurations.weight > 0).any()):
         raise MissingSensitiveFeatures("weight > 0 asks for fairness, but the rows carry no sensitive attributes.")
     sensitive = np.empty((len(samples), 0)) if samples.sensitive is None else samples.sensitive
-    prepared = penalty.prepare(sensitive, rows, configurations.settings, seed, samples.sample_weight)
+    prepared = penalty.prepare(
+        Attributes(sensitive, row_weight=samples.sample_weight), rows, configurations.settings, seed
+    )
     weight = weights_of_part(samples.sample_weight, rows.accuracy, len(samples))
     return Part(
         input_map(torch.from_numpy(samples.x)).to(device, torch.float32),

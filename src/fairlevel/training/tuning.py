@@ -8,6 +8,7 @@ import torch
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import LinearMean
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.penalties import ClosedFBO, Penalty
 
 
@@ -19,6 +20,6 @@ def tuned(penalty: Penalty, sensitive: Array, target: Array, sample_weight: Arra
     mean = getattr(penalty, "mean", None)
     if not isinstance(penalty, ClosedFBO) or not isinstance(mean, LinearMean) or mean.ridge is not None:
         return penalty
-    smoother = mean.prepare(sensitive, row_weight=sample_weight, seed=seed)
+    smoother = mean.prepare(Attributes(sensitive, row_weight=sample_weight), seed=seed)
     ridge = float(smoother.choose_ridge(torch.from_numpy(target).unsqueeze(0)))
     return replace(penalty, mean=replace(mean, ridge=ridge))
