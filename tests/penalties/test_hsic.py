@@ -55,6 +55,7 @@ def test_blocks_change_nothing():
 def test_exact_value_and_gradient_of_20000_rows_fit_in_a_gibibyte():
     program = textwrap.dedent("""
         import resource, numpy as np, torch
+        from fairlevel.conditional_mean.attributes import Attributes
         from fairlevel.penalties import HSIC
         random = np.random.default_rng(0)
         a, f = random.standard_normal((20_000, 5)), torch.from_numpy(random.standard_normal((4, 20_000))).float()

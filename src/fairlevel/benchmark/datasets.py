@@ -13,8 +13,10 @@ from fairlevel.benchmark.protocol import Protocol
 from fairlevel.data.catalogue import SUITES, suite
 from fairlevel.data.construction import construct_sensitive, copies
 from fairlevel.data.encoder import TableEncoder
+from fairlevel.data.sensitive import Sensitive
 from fairlevel.data.sources import Source
 from fairlevel.data.synthetic import SyntheticDesign, TrueDPVar
+from fairlevel.data.table import Table
 from fairlevel.exceptions import UnknownName
 
 
@@ -43,7 +45,8 @@ class SyntheticDataset:
     def problem(self, seed: int, protocol: Protocol) -> Problem:
         drawn = self.design.sample(self.rows, seed)
         parts = split_rows(self.name, self.rows, seed, protocol)
-        samples, scaler = scaled_parts(drawn.x, drawn.y, drawn.a, parts, protocol)
+        table = Table(drawn.x, drawn.y, Sensitive(drawn.a, tuple(f"a{k + 1}" for k in range(drawn.a.shape[1]))))
+        samples, scaler = scaled_parts(table, parts, protocol)
 
         def true_dpvar(predict: Predict) -> TrueDPVar:
             return self.design.true_dpvar(lambda fresh: predict(scaler.transform(fresh)))
@@ -73,11 +76,12 @@ class TableDataset:
         chosen = construct_sensitive(matrix[training], y[training], encoder.origin, seed)
         others = np.setdiff1d(np.arange(matrix.shape[1]), chosen)
         x, a = matrix[:, others], matrix[:, chosen]
-        samples, _ = scaled_parts(x, y, a, parts, protocol)
+        names = tuple(encoder.outputs[column] for column in chosen)
+        samples, _ = scaled_parts(Table(x, y, Sensitive(a, names)), parts, protocol)
         facts = about(
             self.source.name,
             samples,
-            sensitive=", ".join(encoder.outputs[column] for column in chosen),
+            sensitive=", ".join(names),
             copies=len(copies(x[training], a[training])),
         )
         return Problem(self.slug, seed, *samples, facts)

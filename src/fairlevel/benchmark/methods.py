@@ -6,23 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from fairlevel.benchmark.candidates import Trainer
-from fairlevel.benchmark.trainers.families import Families
-from fairlevel.benchmark.trainers.grid import Grid, Setting
-from fairlevel.benchmark.trainers.spectral_grid import Head, SpectralGrid
+from fairlevel.candidates import SOURCES, CandidateSource, PenaltyGrid, Setting
+from fairlevel.candidates.sources import GDP_WEIGHTS
 from fairlevel.conditional_mean import RandomFeaturesMean
 from fairlevel.exceptions import UnknownName
-from fairlevel.penalties import FBO, GDP, HSIC, ITD, Adversarial, ClosedFBO, LinearR2, Penalty, RootFBO
+from fairlevel.penalties import FBO, GDP, HSIC, ITD, Adversarial, ClosedFBO, LinearR2, Penalty
 from fairlevel.penalties.protocol import IN_OUT_ALL_LABELS
 
 
 @dataclass(frozen=True)
 class Method:
-    """A name, what people read, and what trains the candidates."""
+    """A name, what people read, and where its candidates come from; slow methods are started first."""
 
     name: str
     label: str
-    trainer: Trainer
+    source: CandidateSource
+    slow: bool = False
 
 
 FBO_WEIGHTS = (0, 0.03, 0.1, 0.3, 1, 2, 5, 10, 20, 50, 100, 300)
@@ -34,75 +33,57 @@ def _bilevel(penalty: Penalty) -> tuple[Setting, ...]:
 
 
 ITD_WEIGHTS = tuple(3 * weight for weight in FBO_WEIGHTS)
-GDP_WEIGHTS = (0, 0.01, 0.03, 0.1, 0.2, 0.5, 1, 2, 3, 5, 10, 20)
-ROOT_WEIGHTS = (0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.4, 2, 3, 5)
-
-CLOSED = Grid(
-    FBO_WEIGHTS,
+CLOSED = PenaltyGrid(
     tuple(
         Setting(ClosedFBO(RandomFeaturesMean(bandwidth=bandwidth)), rate)
         for bandwidth, rate in product((1.0, 0.5), (0.1, 0.2, 0.05, 0.02))
     ),
+    FBO_WEIGHTS,
 )
 GDP_NODES = tuple(
     Setting(GDP(nodes=nodes), numbers={"bandwidth": multiple})
     for nodes, multiple in product((32, 16), (1.0, 0.5, 0.75, 1.5))
 )
-SPECTRAL = SpectralGrid(
-    (0, 0.1, 0.3, 1, 3, 8, 20, 50, 100, 300, 1000, 3000),
-    tuple(Head(ridge, rate) for rate, ridge in product((0.1, 0.2), (1e-4, 1e-3, 1e-5, 1e-2))),
+RIDGES = tuple(Setting(LinearR2(), numbers={"ridge": ridge}) for ridge in (1e-3, 1e-1, 1e-6, 1e-5, 1e-4, 1e-2, 1, 10))
+ADVERSARIAL_WEIGHTS = (0, 0.03, 0.1, 0.3, 0.5, 1, 2, 3, 5, 10, 30, 100)
+CRITICS = tuple(
+    Setting(Adversarial(critic_steps=steps), numbers={"critic_learning_rate": rate})
+    for steps, rate in product((5, 10, 20, 1), (1e-2, 1e-3))
 )
-
-STEP_SIZES = (0.1, 0.02, 0.2, 0.05)  # of the families of auto, far apart first: mixtures live on differences
-AUTO = Families(
-    (
-        Grid(ROOT_WEIGHTS, tuple(Setting(RootFBO(), rate) for rate in STEP_SIZES)),
-        Grid(GDP_WEIGHTS[1:], tuple(Setting(GDP(), rate) for rate in STEP_SIZES)),
-        SpectralGrid(SPECTRAL.weights[1:], tuple(map(Head, (1e-4, 1e-3, 1e-3, 1e-3), STEP_SIZES))),
-    )
+HSIC_WEIGHTS = (0, 0.3, 1, 3, 10, 30, 100, 200, 500, 1e3, 3e3, 1e4)
+BANDWIDTHS = tuple(
+    Setting(HSIC(), numbers={"sensitive_bandwidth": of_a, "bandwidth": of_f})
+    for of_f, of_a in product((1.0, 0.5), (1.0, 0.5, 0.25, 2.0))
 )
 
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        Method("fbo", "FBO", Grid(FBO_WEIGHTS, _bilevel(FBO()))),
-        Method("itd", "ITD", Grid(ITD_WEIGHTS, _bilevel(ITD()))),
+        Method("fbo", "FBO", PenaltyGrid(_bilevel(FBO()), FBO_WEIGHTS), slow=True),
+        Method("itd", "ITD", PenaltyGrid(_bilevel(ITD()), ITD_WEIGHTS), slow=True),
         Method(
             "r2",
             "R²",
-            Grid(
-                FBO_WEIGHTS,
-                tuple(Setting(LinearR2(), numbers={"ridge": r}) for r in (1e-3, 1e-1, 1e-6, 1e-5, 1e-4, 1e-2, 1, 10)),
-            ),
+            PenaltyGrid(tuple(Setting(LinearR2(), numbers={"ridge": ridge}) for ridge in RIDGES), FBO_WEIGHTS),
         ),
-        Method("gdp", "GDP*", Grid(GDP_WEIGHTS, GDP_NODES)),
-        Method(
-            "adversarial",
-            "adversarial",
-            Grid(
-                (0, 0.03, 0.1, 0.3, 0.5, 1, 2, 3, 5, 10, 30, 100),
-                tuple(
-                    Setting(Adversarial(critic_steps=steps), numbers={"critic_learning_rate": rate})
-                    for steps, rate in product((5, 10, 20, 1), (1e-2, 1e-3))
-                ),
-            ),
-        ),
-        Method(
-            "hsic",
-            "HSIC",
-            Grid(
-                (0, 0.3, 1, 3, 10, 30, 100, 200, 500, 1e3, 3e3, 1e4),
-                tuple(
-                    Setting(HSIC(), numbers={"sensitive_bandwidth": of_a, "bandwidth": of_f})
-                    for of_f, of_a in product((1.0, 0.5), (1.0, 0.5, 0.25, 2.0))
-                ),
-            ),
-        ),
+        Method("gdp", "GDP*", PenaltyGrid(GDP_NODES, GDP_WEIGHTS)),
+        Method("adversarial", "adversarial", PenaltyGrid(CRITICS, ADVERSARIAL_WEIGHTS), slow=True),
+        Method("hsic", "HSIC", PenaltyGrid(BANDWIDTHS, HSIC_WEIGHTS), slow=True),
         Method("fbo_closed", "FBO closed form", CLOSED),
-        Method("spectral", "spectral", SPECTRAL),
-        Method("auto", "auto", AUTO),
-        Method("fbo_all_labels", "FBO, all labels", Grid(FBO_WEIGHTS, _bilevel(FBO(rows=IN_OUT_ALL_LABELS)))),
-        Method("itd_all_labels", "ITD, all labels", Grid(ITD_WEIGHTS, _bilevel(ITD(rows=IN_OUT_ALL_LABELS)))),
+        Method("spectral", "spectral", SOURCES["spectral"]),
+        Method("auto", "auto", SOURCES["auto"], slow=True),
+        Method(
+            "fbo_all_labels",
+            "FBO, all labels",
+            PenaltyGrid(_bilevel(FBO(rows=IN_OUT_ALL_LABELS)), FBO_WEIGHTS),
+            slow=True,
+        ),
+        Method(
+            "itd_all_labels",
+            "ITD, all labels",
+            PenaltyGrid(_bilevel(ITD(rows=IN_OUT_ALL_LABELS)), ITD_WEIGHTS),
+            slow=True,
+        ),
     )
 }
 

@@ -10,18 +10,20 @@ import numpy as np
 
 from fairlevel.arrays import Array, Index
 from fairlevel.benchmark.protocol import Protocol
+from fairlevel.candidates.fitting import Scaling
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.sensitive import refuse_too_many_attributes
 from fairlevel.data.synthetic import TrueDPVar
+from fairlevel.data.table import Table
 from fairlevel.exceptions import InvalidInput
-from fairlevel.training.grid import Samples
+from fairlevel.training.rows import TrainingRows
 
 FEWEST = 8  # rows a part needs: the diagnostic fits a network on half of them
 
 Predict = Callable[[Array], Array]
 """Standardised x (row, feature) -> predictions (config, row)."""
 
-Parts = tuple[Samples, Samples, Samples]
+Parts = tuple[TrainingRows, TrainingRows, TrainingRows]
 """Training rows (IN first, then OUT), validation rows, test rows."""
 
 
@@ -35,9 +37,9 @@ class Problem:
 
     name: str
     seed: int
-    training: Samples
-    validation: Samples
-    test: Samples
+    training: TrainingRows
+    validation: TrainingRows
+    test: TrainingRows
     about: Mapping[str, Any] = field(default_factory=dict)
     true_dpvar: Callable[[Predict], TrueDPVar] | None = None
 
@@ -52,24 +54,14 @@ def split_rows(name: str, rows: int, seed: int, protocol: Protocol) -> list[Inde
     return parts
 
 
-def scaled_parts(
-    x: Array, y: Array, sensitive: Array, parts: Sequence[Index], protocol: Protocol
-) -> tuple[Parts, Scaler]:
-    """Standardise by IN ∪ OUT, clip x and A; with the scaler of x. Shapes: x (row, feature), y (row,), sensitive (row,
-    attribute).
-    """
+def scaled_parts(table: Table, parts: Sequence[Index], protocol: Protocol) -> tuple[Parts, Scaler]:
+    """Standardise by IN ∪ OUT, clip x and A; with the scaler of x."""
     inside, outside, validation, test = parts
     training = np.concatenate([inside, outside])
-    refuse_too_many_attributes(sensitive.shape[1], len(training))
-    x_scaler = Scaler.fit(x[training], clip=protocol.clip)
-    a_scaler = Scaler.fit(sensitive[training], clip=protocol.clip)
-    y_scaler = Scaler.fit(y[training])
-
-    def samples(rows: Index, rows_in: int = 0) -> Samples:
-        scaled = (x_scaler.transform(x[rows]), y_scaler.transform(y[rows]), a_scaler.transform(sensitive[rows]))
-        return Samples(*scaled, rows_in=rows_in)
-
-    return (samples(training, len(inside)), samples(validation), samples(test)), x_scaler
+    refuse_too_many_attributes(table.attributes.shape[1], len(training))
+    scaling = Scaling.of(table.rows(training), clip=protocol.clip)
+    rows = scaling.rows(table, training, len(inside)), scaling.rows(table, validation), scaling.rows(table, test)
+    return rows, scaling.x
 
 
 def about(source: str, parts: Parts, sensitive: str = "", copies: int = 0) -> dict[str, Any]:
@@ -79,7 +71,7 @@ def about(source: str, parts: Parts, sensitive: str = "", copies: int = 0) -> di
         "source": source,
         "rows": sum(map(len, parts)),
         "features": training.x.shape[1],
-        "attributes": 0 if training.sensitive is None else training.sensitive.shape[1],
+        "attributes": training.some_attributes.values.shape[1],
         "sensitive": sensitive,
         "copies": copies,
     }

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
+from fairlevel.candidates import Limits
 from fairlevel.conditional_mean import MLPMean
 from fairlevel.exceptions import InvalidInput, UnknownName
 from fairlevel.fronts.selection import ZETAS
@@ -61,6 +62,11 @@ class Protocol:
     def candidates(self) -> int:
         """Models a method may train, at most."""
         return self.settings * self.weights
+
+    @property
+    def limits(self) -> Limits:
+        """The same as limits of a source of candidates."""
+        return Limits(self.candidates, self.settings, self.weights, self.coarse, self.rounds)
 
     @classmethod
     def paper(cls) -> Protocol:

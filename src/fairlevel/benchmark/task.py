@@ -8,20 +8,26 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 
 from fairlevel._version import __version__
 from fairlevel.arrays import Array, Index
-from fairlevel.benchmark.candidates import Candidates, figures
 from fairlevel.benchmark.datasets import Dataset
+from fairlevel.benchmark.figures import figures, on_validation
 from fairlevel.benchmark.methods import METHODS
 from fairlevel.benchmark.problem import Predict, Problem
 from fairlevel.benchmark.protocol import Protocol
 from fairlevel.benchmark.rows import tidy
+from fairlevel.candidates import CandidateSet, TrainingSetup
+from fairlevel.candidates.protocol import CandidateRows
 from fairlevel.fronts.combiners import Stacked
 from fairlevel.fronts.selection import select
 from fairlevel.fronts.stacking import without_small_shares
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.mixtures import shared_mean
+from fairlevel.predictors import MLP
+from fairlevel.training.engine import resolve_device
+from fairlevel.training.rows import AllRows
 
 SMALLEST_CHANGE = 0.01  # of a share, between neighbouring mixtures of a front
 
@@ -46,12 +52,15 @@ class Task:
 
 
 def run_method(problem: Problem, method: str, protocol: Protocol, device: str) -> pd.DataFrame:
-    """One row a trained model and one a mixture: figures on VAL for all, on TEST for those some ζ selects."""
-    started = perf_counter()
-    candidates = METHODS[method].trainer.train(problem, protocol, device)
-    parts = [_single(candidates, problem, protocol)]
-    if candidates.alive.any():
-        parts.append(_stacked(candidates, problem, protocol))
+    """One row per trained model and one per mixture: figures on VAL for all, on TEST for those some ζ selects."""
+    started, where = perf_counter(), resolve_device(device)
+    judge = on_validation(problem, protocol, where)
+    setup = TrainingSetup(MLP(), protocol.optimizer, problem.seed, device, protocol.rate_scale, judge)
+    rows = CandidateRows(AllRows(problem.training))
+    candidates = METHODS[method].source.train(rows, setup, protocol.limits, lambda share: None)
+    parts = [_single(candidates, problem, protocol, where)]
+    if candidates.usable.any():
+        parts.append(_stacked(candidates.without_diverged(), problem, protocol, where))
     origin: dict[str, Any] = {
         "dataset": problem.name,
         "seed": problem.seed,
@@ -59,39 +68,36 @@ def run_method(problem: Problem, method: str, protocol: Protocol, device: str) -
         **problem.about,
         "protocol": protocol.id,
         "version": __version__,
-        "device": candidates.device.type,
+        "device": where.type,
         "seconds": perf_counter() - started,
     }
     return tidy(pd.concat(parts, ignore_index=True).assign(**origin))
 
 
-def _single(candidates: Candidates, problem: Problem, protocol: Protocol) -> pd.DataFrame:
+def _single(candidates: CandidateSet, problem: Problem, protocol: Protocol, device: torch.device) -> pd.DataFrame:
     """Every trained model; those that win for some ζ on VAL go to TEST."""
     table = candidates.table.rename(columns={"mse": "mse_val", "dpvar": "dpvar_val"})
     chosen = select(candidates.table, protocol.zetas).points.index.to_numpy()
     table["combiner"], table["selected"] = "best", table.index.isin(chosen)
     if len(chosen):
         winners = candidates.only(chosen)
-        found = _on_test(winners.predict, problem, protocol, candidates)
+        found = _on_test(lambda x: winners.predict(x, device.type), problem, protocol, device)
         table.loc[chosen, list(found)] = np.column_stack(list(found.values()))
     return table
 
 
-def _stacked(candidates: Candidates, problem: Problem, protocol: Protocol) -> pd.DataFrame:
+def _stacked(candidates: CandidateSet, problem: Problem, protocol: Protocol, device: torch.device) -> pd.DataFrame:
     """Mixtures of the same models, their shares set on VAL, one for each ζ."""
-    library, validation = candidates.library, problem.validation
-    if validation.sensitive is None:
-        raise TypeError("A problem of the study has sensitive attributes.")
-    predictions = library.predict(validation.x, candidates.device)
-    mean = shared_mean(predictions, validation.y, validation.sensitive, problem.seed)
-    disparity = mean.disparity(predictions, validation.sensitive, problem.seed)
-    mixing = Stacked().over(predictions, validation.y, disparity)
+    validation, sensitive = problem.validation, problem.validation.some_attributes.values
+    predictions = candidates.predict(validation.x, device.type)
+    mean = shared_mean(predictions, validation.y, sensitive, problem.seed)
+    mixing = Stacked().over(predictions, validation.y, mean.disparity(predictions, sensitive, problem.seed))
     shares = np.stack([without_small_shares(mixing.weighted(zeta).shares) for zeta in protocol.zetas])
     first = _distinct(shares)
     shares = shares[first]
 
     def predict(x: Array) -> Array:
-        mixed: Array = shares @ library.predict(x, candidates.device)
+        mixed: Array = shares @ candidates.predict(x, device.type)
         return mixed
 
     return pd.DataFrame(
@@ -103,7 +109,7 @@ def _stacked(candidates: Candidates, problem: Problem, protocol: Protocol) -> pd
             "networks": (shares > 0).sum(axis=1),
             "selected": True,
             "mse_val": ((shares @ predictions - validation.y) ** 2).mean(axis=1),
-            **_on_test(predict, problem, protocol, candidates),
+            **_on_test(predict, problem, protocol, device),
         }
     )
 
@@ -117,14 +123,13 @@ def _distinct(shares: Array) -> Index:
     return np.array(kept, dtype=np.int64)
 
 
-def _on_test(predict: Predict, problem: Problem, protocol: Protocol, candidates: Candidates) -> dict[str, Array]:
+def _on_test(predict: Predict, problem: Problem, protocol: Protocol, device: torch.device) -> dict[str, Array]:
     """Figures on TEST, and the truth where it is known; each (model,)."""
     test = problem.test
     predictions = predict(test.x)
-    found = figures(predictions, test, protocol, problem.seed, candidates.device)
+    found = figures(predictions, test, protocol, problem.seed, device)
     result = {"mse_test": found["mse"], "dpvar_test": found["dpvar"], "variance_test": predictions.var(axis=1)}
-    if test.sensitive is not None:
-        result["dpvar_debiased_test"] = dpvar_of_many(predictions, test.sensitive)
+    result["dpvar_debiased_test"] = dpvar_of_many(predictions, test.some_attributes.values)
     if problem.true_dpvar is not None:
         truth = problem.true_dpvar(predict)
         result |= {"dpvar_true": np.asarray(truth.value), "dpvar_true_se": np.asarray(truth.standard_error)}

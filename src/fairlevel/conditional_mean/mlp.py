@@ -30,6 +30,7 @@ class MLPMean:
     optimizer: Adam | GradientDescent = Adam(learning_rate=0.01, steps=300, final_fraction=1.0)
 
     name: ClassVar[str] = "mlp"
+    kind: ClassVar[str] = "trained"
 
     def network(self, attributes: int) -> Network:
         return Network(attributes, self.hidden)

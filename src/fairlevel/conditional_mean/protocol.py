@@ -34,6 +34,7 @@ class LinearMean(ABC):
     ridge: float | None = None
 
     name: ClassVar[str]
+    kind: ClassVar[str] = "linear"
 
     def __post_init__(self) -> None:
         if self.ridge is not None and not self.ridge >= 0:

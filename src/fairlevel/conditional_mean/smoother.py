@@ -37,6 +37,7 @@ class LinearSmoother:
     at_basis: Tensor
     moments: Tensor
     row_weight: Tensor
+    nuisance: int = 1
 
     @property
     def free(self) -> int:

@@ -28,6 +28,11 @@ class Scaler:
         return cls(np.where(varies, mean, values[0]), np.where(varies, scale, 0.0), clip)
 
     @classmethod
+    def identity(cls, columns: int) -> Scaler:
+        """Leaves values as they are."""
+        return cls(np.zeros(columns), np.ones(columns))
+
+    @classmethod
     def fit_blocks(cls, values: Array, rows: int = 65_536) -> Scaler:
         """The same from blocks of ``rows``, for memory maps; a column varies where its standard deviation is above
         rounding.

@@ -24,3 +24,10 @@ def split_off(rows: int, fraction: float, seed: int) -> tuple[Index, Index]:
         )
     order = np.random.default_rng(seed).permutation(rows)
     return order[held:], order[:held]
+
+
+def sample_rows(rows: int, most: int, seed: int) -> Index:
+    """At most ``most`` row numbers, drawn by seed, ascending."""
+    if rows <= most:
+        return np.arange(rows)
+    return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))

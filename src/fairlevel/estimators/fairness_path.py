@@ -3,43 +3,46 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
+from torch import nn
 
 from fairlevel.arrays import Array
+from fairlevel.candidates import CandidateSource
 from fairlevel.estimators.budget import Budget
-from fairlevel.estimators.fair_regressor import FairRegressor, read_table
-from fairlevel.estimators.path_fit import Chosen, PathFit, Unseen
-from fairlevel.estimators.path_recipe import Recipe
+from fairlevel.estimators.fair_regressor import FairRegressor
+from fairlevel.estimators.path_fit import ChosenModel, PathFit, ReportingRows, fit_path
+from fairlevel.estimators.reading import read_table
+from fairlevel.estimators.settings import path_settings, read_seed, shown_progress, training_setup
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, MissingSensitiveFeatures
-from fairlevel.fronts.combiners import Combiner, Stacked
+from fairlevel.fronts.combiners import Combiner
 from fairlevel.fronts.points import non_dominated
-from fairlevel.libraries import Solver
 from fairlevel.metrics.profile import MeanProfile, mean_profiles
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.penalties import Penalty
 from fairlevel.plots.front import FrontDisplay
 from fairlevel.predictors import Predictor
 
+QUANTILES = 201  # of the conditional means that a fitted path keeps
+
 
 class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    r"""Train a library of candidates, mix them on rows they have not seen, and offer every trade-off.
+    r"""Train candidates, mix them on rows they have not seen, and offer every trade-off.
 
     Parameters
     ----------
     solver : str or object, default="auto"
-        Where candidates come from: "auto" (several cheap families), "spectral" (two networks and an
-        eigendecomposition), the name of any penalty (a grid over its weight), or an object such as
-        ``PenaltyGrid(ClosedFBO(), weights)``.
+        Where candidates come from: "auto" (several families, the same as the method ``auto`` of the study), "spectral"
+        (two trained models and an eigendecomposition), the name of any penalty (a grid over its weight), or an object
+        such as ``PenaltyGrid.over(ClosedFBO(), weights)``.
     combiner : ``Stacked()`` or ``Best()``, default=None
         Whether models are mixtures of candidates or single ones; None stands for ``Stacked()``.
-    predictor : str or predictor object, default="mlp"
+    predictor : str, predictor object or nn.Module, default="mlp"
+        As in :class:`fairlevel.FairRegressor`. Give a module that has not seen the rows.
     optimizer : str or optimiser object, default="adam"
     device : {"auto", "cpu", "cuda"}, default="auto"
     random_state : int, RandomState instance or None, default=None
@@ -48,17 +51,17 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     front_ : DataFrame
-        One row a model, from the most level to the most accurate: level (what was asked of the selection rows), mse,
-        dpvar, dpvar_low, dpvar_high, share, networks (how many are mixed). Figures are from the reporting rows, in
-        units of y².
+        One row per model, from the least disparity to the most accurate: selection_dpvar (the DPVar that was allowed on
+        selection rows, in standard deviations of y squared), mse, dpvar, dpvar_low, dpvar_high, share, members (how
+        many models are mixed). Figures are from the reporting rows, in units of y².
     cross_fitted_ : bool
-        Whether rows were few, so that figures come from folds instead of a set of their own.
+        Whether rows were few, so that figures come from cross-validation instead of rows of their own.
     best_estimator_ : FairRegressor
         The knee of the front; ``predict`` uses it.
     knee_index_ : int
         Its row in the front.
     candidates_ : DataFrame
-        The candidates of the library: family, weight.
+        One row per candidate: family, setting, weight, learning_rate, status, steps.
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Examples
@@ -75,9 +78,9 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        solver: str | Penalty | Solver = "auto",
+        solver: str | Penalty | CandidateSource = "auto",
         combiner: Combiner | None = None,
-        predictor: str | Predictor = "mlp",
+        predictor: str | Predictor | nn.Module = "mlp",
         optimizer: str | Optimizer = "adam",
         device: str = "auto",
         random_state: Any = None,
@@ -92,7 +95,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None) -> Self:
-        """Train the library on (X, y) and judge it on rows it has not seen.
+        """Train candidates on (X, y) and judge them on rows they have not seen.
 
         Parameters
         ----------
@@ -104,26 +107,32 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if table.sensitive is None:
             raise MissingSensitiveFeatures(
                 "FairnessPath.fit got no sensitive_features. Pass fit(X, y, sensitive_features=A); inside a Pipeline "
-                "or "
-                "GridSearchCV also enable metadata routing and call set_fit_request(sensitive_features=True)."
+                "or GridSearchCV also enable metadata routing and call set_fit_request(sensitive_features=True)."
             )
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        fit = self._recipe().fit(table, seed)
-        self._fit, self._table = fit, table
-        self.cross_fitted_ = fit.cross_fitted
-        self.candidates_ = fit.trained.library.table
-        front = _measured(fit)
+        setup = training_setup(self.predictor, self.optimizer, self.device, read_seed(self.random_state))
+        settings = path_settings(self.solver, self.combiner, setup)
+        with shown_progress(self.verbose, "training candidates") as report:
+            self._fit, reporting = fit_path(table, settings, report)
+        self.cross_fitted_ = self._fit.cross_fitted
+        self.candidates_ = self._fit.fitted.candidates.table
+        front = _measured(self._fit, reporting)
         p_value = front.pop("p_value").iloc[-1]
         if p_value > 0.05:
             warnings.warn(
                 AlreadyLevel(
-                    "The sensitive attributes explain nothing of the most accurate prediction that these rows could "
-                    f"show (p = {p_value:.2f}); the front is that one model."
+                    f"No disparity was found in the most accurate model (p = {p_value:.2f}), so there is nothing to "
+                    "trade off; the front is that one model."
                 ),
                 stacklevel=2,
             )
             front = front.iloc[-1:]
         self.front_ = front.reset_index(drop=True)
+        shown = slice(-len(front), None)
+        self._profiles = {
+            name: mean_profiles(reporting.predictions[shown], reporting.sensitive[:, [k]])
+            for k, name in enumerate(table.sensitive.names)
+        }
+        self._means = np.quantile(reporting.conditional_means[shown], np.linspace(0, 1, QUANTILES), axis=1).T
         self.knee_index_ = _knee_index(self.front_)
         self.best_estimator_ = self.knee()
         return self
@@ -141,8 +150,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         budget = Budget.read("auto", max_dpvar, max_share)
         if budget is None:
             raise InvalidInput("No budget was given; pass best(max_dpvar=...) or best(max_share=...).")
-        level = self._fit.level_within(budget)
-        (chosen,) = self._fit.choices([level], self._table)
+        chosen = self._fit.model(self._fit.budget_within(budget))
         return self._regressor(chosen, **{budget.name: budget.most})
 
     def knee(self) -> FairRegressor:
@@ -153,30 +161,31 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self.model(self.knee_index_)
 
     def model(self, number: int) -> FairRegressor:
-        """The model of a row of ``front_``, counted from 0, the most level one."""
+        """The model of a row of ``front_``, counted from 0, the one with the least disparity."""
         check_is_fitted(self)
         if not -len(self.front_) <= number < len(self.front_):
             raise InvalidInput(f"model({number}) was asked for; the front has rows 0 to {len(self.front_) - 1}.")
-        return self._models(self.front_.iloc[[number]])[0]
+        row = self.front_.iloc[number]
+        return self._regressor(self._fit.model(float(row["selection_dpvar"])), max_dpvar=max(row["dpvar"], 1e-12))
 
     def models(self) -> list[FairRegressor]:
         """The models of all rows of ``front_``."""
         check_is_fitted(self)
-        return self._models(self.front_)
+        return [self.model(number) for number in range(len(self.front_))]
 
     def profiles(self) -> dict[str, list[MeanProfile]]:
-        """For each attribute the average prediction along it, one profile a row of ``front_``, from the rows that
-        told the figures.
+        """For each attribute the average prediction along it, one profile per row of ``front_``, from the reporting
+        rows.
         """
-        unseen = self._unseen()
-        return {
-            name: mean_profiles(unseen.predictions, unseen.sensitive[:, [k]])
-            for k, name in enumerate(self._sensitive_names())
-        }
+        check_is_fitted(self)
+        return self._profiles
 
     def conditional_means(self) -> Array:
-        """E[f | A] for each row of ``front_`` at the rows that told the figures, (model, row)."""
-        return self._fit.conditional_means(self._unseen())
+        """How E[f | A] is distributed over the reporting rows: 201 quantiles from the smallest to the largest for each
+        row of ``front_``, (model, quantile).
+        """
+        check_is_fitted(self)
+        return self._means
 
     def plot(self, ax: Any = None) -> FrontDisplay:
         """Draw the front."""
@@ -190,32 +199,9 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         """An interrupted fit is no fit."""
-        return hasattr(self, "front_")
+        return hasattr(self, "knee_index_")
 
-    def _unseen(self) -> Unseen:
-        check_is_fitted(self)
-        unseen = self._fit.unseen()
-        return replace(unseen, predictions=unseen.predictions[-len(self.front_) :])
-
-    def _sensitive_names(self) -> tuple[str, ...]:
-        return () if self._table.sensitive is None else self._table.sensitive.names
-
-    def _recipe(self) -> Recipe:
-        return Recipe(
-            self.solver,
-            Stacked() if self.combiner is None else self.combiner,
-            self.predictor,
-            self.optimizer,
-            self.device,
-            self.verbose,
-        )
-
-    def _models(self, rows: pd.DataFrame) -> list[FairRegressor]:
-        chosen = self._fit.choices(rows["level"].tolist(), self._table)
-        budgets = rows["dpvar"].clip(lower=1e-12).tolist()
-        return [self._regressor(each, max_dpvar=budget) for each, budget in zip(chosen, budgets, strict=True)]
-
-    def _regressor(self, chosen: Chosen, **budget: Any) -> FairRegressor:
+    def _regressor(self, chosen: ChosenModel, **budget: Any) -> FairRegressor:
         """A fitted FairRegressor whose parameters say how to fit it again."""
         estimator = FairRegressor(
             **budget,
@@ -230,7 +216,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         estimator.n_features_in_ = self.n_features_in_
         if hasattr(self, "feature_names_in_"):
             estimator.feature_names_in_ = self.feature_names_in_
-        return estimator.keep_mixture(chosen)
+        return estimator.keep(chosen)
 
 
 def _knee_index(front: pd.DataFrame) -> int:
@@ -243,20 +229,18 @@ def _knee_index(front: pd.DataFrame) -> int:
     return int(points.index[int(scaled.sum(axis=1).argmin())])
 
 
-def _measured(fit: PathFit) -> pd.DataFrame:
-    """One row a level, from the most level model to the most accurate one."""
-    unseen = fit.unseen()
-    intervals = fit.yardstick().intervals(unseen.predictions)
-    levels = fit.calibration.level
+def _measured(fit: PathFit, reporting: ReportingRows) -> pd.DataFrame:
+    """One row per point, from the least disparity to the most accurate model."""
+    budgets, intervals = fit.calibration.budget, reporting.intervals
     return pd.DataFrame(
         {
-            "level": levels,
-            "mse": ((unseen.predictions - unseen.target) ** 2).mean(axis=1),
+            "selection_dpvar": budgets,
+            "mse": ((reporting.predictions - reporting.target) ** 2).mean(axis=1),
             "dpvar": [interval.estimate for interval in intervals],
             "dpvar_low": [interval.low for interval in intervals],
             "dpvar_high": [interval.high for interval in intervals],
             "share": [interval.share for interval in intervals],
-            "networks": [len(fit.trained.model(fit.mixture(level).shares).shares) for level in levels],
+            "members": [len(fit.model(budget).model) for budget in budgets],
             "p_value": [interval.p_value for interval in intervals],
         }
     )

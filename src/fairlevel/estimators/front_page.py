@@ -30,13 +30,13 @@ def front_page(path: FairnessPath, target: str, folders: Sequence[str] | None = 
         if folders is not None:
             lines = ("from fairlevel import load", f"model = load({folders[row]!r})")
             blocks.append(Code("Load this model (from the folder of this page)", lines))
-        options.append(Option(_label(path, row, name), f"{name}: {_told(path, row)}", tuple(blocks)))
+        options.append(Option(_label(path, row, name), f"{name}: {_in_words(path, row)}", tuple(blocks)))
     chooser = Chooser("Choose a model", front_chart(front, names), tuple(options), path.knee_index_)
-    told = "fold by fold, since rows are few" if path.cross_fitted_ else "on rows kept apart for it"
+    measured = "by cross-validation, because the rows are few" if path.cross_fitted_ else "on rows kept apart for it"
     meaning = (
-        f"Every point is a model; its figures were told {told}. DPVar is the variance of the average prediction across "
-        "sensitive profiles, in squared units of the target. It says nothing about spread or tails: a model with DPVar "
-        "0 may still treat profiles differently."
+        f"Each point is one model. Its error and disparity were measured {measured}. DPVar is the variance of the "
+        "average prediction across sensitive profiles, in squared units of the target. It says nothing about spread or "
+        "tails: a model with DPVar 0 may still treat profiles differently."
     )
     how = "Click on a point, or choose below with the arrow keys; the page opens with the knee of the front."
     summary = f"{len(front)} models, level across {', '.join(profiles)}."
@@ -51,7 +51,7 @@ def _figures(path: FairnessPath, row: int) -> TableBlock:
         ("95 % interval of DPVar", _interval(here), _interval(plain)),
         ("average prediction moves by ±", f"{_moves(here):.4g}", f"{_moves(plain):.4g}"),
         ("share of the prediction's variance", f"{here['share']:.1%}", f"{plain['share']:.1%}"),
-        ("networks mixed", f"{here['networks']:.0f}", f"{plain['networks']:.0f}"),
+        ("models mixed", f"{here['members']:.0f}", f"{plain['members']:.0f}"),
     )
     return TableBlock("Figures", ("figure", "this model", BEFORE), rows)
 
@@ -66,7 +66,7 @@ def _label(path: FairnessPath, row: int, name: str) -> str:
     return f"{name} ({roles[row]})" if row in roles else name
 
 
-def _told(path: FairnessPath, row: int) -> str:
+def _in_words(path: FairnessPath, row: int) -> str:
     here = path.front_.iloc[row]
     return f"MSE {here['mse']:.4g}, average prediction moves by ± {_moves(here):.3g}, share {here['share']:.1%}"
 

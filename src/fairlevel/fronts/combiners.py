@@ -23,6 +23,9 @@ class Choosing(Protocol):
     def within(self, budget: float) -> Mixture:
         """The most accurate choice with DPVar ≤ budget, or :class:`OutOfReach`."""
 
+    def figures(self, shares: Array) -> Mixture:
+        """MSE and DPVar of given shares, (candidate,)."""
+
 
 @runtime_checkable
 class Combiner(Protocol):
@@ -74,4 +77,8 @@ class Picking:
             raise OutOfReach(budget, self.smallest)
         shares = np.zeros(len(self.mse))
         shares[best] = 1.0
+        return self.figures(shares)
+
+    def figures(self, shares: Array) -> Mixture:
+        best = int(shares.argmax())
         return Mixture(shares, float(self.mse[best]), float(self.dpvar[best]), 0.0)

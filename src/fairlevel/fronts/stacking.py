@@ -125,9 +125,12 @@ class Mixing:
             np.abs(rows @ shares + slack - limits).max(),  # feasibility
             abs(float(slack @ dual)),  # complementarity
         )
-        shares = shares.clip(min=0) / shares.clip(min=0).sum()
+        return self.figures(shares.clip(min=0) / shares.clip(min=0).sum(), float(residual))
+
+    def figures(self, shares: Array, residual: float = 0.0) -> Mixture:
+        """MSE and DPVar of given shares, (candidate,)."""
         mse = float(shares @ self.gram @ shares - 2 * self.cross @ shares + self.mean_square)
-        return Mixture(shares, mse, float(shares @ self.disparity @ shares), float(residual))
+        return Mixture(shares, mse, float(shares @ self.disparity @ shares), residual)
 
 
 def without_small_shares(shares: Array) -> Array:

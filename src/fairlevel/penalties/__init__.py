@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from fairlevel.exceptions import InvalidType, UnknownName
+from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 from fairlevel.penalties.adversarial import Adversarial
 from fairlevel.penalties.fbo import FBO
 from fairlevel.penalties.fbo_closed import ClosedFBO
@@ -13,7 +13,7 @@ from fairlevel.penalties.hsic_features import FeatureHSIC
 from fairlevel.penalties.itd import ITD
 from fairlevel.penalties.linear_r2 import LinearR2
 from fairlevel.penalties.none import NoPenalty
-from fairlevel.penalties.protocol import Penalty
+from fairlevel.penalties.protocol import BatchAttributes, BatchForm, BatchPenalty, Penalty
 
 PENALTIES: dict[str, Callable[[], Penalty]] = {
     "fbo": FBO,  # the paper's, as printed
@@ -24,7 +24,7 @@ PENALTIES: dict[str, Callable[[], Penalty]] = {
     "hsic": HSIC,
     "hsic_features": FeatureHSIC,  # HSIC in linear time
     "fbo_closed": ClosedFBO,  # ours: closed-form inner solve, all rows, all labels
-    "fbo_root": RootFBO,  # its square root: a pull that does not fade
+    "fbo_root": RootFBO,  # its square root: the gradient does not vanish as DPVar shrinks
 }
 
 
@@ -42,6 +42,17 @@ def resolve_penalty(penalty: str | Penalty) -> Penalty:
     return penalty
 
 
+def batch_form(penalty: Penalty, attributes: BatchAttributes) -> BatchForm:
+    """The form of a penalty that trains in batches; a penalty without one is refused by name."""
+    if not isinstance(penalty, BatchPenalty):
+        known = sorted(name for name, made in PENALTIES.items() if isinstance(made(), BatchPenalty))
+        raise InvalidInput(
+            f"penalty={penalty.name!r} needs all rows at once; with batch_size use one of {', '.join(known)}, or leave "
+            "batch_size=None."
+        )
+    return penalty.in_batches(attributes)
+
+
 __all__ = [
     "FBO",
     "GDP",
@@ -55,5 +66,6 @@ __all__ = [
     "NoPenalty",
     "Penalty",
     "RootFBO",
+    "batch_form",
     "resolve_penalty",
 ]

@@ -1,4 +1,4 @@
-"""Adversarial debiasing: a critic tries to tell A from the prediction."""
+"""Adversarial debiasing: a critic predicts A from the prediction."""
 
 from __future__ import annotations
 
@@ -14,16 +14,8 @@ from fairlevel.networks.backends import Guessing
 from fairlevel.networks.critics import descent, verdict
 from fairlevel.networks.network import Network
 from fairlevel.networks.optimizers import Adam, Moments
-from fairlevel.penalties.protocol import (
-    ALL_TRAINING_ROWS,
-    SMALLEST_SD,
-    PenaltyStep,
-    RowPlan,
-    Rows,
-    Settings,
-    check_positive,
-    setting,
-)
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
+from fairlevel.penalties.toolkit import SMALLEST_SD, PenaltyDefaults, check_positive, setting
 from fairlevel.tensors import to_device
 
 
@@ -60,20 +52,21 @@ class Standardised(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Adversarial:
-    r"""A critic g predicts A from the standardised prediction u; the predictor makes it fail.
+class Adversarial(PenaltyDefaults):
+    r"""A critic g predicts A from the standardised prediction u; the predictor is trained to make that impossible.
 
     .. math:: L_A = \tfrac{1}{n k} \sum_i \|a_i - g(u_i)\|^2, \qquad
               P = \max\big(0,\; 1 - L_A / L_A^{const}\big), \qquad u = (f - \bar f) / \operatorname{sd} f
 
     Each step the critic descends L_A by ``critic_steps`` steps of Adam, then the gradient of P at that critic is
-    followed. P is the critic's R², bounded by 0 and 1: blowing f up gains nothing, and a beaten critic is left alone.
-    It targets E[A | f], the reverse regression: f = A² with symmetric A is invisible to it.
+    followed. P is the critic's R², bounded by 0 and 1: a larger spread of f gains nothing, and the gradient is zero
+    where the critic explains nothing. It targets E[A | f], the reverse regression: f = A² with
+    symmetric A is invisible to it.
 
     Parameters
     ----------
     critic_steps : steps of the critic for each step of the predictor
-    critic_learning_rate : its step size, one number or one a configuration (setting ``critic_learning_rate``)
+    critic_learning_rate : its step size, one number or one per configuration (setting ``critic_learning_rate``)
     hidden : widths of its tanh layers
     """
 
@@ -84,16 +77,12 @@ class Adversarial:
 
     name: ClassVar[str] = "adversarial"
     tunable: ClassVar[tuple[str, ...]] = ("critic_learning_rate",)
-    company: ClassVar[int | None] = None
-    quadratic: ClassVar[bool] = False
+    group_size: ClassVar[int | None] = None
 
     def __post_init__(self) -> None:
         check_positive(critic_learning_rate=self.critic_learning_rate)
         if not isinstance(self.critic_steps, int) or self.critic_steps < 1:
             raise InvalidInput(f"critic_steps={self.critic_steps} was given; a whole number ≥ 1 is needed, such as 5.")
-
-    def curvature(self, weight: Tensor) -> Tensor:
-        return 1 + weight
 
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> CriticRows:
         values, weight = torch.from_numpy(attributes.values), torch.from_numpy(attributes.weight)
@@ -119,10 +108,10 @@ class Adversarial:
             _ADAM.update(parameters, descent(network, parameters, guessing), moments, rate, steps)  # in place
             steps = steps + 1
         loss, pull = verdict(network, parameters, guessing)
-        told = 1 - loss / prepared.spread
+        explained = 1 - loss / prepared.spread
         gradient = _through_standardising(-pull / prepared.spread, standardised, prepared.row_weight)
-        active = (told > 0).to(told)
-        return PenaltyStep(told * active, gradient * active.unsqueeze(1), Critic(parameters, moments, rate, steps))
+        active = (explained > 0).to(explained)
+        return PenaltyStep(explained * active, gradient * active.unsqueeze(1), Critic(parameters, moments, rate, steps))
 
     def value(self, prediction: Tensor, prepared: CriticRows, state: Critic) -> Tensor:
         """R² of the critic as it stands; honest on rows it was not trained on."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
@@ -12,44 +13,59 @@ from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
 from fairlevel.conditional_mean.leave_out import leave_out_covariance
+from fairlevel.conditional_mean.moments import moment_functions
 from fairlevel.conditional_mean.smoother import LinearSmoother
+from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.protocol import (
     ALL_TRAINING_ROWS,
+    BatchAttributes,
     PenaltyStep,
     RowPlan,
     Rows,
     Settings,
-    check_mean,
-    distinct,
-    setting,
 )
+from fairlevel.penalties.running_moments import NEWEST_WEIGHT, RunningMoments
+from fairlevel.penalties.toolkit import PenaltyDefaults, check_mean, distinct, setting
 
 NEGLIGIBLE = 1e-2
-"""Functions of A of which every ridge of the grid leaves less than this, next to the first penalised one, are left out:
-they cost as much as the others, and P counts less than a hundredth of the variance of f along them."""
+"""Functions of A are left out when every ridge of the grid shrinks them to less than this share of the first penalised
+one. They cost as much as the others, and P counts less than a hundredth of the variance of f along them."""
 
-_COLD_START = 5  # times as many passes where there is no level to start from
+_COLD_START = 5  # times as many passes where there is no conditional mean to start from
 
 
-class Level(NamedTuple):
+class ClosedState(NamedTuple):
     """The current conditional mean, (config, row), the ridge of each configuration, (config,), and by how much it
-    shrinks each function of the padded basis, (config, padded basis), 0 for the constant.
+    shrinks each function of the padded basis, (config, padded basis), 0 for nuisance functions.
     """
 
-    level: Tensor
+    fitted: Tensor
     ridge: Tensor
     shrinkage: Tensor
 
 
+class Transformed(NamedTuple):
+    """A function of the disparity P, (config,), and what the gradient of P has to be divided by, (config,), or None."""
+
+    value: Tensor
+    divisor: Tensor | None
+
+    def step(self, gradient: Tensor, state: object) -> PenaltyStep:
+        """The step whose gradient of P is ``gradient``, (config, row)."""
+        return PenaltyStep(
+            self.value, gradient if self.divisor is None else gradient / self.divisor.unsqueeze(-1), state
+        )
+
+
 @dataclass(frozen=True)
-class ClosedFBO:
+class ClosedFBO(PenaltyDefaults):
     r"""Functional bilevel optimisation with a linear smoother: h = S f, no inner loop, no stale h.
 
     .. math:: P_c = \tfrac1n f_c^\top C S f_c, \qquad
               \frac{\partial P_c}{\partial f_{ci}} = \tfrac2n \big(h_c(a_i) - \mu_c\big)
 
-    which is Proposition 3.1 of the paper and the exact gradient of P. With another inner ``loss`` the level is found by
-    warm-started passes and the gradient is (2/n)(h − μ) ρ''/E[ρ''|A], the closed-form adjoint of that loss.
+    This is Proposition 3.1 of the paper and the exact gradient of P. With another inner ``loss`` the conditional mean
+    is found by warm-started passes and the gradient is (2/n)(h − μ) ρ''/E[ρ''|A], the closed-form adjoint of that loss.
 
     Parameters
     ----------
@@ -64,59 +80,87 @@ class ClosedFBO:
 
     name: ClassVar[str] = "fbo_closed"
     tunable: ClassVar[tuple[str, ...]] = ("ridge",)
-    company: ClassVar[int | None] = 8
+    group_size: ClassVar[int | None] = 8
 
     def __post_init__(self) -> None:
-        check_mean(self.mean, LinearMean, "RandomFeaturesMean()")
-
-    @property
-    def quadratic(self) -> bool:
-        return isinstance(self.loss, Squared)
+        check_mean(self.mean, "linear", "RandomFeaturesMean()")
 
     @property
     def ridge(self) -> float:
         """λ of the conditional mean; a small number when nothing was chosen."""
         return 1e-3 if self.mean.ridge is None else self.mean.ridge
 
-    def curvature(self, weight: Tensor) -> Tensor:
-        return 1 + weight
+    def transform(self, disparity: Tensor) -> Transformed:
+        """The penalty as a function of P, (config,): P itself."""
+        return Transformed(disparity, None)
 
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> LinearSmoother:
         smallest = float(distinct(self, settings, "ridge").min())
         return self.mean.prepare(attributes, seed=seed).trimmed(smallest, NEGLIGIBLE)
 
-    def init(self, prepared: LinearSmoother, configs: int, settings: Settings) -> Level:
+    def init(self, prepared: LinearSmoother, configs: int, settings: Settings) -> ClosedState:
         basis = prepared.aligned_basis
         ridge = setting(self, settings, "ridge", basis, configs)
         shrinkage = prepared.shrinkage(ridge)
         shrinkage = pad(shrinkage, (0, basis.shape[1] - shrinkage.shape[1]))
-        shrinkage[:, 0] = 0  # the mean is no disparity
-        return Level(basis.new_zeros(configs, len(basis)), ridge, shrinkage)
+        shrinkage[:, : prepared.nuisance] = 0
+        return ClosedState(basis.new_zeros(configs, len(basis)), ridge, shrinkage)
 
-    def step(self, prediction: Tensor, prepared: LinearSmoother, state: Level) -> PenaltyStep:
+    def step(self, prediction: Tensor, prepared: LinearSmoother, state: ClosedState) -> PenaltyStep:
         if self.loss.passes == 1:
             return self._solved(prediction, prepared, state)
-        level, ridge, _ = state
+        fitted, ridge, _ = state
         for _ in range(self.loss.passes):
-            level = prepared.apply(self.loss.response(prediction, level), ridge)
-        centred = level - (level * prepared.row_weight).sum(dim=-1, keepdim=True)
-        following = self.loss.following(prediction - level, lambda values: prepared.apply(values, ridge))
+            fitted = prepared.apply(self.loss.response(prediction, fitted), ridge)
+        centred = fitted - (fitted * prepared.row_weight).sum(dim=-1, keepdim=True)
+        following = self.loss.following(prediction - fitted, lambda values: prepared.apply(values, ridge))
         gradient = 2 * prepared.row_weight * centred * following
         value = self.loss.disparity(prediction, centred, prepared.row_weight)
-        return PenaltyStep(value, gradient, state._replace(level=level))
+        return self.transform(value).step(gradient, state._replace(fitted=fitted))
 
-    def _solved(self, prediction: Tensor, prepared: LinearSmoother, state: Level) -> PenaltyStep:
-        """Squared loss: P = Σ_{j ≥ 1} d_j c_j² with c = BᵀWf, and its gradient 2 W B (d ∘ c): two thin products."""
+    def _solved(self, prediction: Tensor, prepared: LinearSmoother, state: ClosedState) -> PenaltyStep:
+        """Squared loss: P = Σ_j d_j c_j² with c = BᵀWf, and its gradient 2 W B (d ∘ c): two thin products."""
         coefficients = prediction @ prepared.aligned_basis
         shrunk = coefficients * state.shrinkage
         gradient = (2 * shrunk) @ prepared.aligned_functions
-        return PenaltyStep((shrunk * coefficients).sum(dim=-1), gradient, state)
+        return self.transform((shrunk * coefficients).sum(dim=-1)).step(gradient, state)
 
-    def value(self, prediction: Tensor, prepared: LinearSmoother, state: Level) -> Tensor:
-        """Covariance of the smoothed response with its leave-one-out mean: zero on average when the level is
-        constant.
+    def value(self, prediction: Tensor, prepared: LinearSmoother, state: ClosedState) -> Tensor:
+        """From the covariance of the smoothed response with its leave-one-out mean: P is zero on average where the
+        conditional mean is constant.
         """
-        level = prepared.apply(prediction, state.ridge)
+        fitted = prepared.apply(prediction, state.ridge)
         for _ in range(_COLD_START * (self.loss.passes - 1)):
-            level = prepared.apply(self.loss.response(prediction, level), state.ridge)
-        return leave_out_covariance(self.loss.response(prediction, level), prepared, state.ridge)
+            fitted = prepared.apply(self.loss.response(prediction, fitted), state.ridge)
+        response = self.loss.response(prediction, fitted)
+        return self.transform(leave_out_covariance(response, prepared, state.ridge)).value
+
+    def in_batches(self, attributes: BatchAttributes) -> FBOInBatches:
+        """With the moments c = E[v f] of the functions v of A as running averages."""
+        if self.loss.passes > 1:
+            raise InvalidInput(f"loss={self.loss} needs all rows at once; batch_size needs the squared inner loss.")
+        functions = moment_functions(self.mean, attributes.values, attributes.order, attributes.target, attributes.seed)
+        return FBOInBatches(self, functions, attributes.device)
+
+
+@dataclass(frozen=True)
+class FBOInBatches:
+    r"""Closed-form FBO in batches: g_i = (2/b) v(a_i)ᵀ c, with c = E[v f] a running average and P = ‖c‖².
+
+    Shapes: functions v (ring row, function), kept in main memory.
+    """
+
+    penalty: ClosedFBO
+    functions: Tensor
+    device: torch.device
+
+    def init(self, configs: int) -> RunningMoments:
+        return RunningMoments(self.functions.new_zeros(configs, self.functions.shape[1], device=self.device), 0.0)
+
+    def step(self, prediction: Tensor, window: slice, state: RunningMoments) -> PenaltyStep:
+        functions, count = self.functions[window].to(prediction), prediction.shape[1]
+        average = state.average
+        gradient = torch.addmm(prediction, average, functions.T, beta=0, alpha=2 / (count * state.divisor))
+        after = torch.addmm(average, prediction, functions, beta=1 - NEWEST_WEIGHT, alpha=NEWEST_WEIGHT / count)
+        disparity = average.square().sum(dim=-1) / state.divisor**2
+        return self.penalty.transform(disparity).step(gradient, state.after(after))

@@ -13,16 +13,8 @@ from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.blocks import row_blocks
-from fairlevel.penalties.protocol import (
-    ALL_TRAINING_ROWS,
-    PenaltyStep,
-    RowPlan,
-    Rows,
-    Settings,
-    check_positive,
-    distinct,
-    position,
-)
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
+from fairlevel.penalties.toolkit import PenaltyDefaults, check_positive, distinct, position
 from fairlevel.tensors import to_device
 
 _BOX = (0.005, 0.995)  # quantiles of each coordinate between which nodes are laid
@@ -55,7 +47,7 @@ class KernelNodes:
 
 
 @dataclass(frozen=True)
-class GDP:
+class GDP(PenaltyDefaults):
     r"""Generalised demographic parity (Jiang et al., ICLR 2022), E|h(A) − μ|, with the authors' kernel estimate.
 
     .. math:: \mathrm{GDP} = \sum_m \pi_m \big|\hat h(g_m) - \bar f\big|, \quad
@@ -80,16 +72,12 @@ class GDP:
 
     name: ClassVar[str] = "gdp"
     tunable: ClassVar[tuple[str, ...]] = ("bandwidth",)
-    company: ClassVar[int | None] = None
-    quadratic: ClassVar[bool] = False
+    group_size: ClassVar[int | None] = None
 
     def __post_init__(self) -> None:
         check_positive(bandwidth=self.bandwidth)
         if self.nodes is not None and self.nodes < 2:
             raise InvalidInput(f"nodes={self.nodes} was given; at least 2 an axis are needed, such as 32.")
-
-    def curvature(self, weight: Tensor) -> Tensor:
-        return 1 + weight
 
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> KernelNodes:
         known = distinct(self, settings, "bandwidth")
@@ -125,10 +113,6 @@ class GDP:
             first, second = prepared.at(rows, state)
             gradient[:, rows] += torch.bmm(side.transpose(1, 2), first).mul_(second).sum(dim=1)
         return PenaltyStep(move.abs().sum(dim=(1, 2)), gradient, state)
-
-    def value(self, prediction: Tensor, prepared: KernelNodes, state: Tensor) -> Tensor:
-        """The same estimate; on few rows noise holds it above zero."""
-        return self.step(prediction, prepared, state).value
 
 
 def low_dimensional(sensitive: Array, row_weight: Array) -> Array:

@@ -13,17 +13,9 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.random_features import median_distance
-from fairlevel.penalties.protocol import (
-    ALL_TRAINING_ROWS,
-    PenaltyStep,
-    RowPlan,
-    Rows,
-    Settings,
-    check_positive,
-    distinct,
-    position,
-    setting,
-)
+from fairlevel.penalties.hsic_features import FeatureHSIC, HSICInBatches
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, BatchAttributes, PenaltyStep, RowPlan, Rows, Settings
+from fairlevel.penalties.toolkit import PenaltyDefaults, check_positive, distinct, position, setting
 from fairlevel.tensors import to_device
 
 _BLOCK_NUMBERS = {"cpu": 2**18, "cuda": 2**27}  # in a block of pairs: within a core's cache, or filling the GPU
@@ -64,7 +56,7 @@ class Bandwidths(NamedTuple):
 
 
 @dataclass(frozen=True)
-class HSIC:
+class HSIC(PenaltyDefaults):
     r"""Hilbert–Schmidt independence criterion (Gretton et al., 2005) with Gaussian kernels, biased form.
 
     .. math:: \mathrm{HSIC} = \tfrac{1}{n^2} \sum_{ij} K_{ij} (HLH)_{ij}, \qquad
@@ -89,8 +81,7 @@ class HSIC:
 
     name: ClassVar[str] = "hsic"
     tunable: ClassVar[tuple[str, ...]] = ("bandwidth", "sensitive_bandwidth")
-    company: ClassVar[int | None] = 2
-    quadratic: ClassVar[bool] = False
+    group_size: ClassVar[int | None] = 2
 
     def __post_init__(self) -> None:
         check_positive(bandwidth=self.bandwidth, sensitive_bandwidth=self.sensitive_bandwidth)
@@ -111,6 +102,10 @@ class HSIC:
             if rows_ != others:
                 row_mean[:, others] += similar.transpose(1, 2) @ weight[rows_]
         return KernelRows(values, known, unit, known * unit, row_mean, row_mean @ weight, weight)
+
+    def in_batches(self, attributes: BatchAttributes) -> HSICInBatches:
+        """Through random features of both kernels: pairs of rows never meet in a batch."""
+        return FeatureHSIC(self.bandwidth, self.sensitive_bandwidth).in_batches(attributes)
 
     def init(self, prepared: KernelRows, configs: int, settings: Settings) -> Bandwidths:
         where = position(self, settings, "sensitive_bandwidth", prepared.known, configs)

@@ -8,7 +8,6 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from fairlevel.conditional_mean.inner_losses import Squared
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.backends import Regression, SecondOrder
 from fairlevel.networks.network import Network
@@ -44,7 +43,7 @@ class ITD(TrainedMeanPenalty):
         warm = self.descended(inner, prepared, state)
         network = self.mean.network(prepared.fit.shape[1])
         backend = network.backend(warm, prepared.fit, inner)
-        if isinstance(backend, SecondOrder) and isinstance(self.loss, Squared):
+        if isinstance(backend, SecondOrder) and self.loss.passes == 1:
             value, pulled = self._reversed(backend, network, warm, inner, prepared, state.learning_rate)
         else:
             value, pulled = self._differentiated(warm, inner, prepared, state.learning_rate)

@@ -13,11 +13,12 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.leave_out import leave_out_covariance
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, SMALLEST_SD, PenaltyStep, RowPlan, Rows, Settings, setting
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
+from fairlevel.penalties.toolkit import SMALLEST_SD, PenaltyDefaults, setting
 
 
 @dataclass(frozen=True)
-class LinearR2:
+class LinearR2(PenaltyDefaults):
     r"""R² of the prediction on A, with a ridge.
 
     .. math:: P_c = \frac{1}{n V_c} f_c^\top S_\lambda f_c, \qquad V_c = \operatorname{Var} f_c, \qquad
@@ -40,18 +41,11 @@ class LinearR2:
 
     name: ClassVar[str] = "r2"
     tunable: ClassVar[tuple[str, ...]] = ("ridge",)
-    company: ClassVar[int | None] = 8
+    group_size: ClassVar[int | None] = 8
 
     def __post_init__(self) -> None:
         if isinstance(self.ridge, str) or not 0 <= self.ridge < float("inf"):
             raise InvalidInput(f"ridge={self.ridge} was given; a finite number ≥ 0 is needed, such as 0.001.")
-
-    @property
-    def quadratic(self) -> bool:
-        return not self.scale_free
-
-    def curvature(self, weight: Tensor) -> Tensor:
-        return 1 + weight
 
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> LinearSmoother:
         return RidgeMean().prepare(attributes, seed=seed)

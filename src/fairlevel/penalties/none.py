@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, BatchAttributes, PenaltyStep, RowPlan, Rows, Settings
+from fairlevel.penalties.toolkit import PenaltyDefaults
 
 
 @dataclass(frozen=True)
@@ -21,15 +22,13 @@ class Nothing:
 
 
 @dataclass(frozen=True)
-class NoPenalty:
+class NoPenalty(PenaltyDefaults):
     """Zero everywhere: plain training."""
 
     rows: RowPlan = ALL_TRAINING_ROWS
 
     name: ClassVar[str] = "none"
-    tunable: ClassVar[tuple[str, ...]] = ()
-    company: ClassVar[int | None] = None
-    quadratic: ClassVar[bool] = True
+    group_size: ClassVar[int | None] = None
 
     def curvature(self, weight: Tensor) -> Tensor:
         return torch.ones_like(weight)
@@ -37,11 +36,19 @@ class NoPenalty:
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> Nothing:
         return Nothing()
 
-    def init(self, prepared: Nothing, configs: int, settings: Settings) -> None:
-        return None
-
     def step(self, prediction: Tensor, prepared: Nothing, state: None) -> PenaltyStep:
         return PenaltyStep(prediction.new_zeros(len(prediction)), torch.zeros_like(prediction), None)
 
-    def value(self, prediction: Tensor, prepared: Nothing, state: None) -> Tensor:
-        return prediction.new_zeros(len(prediction))
+    def in_batches(self, attributes: BatchAttributes) -> NothingInBatches:
+        return NothingInBatches()
+
+
+@dataclass(frozen=True)
+class NothingInBatches:
+    """Zero for every batch."""
+
+    def init(self, configs: int) -> None:
+        return None
+
+    def step(self, prediction: Tensor, window: slice, state: None) -> PenaltyStep:
+        return PenaltyStep(prediction.new_zeros(len(prediction)), torch.zeros_like(prediction), None)

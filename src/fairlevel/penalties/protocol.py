@@ -1,7 +1,7 @@
-"""What a penalty is: a map from predictions to a value and a gradient in prediction space.
+"""The contract of a penalty: a map from predictions to a value and a gradient in prediction space.
 
-A penalty never sees X or y. What depends on A alone is prepared once; numbers that vary from configuration to
-configuration (``settings``) enter the state; a step takes the state and gives it back.
+A penalty never sees X or y. What depends on A alone is prepared once. Numbers that differ between configurations
+(``settings``) enter the state. A step takes the state and returns the next one.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 
 Settings = Mapping[str, Tensor]
 """Numbers that differ between configurations, each (config,)."""
@@ -23,7 +22,7 @@ Settings = Mapping[str, Tensor]
 
 @dataclass(frozen=True)
 class Rows:
-    """Which training rows fit the conditional mean, which evaluate it, which carry accuracy."""
+    """Which training rows fit the conditional mean, which evaluate it, which carry the accuracy term."""
 
     fit: slice
     evaluate: slice
@@ -39,6 +38,7 @@ class RowPlan:
     accuracy_on_out: bool
 
     def assign(self, rows_in: int, rows: int) -> Rows:
+        """The plan for ``rows`` rows of which the first ``rows_in`` are IN."""
         everything, first, second = slice(0, rows), slice(0, rows_in), slice(rows_in, rows)
         return Rows(
             fit=first if self.fit_on_in else everything,
@@ -53,7 +53,7 @@ IN_OUT_ALL_LABELS = RowPlan("IN fits the mean, all rows carry accuracy", fit_on_
 
 
 class Prepared(Protocol):
-    """Whatever a penalty computed from A; it moves to a device and a precision."""
+    """What a penalty computed from A; it can be copied to a device and a precision."""
 
     def to(self, dtype: torch.dtype, device: torch.device | str) -> Prepared: ...
 
@@ -68,31 +68,20 @@ class PenaltyStep(NamedTuple):
 
 @runtime_checkable
 class Penalty(Protocol):
-    """One object per method; frozen.
-
-    ``tunable`` names the numbers that may vary over a grid. ``company`` is how many configurations a step must see on a
-    CPU for its numbers not to depend on the grid: None where it uses batched products alone, 8 where it reads something
-    of A that is shared by all of them, 2 where more would cost more.
-    """
+    """One frozen object per method. ``tunable`` names the numbers that may differ between configurations."""
 
     name: ClassVar[str]
     tunable: ClassVar[tuple[str, ...]]
-    company: ClassVar[int | None]
 
     @property
-    def rows(self) -> RowPlan: ...
-
-    @property
-    def quadratic(self) -> bool:
-        """Whether the penalty is one fixed quadratic form of the predictions."""
+    def rows(self) -> RowPlan:
+        """Which rows it fits on, and which carry the accuracy term beside it."""
 
     def curvature(self, weight: Tensor) -> Tensor:
-        """By how much the penalty may multiply the curvature of the loss, (config,); the engine divides the loss by
-        it.
-        """
+        """By how much weight · penalty may multiply the curvature of the loss, (config,)."""
 
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> Any:
-        """All that depends on A, in float64. Shapes: sensitive (row, attribute), standardised."""
+        """All that depends on A, in float64; attributes are standardised."""
 
     def init(self, prepared: Any, configs: int, settings: Settings) -> Any:
         """The state before the first step."""
@@ -101,54 +90,44 @@ class Penalty(Protocol):
         """Value and gradient at these predictions, (config, row), and the state for the next step."""
 
     def value(self, prediction: Tensor, prepared: Any, state: Any) -> Tensor:
-        """An honest value on rows that did not train, (config,); nothing changes."""
+        """The value on rows that did not train, without the bias of fitting on them, (config,); no state changes."""
 
 
-def setting(penalty: Any, settings: Settings, name: str, like: Tensor, configs: int) -> Tensor:
-    """The number called ``name`` for each configuration: from the settings, else the penalty's own."""
-    if name in settings:
-        return settings[name].to(like)
-    return like.new_full((configs,), float(getattr(penalty, name)))
+@dataclass(frozen=True)
+class BatchAttributes:
+    """Attributes of all rows, in the order in which batches will read them.
 
-
-def distinct(penalty: Any, settings: Settings, name: str) -> Tensor:
-    """The different values of a positive setting in a grid, ascending: what depends on A and on it is prepared once for
-    each.
+    Parameters
+    ----------
+    values : attributes as given, (any row, attribute), in 32 or 64 bits
+    order : row numbers along the ring of batches, (ring row,)
+    target : standardised target of the first rows in that order, (first row,); features of A are fitted on those rows,
+        and an open ridge is chosen for this target
     """
-    if name not in settings:
-        return torch.tensor([float(getattr(penalty, name))], dtype=torch.float64)
-    known = np.unique(settings[name].double().cpu().numpy())
-    check_positive(**{name: float(known[0])})
-    return torch.from_numpy(known)
+
+    values: Array
+    order: Index
+    target: Array
+    seed: int
+    device: torch.device
 
 
-def position(penalty: Any, settings: Settings, name: str, known: Tensor, configs: int) -> Tensor:
-    """Where each configuration's value of a setting stands among the ``known`` distinct ones, (config,)."""
-    return torch.searchsorted(known, setting(penalty, settings, name, known, configs))
+class BatchForm(Protocol):
+    """A penalty on rows that come in batches: it knows all rows' attributes and is asked about some at a time."""
+
+    def init(self, configs: int) -> Any:
+        """The state before the first batch."""
+
+    def step(self, prediction: Tensor, window: slice, state: Any) -> PenaltyStep:
+        """Value and gradient by the state before this batch, and the state after it.
+
+        Shapes: prediction (config, row of the batch); ``window`` says where the batch stands on the ring.
+        """
 
 
-def check_positive(**numbers: float) -> None:
-    """Refuse a number that must be above zero when a penalty is made."""
-    for name, value in numbers.items():
-        if isinstance(value, str) or not value > 0 or value == float("inf"):
-            raise InvalidInput(f"{name}={value} was given; a positive number is needed, such as 1.0.")
+@runtime_checkable
+class BatchPenalty(Protocol):
+    """A penalty that can also train in batches."""
 
-
-SMALLEST_SD = 0.05
-"""Predictions that spread less than this (in standard deviations of y) count as constant: penalties that do not depend
-on the scale of the predictions would otherwise push the harder the closer a predictor is to a constant."""
-
-
-def check_mean(mean: Any, kind: type, example: str) -> None:
-    """Refuse a conditional mean of the wrong kind when a penalty is made, not when it trains."""
-    if not isinstance(mean, kind):
-        raise InvalidType(f"mean={mean!r} was given; a {kind.__name__} object is needed, such as {example}.")
-
-
-def check_settings(penalty: Penalty, settings: Settings) -> None:
-    """Refuse settings that the penalty does not know, and numbers that no setting can have."""
-    for name, values in settings.items():
-        if name not in penalty.tunable:
-            raise UnknownName(f"setting of {penalty.name}", name, penalty.tunable)
-        if not bool((torch.isfinite(values) & (values >= 0)).all()):
-            raise InvalidInput(f"{name}={values.tolist()} was given; finite numbers ≥ 0 are needed, such as 0.1.")
+    def in_batches(self, attributes: BatchAttributes) -> BatchForm:
+        """Its batch form for these rows."""

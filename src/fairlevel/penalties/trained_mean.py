@@ -14,7 +14,8 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput
-from fairlevel.penalties.protocol import IN_OUT, RowPlan, Rows, Settings, check_mean, setting
+from fairlevel.penalties.protocol import IN_OUT, RowPlan, Rows, Settings
+from fairlevel.penalties.toolkit import PenaltyDefaults, check_mean, setting
 from fairlevel.tensors import to_device, weights_of_part
 
 
@@ -67,7 +68,7 @@ def spread(level: Tensor, row_weight: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class TrainedMeanPenalty:
+class TrainedMeanPenalty(PenaltyDefaults):
     """Settings and preparation of a penalty whose inner network is trained beside the predictor.
 
     Parameters
@@ -86,11 +87,10 @@ class TrainedMeanPenalty:
     rows: RowPlan = IN_OUT
 
     tunable: ClassVar[tuple[str, ...]] = ("inner_learning_rate",)
-    company: ClassVar[int | None] = None
-    quadratic: ClassVar[bool] = False  # h moves with the training
+    group_size: ClassVar[int | None] = None
 
     def __post_init__(self) -> None:
-        check_mean(self.mean, MLPMean, "MLPMean()")
+        check_mean(self.mean, "trained", "MLPMean()")
         if not isinstance(self.inner_steps, int) or self.inner_steps < 0:
             raise InvalidInput(f"inner_steps={self.inner_steps} was given; a whole number ≥ 0 is needed, such as 10.")
         if not self.inner_learning_rate > 0:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
-from fairlevel.networks.network import Network
-from fairlevel.predictors.protocol import InputMap
+from fairlevel.predictors.input_map import InputMap
+from fairlevel.predictors.network_stack import NetworkFactory
 
 
 @dataclass(frozen=True)
@@ -16,9 +17,9 @@ class Linear:
     r"""f = b + wᵀx, trained in whitened coordinates."""
 
     name: ClassVar[str] = "linear"
+    standardises: ClassVar[bool] = True
+    linear_head: ClassVar[bool] = True
 
-    def input_map(self, x: Tensor, seed: int) -> InputMap:
-        return InputMap().whitened(x, ridge=0.0)
-
-    def network(self, inputs: int) -> Network:
-        return Network(inputs, ())
+    def prepare(self, x: Tensor, seed: int, device: torch.device) -> NetworkFactory:
+        input_map = InputMap().whitened(x, ridge=0.0)
+        return NetworkFactory.of(input_map, (), x, seed, device)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
-from fairlevel.networks.network import Network
-from fairlevel.predictors.protocol import InputMap
+from fairlevel.predictors.input_map import InputMap
+from fairlevel.predictors.network_stack import NetworkFactory
 
 
 @dataclass(frozen=True)
@@ -18,9 +19,9 @@ class MLP:
     hidden: tuple[int, ...] = (64, 64)
 
     name: ClassVar[str] = "mlp"
+    standardises: ClassVar[bool] = True
+    linear_head: ClassVar[bool] = True
 
-    def input_map(self, x: Tensor, seed: int) -> InputMap:
-        return InputMap()
-
-    def network(self, inputs: int) -> Network:
-        return Network(inputs, self.hidden)
+    def prepare(self, x: Tensor, seed: int, device: torch.device) -> NetworkFactory:
+        input_map = InputMap()
+        return NetworkFactory.of(input_map, self.hidden, x, seed, device)

@@ -8,8 +8,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from fairlevel.networks.network import Network
-from fairlevel.predictors.protocol import InputMap
+from fairlevel.predictors.input_map import InputMap
+from fairlevel.predictors.network_stack import NetworkFactory
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class RandomFeatures:
     ridge: float = 1e-3
 
     name: ClassVar[str] = "random_features"
+    standardises: ClassVar[bool] = True
+    linear_head: ClassVar[bool] = True
 
-    def input_map(self, x: Tensor, seed: int) -> InputMap:
+    def prepare(self, x: Tensor, seed: int, device: torch.device) -> NetworkFactory:
         generator = torch.Generator().manual_seed(seed)
         spread = (2 * x.double().var(dim=0, correction=0).sum()).sqrt().clamp_min(1e-12)
         draws = torch.randn(x.shape[1], self.features, generator=generator, dtype=torch.float64)
         phases = torch.rand(self.features, generator=generator, dtype=torch.float64) * 2 * torch.pi
-        return InputMap(draws / (self.bandwidth * spread), phases).whitened(x, ridge=self.ridge)
-
-    def network(self, inputs: int) -> Network:
-        return Network(inputs, ())
+        input_map = InputMap(draws / (self.bandwidth * spread), phases).whitened(x, ridge=self.ridge)
+        return NetworkFactory.of(input_map, (), x, seed, device)

@@ -9,6 +9,9 @@ from enum import StrEnum
 import torch
 from torch import Tensor
 
+from fairlevel.arrays import Flags
+from fairlevel.predictors.protocol import Members
+
 WORST_LOSS = 10.0
 """A configuration that ends above this many times the loss of the constant prediction has diverged."""
 
@@ -31,25 +34,30 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """Trained parameters of a grid with the fate of each configuration.
+class Trained:
+    """A trained grid: one member per configuration, and how each ended.
 
-    Shapes: parameters (config, parameter), loss, penalty and steps (config,); loss and penalty on the training rows at
-    the end.
+    Shapes: loss, penalty and steps (config,); loss and penalty on the training rows at the end.
     """
 
-    parameters: Tensor
+    members: Members
     status: tuple[Status, ...]
     loss: Tensor
     penalty: Tensor
     steps: Tensor
     trace: Trace
 
+    @property
+    def usable(self) -> Flags:
+        """Which configurations did not diverge, (config,)."""
+        return torch.tensor([status is not Status.DIVERGED for status in self.status], dtype=torch.bool).numpy()
+
     @classmethod
-    def joined(cls, parts: Sequence[tuple[int, Outcome]]) -> Outcome:
-        """One outcome from tiles, each with its number of real members."""
+    def joined(cls, parts: Sequence[tuple[int, Trained]]) -> Trained:
+        """One result from tiles, each with its number of real members."""
+        (_, first), *others = parts
         return cls(
-            parameters=torch.cat([part.parameters[:real] for real, part in parts]),
+            members=first.members.join([part.members for _, part in others]),
             status=tuple(status for real, part in parts for status in part.status[:real]),
             loss=torch.cat([part.loss[:real] for real, part in parts]),
             penalty=torch.cat([part.penalty[:real] for real, part in parts]),
@@ -58,7 +66,7 @@ class Outcome:
         )
 
 
-def _joined_traces(parts: Sequence[tuple[int, Outcome]]) -> Trace:
+def _joined_traces(parts: Sequence[tuple[int, Trained]]) -> Trace:
     """Tiles that stopped early have shorter traces; their last record is repeated."""
     longest = max((part.trace.step for _, part in parts), key=len)
 

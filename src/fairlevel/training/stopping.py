@@ -1,8 +1,6 @@
-"""Early stopping on held-out rows, each configuration for itself."""
+"""Early stopping on held-out rows, for each configuration on its own."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -11,37 +9,26 @@ CHECK_EVERY = 10
 PATIENCE = 25  # checks without a better score
 
 
-@dataclass
-class BestSoFar:
-    """The best parameters each configuration has shown, by held-out score; scores (config,), parameters (config,
-    parameter).
-    """
+class EarlyStopping:
+    """The best held-out score of each configuration and the step that reached it; each (config,)."""
 
-    score: Tensor
-    parameters: Tensor
-    step: Tensor
-    waited: Tensor
+    def __init__(self, configs: int, device: torch.device) -> None:
+        self.score = torch.full((configs,), torch.inf, device=device)
+        self.step = torch.zeros(configs, dtype=torch.int64, device=device)
+        self._waited = torch.zeros(configs, dtype=torch.int64, device=device)
 
-    @classmethod
-    def start(cls, parameters: Tensor) -> BestSoFar:
-        configs = len(parameters)
-        return cls(
-            parameters.new_full((configs,), torch.inf),
-            parameters.clone(),
-            torch.zeros(configs, dtype=torch.int64, device=parameters.device),
-            torch.zeros(configs, dtype=torch.int64, device=parameters.device),
-        )
+    def improved(self, score: Tensor, step: int) -> Tensor:
+        """Which configurations are better than before, (config,) of booleans.
 
-    def offer(self, score: Tensor, parameters: Tensor, step: int) -> None:
-        """Keep what is better. A configuration whose patience is spent keeps what it has, whatever its neighbours
-        still do.
+        A configuration whose patience is used up never improves again, whatever the others still do.
         """
-        better = (score < self.score) & (self.waited < PATIENCE)
-        self.parameters = torch.where(better.unsqueeze(1), parameters, self.parameters)
+        better = (score < self.score) & (self._waited < PATIENCE)
         self.score = torch.where(better, score, self.score)
         self.step = torch.where(better, step, self.step)
-        self.waited = torch.where(better, 0, self.waited + 1)
+        self._waited = torch.where(better, 0, self._waited + 1)
+        return better
 
     @property
     def done(self) -> bool:
-        return bool((self.waited >= PATIENCE).all())
+        """Whether the patience of all configurations is used up."""
+        return bool((self._waited >= PATIENCE).all())

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import torch
 
 from fairlevel.arrays import Array
-from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.penalties import ClosedFBO, Penalty
+from fairlevel.penalties import Penalty
 
 
-def tuned(penalty: Penalty, sensitive: Array, target: Array, sample_weight: Array | None, seed: int) -> Penalty:
-    """Replace an open ridge of a closed-form penalty by the one that cross-validates best for y on A.
+def with_chosen_ridge(penalty: Penalty, attributes: Attributes, target: Array, seed: int) -> Penalty:
+    """A penalty whose linear conditional mean has an open ridge, with the ridge that cross-validates best for y on A.
 
-    The target stands in for the predictions: what training could hide by choosing λ afterwards, it cannot choose.
+    The target stands for the predictions. Training cannot choose the ridge, so it cannot hide disparity behind it.
     """
-    mean = getattr(penalty, "mean", None)
-    if not isinstance(penalty, ClosedFBO) or not isinstance(mean, LinearMean) or mean.ridge is not None:
+    mean: Any = getattr(penalty, "mean", None)
+    if getattr(mean, "kind", None) != "linear" or mean.ridge is not None:
         return penalty
-    smoother = mean.prepare(Attributes(sensitive, row_weight=sample_weight), seed=seed)
+    smoother = mean.prepare(attributes, seed=seed)
     ridge = float(smoother.choose_ridge(torch.from_numpy(target).unsqueeze(0)))
-    return replace(penalty, mean=replace(mean, ridge=ridge))
+    chosen: Any = penalty
+    return replace(chosen, mean=replace(mean, ridge=ridge))  # type: ignore[no-any-return]

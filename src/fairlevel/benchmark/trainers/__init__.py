@@ -1,1 +1,0 @@
-"""How methods of the study get their candidates; one file a way."""

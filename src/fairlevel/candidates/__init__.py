@@ -1,0 +1,23 @@
+"""Candidates of a front: one grid, one spectral path, one ``auto``, for estimators and study alike."""
+
+from fairlevel.candidates.candidate_set import CandidateSet
+from fairlevel.candidates.families import Families
+from fairlevel.candidates.penalty_grid import PenaltyGrid, Setting
+from fairlevel.candidates.protocol import PATH_LIMITS, CandidateSource, Limits, TrainingSetup
+from fairlevel.candidates.sources import SOURCES, resolve_source
+from fairlevel.candidates.spectral_path import Head, SpectralPath
+
+__all__ = [
+    "PATH_LIMITS",
+    "SOURCES",
+    "CandidateSet",
+    "CandidateSource",
+    "Families",
+    "Head",
+    "Limits",
+    "PenaltyGrid",
+    "Setting",
+    "SpectralPath",
+    "TrainingSetup",
+    "resolve_source",
+]

@@ -1,0 +1,90 @@
+"""Trained candidates: members, the share of each member in each candidate, and a table about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from fairlevel.arrays import Array, Flags, Index
+from fairlevel.models.model import weighted_sums
+from fairlevel.predictors import Members
+from fairlevel.training.outcome import Status
+
+NO_TRACE = pd.DataFrame({"step": [], "mse": [], "penalty": []})
+"""What a candidate has that was solved, not trained."""
+
+
+@dataclass(frozen=True)
+class CandidateSet:
+    """Models to choose from, each a weighted sum of members.
+
+    ``table`` has one row per candidate: candidate (a name that is the same whenever the same source trains it), family,
+    setting, weight, learning_rate, status, steps, loss. Diverged candidates have a row and no members.
+
+    Shapes: shares (usable candidate, member), over all groups in order; traces, one per candidate.
+    """
+
+    table: pd.DataFrame
+    groups: tuple[Members, ...]
+    shares: Array
+    traces: tuple[pd.DataFrame, ...]
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @cached_property
+    def usable(self) -> Flags:
+        """Which candidates did not diverge, (candidate,)."""
+        return np.asarray(self.table["status"].ne(Status.DIVERGED.value), dtype=np.bool_)
+
+    def predict(self, x: Array, device: str = "cpu") -> Array:
+        """x in the units of training, (row, feature) -> (candidate, row); NaN for diverged candidates."""
+        predictions = np.full((len(self), len(x)), np.nan)
+        if self.usable.any():
+            predictions[self.usable] = weighted_sums(self.groups, self.shares, x, device)
+        return predictions
+
+    def only(self, chosen: Sequence[int] | Index) -> CandidateSet:
+        """Some of the usable candidates, by position in the table, and the members they need."""
+        index: Index = np.array(chosen, dtype=np.int64)
+        position: Index = np.cumsum(self.usable) - 1
+        groups, shares = used_members(self.groups, self.shares[position[index]])
+        table = self.table.iloc[index].reset_index(drop=True)
+        return CandidateSet(table, groups, shares, tuple(self.traces[number] for number in index))
+
+    def without_diverged(self) -> CandidateSet:
+        """The usable candidates."""
+        return self.only(np.flatnonzero(self.usable))
+
+    def joined(self, other: CandidateSet) -> CandidateSet:
+        """Both sets as one."""
+        here, there = self.shares, other.shares
+        shares = np.zeros((len(here) + len(there), here.shape[1] + there.shape[1]))
+        shares[: len(here), : here.shape[1]], shares[len(here) :, here.shape[1] :] = here, there
+        table = pd.concat([self.table, other.table], ignore_index=True)
+        return CandidateSet(table, (*self.groups, *other.groups), shares, (*self.traces, *other.traces))
+
+    def with_columns(self, **columns: Array) -> CandidateSet:
+        """With further columns in the table, each (candidate,)."""
+        return replace(self, table=self.table.assign(**columns))
+
+    def mixture(self, shares: Array) -> tuple[tuple[Members, ...], Array]:
+        """Members and their shares, (member,), in a mixture of usable candidates with shares (usable candidate,)."""
+        groups, of_members = used_members(self.groups, (np.asarray(shares, dtype=np.float64) @ self.shares)[None])
+        return groups, of_members[0]
+
+
+def used_members(groups: tuple[Members, ...], shares: Array) -> tuple[tuple[Members, ...], Array]:
+    """The members with a share in any of several sums, and those shares: (sum, member) -> (sum, used member)."""
+    used, start = [], 0
+    kept = (shares != 0).any(axis=0)
+    for group in groups:
+        own = np.flatnonzero(kept[start : start + len(group)])
+        if len(own):
+            used.append(group if len(own) == len(group) else group.take(own))
+        start += len(group)
+    return tuple(used), shares[:, kept]

@@ -1,0 +1,157 @@
+"""One way from a table to candidates: split, scale, train.
+
+Every fit goes through here: a single weight, a budget, batches, a path and a study. Scalers are fitted on the rows of
+the fit, those for early stopping included, and on no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairlevel.arrays import Array, Index
+from fairlevel.candidates.candidate_set import CandidateSet
+from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup
+from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.data.scaling import Scaler
+from fairlevel.data.splitting import split_off
+from fairlevel.data.table import Table
+from fairlevel.exceptions import InvalidInput
+from fairlevel.fronts.stacking import without_small_shares
+from fairlevel.models.model import Model
+from fairlevel.training.ring import RingWindows
+from fairlevel.training.rows import AllRows, TrainingRows
+
+MOST_HELD_OUT = 5_000  # rows for early stopping of training in batches: they are evaluated every few steps
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The units of training: standardised x (where the predictor wants that), y and attributes."""
+
+    x: Scaler
+    y: Scaler
+    attributes: Scaler | None
+
+    @classmethod
+    def of(cls, table: Table, standardise_x: bool = True, clip: float = np.inf) -> Scaling:
+        """Fitted on all rows of a table; x and attributes are clipped at ± ``clip``."""
+        x = Scaler.fit(table.x, clip=clip) if standardise_x else Scaler.identity(table.x.shape[1])
+        attributes = None if table.sensitive is None else Scaler.fit(table.sensitive.values, clip=clip)
+        return cls(x, Scaler.fit(table.y), attributes)
+
+    def rows(self, table: Table, index: Index, rows_in: int = 0) -> TrainingRows:
+        """Some rows of a table in the units of training; the first ``rows_in`` of them are IN."""
+        attributes = None
+        if table.sensitive is not None and self.attributes is not None:
+            attributes = Attributes(self.attributes.transform(table.sensitive.values[index]))
+        return TrainingRows(self.x.transform(table.x[index]), self.y.transform(table.y[index]), attributes, rows_in)
+
+
+@dataclass(frozen=True)
+class FittedCandidates:
+    """Usable candidates and the units they were trained in."""
+
+    candidates: CandidateSet
+    x_scaler: Scaler
+    y_scaler: Scaler
+
+    def predict(self, x: Array) -> Array:
+        """(row, feature) -> (candidate, row), in units of y."""
+        return self.y_scaler.inverse(self.candidates.predict(self.x_scaler.transform(x)))
+
+    def model(self, shares: Array) -> Model:
+        """A mixture of candidates as one model; shares (candidate,)."""
+        groups, of_members = self.candidates.mixture(without_small_shares(shares))
+        return Model(groups, of_members, self.x_scaler, self.y_scaler)
+
+
+def fit_candidates(
+    table: Table,
+    source: CandidateSource,
+    setup: TrainingSetup,
+    limits: Limits,
+    validation_fraction: float | None,
+    report: Report,
+) -> FittedCandidates:
+    """Train on all rows of a table at every step; some rows decide when to stop, if asked."""
+    scaling = Scaling.of(table, setup.predictor.standardises)
+    kept, held = split_rows(len(table), validation_fraction, setup.seed)
+    held_out = None if held is None else scaling.rows(table, held)
+    rows = CandidateRows(AllRows(scaling.rows(table, kept, rows_in=len(kept) // 2)), held_out)
+    return FittedCandidates(source.train(rows, setup, limits, report), scaling.x, scaling.y)
+
+
+def fit_in_batches(
+    table: Table,
+    source: CandidateSource,
+    setup: TrainingSetup,
+    limits: Limits,
+    validation_fraction: float | None,
+    batch_size: Any,
+    report: Report,
+) -> FittedCandidates:
+    """Train on ``batch_size`` rows at a time: features are scaled when their batch comes, never all at once."""
+    if not isinstance(batch_size, int | np.integer) or isinstance(batch_size, bool) or batch_size < 2:
+        raise InvalidInput(f"batch_size={batch_size!r} was given; a whole number ≥ 2 is needed, such as 4096.")
+    kept, held = split_rows(len(table), validation_fraction, setup.seed, MOST_HELD_OUT)
+    size = min(int(batch_size), len(kept))
+    order = kept[RingWindows.ring(len(kept), size, setup.seed)]
+    y_scaler = Scaler.fit(table.y)
+    target = torch.from_numpy(y_scaler.transform(table.y)[order]).float()
+    with ThreadPoolExecutor(1) as beside:  # scaling columns keeps one core busy while functions of A are found
+        found: Future[Scaler] = beside.submit(_block_scaler, table.x, setup.predictor.standardises)
+        ring = RingWindows(order, size, _taking(table.x, order, found), target, _values(table))
+        held_out = None
+        if held is not None:
+            sensitive = table.sensitive
+            attributes = None
+            if sensitive is not None:
+                own = sensitive.values[held].astype(np.float64)
+                attributes = Attributes(Scaler.fit(own).transform(own))
+            x = found.result().transform(np.asarray(table.x[held], dtype=np.float64))
+            held_out = TrainingRows(x, y_scaler.transform(table.y[held]), attributes)
+        trained = source.train(CandidateRows(ring, held_out), setup, limits, report)
+    return FittedCandidates(trained, found.result(), y_scaler)
+
+
+def split_rows(
+    rows: int, fraction: float | None, seed: int, most_held_out: int | None = None
+) -> tuple[Index, Index | None]:
+    """Row numbers to train on, shuffled, and those held out for early stopping, or None."""
+    if fraction is None:
+        return np.random.default_rng(seed).permutation(rows), None
+    if isinstance(fraction, str) or not 0 < fraction < 1:
+        raise InvalidInput(
+            f"validation_fraction={fraction} was given; a number between 0 and 1 is needed, such as 0.2, or None."
+        )
+    kept, held = split_off(rows, fraction, seed)
+    if most_held_out is None or len(held) <= most_held_out:
+        return kept, held
+    return np.concatenate([kept, held[most_held_out:]]), held[:most_held_out]
+
+
+def _block_scaler(x: Array, standardise: bool) -> Scaler:
+    return Scaler.fit_blocks(x) if standardise else Scaler.identity(x.shape[1])
+
+
+def _values(table: Table) -> Array | None:
+    return None if table.sensitive is None else table.sensitive.values
+
+
+def _taking(x: Array, order: Index, scaler: Future[Scaler]) -> Callable[[slice], Tensor]:
+    """A function from a window on the ring to its features; centred in the precision in which x is stored."""
+
+    def take(window: slice) -> Tensor:
+        found = scaler.result()
+        rows = torch.from_numpy(np.asarray(x.take(order[window], axis=0)))
+        centre, inverse = (torch.from_numpy(part).to(rows.dtype) for part in (found.mean, found.inverse_scale))
+        return rows.sub_(centre).mul_(inverse).float()
+
+    return take

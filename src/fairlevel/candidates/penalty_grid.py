@@ -1,0 +1,150 @@
+"""A penalty over weights and settings: a coarse grid, then weights where the validation front has gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import product
+
+import numpy as np
+import pandas as pd
+
+from fairlevel.arrays import Array
+from fairlevel.candidates.candidate_set import CandidateSet
+from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
+from fairlevel.fronts.refinement import Proposal, check_weights, coarse, propose
+from fairlevel.penalties import ClosedFBO, NoPenalty, Penalty
+from fairlevel.predictors import Configurations
+from fairlevel.training.engine import train
+from fairlevel.training.outcome import Trained
+
+WEIGHTS = (0.0, 0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 150.0, 400.0)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One configuration apart from the penalty weight: the penalty, the outer step size, numbers of the penalty."""
+
+    penalty: Penalty = ClosedFBO()
+    learning_rate: float = PLAIN_RATE
+    numbers: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PenaltyGrid:
+    """Settings × weights, one model each. The most sensible settings come first: small limits take only those."""
+
+    settings: tuple[Setting, ...] = (Setting(),)
+    weights: tuple[float, ...] = WEIGHTS
+
+    def __post_init__(self) -> None:
+        check_weights(self.weights)
+
+    @classmethod
+    def over(cls, penalty: Penalty, weights: Sequence[float] = WEIGHTS) -> PenaltyGrid:
+        """A grid over the weight of one penalty."""
+        return cls((Setting(penalty),), tuple(weights))
+
+    def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
+        settings = self.settings[: limits.settings]
+        weights = coarse(self.weights, min(limits.coarse, limits.weights))
+        grid = [Proposal(*pair) for pair in product(range(len(settings)), weights)]
+        rounds = limits.rounds if setup.judge is not None else 0
+        found = _train(rows, settings, grid, setup, portion(report, 0, 1 + rounds))
+        for number in range(rounds):
+            count = -(-(limits.models - len(found)) // (rounds - number))
+            proposals = propose(found.table, count, limits.weights)
+            if not proposals:
+                break
+            more = _train(rows, settings, proposals, setup, portion(report, 1 + number, 1 + rounds))
+            found = found.joined(more)
+        report(1.0)
+        return found
+
+
+def _train(
+    rows: CandidateRows,
+    settings: Sequence[Setting],
+    proposals: Sequence[Proposal],
+    setup: TrainingSetup,
+    report: Report,
+) -> CandidateSet:
+    """Train proposals, those that share a penalty as one program."""
+    groups = list(_by_penalty(settings, proposals))
+    parts = [
+        _train_together(rows, penalty, settings, group, setup, portion(report, number, len(groups)))
+        for number, (penalty, group) in enumerate(groups)
+    ]
+    return reduce(CandidateSet.joined, parts)
+
+
+def _train_together(
+    rows: CandidateRows,
+    penalty: Penalty,
+    settings: Sequence[Setting],
+    group: Sequence[Proposal],
+    setup: TrainingSetup,
+    report: Report,
+) -> CandidateSet:
+    chosen = [settings[proposal.setting] for proposal in group]
+    rates = np.array([setting.learning_rate for setting in chosen]) * setup.rate_scale
+    numbers = {name: np.array([setting.numbers[name] for setting in chosen]) for name in chosen[0].numbers}
+    known = rows.training.has_attributes
+    penalty = rows.training.tuned(penalty, setup.seed) if known else NoPenalty(rows=penalty.rows)
+    trained = train(
+        rows.training,
+        Configurations.of([proposal.weight for proposal in group], rates, **numbers),
+        predictor=setup.predictor,
+        penalty=penalty,
+        optimizer=setup.optimizer,
+        held_out=rows.held_out,
+        seed=setup.seed,
+        device=setup.device,
+        progress=lambda done, total: report(done / total),
+    )
+    found = _candidates(trained, penalty.name, group, rates)
+    return found if setup.judge is None else setup.judge(found)
+
+
+def _candidates(trained: Trained, family: str, group: Sequence[Proposal], rates: Array) -> CandidateSet:
+    table = pd.DataFrame(
+        {
+            "candidate": [_name(family, proposal) for proposal in group],
+            "family": family,
+            "setting": [proposal.setting for proposal in group],
+            "weight": [proposal.weight for proposal in group],
+            "learning_rate": rates,
+            "status": [status.value for status in trained.status],
+            "steps": trained.steps.numpy(),
+            "loss": trained.loss.numpy().astype(np.float64),
+        }
+    )
+    usable = np.flatnonzero(trained.usable)
+    traces = tuple(
+        pd.DataFrame(
+            {
+                "step": trained.trace.step.numpy(),
+                "mse": trained.trace.loss[:, config].numpy(),
+                "penalty": trained.trace.penalty[:, config].numpy(),
+            }
+        )
+        for config in range(len(group))
+    )
+    return CandidateSet(table, (trained.members.take(usable),), np.eye(len(usable)), traces)
+
+
+def _name(family: str, proposal: Proposal) -> str:
+    return f"{family} {proposal.weight:g}, setting {proposal.setting}"
+
+
+def _by_penalty(settings: Sequence[Setting], proposals: Sequence[Proposal]) -> Iterator[tuple[Penalty, list[Proposal]]]:
+    """Proposals whose settings hold equal penalties train together."""
+    penalties: list[Penalty] = []
+    for setting in settings:
+        if setting.penalty not in penalties:
+            penalties.append(setting.penalty)
+    for penalty in penalties:
+        group = [proposal for proposal in proposals if settings[proposal.setting].penalty == penalty]
+        if group:
+            yield penalty, group

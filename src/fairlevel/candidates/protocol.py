@@ -1,0 +1,87 @@
+"""What trains candidates, and with what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from fairlevel.candidates.candidate_set import CandidateSet
+from fairlevel.networks.optimizers import Optimizer
+from fairlevel.predictors import Predictor
+from fairlevel.training.rows import RowSampler, TrainingRows
+
+PLAIN_RATE = 0.1
+"""The step size for which the settings of a grid are written, that of plain gradient descent."""
+
+Judge = Callable[[CandidateSet], CandidateSet]
+"""Adds columns mse and dpvar, measured on validation rows, to the table of candidates."""
+
+Report = Callable[[float], None]
+"""Called with the share of the work that is done."""
+
+
+def portion(report: Report, number: int, count: int) -> Report:
+    """The report of one of several equal portions of the work."""
+    return lambda share: report((number + share) / count)
+
+
+@dataclass(frozen=True)
+class TrainingSetup:
+    """What candidates are trained with.
+
+    ``rate_scale`` multiplies the step size of every setting. ``judge`` measures candidates on validation rows; without
+    one no weights are refined.
+    """
+
+    predictor: Predictor
+    optimizer: Optimizer
+    seed: int
+    device: str = "auto"
+    rate_scale: float = 1.0
+    judge: Judge | None = None
+
+    @classmethod
+    def at_rate_of(cls, predictor: Predictor, optimizer: Optimizer, seed: int, device: str) -> TrainingSetup:
+        """Settings that name no step size of their own get that of the optimiser."""
+        return cls(predictor, optimizer, seed, device, optimizer.learning_rate / PLAIN_RATE)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How many candidates a source may train.
+
+    Parameters
+    ----------
+    models : in all; a source of several families divides them
+    settings : settings of one family
+    weights : penalty weights of one setting
+    coarse : weights before refinement
+    rounds : rounds of refinement; 0 trains the coarse weights only
+    """
+
+    models: int
+    settings: int
+    weights: int
+    coarse: int
+    rounds: int = 0
+
+
+PATH_LIMITS = Limits(models=24, settings=4, weights=12, coarse=12)
+"""What a fitted path trains: as many models as a method of the study under the protocol ``medium``."""
+
+
+@dataclass(frozen=True)
+class CandidateRows:
+    """Rows to train on, and rows that decide when to stop, if any."""
+
+    training: RowSampler
+    held_out: TrainingRows | None = None
+
+
+@runtime_checkable
+class CandidateSource(Protocol):
+    """Something that trains candidates."""
+
+    def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
+        """All candidates within the limits."""

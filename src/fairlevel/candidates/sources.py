@@ -1,0 +1,53 @@
+"""Where candidates come from, by name: the definitions that estimators and the study share."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from fairlevel.candidates.families import Families
+from fairlevel.candidates.penalty_grid import PenaltyGrid, Setting
+from fairlevel.candidates.protocol import CandidateSource
+from fairlevel.candidates.spectral_path import Head, SpectralPath
+from fairlevel.exceptions import InvalidType, UnknownName
+from fairlevel.penalties import GDP, PENALTIES, Penalty, RootFBO
+
+GDP_WEIGHTS = (0, 0.01, 0.03, 0.1, 0.2, 0.5, 1, 2, 3, 5, 10, 20)
+ROOT_WEIGHTS = (0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.4, 2, 3, 5)
+SPECTRAL_WEIGHTS = (0, 0.1, 0.3, 1, 3, 8, 20, 50, 100, 300, 1000, 3000)
+STEP_SIZES = (0.1, 0.02, 0.2, 0.05)  # of the families of auto, the most different ones first: mixtures need variety
+
+SPECTRAL = SpectralPath(
+    SPECTRAL_WEIGHTS, tuple(Head(ridge, rate) for rate, ridge in product((0.1, 0.2), (1e-4, 1e-3, 1e-5, 1e-2)))
+)
+AUTO = Families(
+    (
+        PenaltyGrid(tuple(Setting(RootFBO(), rate) for rate in STEP_SIZES), ROOT_WEIGHTS),
+        PenaltyGrid(tuple(Setting(GDP(), rate) for rate in STEP_SIZES), GDP_WEIGHTS[1:]),
+        SpectralPath(SPECTRAL_WEIGHTS[1:], tuple(map(Head, (1e-4, 1e-3, 1e-3, 1e-3), STEP_SIZES))),
+    )
+)
+
+SOURCES: dict[str, CandidateSource] = {
+    "auto": AUTO,  # several families
+    "spectral": SPECTRAL,  # two trained members, then closed form
+}
+"""Sources with a name of their own; the name of a penalty stands for a grid over its weight."""
+
+
+def resolve_source(solver: str | Penalty | CandidateSource) -> CandidateSource:
+    """A source from its name, from the name of a penalty (a grid over its weight), from a penalty object, or itself."""
+    if isinstance(solver, str):
+        if solver in SOURCES:
+            return SOURCES[solver]
+        if solver in PENALTIES:
+            return PenaltyGrid.over(PENALTIES[solver]())
+        raise UnknownName("solver", solver, (*SOURCES, *PENALTIES))
+    if isinstance(solver, type):
+        raise InvalidType(f"solver={solver!r} is a class; an object is needed, such as {solver.__name__}().")
+    if isinstance(solver, CandidateSource):
+        return solver
+    if isinstance(solver, Penalty):
+        return PenaltyGrid.over(solver)
+    raise InvalidType(
+        f"solver={solver!r} was given; a name ({', '.join((*SOURCES, *PENALTIES))}) or an object is needed."
+    )

@@ -1,0 +1,113 @@
+"""The spectral path: two trained members per step size, then every trade-off from one eigendecomposition per ridge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import groupby
+
+import numpy as np
+import pandas as pd
+import torch
+
+from fairlevel.candidates.candidate_set import NO_TRACE, CandidateSet
+from fairlevel.candidates.penalty_grid import PenaltyGrid, Setting
+from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
+from fairlevel.candidates.spectral_head import spectral_head
+from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
+from fairlevel.exceptions import InvalidInput
+from fairlevel.fronts.refinement import check_weights, coarse
+from fairlevel.penalties import ClosedFBO
+from fairlevel.predictors.protocol import LinearHead
+from fairlevel.training.outcome import Status
+from fairlevel.training.rows import AllRows, TrainingRows
+
+
+@dataclass(frozen=True)
+class Head:
+    """A setting of the path: the ridge of the head, as a multiple of the mean second moment of its features, and the
+    step size of the two members below it.
+    """
+
+    ridge: float
+    learning_rate: float = PLAIN_RATE
+
+
+@dataclass(frozen=True)
+class SpectralPath:
+    """Weights along the path × heads; heads of one step size share their members and stand next to each other.
+
+    Parameters
+    ----------
+    weights : weights along the path
+    heads : the most sensible ones first
+    middle : penalty weight of the second member; that of the first is 0
+    mean : the conditional mean behind the disparity
+    """
+
+    weights: tuple[float, ...]
+    heads: tuple[Head, ...]
+    middle: float = 5.0
+    mean: LinearMean = RandomFeaturesMean()
+
+    def __post_init__(self) -> None:
+        check_weights(self.weights)
+
+    def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
+        if not setup.predictor.linear_head or not isinstance(rows.training, AllRows):
+            raise InvalidInput(
+                f"The spectral path solves the last, linear step of a predictor on all rows at once; "
+                f"predictor={setup.predictor.name!r} has none, or batch_size was given. Use solver='fbo_closed'."
+            )
+        solved_on = rows.training.rows if rows.held_out is None else rows.training.rows.joined(rows.held_out)
+        weights = tuple(coarse(self.weights, limits.weights).tolist())
+        groups = groupby(enumerate(self.heads[: limits.settings]), key=lambda pair: pair[1].learning_rate)
+        by_rate = [(rate, {number: head.ridge for number, head in group}) for rate, group in groups]
+        unjudged, pair = replace(setup, judge=None), Limits(models=2, settings=1, weights=2, coarse=2)
+        parts = []
+        for number, (rate, ridges) in enumerate(by_rate):
+            grid = PenaltyGrid((Setting(ClosedFBO(self.mean), rate),), (0.0, self.middle))
+            bodies = grid.train(rows, unjudged, pair, portion(report, number, len(by_rate)))
+            parts.append(self._solved(bodies, ridges, weights, solved_on, setup))
+        found = reduce(CandidateSet.joined, parts)
+        return found if setup.judge is None else setup.judge(found)
+
+    def _solved(
+        self,
+        bodies: CandidateSet,
+        ridges: dict[int, float],
+        weights: tuple[float, ...],
+        rows: TrainingRows,
+        setup: TrainingSetup,
+    ) -> CandidateSet:
+        """The paths on two trained members, one per ridge. Where one of the two diverged, all candidates have."""
+        solvable = bool(bodies.usable.all())
+        names = [f"spectral {weight:g}, setting {number}" for number in ridges for weight in weights]
+        table = pd.DataFrame(
+            {
+                "candidate": names,
+                "family": "spectral",
+                "setting": np.repeat(list(ridges), len(weights)),
+                "weight": np.tile(weights, len(ridges)),
+                "learning_rate": bodies.table["learning_rate"].iloc[0],
+                "status": (Status.FINISHED if solvable else Status.DIVERGED).value,
+                "steps": int(bodies.table["steps"].max()),
+                "loss": np.nan,
+            }
+        )
+        traces = (NO_TRACE,) * len(table)
+        if not solvable:
+            return CandidateSet(table, (), np.empty((0, 0)), traces)
+        (members,) = bodies.groups
+        if not isinstance(members, LinearHead):
+            raise TypeError(f"{type(members).__name__} has no linear head.")
+        target, attributes = torch.from_numpy(rows.y), rows.some_attributes
+        smoother = self.mean.prepare(attributes, seed=setup.seed)
+        chosen = smoother.choose_ridge(target.unsqueeze(0)) if self.mean.ridge is None else self.mean.ridge
+        features, path = members.features(rows.x), torch.tensor(weights, dtype=torch.float64)
+        heads = [spectral_head(features, target, smoother, float(chosen), ridge) for ridge in ridges.values()]
+        coefficients = [head.coefficients(path) for head in heads]
+        intercepts = [head.intercepts(own) for head, own in zip(heads, coefficients, strict=True)]
+        solved, per_head = members.with_heads(torch.cat(coefficients), torch.cat(intercepts))
+        shares = np.eye(len(table)).repeat(per_head, axis=1)
+        return CandidateSet(table, (solved,), shares, traces)

@@ -1,0 +1,37 @@
+"""Validated numeric rows: what every fit starts from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairlevel.arrays import Array, Index
+from fairlevel.data.sensitive import Sensitive
+from fairlevel.exceptions import MissingSensitiveFeatures
+
+
+@dataclass(frozen=True)
+class Table:
+    """Shapes: x (row, feature), y (row,), sensitive (row, attribute) or None."""
+
+    x: Array
+    y: Array
+    sensitive: Sensitive | None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def attributes(self) -> Array:
+        """The sensitive attributes of a table that must have some, (row, attribute)."""
+        if self.sensitive is None:
+            raise MissingSensitiveFeatures("sensitive_features is needed; pass fit(X, y, sensitive_features=A).")
+        return self.sensitive.values
+
+    def rows(self, index: Index) -> Table:
+        """Some of the rows; attributes as 64-bit numbers."""
+        sensitive = self.sensitive
+        if sensitive is not None:
+            sensitive = Sensitive(sensitive.values[index].astype(np.float64, copy=False), sensitive.names)
+        return Table(self.x[index], self.y[index], sensitive)

@@ -1,0 +1,172 @@
+"""Reading X, y and sensitive attributes for an estimator: what is refused, and with which sentence."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from fairlevel.arrays import Array
+from fairlevel.data.scaling import Scaler
+from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffled, refuse_too_many_attributes
+from fairlevel.data.table import Table
+from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures, ProxyWarning
+
+NEARLY_A_COPY = 0.99
+
+
+def refuse_text(X: Any) -> None:
+    """Name the text columns of a frame before anything tries to read them as numbers."""
+    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
+        array = np.asarray(X) if isinstance(X, list | tuple) else X
+        if _holds_text(array):
+            raise InvalidType(
+                "X holds text; numbers are needed: encode it with sklearn.preprocessing.OneHotEncoder or "
+                "OrdinalEncoder."
+            )
+        return
+    frame = X if isinstance(X, pd.DataFrame) else X.to_pandas()
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()].unique().tolist()
+        raise InvalidInput(
+            f"X has several columns named {', '.join(map(repr, twice[:5]))}; give each column a name of its own."
+        )
+    text = [str(name) for name, dtype in frame.dtypes.items() if not pd.api.types.is_numeric_dtype(dtype)]
+    if text:
+        raise InvalidType(
+            f"X has columns that are not numbers: {', '.join(map(repr, text[:5]))}; encode them with "
+            "pandas.get_dummies(X) "
+            "or sklearn.preprocessing.OneHotEncoder."
+        )
+
+
+def _holds_text(array: Any) -> bool:
+    kind = getattr(getattr(array, "dtype", None), "kind", "")
+    return kind in ("U", "S", "T") or (kind == "O" and any(isinstance(value, str) for value in np.ravel(array)))
+
+
+def refuse_missing_target(y: Any) -> None:
+    """Missing and infinite targets; whatever else is wrong with y is left for the usual checks."""
+    given = np.asarray(y)
+    if given.ndim == 0 or given.dtype.kind not in "fiuO":
+        return
+    try:
+        target = given.astype(np.float64)
+    except (TypeError, ValueError):
+        return
+    refuse_missing("y", target)
+
+
+def refuse_missing(name: str, values: Array, columns: Any = None) -> None:
+    """Name and count missing and infinite values."""
+    missing, infinite = int(np.isnan(values).sum()), int(np.isinf(values).sum())
+    if not missing and not infinite:
+        return
+    where = ""
+    if values.ndim == 2 and columns is not None:
+        first = int(np.flatnonzero(~np.isfinite(values).all(axis=0))[0])
+        where = f", first in column {str(columns[first])!r}"
+    raise InvalidInput(
+        f"{name} holds {missing} missing (NaN) and {infinite} infinite (inf) values{where}; finite numbers are needed: "
+        "drop those rows, or fill them with sklearn.impute.SimpleImputer."
+    )
+
+
+def ordered_like_fit(X: Any, names: Any) -> Any:
+    """A frame with the columns of fit in the order of fit; other columns are left for the usual checks."""
+    if names is None or not hasattr(X, "columns"):
+        return X
+    missing = [name for name in names if name not in set(X.columns)]
+    if missing:
+        raise InvalidInput(
+            f"X lacks {len(missing)} of the {len(names)} columns seen in fit: {', '.join(map(repr, missing[:5]))}; "
+            "pass a frame that has them (their order does not matter)."
+        )
+    return X[list(names)] if len(X.columns) == len(names) else X
+
+
+def read_weight(weight: Any, has_sensitive: bool) -> float:
+    """The penalty weight that ``weight`` stands for: "auto" is 1 with sensitive attributes and 0 without."""
+    if isinstance(weight, str):
+        if weight != "auto":
+            raise InvalidInput(f"weight={weight!r} was given; a number ≥ 0 or 'auto' is needed, such as weight=1.0.")
+        return 1.0 if has_sensitive else 0.0
+    try:
+        number = float(weight)
+    except (TypeError, ValueError):
+        raise InvalidType(
+            f"weight={weight!r} was given; a number ≥ 0 or 'auto' is needed, such as weight=1.0."
+        ) from None
+    if not (np.isfinite(number) and number >= 0):
+        raise InvalidInput(
+            f"weight={number} was given; a finite number ≥ 0 is needed, such as weight=1.0 (0 is plain training)."
+        )
+    if number > 0 and not has_sensitive:
+        raise MissingSensitiveFeatures(
+            f"weight={number:g} asks for fairness, but fit got no sensitive_features. Pass fit(X, y, "
+            "sensitive_features=A); "
+            "inside a Pipeline or GridSearchCV also enable metadata routing and call "
+            "set_fit_request(sensitive_features=True). "
+            "For a fit without fairness, set weight=0."
+        )
+    return number
+
+
+_ROWS_FOR_COPIES = 5_000
+
+
+def warn_of_copies(x: Array, names: Any, sensitive: Sensitive) -> None:
+    """Warn when a feature is (nearly) a sensitive attribute: the model then sees what it should be level in."""
+    thin = slice(None, None, -(-len(x) // _ROWS_FOR_COPIES))  # of very many rows some will do
+    x, values = np.asarray(x[thin], dtype=np.float64), sensitive.values[thin]
+    standard_x, standard_a = Scaler.fit(x).transform(x), Scaler.fit(values).transform(values)
+    correlation = np.abs(standard_x.T @ standard_a) / len(x)
+    pairs = [
+        f"{names[j] if names is not None else f'column {j}'} ~ {sensitive.names[k]}"
+        for j, k in np.argwhere(correlation > NEARLY_A_COPY)
+    ]
+    if pairs:
+        warnings.warn(
+            f"Features of X that are (nearly) copies of sensitive attributes: {', '.join(map(str, pairs[:5]))}. "
+            "Drop them from X unless the model is meant to use them.",
+            ProxyWarning,
+            stacklevel=4,
+        )
+
+
+def read_table(
+    estimator: BaseEstimator, X: Any, y: Any, sensitive_features: Any, kinds: tuple[type, ...] = (np.float64,)
+) -> Table:
+    """Validate input as scikit-learn does, with errors that say what to do; sets the estimator's feature names.
+
+    Numbers of these ``kinds`` in X and A are left as they are; others become 64-bit numbers.
+    """
+    refuse_text(X)
+    refuse_missing_target(y)
+    x, target = validate_data(
+        estimator, X, y, dtype=list(kinds), y_numeric=True, ensure_all_finite=False, ensure_min_samples=2
+    )
+    target = np.asarray(target, dtype=np.float64)
+    names = getattr(estimator, "feature_names_in_", None)
+    refuse_missing("X", x, names)
+    if sensitive_features is None:
+        return Table(x, target, None)
+    refuse_shuffled(X, sensitive_features)
+    sensitive = encode_sensitive(sensitive_features, len(x), kinds)
+    refuse_too_many_attributes(sensitive.values.shape[1], len(x))
+    warn_of_copies(x, names, sensitive)
+    return Table(x, target, sensitive)
+
+
+def read_features(estimator: BaseEstimator, X: Any) -> Array:
+    """Rows to predict for, with the columns of fit in the order of fit, (row, feature)."""
+    names = getattr(estimator, "feature_names_in_", None)
+    X = ordered_like_fit(X, names)
+    refuse_text(X)
+    x: Array = validate_data(estimator, X, reset=False, dtype=np.float64, ensure_all_finite=False)
+    refuse_missing("X", x, names)
+    return x

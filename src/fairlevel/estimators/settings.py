@@ -1,0 +1,70 @@
+"""The parameters that estimators share, from what users may write to what a fit needs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress
+from sklearn.utils import check_random_state
+from torch import nn
+
+from fairlevel.candidates import PATH_LIMITS, CandidateSource, Limits, TrainingSetup, resolve_source
+from fairlevel.candidates.protocol import Report
+from fairlevel.estimators.path_fit import PathSettings
+from fairlevel.exceptions import InvalidType, UnknownName
+from fairlevel.fronts.combiners import Combiner, Stacked
+from fairlevel.networks.optimizers import OPTIMIZERS, Optimizer
+from fairlevel.penalties import Penalty
+from fairlevel.predictors import Predictor, resolve_predictor
+
+NO_LIMITS = Limits(models=10**6, settings=10**6, weights=10**6, coarse=10**6)
+
+
+def read_seed(random_state: Any) -> int:
+    """A seed from what scikit-learn accepts as ``random_state``."""
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def resolve_optimizer(optimizer: str | Optimizer) -> Optimizer:
+    """An optimiser from its name or from itself."""
+    if isinstance(optimizer, str):
+        if optimizer not in OPTIMIZERS:
+            raise UnknownName("optimizer", optimizer, OPTIMIZERS)
+        return OPTIMIZERS[optimizer]()
+    if not isinstance(optimizer, Optimizer) or isinstance(optimizer, type):
+        raise InvalidType(
+            f"optimizer={optimizer!r} was given; 'adam', 'gd' or an object such as Adam(steps=2000) is needed."
+        )
+    return optimizer
+
+
+def training_setup(
+    predictor: str | Predictor | nn.Module, optimizer: str | Optimizer, device: str, seed: int
+) -> TrainingSetup:
+    """What candidates are trained with."""
+    return TrainingSetup.at_rate_of(resolve_predictor(predictor), resolve_optimizer(optimizer), seed, device)
+
+
+def path_settings(
+    solver: str | Penalty | CandidateSource, combiner: Combiner | None, setup: TrainingSetup
+) -> PathSettings:
+    """What a path is fitted with; candidates that were defined by the user are all trained."""
+    if combiner is not None and (not isinstance(combiner, Combiner) or isinstance(combiner, type)):
+        raise InvalidType(f"combiner={combiner!r} was given; Stacked() or Best() is needed.")
+    limits = PATH_LIMITS if isinstance(solver, str) else NO_LIMITS
+    return PathSettings(resolve_source(solver), limits, combiner or Stacked(), setup)
+
+
+@contextmanager
+def shown_progress(verbose: int, what: str) -> Iterator[Report]:
+    """A progress bar on the terminal, where there is one and it was asked for."""
+    console = Console(file=sys.stderr)
+    shown = verbose > 0 and console.is_terminal
+    with Progress(console=console, transient=True, disable=not shown) as bar:
+        task = bar.add_task(what, total=1.0)
+        yield lambda share: bar.update(task, completed=share)

@@ -1,0 +1,63 @@
+"""Settings as plain values for JSON, and back: only classes of this package, never code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from inspect import isabstract
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from fairlevel import candidates, conditional_mean, penalties, predictors
+from fairlevel.conditional_mean import inner_losses
+from fairlevel.exceptions import InvalidInput
+from fairlevel.fronts import combiners
+from fairlevel.networks import optimizers
+from fairlevel.penalties import protocol as penalty_protocol
+from fairlevel.predictors.module_members import describe_module, module_from
+
+_HOMES = (penalties, penalty_protocol, conditional_mean, inner_losses, predictors, optimizers, combiners, candidates)
+
+KNOWN: dict[str, type] = {
+    name: value
+    for home in _HOMES
+    for name, value in vars(home).items()
+    if isinstance(value, type) and is_dataclass(value) and not isabstract(value)
+    if value.__module__.startswith("fairlevel.")
+}
+"""Classes whose objects may stand in a file, by name."""
+
+
+def to_plain(value: Any) -> Any:
+    """Numbers, text and lists as they are; an object of a known class as its name and fields."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, list | tuple):
+        return [to_plain(entry) for entry in value]
+    if isinstance(value, Enum):
+        return to_plain(value.value)
+    if isinstance(value, nn.Module):
+        return {"module": describe_module(value)}
+    if is_dataclass(value) and type(value).__name__ in KNOWN:
+        settings = {field.name: to_plain(getattr(value, field.name)) for field in fields(value) if field.init}
+        return {"class": type(value).__name__, "settings": settings}
+    raise InvalidInput(f"{value!r} cannot be written to a file; use names, numbers or objects of fairlevel.")
+
+
+def from_plain(value: Any, module: nn.Module | None = None) -> Any:
+    """What :func:`to_plain` wrote; lists come back as tuples. ``module`` stands for a module that the file names."""
+    if isinstance(value, list):
+        return tuple(from_plain(entry, module) for entry in value)
+    if isinstance(value, Mapping):
+        if "module" in value:
+            return module_from(value["module"], module)
+        name = value.get("class")
+        if name not in KNOWN:
+            raise InvalidInput(f"The file names a class {name!r} that this version of fairlevel does not know.")
+        return KNOWN[name](**{key: from_plain(entry, module) for key, entry in value["settings"].items()})
+    return value

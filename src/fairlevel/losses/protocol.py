@@ -1,0 +1,43 @@
+"""The contract of a loss: how far scores are from targets, and how scores become what users see."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+
+from torch import Tensor
+
+
+class LossStep(NamedTuple):
+    """Shapes: value (config,), gradient in the scores (config, row)."""
+
+    value: Tensor
+    gradient: Tensor
+
+
+@runtime_checkable
+class Loss(Protocol):
+    """A weighted sum over rows, Σ_i w_i ℓ(s_i, y_i) with Σw = 1.
+
+    A learner produces scores s. Users see link(s), and penalties act on link(s). Shapes: score (config, row), target
+    and row_weight (row,).
+    """
+
+    name: ClassVar[str]
+
+    def value(self, score: Tensor, target: Tensor, row_weight: Tensor) -> Tensor:
+        """The loss, (config,)."""
+
+    def step(self, score: Tensor, target: Tensor, row_weight: Tensor) -> LossStep:
+        """The loss and its gradient in the scores."""
+
+    def curvature(self, score: Tensor, target: Tensor, row_weight: Tensor) -> Tensor:
+        """Second derivative in each score, (config, row)."""
+
+    def of_constant(self, target: Tensor, row_weight: Tensor) -> float:
+        """The loss of the best constant score."""
+
+    def link(self, score: Tensor) -> Tensor:
+        """What users see of a score, (config, row)."""
+
+    def through_link(self, score: Tensor, gradient: Tensor) -> Tensor:
+        """A gradient in link(s) as a gradient in s: the chain rule, (config, row)."""

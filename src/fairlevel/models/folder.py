@@ -1,0 +1,127 @@
+"""Models as files: arrays in safetensors, everything else in JSON; whole or not at all, no pickle."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as tensors_from_bytes
+from safetensors.torch import save as tensors_to_bytes
+from torch import Tensor
+
+from fairlevel._version import __version__
+from fairlevel.data.scaling import Scaler
+from fairlevel.exceptions import FairLevelError, InvalidInput
+from fairlevel.models.model import Model
+from fairlevel.predictors import MEMBERS
+
+SCHEMA = 2
+ARRAYS, DESCRIPTION = "model.safetensors", "model.json"
+
+
+class DamagedModel(FairLevelError, ValueError):
+    """A folder that should hold a model holds something else, or only a part of one."""
+
+
+def write_model(folder: Path, model: Model, description: Mapping[str, Any], overwrite: bool) -> None:
+    """Write a model and what is known about it; a folder that exists is replaced only if asked, and only when the new
+    one is complete.
+    """
+    if folder.exists() and not overwrite:
+        raise InvalidInput(f"{str(folder)!r} exists; choose another folder, or pass overwrite=True.")
+    if folder.exists() and not (folder / DESCRIPTION).is_file():
+        raise InvalidInput(f"{str(folder)!r} exists and holds no model; choose another folder.")
+    content = tensors_to_bytes(_arrays(model))
+    described = {
+        "schema": SCHEMA,
+        "version": __version__,
+        "sha256": sha256(content).hexdigest(),
+        "groups": [{"kind": group.kind, **group.description()} for group in model.groups],
+        **description,
+    }
+    text = json.dumps(described, indent=2, ensure_ascii=False, allow_nan=False)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+    try:
+        (partial / ARRAYS).write_bytes(content)
+        (partial / DESCRIPTION).write_text(text, encoding="utf-8")
+        os.chmod(partial, 0o755)
+        if folder.exists():
+            shutil.rmtree(folder)
+        partial.replace(folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def read_model(folder: Path, module: Any = None) -> tuple[Model, dict[str, Any]]:
+    """The model in a folder and what is known about it; anything but what was written is refused. ``module`` is an
+    untrained module of the class that the file names, where it holds a user's own.
+    """
+    description = _description(folder)
+    try:
+        content = (folder / ARRAYS).read_bytes()
+    except OSError as error:
+        raise DamagedModel(
+            f"{str(folder / ARRAYS)!r} cannot be read ({error.strerror}); copy the folder again."
+        ) from None
+    if sha256(content).hexdigest() != description["sha256"]:
+        raise DamagedModel(f"{str(folder / ARRAYS)!r} is not the file that was saved; copy the folder again.")
+    try:
+        arrays = tensors_from_bytes(content)
+        return _model(arrays, description["groups"], module), description
+    except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise DamagedModel(f"{str(folder)!r} does not hold a whole model ({error}); copy the folder again.") from None
+
+
+def _description(folder: Path) -> dict[str, Any]:
+    path = folder / DESCRIPTION
+    if not path.is_file():
+        raise InvalidInput(f"{str(folder)!r} holds no model: it has no {DESCRIPTION}.")
+    try:
+        description: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        schema = int(description["schema"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedModel(f"{str(path)!r} cannot be read ({error}); copy the folder again.") from None
+    if schema != SCHEMA:
+        wrote = description.get("version", "another version")
+        raise InvalidInput(
+            f"{str(folder)!r} was saved by fairlevel {wrote} in schema {schema}; this version reads schema {SCHEMA}. "
+            f"Type: pip install 'fairlevel=={wrote}', or fit the model again."
+        )
+    missing = [name for name in ("sha256", "groups", "settings", "n_features") if name not in description]
+    if missing:
+        raise DamagedModel(f"{str(path)!r} lacks {', '.join(missing)}; copy the folder again.")
+    return description
+
+
+def _arrays(model: Model) -> dict[str, Tensor]:
+    arrays = {"shares": torch.from_numpy(np.array(model.shares, dtype=np.float64))}
+    for name, scaler in (("x", model.x_scaler), ("y", model.y_scaler)):
+        arrays[f"{name}_mean"] = torch.from_numpy(np.atleast_1d(scaler.mean).copy())
+        arrays[f"{name}_scale"] = torch.from_numpy(np.atleast_1d(scaler.scale).copy())
+    for number, group in enumerate(model.groups):
+        arrays |= {f"group{number}/{name}": value for name, value in group.arrays().items()}
+    return {name: value.contiguous() for name, value in arrays.items()}
+
+
+def _model(arrays: Mapping[str, Tensor], groups: Sequence[Mapping[str, Any]], module: Any) -> Model:
+    read = []
+    for number, description in enumerate(groups):
+        own = f"group{number}/"
+        values = {name.removeprefix(own): value for name, value in arrays.items() if name.startswith(own)}
+        read.append(MEMBERS[description["kind"]].from_file(values, {**description, "module": module}))
+    shares = arrays["shares"].numpy()
+    if len(shares) != sum(map(len, read)):
+        raise ValueError(f"{len(shares)} shares for {sum(map(len, read))} members")
+    x_scaler = Scaler(arrays["x_mean"].numpy(), arrays["x_scale"].numpy())
+    y_scaler = Scaler(np.asarray(arrays["y_mean"].numpy()[0]), np.asarray(arrays["y_scale"].numpy()[0]))
+    return Model(tuple(read), shares, x_scaler, y_scaler)

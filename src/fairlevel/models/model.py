@@ -1,0 +1,42 @@
+"""A fitted model: a weighted sum of members."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairlevel.arrays import Array
+from fairlevel.data.scaling import Scaler
+from fairlevel.predictors import Members
+
+
+@dataclass(frozen=True)
+class Model:
+    r"""f(x) = ȳ + s_y Σ_m v_m f_m((x − x̄) / s_x): one member, a solved head or a mixture.
+
+    Members of one kind are evaluated together as a group. Shapes: shares v (member,), over all groups in order.
+    """
+
+    groups: tuple[Members, ...]
+    shares: Array
+    x_scaler: Scaler
+    y_scaler: Scaler
+
+    def __len__(self) -> int:
+        return len(self.shares)
+
+    def predict(self, x: Array) -> Array:
+        """Predictions in units of y, in float64: (row, feature) -> (row,)."""
+        scaled = self.x_scaler.transform(x)
+        return self.y_scaler.inverse(weighted_sums(self.groups, self.shares, scaled))
+
+
+def weighted_sums(groups: tuple[Members, ...], shares: Array, x: Array, device: str = "cpu") -> Array:
+    """Σ_m v_m f_m(x): shares (…, member), x (row, feature) -> (…, row)."""
+    total = np.zeros((*shares.shape[:-1], len(x)))
+    start = 0
+    for group in groups:
+        total += shares[..., start : start + len(group)] @ group.predict(x, device)
+        start += len(group)
+    return total

@@ -1,0 +1,83 @@
+"""Models for other runtimes: the weighted sum of members as an ONNX graph in double precision."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairlevel.arrays import Array
+from fairlevel.exceptions import FairLevelError
+from fairlevel.models.model import Model
+
+OPSET = 17
+
+
+class OnnxMissing(FairLevelError, ImportError):
+    """ONNX was asked for and is not installed."""
+
+
+class Graph:
+    """Nodes and constants in the order in which they were added."""
+
+    def __init__(self) -> None:
+        from onnx import helper, numpy_helper
+
+        self._node, self._tensor = helper.make_node, numpy_helper.from_array
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def constant(self, value: Array) -> str:
+        name = f"c{len(self.constants)}"
+        self.constants.append(self._tensor(np.ascontiguousarray(value), name))
+        return name
+
+    def apply(self, operation: str, *inputs: str, **attributes: Any) -> str:
+        return self.named(f"v{len(self.nodes)}", operation, *inputs, **attributes)
+
+    def named(self, name: str, operation: str, *inputs: str, **attributes: Any) -> str:
+        """The same with a chosen name for the result."""
+        self.nodes.append(self._node(operation, list(inputs), [name], **attributes))
+        return name
+
+
+def write_onnx(model: Model, path: Path) -> None:
+    """Input ``X`` (row, feature) in double, output ``prediction`` (row,) in units of y."""
+    try:
+        import onnx
+        from onnx import TensorProto, helper
+    except ImportError:
+        raise OnnxMissing("onnx is not installed; type: pip install 'fairlevel[onnx]'.") from None
+    graph = Graph()
+    centred = graph.apply("Sub", "X", graph.constant(model.x_scaler.mean))
+    inputs = graph.apply("Mul", centred, graph.constant(model.x_scaler.inverse_scale))
+    sums, start = [], 0
+    for group in model.groups:
+        shares = model.shares[start : start + len(group)][:, None, None]
+        weighted = graph.apply("Mul", group.add_to(graph, inputs), graph.constant(shares))
+        sums.append(graph.apply("ReduceSum", weighted, graph.constant(np.array([0, 2])), keepdims=0))
+        start += len(group)
+    total = sums[0] if len(sums) == 1 else graph.apply("Sum", *sums)
+    scaled = graph.apply("Mul", total, graph.constant(np.asarray(model.y_scaler.scale, dtype=np.float64)))
+    graph.named("prediction", "Add", scaled, graph.constant(np.asarray(model.y_scaler.mean, dtype=np.float64)))
+    features = len(np.atleast_1d(model.x_scaler.mean))
+    made = helper.make_model(
+        helper.make_graph(
+            graph.nodes,
+            "fairlevel",
+            [helper.make_tensor_value_info("X", TensorProto.DOUBLE, ["rows", features])],
+            [helper.make_tensor_value_info("prediction", TensorProto.DOUBLE, ["rows"])],
+            graph.constants,
+        ),
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=8,
+        producer_name="fairlevel",
+    )
+    onnx.checker.check_model(made)
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        onnx.save(made, str(partial))
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

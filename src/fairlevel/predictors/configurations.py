@@ -1,0 +1,53 @@
+"""The numbers in which the members of a grid differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairlevel.arrays import Array
+from fairlevel.exceptions import InvalidInput
+
+
+@dataclass(frozen=True)
+class Configurations:
+    """Penalty weight, step size and settings of the penalty, each (config,)."""
+
+    weight: Tensor
+    learning_rate: Tensor
+    settings: dict[str, Tensor] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        weight: Sequence[float] | Array,
+        learning_rate: float | Sequence[float] | Array,
+        **settings: float | Sequence[float] | Array,
+    ) -> Configurations:
+        """Numbers are repeated to the length of ``weight``."""
+        weights = torch.as_tensor(np.atleast_1d(np.asarray(weight, dtype=np.float64)))
+        if not (torch.isfinite(weights).all() and (weights >= 0).all()):
+            raise InvalidInput(f"weight={weights.tolist()} was given; finite numbers ≥ 0 are needed, such as 1.0.")
+
+        def full(values: float | Sequence[float] | Array) -> Tensor:
+            array = np.broadcast_to(np.asarray(values, dtype=np.float64), (len(weights),))
+            return torch.from_numpy(array.copy())
+
+        return cls(weights, full(learning_rate), {name: full(value) for name, value in settings.items()})
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+    def tiles(self, size: int, multiple: int) -> Iterator[tuple[int, Configurations]]:
+        """Groups of at most ``size``, with the number of real members. Where that is no multiple of ``multiple``,
+        copies of the last one are added.
+        """
+        for start in range(0, len(self), size):
+            real = min(size, len(self) - start)
+            index = torch.arange(start, start + real + -real % multiple).clamp_max(start + real - 1)
+            settings = {name: value[index] for name, value in self.settings.items()}
+            yield real, Configurations(self.weight[index], self.learning_rate[index], settings)

@@ -1,0 +1,129 @@
+"""Trained copies of a user's ``nn.Module``: prediction and files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from inspect import Parameter, signature
+from typing import Any, ClassVar, NoReturn, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fairlevel.arrays import Array, Index
+from fairlevel.exceptions import FairLevelError, InvalidInput
+from fairlevel.predictors.protocol import OnnxGraph
+
+_ROWS_AT_ONCE = 65_536
+
+
+class ModuleClassMissing(FairLevelError, ImportError):
+    """A file holds a user's module, and its class is not at hand."""
+
+
+@dataclass(frozen=True)
+class ModuleMembers:
+    """Modules of one class, in evaluation mode."""
+
+    modules: tuple[nn.Module, ...]
+
+    kind: ClassVar[str] = "modules"
+
+    def __len__(self) -> int:
+        return len(self.modules)
+
+    @torch.no_grad()
+    def predict(self, x: Array, device: torch.device | str = "cpu") -> Array:
+        blocks = []
+        for start in range(0, max(len(x), 1), _ROWS_AT_ONCE):
+            rows = torch.from_numpy(np.asarray(x[start : start + _ROWS_AT_ONCE], dtype=np.float32))
+            outputs = [module(rows).reshape(len(rows)) for module in self.modules]
+            blocks.append(torch.stack(outputs).double() if outputs else torch.empty(0, len(rows)).double())
+        predictions: Array = torch.cat(blocks, dim=1).numpy()
+        return predictions
+
+    def take(self, index: Index) -> Self:
+        return type(self)(tuple(self.modules[int(number)] for number in index))
+
+    def join(self, others: Sequence[Self]) -> Self:
+        return type(self)(tuple(module for each in (self, *others) for module in each.modules))
+
+    def arrays(self) -> dict[str, Tensor]:
+        return {
+            f"{number}.{name}": value.detach().clone().contiguous()
+            for number, module in enumerate(self.modules)
+            for name, value in module.state_dict().items()
+        }
+
+    def description(self) -> dict[str, Any]:
+        return {"count": len(self.modules), "module_class": describe_module(self.modules[0])}
+
+    @classmethod
+    def from_file(cls, arrays: Mapping[str, Tensor], description: Mapping[str, Any]) -> Self:
+        """``description["module"]`` may hold a module of the right class, made by the user."""
+        template = module_from(description["module_class"], description.get("module"))
+        modules = []
+        for number in range(int(description["count"])):
+            own = f"{number}."
+            state = {name.removeprefix(own): value for name, value in arrays.items() if name.startswith(own)}
+            module = deepcopy(template)
+            try:
+                module.load_state_dict(state)
+            except RuntimeError:
+                _refuse(description["module_class"], "was made with other settings")
+            modules.append(module.eval())
+        return cls(tuple(modules))
+
+    def add_to(self, graph: OnnxGraph, inputs: str) -> str:
+        raise InvalidInput(
+            f"{type(self.modules[0]).__name__} is your own module; export it with torch.onnx.export(module, ...)."
+        )
+
+
+def describe_module(module: nn.Module) -> dict[str, Any]:
+    """The class of a module and, where its attributes of the same names are plain values, the arguments it takes."""
+    kind = type(module)
+    arguments = {}
+    for name, parameter in signature(kind.__init__).parameters.items():
+        value = getattr(module, name, None)
+        if name != "self" and parameter.kind is not Parameter.VAR_POSITIONAL and _is_plain(value):
+            arguments[name] = value
+    return {"path": f"{kind.__module__}:{kind.__qualname__}", "arguments": arguments}
+
+
+def module_from(description: Mapping[str, Any], given: nn.Module | None = None) -> nn.Module:
+    """An untrained module of the class in a file: the one given, or one made from a class that is imported already.
+
+    Nothing is imported on behalf of a file.
+    """
+    home, _, name = str(description["path"]).partition(":")
+    if given is not None:
+        if f"{type(given).__module__}:{type(given).__qualname__}" != description["path"]:
+            raise InvalidInput(f"module={type(given).__name__} was given; the model holds a {description['path']}.")
+        return deepcopy(given).cpu()
+    kind: Any = sys.modules.get(home)
+    for part in name.split("."):
+        kind = getattr(kind, part, None)
+    if not (isinstance(kind, type) and issubclass(kind, nn.Module)):
+        raise ModuleClassMissing(
+            f"The model holds a module of class {name} from {home}, which is not imported; import it first, or pass "
+            f"load(folder, module={name}(...))."
+        )
+    try:
+        return kind(**description["arguments"])
+    except TypeError:
+        _refuse(description, "needs arguments that are not in the file")
+
+
+def _refuse(description: Mapping[str, Any], why: str) -> NoReturn:
+    name = str(description["path"]).partition(":")[2]
+    raise ModuleClassMissing(f"The module {name} {why}; pass load(folder, module={name}(...)).")
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return isinstance(value, bool | int | float | str)

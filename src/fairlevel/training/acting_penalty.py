@@ -1,0 +1,75 @@
+"""A penalty bound to the rows it acts on, as the engine calls it: on all rows, or in batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from torch import Tensor
+
+from fairlevel.penalties import Penalty
+from fairlevel.penalties.protocol import BatchForm, PenaltyStep, Settings
+from fairlevel.training.execution.fixed_groups import FixedGroups
+
+
+class ActingPenalty(Protocol):
+    """One interface for both ways of training. ``accuracy`` are the rows of a step that carry the accuracy term."""
+
+    @property
+    def accuracy(self) -> slice: ...
+
+    def curvature(self, weight: Tensor) -> Tensor:
+        """That of the penalty, (config,)."""
+
+    def init(self, configs: int, settings: Settings) -> Any:
+        """The state before the first step."""
+
+    def step(self, prediction: Tensor, window: slice, state: Any) -> PenaltyStep:
+        """Value, gradient and next state for the rows of one step; prediction (config, row of the step)."""
+
+    def value_on(self, held_out: AllRowsPenalty, prediction: Tensor, settings: Settings, state: Any) -> Tensor:
+        """The value on held-out rows, (config,), for predictions (config, held-out row)."""
+
+
+@dataclass(frozen=True)
+class AllRowsPenalty:
+    """A penalty and what it prepared for some rows, all of which every step sees."""
+
+    penalty: Penalty | FixedGroups
+    prepared: Any
+    accuracy: slice
+
+    def curvature(self, weight: Tensor) -> Tensor:
+        return self.penalty.curvature(weight)
+
+    def init(self, configs: int, settings: Settings) -> Any:
+        return self.penalty.init(self.prepared, configs, settings)
+
+    def step(self, prediction: Tensor, window: slice, state: Any) -> PenaltyStep:
+        return self.penalty.step(prediction, self.prepared, state)
+
+    def value_on(self, held_out: AllRowsPenalty, prediction: Tensor, settings: Settings, state: Any) -> Tensor:
+        """With the state of training: critics and trained means are evaluated as they are."""
+        return self.penalty.value(prediction, held_out.prepared, state)
+
+
+@dataclass(frozen=True)
+class BatchedPenalty:
+    """A penalty and its batch form for the rows of a ring."""
+
+    penalty: Penalty
+    form: BatchForm
+    accuracy: slice
+
+    def curvature(self, weight: Tensor) -> Tensor:
+        return self.penalty.curvature(weight)
+
+    def init(self, configs: int, settings: Settings) -> Any:
+        return self.form.init(configs)
+
+    def step(self, prediction: Tensor, window: slice, state: Any) -> PenaltyStep:
+        return self.form.step(prediction, window, state)
+
+    def value_on(self, held_out: AllRowsPenalty, prediction: Tensor, settings: Settings, state: Any) -> Tensor:
+        """The held-out rows are few: the penalty is evaluated on all of them, without the running moments."""
+        return held_out.penalty.value(prediction, held_out.prepared, held_out.init(len(prediction), settings))

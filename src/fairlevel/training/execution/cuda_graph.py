@@ -1,0 +1,96 @@
+"""Repeating one step of training: called each time on a CPU, recorded once as a CUDA graph on a GPU.
+
+A recorded step of hundreds of small kernels costs a single launch; the arithmetic is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from fairlevel.training.rows import StepRows
+
+_WARM_UP = 3  # calls before recording, as CUDA graphs require
+
+
+class StepResult(NamedTuple):
+    """The penalty's next state, and the accuracy loss and the penalty's value before the step, each (config,)."""
+
+    state: Any
+    loss: Tensor
+    value: Tensor
+
+
+Step = Callable[[StepRows, Any], StepResult]
+"""(rows, penalty's state) -> result; the learner changes in place."""
+
+
+class RepeatedStep:
+    """Takes the next step each time it is called."""
+
+    def __init__(self, step: Step, state: Any) -> None:
+        self._step, self._state = step, state
+
+    def __call__(self, rows: StepRows) -> StepResult:
+        result = self._step(rows, self._state)
+        self._state = result.state
+        return result
+
+
+class RecordedStep:
+    """The same, replayed from a CUDA graph; a result is valid until the next call.
+
+    ``changing`` are the learner's tensors: the steps of the warm-up are undone on them.
+    """
+
+    def __init__(self, step: Step, state: Any, rows: StepRows, changing: Sequence[Tensor]) -> None:
+        before = [tensor.clone() for tensor in changing]
+        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            practice = _copied(state)
+            for _ in range(_WARM_UP):
+                practice = step(rows, practice).state
+        torch.cuda.current_stream().wait_stream(side)
+        del practice
+        for tensor, saved in zip(changing, before, strict=True):
+            tensor.copy_(saved)
+        here = _copied(state)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph):
+            result = step(rows, here)
+            for old, new in zip(_tensors(here), _tensors(result.state), strict=True):
+                if old is not new:
+                    old.copy_(new)
+        self._result = StepResult(here, result.loss, result.value)
+
+    def __call__(self, rows: StepRows) -> StepResult:
+        self._graph.replay()
+        return self._result
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    """The tensors in nested tuples and dictionaries, in order."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from _tensors(each)
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _tensors(each)
+
+
+def _copied(value: Any) -> Any:
+    """The same structure with its own tensors."""
+    if isinstance(value, Tensor):
+        return value.clone()
+    if isinstance(value, dict):
+        return {key: _copied(each) for key, each in value.items()}
+    if isinstance(value, tuple):
+        parts = [_copied(each) for each in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return value

@@ -1,0 +1,71 @@
+"""A penalty on groups of configurations of one fixed size, inside larger or smaller tiles.
+
+Products with a matrix that all configurations share (functions of A) round differently when the number of
+configurations changes. In groups of fixed size the arithmetic of a configuration is the same, bit for bit, whatever
+else is in the grid, and what depends on A is read once per group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fairlevel.penalties import Penalty
+from fairlevel.penalties.protocol import PenaltyStep, Settings
+
+GROUP_SIZE = 8
+"""For penalties that say nothing about it: safe for all. A penalty whose products are all batched may say
+``group_size = None``, which saves the filling of small grids; one for which large groups cost more may name less."""
+
+
+def in_fixed_groups(penalty: Penalty, device: torch.device) -> Penalty | FixedGroups:
+    """The penalty in groups of fixed size where it needs them; a GPU promises no equal bits and needs none."""
+    size = getattr(penalty, "group_size", GROUP_SIZE)
+    return penalty if device.type != "cpu" or size is None else FixedGroups(penalty, size)
+
+
+@dataclass(frozen=True)
+class FixedGroups:
+    """``size`` configurations at a time; copies of the last one fill an incomplete group."""
+
+    penalty: Penalty
+    size: int
+
+    def curvature(self, weight: Tensor) -> Tensor:
+        """That of the penalty."""
+        return self.penalty.curvature(weight)
+
+    def init(self, prepared: Any, configs: int, settings: Settings) -> tuple[Any, ...]:
+        """One state per group."""
+        return tuple(
+            self.penalty.init(
+                prepared, self.size, {name: self._group(value, start) for name, value in settings.items()}
+            )
+            for start in range(0, configs, self.size)
+        )
+
+    def step(self, prediction: Tensor, prepared: Any, state: tuple[Any, ...]) -> PenaltyStep:
+        """Values (config,) and gradients (config, row) of all groups."""
+        value, gradient, after = prediction.new_empty(len(prediction)), torch.empty_like(prediction), []
+        for start, own in zip(range(0, len(prediction), self.size), state, strict=True):
+            found = self.penalty.step(self._group(prediction, start), prepared, own)
+            real = slice(start, min(start + self.size, len(prediction)))
+            value[real], gradient[real] = found.value[: real.stop - start], found.gradient[: real.stop - start]
+            after.append(found.state)
+        return PenaltyStep(value, gradient, tuple(after))
+
+    def value(self, prediction: Tensor, prepared: Any, state: tuple[Any, ...]) -> Tensor:
+        """Held-out values of all groups, (config,)."""
+        starts = range(0, len(prediction), self.size)
+        parts = zip(starts, state, strict=True)
+        found = [self.penalty.value(self._group(prediction, start), prepared, own) for start, own in parts]
+        return torch.cat(found)[: len(prediction)]
+
+    def _group(self, values: Tensor, start: int) -> Tensor:
+        """The members of a group, (config, …) -> (size, …)."""
+        real = values[start : start + self.size]
+        missing = self.size - len(real)
+        return torch.cat([real, real[-1:].expand(missing, *real.shape[1:])]) if missing else real

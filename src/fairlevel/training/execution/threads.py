@@ -1,0 +1,44 @@
+"""Tiles of a grid in several threads of a CPU.
+
+PyTorch divides every small product among all threads, and starting them costs more than they save. Here each thread
+trains whole tiles and multiplies by itself. A tile that is alone gets all threads; some products then round
+differently in the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import TypeVar
+
+import torch
+
+from fairlevel.exceptions import FairLevelError
+
+Tile = TypeVar("Tile")
+Result = TypeVar("Result")
+
+
+class Cancelled(FairLevelError):
+    """Another tile failed, or the user stopped the run."""
+
+
+def in_threads(work: Callable[[Tile, Callable[[], None]], Result], tiles: Sequence[Tile], threads: int) -> list[Result]:
+    """``work(tile, check)`` for all tiles, in order; ``check`` raises as soon as another tile has failed."""
+    stopped = Event()
+
+    def check() -> None:
+        if stopped.is_set():
+            raise Cancelled("training was stopped.")
+
+    if threads == 1:
+        return [work(tile, check) for tile in tiles]
+    before = torch.get_num_threads()
+    pool = ThreadPoolExecutor(threads, initializer=lambda: torch.set_num_threads(1))
+    try:
+        return list(pool.map(lambda tile: work(tile, check), tiles))
+    finally:
+        stopped.set()
+        pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(before)  # for threads that start later; this one's number did not change

@@ -1,0 +1,119 @@
+"""Batches: windows on a ring of rows that was shuffled once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairlevel.arrays import Array, Index
+from fairlevel.penalties import Penalty, batch_form
+from fairlevel.penalties.protocol import BatchAttributes, Settings
+from fairlevel.predictors.protocol import LearnerFactory
+from fairlevel.training.acting_penalty import BatchedPenalty
+from fairlevel.training.rows import StepRows
+
+SAMPLE = 20_000
+"""Rows of a ring on which features of A are fitted, a predictor is prepared, and final figures are computed."""
+
+
+TakeRows = Callable[[slice], Tensor]
+"""A window on the ring -> features in the units of training, (row, feature) in float32."""
+
+
+@dataclass(frozen=True)
+class RingWindows:
+    """Windows of ``size`` rows on a ring of rows that was shuffled once.
+
+    Whatever is laid out along the ring is read from one place in memory; scattered rows would take several times as
+    long. The first ``size`` rows stand at the end of the ring again, so that any window is one slice.
+
+    Parameters
+    ----------
+    order : row numbers along the ring, (row + size,)
+    size : rows per step
+    take : features of a window
+    target : standardised target along the ring, (row + size,) in float32
+    attributes : attributes of all rows as given, (row, attribute), or None
+    """
+
+    order: Index
+    size: int
+    take: TakeRows
+    target: Tensor
+    attributes: Array | None
+
+    @classmethod
+    def ring(cls, rows: int, size: int, seed: int) -> Index:
+        """Row numbers in random order; the first ``size`` come again at the end."""
+        order = np.random.default_rng(seed).permutation(rows)
+        return np.concatenate([order, order[:size]])
+
+    def __len__(self) -> int:
+        return len(self.order) - self.size
+
+    @property
+    def has_attributes(self) -> bool:
+        return self.attributes is not None
+
+    @property
+    def first(self) -> slice:
+        """Rows on which everything that depends on few rows is fitted."""
+        return slice(min(SAMPLE, len(self)))
+
+    @property
+    def sample(self) -> Tensor:
+        return self.take(self.first)
+
+    def tuned(self, penalty: Penalty, seed: int) -> Penalty:
+        """An open ridge is chosen on the first rows, where the functions of A are found."""
+        return penalty
+
+    def bind(self, penalty: Penalty, settings: Settings, seed: int, device: torch.device) -> BatchedPenalty:
+        values = np.empty((len(self), 0)) if self.attributes is None else self.attributes
+        target = self.target[self.first].double().numpy()
+        form = batch_form(penalty, BatchAttributes(values, self.order, target, seed, device))
+        return BatchedPenalty(penalty, form, slice(None))
+
+    def on_device(self, factory: LearnerFactory, accuracy: slice, seed: int, device: torch.device) -> RowsOfRing:
+        return RowsOfRing(self, factory, seed, device)
+
+    def windows(self, steps: int, seed: int) -> Iterator[slice]:
+        """The batches; after each round over all rows they begin at another place and come in another order."""
+        random = np.random.default_rng(seed)
+        waiting: list[int] = []
+        for _ in range(steps):
+            if not waiting:
+                starts = random.integers(len(self)) + self.size * random.permutation(len(self) // self.size)
+                waiting = (starts % len(self)).tolist()
+            start = waiting.pop()
+            yield slice(start, start + self.size)
+
+
+@dataclass(frozen=True)
+class RowsOfRing:
+    """Batches on the device, one at a time."""
+
+    ring: RingWindows
+    factory: LearnerFactory
+    seed: int
+    device: torch.device
+
+    @property
+    def same_every_step(self) -> bool:
+        return False
+
+    @property
+    def final(self) -> StepRows:
+        return self._rows(self.ring.first)
+
+    def steps(self, count: int) -> Iterator[StepRows]:
+        return map(self._rows, self.ring.windows(count, self.seed))
+
+    def _rows(self, window: slice) -> StepRows:
+        target = self.ring.target[window].to(self.device)
+        weight = target.new_full((1,), 1 / len(target)).expand(len(target))
+        return StepRows(self.factory.inputs(self.ring.take(window)), target, slice(None), weight, window)

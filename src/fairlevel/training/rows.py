@@ -1,0 +1,181 @@
+"""Rows that a grid is trained on, and which of them each step sees.
+
+A row sampler is either all rows at every step (:class:`AllRows`) or windows on a ring of shuffled rows
+(:class:`fairlevel.training.ring.RingWindows`). The engine does not know which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairlevel.arrays import Array
+from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
+from fairlevel.penalties import Penalty
+from fairlevel.penalties.protocol import RowPlan, Settings
+from fairlevel.predictors.protocol import LearnerFactory
+from fairlevel.tensors import weights_of_part
+from fairlevel.training.acting_penalty import ActingPenalty, AllRowsPenalty
+from fairlevel.training.execution.fixed_groups import in_fixed_groups
+from fairlevel.training.tuning import with_chosen_ridge
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Rows in the units of training; the first ``rows_in`` are IN, the others OUT.
+
+    Shapes: x (row, feature), y (row,), attributes of the rows or None.
+    """
+
+    x: Array
+    y: Array
+    attributes: Attributes | None = None
+    rows_in: int = 0
+    row_weight: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def some_attributes(self) -> Attributes:
+        """The attributes; where there are none, a table without columns."""
+        if self.attributes is not None:
+            return self.attributes
+        return Attributes(np.empty((len(self), 0)), row_weight=self.row_weight)
+
+    def joined(self, other: TrainingRows) -> TrainingRows:
+        """Both sets of rows; which of them were IN is forgotten."""
+
+        def both(mine: Array | None, theirs: Array | None) -> Array | None:
+            return None if mine is None or theirs is None else np.concatenate([mine, theirs])
+
+        x, y = np.concatenate([self.x, other.x]), np.concatenate([self.y, other.y])
+        weight = both(self.row_weight, other.row_weight)
+        if self.attributes is None or other.attributes is None:
+            return TrainingRows(x, y, None, row_weight=weight)
+        here, there = self.attributes, other.attributes
+        values = np.concatenate([here.values, there.values])
+        joined = Attributes(values, both(here.given, there.given), both(here.row_weight, there.row_weight))
+        return TrainingRows(x, y, joined, row_weight=weight)
+
+
+@dataclass(frozen=True)
+class StepRows:
+    """What one step sees, on the device.
+
+    Shapes: inputs (row, …), target (row,); ``accuracy`` are the rows that carry the accuracy term, with weights that
+    sum to 1, (accuracy row,); ``window`` is where the rows stand on a ring of batches.
+    """
+
+    inputs: Tensor
+    target: Tensor
+    accuracy: slice
+    accuracy_weight: Tensor
+    window: slice
+
+
+class RowsOnDevice(Protocol):
+    """Training rows ready for the engine; ``final`` are those that figures at the end are computed on."""
+
+    @property
+    def final(self) -> StepRows: ...
+
+    @property
+    def same_every_step(self) -> bool:
+        """Whether all steps see the same rows, so that a step can be recorded."""
+
+    def steps(self, count: int) -> Iterator[StepRows]:
+        """The rows of each step."""
+
+
+class RowSampler(Protocol):
+    """Training rows, and which of them each step sees."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def has_attributes(self) -> bool:
+        """Whether the rows carry sensitive attributes."""
+
+    @property
+    def sample(self) -> Tensor:
+        """Features that a predictor is prepared on, (row, feature)."""
+
+    def tuned(self, penalty: Penalty, seed: int) -> Penalty:
+        """The penalty with numbers that are chosen from the rows before training."""
+
+    def bind(self, penalty: Penalty, settings: Settings, seed: int, device: torch.device) -> ActingPenalty:
+        """The penalty bound to these rows: all that depends on A, computed once."""
+
+    def on_device(self, factory: LearnerFactory, accuracy: slice, seed: int, device: torch.device) -> RowsOnDevice:
+        """The rows as a learner reads them."""
+
+
+@dataclass(frozen=True)
+class AllRows:
+    """All rows at every step; ``plan`` says which fit, evaluate and carry accuracy (None: as the penalty says)."""
+
+    rows: TrainingRows
+    plan: RowPlan | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def has_attributes(self) -> bool:
+        return self.rows.attributes is not None
+
+    @property
+    def sample(self) -> Tensor:
+        return torch.from_numpy(self.rows.x)
+
+    def tuned(self, penalty: Penalty, seed: int) -> Penalty:
+        return with_chosen_ridge(penalty, self.rows.some_attributes, self.rows.y, seed)
+
+    def bind(self, penalty: Penalty, settings: Settings, seed: int, device: torch.device) -> AllRowsPenalty:
+        assigned = (self.plan or penalty.rows).assign(self.rows.rows_in, len(self.rows))
+        if assigned.accuracy.start == assigned.accuracy.stop or assigned.fit.start == assigned.fit.stop:
+            raise InvalidInput(
+                f"{len(self.rows)} rows cannot be split into IN and OUT; at least 2 training rows are needed."
+            )
+        prepared = penalty.prepare(self.rows.some_attributes, assigned, settings, seed).to(torch.float32, device)
+        return AllRowsPenalty(in_fixed_groups(penalty, device), prepared, assigned.accuracy)
+
+    def on_device(self, factory: LearnerFactory, accuracy: slice, seed: int, device: torch.device) -> FixedRows:
+        weight = weights_of_part(self.rows.row_weight, accuracy, len(self.rows))
+        return FixedRows(
+            StepRows(
+                factory.inputs(torch.from_numpy(self.rows.x)),
+                torch.from_numpy(self.rows.y).to(device, torch.float32),
+                accuracy,
+                weight.to(device, torch.float32),
+                slice(0, len(self.rows)),
+            )
+        )
+
+
+@dataclass(frozen=True)
+class FixedRows:
+    """All rows on the device."""
+
+    final: StepRows
+
+    @property
+    def same_every_step(self) -> bool:
+        return True
+
+    def steps(self, count: int) -> Iterator[StepRows]:
+        return repeat(self.final, count)
+
+
+def require_attributes(sampler: RowSampler, weight: Tensor) -> None:
+    """A positive weight asks for attributes."""
+    if not sampler.has_attributes and bool((weight > 0).any()):
+        raise MissingSensitiveFeatures("weight > 0 asks for fairness, but the rows carry no sensitive attributes.")
