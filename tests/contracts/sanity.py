@@ -5,25 +5,15 @@ import torch
 from scipy.stats import norm
 
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.penalties import FBO, GDP, HSIC, ITD, Adversarial, ClosedFBO, FeatureHSIC, LinearR2, RootFBO
 
 RHO = 0.6
-CASES = ("rho A + noise", "A squared", "A times Z", "independent")
-MEASURED_BY = {
-    "fbo": FBO(inner_steps=25),
-    "itd": ITD(inner_steps=25, steps=1),
-    "fbo_closed": ClosedFBO(),
-    "fbo_root": RootFBO(),
-    "r2": LinearR2(),
-    "gdp": GDP(),
-    "hsic": HSIC(),
-    "hsic_features": FeatureHSIC(features=300, sensitive_features_count=300),
-    "adversarial": Adversarial(critic_steps=20),
-}
-ROUNDS = {"fbo": 20, "itd": 20, "adversarial": 20}  # calls until a trained part has settled on fixed predictions
+ROWS = 5000
+DPVAR = [RHO**2, 2.0, 0.0, 0.0]
+"""The truth for: rho A + noise, A squared, A times Z, independent."""
+MEDIAN_DISTANCE = 0.954  # of two standard normals: √2 · 0.6745
 
 
-def draw(rows=5000, seed=0):
+def draw(rows=ROWS, seed=0):
     """A (row, 1) and the predictions of the four cases, (case, row)."""
     random = np.random.default_rng(seed)
     a, z = random.standard_normal((2, rows))
@@ -31,26 +21,26 @@ def draw(rows=5000, seed=0):
     return (a[:, None] - a.mean()) / a.std(), torch.from_numpy(f)
 
 
-def measure(name, rows=5000, seed=0):
-    """The value of one penalty in each case, (case,)."""
-    penalty, (a, f) = MEASURED_BY[name], draw(rows, seed)
-    prepared = penalty.prepare(Attributes(a), penalty.rows.assign(rows // 2, rows), {}, seed=0).to(torch.float32, "cpu")
+def measure(penalty, rounds):
+    """The value of a penalty in each case, (case,), after so many calls: a trained part has to settle."""
+    a, f = draw()
+    prepared = penalty.prepare(Attributes(a), penalty.rows.assign(ROWS // 2, ROWS), {}, seed=0).to(torch.float32, "cpu")
     state = penalty.init(prepared, len(f), {})
     f = f.float()
-    for _ in range(ROUNDS.get(name, 1)):
+    for _ in range(rounds):
         step = penalty.step(f, prepared, state)
         state = step.state
     return step.value.double().numpy()
 
 
-def smoothed_gdp(rows=5000):
+def smoothed_gdp(rows=ROWS):
     """What the kernel estimate of GDP tends to: the true one blurred by the bandwidth, on the middle 99 %."""
     b = (rows * 3 / 4) ** (-1 / 5)
     g = np.linspace(*norm.ppf([0.005, 0.995]), 200)
     density = norm.pdf(g, scale=np.sqrt(1 + b**2))
     centre, spread = g / (1 + b**2), b**2 / (1 + b**2)  # A given A + b·noise = g
-    levels = [RHO * centre, centre**2 + spread - 1, 0 * g, 0 * g]
-    return np.array([density @ np.abs(level) / density.sum() for level in levels])
+    means = [RHO * centre, centre**2 + spread - 1, 0 * g, 0 * g]
+    return np.array([density @ np.abs(mean) / density.sum() for mean in means])
 
 
 def gaussian_hsic(rho, s=1.0, t=1.0):

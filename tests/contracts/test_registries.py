@@ -7,11 +7,13 @@ from pkgutil import iter_modules
 import pytest
 
 import fairlevel.conditional_mean
+import fairlevel.losses
 import fairlevel.penalties
 import fairlevel.predictors
 from fairlevel.conditional_mean import LINEAR_MEANS, LinearMean, MLPMean
+from fairlevel.losses import LOSSES, Loss
 from fairlevel.penalties import PENALTIES, NoPenalty, Penalty
-from fairlevel.predictors import PREDICTORS, Predictor
+from fairlevel.predictors import MEMBERS, PREDICTORS, Predictor, TorchModule
 
 
 def classes(package):
@@ -41,10 +43,19 @@ def test_conditional_means_are_registered():
 
 
 def test_predictors_are_registered():
-    assert named(fairlevel.predictors, ("input_map",)) == set(PREDICTORS.values())
+    assert named(fairlevel.predictors, ("prepare",)) == {*PREDICTORS.values(), TorchModule}
     assert all(isinstance(predictor(), Predictor) for predictor in PREDICTORS.values())
+    members = {
+        value for value in classes(fairlevel.predictors) if "kind" in vars(value) and hasattr(value, "from_file")
+    }
+    assert {value.kind: value for value in members if hasattr(value, "kind")} == MEMBERS
 
 
-@pytest.mark.parametrize("table", [PENALTIES, PREDICTORS, LINEAR_MEANS])
+def test_losses_are_registered():
+    assert named(fairlevel.losses, ("step", "link")) == set(LOSSES.values())
+    assert all(isinstance(loss(), Loss) for loss in LOSSES.values())
+
+
+@pytest.mark.parametrize("table", [PENALTIES, PREDICTORS, LINEAR_MEANS, LOSSES])
 def test_names_are_the_keys(table):
     assert all(entry.name == name for name, entry in table.items())

@@ -8,10 +8,10 @@ from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.exceptions import FairLevelError
 from fairlevel.networks.optimizers import Adam, GradientDescent
 from fairlevel.penalties import PENALTIES, ClosedFBO, NoPenalty
-from fairlevel.predictors import MLP, PREDICTORS, Linear
+from fairlevel.predictors import MLP, PREDICTORS, Configurations, Linear
 from fairlevel.training.engine import resolve_device, train
-from fairlevel.training.grid import Configurations, Samples
 from fairlevel.training.outcome import Status
+from fairlevel.training.rows import AllRows, TrainingRows
 
 WEIGHTS = np.r_[0, np.logspace(-2, 0.5, 23)]
 OPTIMIZERS = {"gd": GradientDescent(0.05, steps=8), "adam": Adam(0.01, steps=8)}
@@ -20,13 +20,12 @@ OPTIMIZERS = {"gd": GradientDescent(0.05, steps=8), "adam": Adam(0.01, steps=8)}
 def samples(rows=301, seed=0):
     drawn = SyntheticDesign(attributes=4).sample(rows, seed)
     x, a, y = (Scaler.fit(values).transform(values) for values in (drawn.x, drawn.a, drawn.y))
-    return Samples(x, y, a, rows_in=rows // 2)
+    return TrainingRows(x, y, Attributes(a), rows_in=rows // 2)
 
 
 def parameters(weights, rates, penalty, predictor, optimizer):
-    return train(
-        samples(), Configurations.of(weights, rates), penalty=penalty, predictor=predictor, optimizer=optimizer
-    ).outcome
+    grid = Configurations.of(weights, rates)
+    return train(AllRows(samples()), grid, penalty=penalty, predictor=predictor, optimizer=optimizer)
 
 
 @pytest.fixture
@@ -52,36 +51,36 @@ def test_a_configuration_is_the_same_bit_for_bit_whatever_stands_beside_it(penal
     grid = parameters(WEIGHTS, rate, *chosen)
     five = parameters(WEIGHTS[6:11], rate, *chosen)
     alone = parameters(WEIGHTS[9:10], rate, *chosen)
-    assert same_bits(grid.parameters[6:11], five.parameters)
-    assert same_bits(grid.parameters[9:10], alone.parameters)
+    assert same_bits(grid.members.parameters[6:11], five.members.parameters)
+    assert same_bits(grid.members.parameters[9:10], alone.members.parameters)
 
     rates = np.full(24, rate)
     rates[10] = 1e6
-    with_madman = parameters(WEIGHTS, rates, *chosen)
-    sane = np.arange(24) != 10
-    assert with_madman.status[10] is Status.DIVERGED
-    assert Status.DIVERGED not in [status for status, fine in zip(with_madman.status, sane, strict=True) if fine]
-    assert same_bits(with_madman.parameters[sane], grid.parameters[sane])
+    with_diverging = parameters(WEIGHTS, rates, *chosen)
+    others = np.arange(24) != 10
+    assert with_diverging.status[10] is Status.DIVERGED
+    assert Status.DIVERGED not in [status for status, fine in zip(with_diverging.status, others, strict=True) if fine]
+    assert same_bits(with_diverging.members.parameters[others], grid.members.parameters[others])
 
 
 @pytest.mark.usefixtures("one_thread")
 def test_every_configuration_of_a_grid_of_24_equals_itself_alone():
     optimizer = Adam(0.01, steps=10)
-    grid = parameters(WEIGHTS, 0.01, ClosedFBO(), MLP(), optimizer).parameters
+    grid = parameters(WEIGHTS, 0.01, ClosedFBO(), MLP(), optimizer).members.parameters
     for config, weight in enumerate(WEIGHTS):
         assert same_bits(
-            grid[config : config + 1], parameters([weight], 0.01, ClosedFBO(), MLP(), optimizer).parameters
+            grid[config : config + 1], parameters([weight], 0.01, ClosedFBO(), MLP(), optimizer).members.parameters
         )
 
 
 def test_objective_falls_and_the_trace_ends_with_the_outcome():
     trained = train(
-        samples(),
+        AllRows(samples()),
         Configurations.of([0.0, 1.0, 5.0], 0.01),
         penalty=ClosedFBO(),
         predictor=MLP(),
         optimizer=Adam(0.01, steps=200),
-    ).outcome
+    )
     objective = trained.trace.loss + torch.tensor([0.0, 1.0, 5.0]) * trained.trace.penalty
     assert (objective[-1] < 0.6 * objective[0]).all()
     assert trained.trace.step[-1] == 200
@@ -95,8 +94,10 @@ def test_engine_matches_a_plain_torch_loop():
     data = samples(120)
     penalty = ClosedFBO()
     optimizer = Adam(0.01, steps=15, final_fraction=1.0)
-    trained = train(data, Configurations.of([2.0], 0.01), penalty=penalty, predictor=MLP(), optimizer=optimizer, seed=4)
-    network = MLP().network(10)
+    trained = train(
+        AllRows(data), Configurations.of([2.0], 0.01), penalty=penalty, predictor=MLP(), optimizer=optimizer, seed=4
+    )
+    network = trained.members.network
     row = network.init(4)
     module = torch.nn.Sequential(
         torch.nn.Linear(10, 64), torch.nn.Tanh(), torch.nn.Linear(64, 64), torch.nn.Tanh(), torch.nn.Linear(64, 1)
@@ -105,7 +106,7 @@ def test_engine_matches_a_plain_torch_loop():
         for layer, linear in zip(network.layers, module[::2], strict=True):
             linear.weight.copy_(row[layer.weight].reshape(layer.shape).T)
             linear.bias.copy_(row[layer.bias])
-    smoother = penalty.prepare(Attributes(data.sensitive), penalty.rows.assign(60, 120), {}, seed=4).to(torch.float32)
+    smoother = penalty.prepare(data.attributes, penalty.rows.assign(60, 120), {}, seed=4).to(torch.float32)
     x, y = torch.from_numpy(data.x).float(), torch.from_numpy(data.y).float()
     peer = torch.optim.Adam(module.parameters(), lr=0.01)
     for _ in range(15):
@@ -115,7 +116,7 @@ def test_engine_matches_a_plain_torch_loop():
         peer.zero_grad()
         loss.backward()
         peer.step()
-    ours = network.forward(trained.outcome.parameters, x)[0][0]
+    ours = network.forward(trained.members.parameters, x)[0][0]
     torch.testing.assert_close(ours, module(x)[:, 0].detach(), rtol=2e-3, atol=2e-3)
 
 
@@ -123,37 +124,36 @@ def test_early_stopping_returns_the_best_parameters_it_saw():
     data, held = samples(80), samples(400, seed=1)
     settings = {"penalty": ClosedFBO(), "predictor": MLP(), "optimizer": Adam(0.03, steps=800)}
     grid = Configurations.of([0.0, 1.0, 10.0], 0.03)
-    stopped = train(data, grid, held_out=held, **settings)
-    full = train(data, grid, **settings)
+    stopped = train(AllRows(data), grid, held_out=held, **settings)
+    full = train(AllRows(data), grid, **settings)
 
     def held_out_error(trained):
-        prediction = trained.network.forward(trained.outcome.parameters, torch.from_numpy(held.x).float())[0]
-        return (prediction - torch.from_numpy(held.y).float()).square().mean(dim=1)
+        return ((trained.members.predict(held.x) - held.y) ** 2).mean(axis=1)
 
     assert held_out_error(stopped)[0] < held_out_error(full)[0]
-    assert (stopped.outcome.steps < 800).all()
-    assert Status.STOPPED_EARLY in stopped.outcome.status
-    alone = train(data, Configurations.of([1.0], 0.03), held_out=held, **settings)
-    assert same_bits(alone.outcome.parameters, stopped.outcome.parameters[1:2])
+    assert (stopped.steps < 800).all()
+    assert Status.STOPPED_EARLY in stopped.status
+    alone = train(AllRows(data), Configurations.of([1.0], 0.03), held_out=held, **settings)
+    assert same_bits(alone.members.parameters, stopped.members.parameters[1:2])
 
 
 @pytest.mark.parametrize("steps", [5, 13])
 def test_early_stopping_considers_the_last_step(steps):
     settings = {"penalty": NoPenalty(), "predictor": MLP(), "optimizer": Adam(0.01, steps=steps)}
     grid = Configurations.of([0.0], 0.01)
-    assert train(samples(200), grid, held_out=samples(200, seed=1), **settings).outcome.steps.tolist() == [steps]
+    assert train(AllRows(samples(200)), grid, held_out=samples(200, seed=1), **settings).steps.tolist() == [steps]
 
 
 def test_divergence_is_seen_with_held_out_rows_too():
     settings = {"penalty": NoPenalty(), "predictor": Linear(), "optimizer": GradientDescent(1e3, steps=100)}
-    outcome = train(samples(200), Configurations.of([0.0], 1e3), held_out=samples(200, seed=1), **settings).outcome
+    outcome = train(AllRows(samples(200)), Configurations.of([0.0], 1e3), held_out=samples(200, seed=1), **settings)
     assert outcome.status == (Status.DIVERGED,)
 
 
 def test_progress_counts_every_tile():
     seen = []
     train(
-        samples(50),
+        AllRows(samples(50)),
         Configurations.of(np.linspace(0, 1, 40), 0.01),  # three tiles, or five without a compiler
         penalty=NoPenalty(),
         predictor=MLP(),
@@ -179,7 +179,7 @@ def test_devices():
 def test_cuda_agrees_with_the_cpu(penalty):
     grid = Configurations.of(WEIGHTS[:6], 0.01)
     settings = {"penalty": PENALTIES[penalty](), "predictor": MLP(), "optimizer": Adam(0.01, steps=50)}
-    here, there = (train(samples(), grid, device=device, **settings).outcome for device in ("cpu", "cuda"))
+    here, there = (train(AllRows(samples()), grid, device=device, **settings) for device in ("cpu", "cuda"))
     torch.testing.assert_close(here.loss, there.loss, rtol=1e-3, atol=1e-4)
 
 

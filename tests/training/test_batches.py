@@ -11,12 +11,12 @@ from fairlevel.conditional_mean import LINEAR_MEANS
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.memmaps import parquet_memmaps
 from fairlevel.data.synthetic import SyntheticDesign
-from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
-from fairlevel.networks.optimizers import Adam
-from fairlevel.penalties import FeatureHSIC
-from fairlevel.penalties.in_batches import MEMORY, FBOInBatches, Moments, in_batches
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
-from fairlevel.training.minibatch import Batches, ring
+from fairlevel.exceptions import Diverged, InvalidInput, InvalidType, UnknownName
+from fairlevel.networks.optimizers import Adam, GradientDescent
+from fairlevel.penalties import FeatureHSIC, RootFBO
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, BatchAttributes
+from fairlevel.penalties.running_moments import NEWEST_WEIGHT, RunningMoments
+from fairlevel.training.ring import RingWindows
 
 ROWS = 600
 EVERY_ROW = slice(ROWS)
@@ -29,15 +29,14 @@ def batch_form(penalty):
     a = random.standard_normal((ROWS, 3))
     target = a[:, 0] * a[:, 1] + a[:, 2] + random.standard_normal(ROWS)
     prediction = torch.from_numpy(np.stack([target, a[:, 1] + np.sin(3 * a[:, 2])])).float()
-    return a, prediction, in_batches(penalty, a, np.arange(ROWS), target, seed=0, device=torch.device("cpu"))
+    return a, prediction, penalty.in_batches(BatchAttributes(a, np.arange(ROWS), target, 0, torch.device("cpu")))
 
 
 def test_with_the_moments_of_all_rows_the_target_meets_closed_fbo():
     penalty = PENALTIES["fbo"]
     a, prediction, batched = batch_form(penalty)
-    assert isinstance(batched, FBOInBatches)
-    exact = Moments(prediction @ batched.functions / ROWS, 1.0)
-    value, gradient = batched.value(exact), batched.step(prediction, EVERY_ROW, exact).gradient
+    exact = RunningMoments(prediction @ batched.functions / ROWS, 1.0)
+    value, gradient, _ = batched.step(prediction, EVERY_ROW, exact)
     prepared = penalty.prepare(Attributes(a), ALL_TRAINING_ROWS.assign(0, ROWS), {}, 0).to(torch.float32)
     whole = penalty.mean.prepare(Attributes(a))  # without the functions that closed FBO neglects
     shrinkage = whole.shrinkage(1e-3)[1:]
@@ -56,7 +55,7 @@ def test_every_linear_mean_works_in_batches(name):
     a = np.column_stack([random.integers(0, 3, ROWS), random.standard_normal(ROWS)]).astype(np.float32)
     target = a[:, 0] + a[:, 1] ** 2 + random.standard_normal(ROWS)
     mean = LINEAR_MEANS[name](ridge=1e-2)
-    batched = in_batches(ClosedFBO(mean), a, np.arange(ROWS), target, seed=0, device=torch.device("cpu"))
+    batched = ClosedFBO(mean).in_batches(BatchAttributes(a, np.arange(ROWS), target, 0, torch.device("cpu")))
     whole = mean.prepare(Attributes(a.astype(np.float64)))
     coefficients = whole.coefficients(torch.from_numpy(target).unsqueeze(0))[:, 1:]
     expected = (coefficients.square() * whole.shrinkage(1e-2)[1:]).sum()
@@ -91,45 +90,31 @@ def test_what_y_follows_is_read_among_many_attributes():
     assert batches < together + 0.15 * plain
 
 
-@pytest.mark.parametrize("name", PENALTIES)
-def test_batches_are_unbiased_given_the_moments(name):
-    _, prediction, batched = batch_form(PENALTIES[name])
-    state = batched.init(2)
-    for _ in range(3):
-        state = batched.step(prediction, EVERY_ROW, state).state
-    whole = batched.step(prediction, EVERY_ROW, state)
-    parts = [slice(start, start + 60) for start in range(0, ROWS, 60)]
-    gradient = torch.zeros_like(prediction)
-    for part in parts:
-        gradient[:, part] += batched.step(prediction[:, part], part, state).gradient / len(parts)
-    torch.testing.assert_close(gradient, whole.gradient, rtol=1e-4, atol=1e-9)
-
-
 def test_hsic_gradient_is_that_of_the_moments():
-    """At exact moments the pull is the derivative of ‖C‖²."""
+    """At exact moments the gradient is the derivative of ‖C‖²."""
     _, prediction, batched = batch_form(PENALTIES["hsic"])
     f = prediction.double().requires_grad_()
     scale = (2 / len(batched.frequencies)) ** 0.5
     waves = scale * torch.cos(f.unsqueeze(-1) * batched.frequencies.double() + batched.phases.double())
     cross = waves.transpose(1, 2) @ batched.values.double() / ROWS
     (expected,) = torch.autograd.grad(cross.square().sum(), f)
-    exact = Moments(cross.detach().float(), 1.0)
-    torch.testing.assert_close(batched.value(exact), cross.detach().square().sum(dim=(1, 2)).float())
+    exact = RunningMoments(cross.detach().float(), 1.0)
     found = batched.step(prediction, EVERY_ROW, exact)
+    torch.testing.assert_close(found.value, cross.detach().square().sum(dim=(1, 2)).float())
     torch.testing.assert_close(found.gradient.double(), expected, rtol=1e-4, atol=1e-9)
 
 
-def test_moving_averages_forget_their_start():
-    state = Moments(torch.zeros(1, 2), 0.0)
+def test_running_averages_do_not_depend_on_their_start():
+    state = RunningMoments(torch.zeros(1, 2), 0.0)
     for _ in range(5):
-        state = state.after(state.average.lerp(torch.tensor([[3.0, -1.0]]), MEMORY))
+        state = state.after(state.average.lerp(torch.tensor([[3.0, -1.0]]), NEWEST_WEIGHT))
         torch.testing.assert_close(state.value, torch.tensor([[3.0, -1.0]]))
 
 
 @pytest.mark.parametrize(("rows", "size"), [(10, 3), (12, 3), (10, 10), (7, 5)])
 def test_every_row_is_seen_before_any_is_seen_again(rows, size):
-    order = ring(rows, size, seed=1)
-    batches = Batches(rows, size, take=lambda rows: (None, None), first=torch.zeros(1, 1))
+    order = RingWindows.ring(rows, size, seed=1)
+    batches = RingWindows(order, size, take=lambda rows: None, target=torch.zeros(rows), attributes=None)
     once, rounds = rows // size, 3000
     seen = np.array([order[window] for window in batches.windows(once * rounds, seed=0)]).reshape(rounds, once * size)
     assert all(len(set(each)) == once * size for each in seen)
@@ -139,22 +124,79 @@ def test_every_row_is_seen_before_any_is_seen_again(rows, size):
     assert np.abs(times / rounds - share).max() <= 5 * (share * (1 - share) / rounds) ** 0.5
 
 
+def test_the_root_form_is_the_root_in_batches_too():
+    """Its value is the root of closed FBO's, its gradient closed FBO's divided by twice the root."""
+    mean = RandomFeaturesMean(ridge=1e-3)
+    _, prediction, plain = batch_form(ClosedFBO(mean))
+    _, _, root = batch_form(RootFBO(mean))
+    state = RunningMoments(prediction @ plain.functions / ROWS, 1.0)
+    value, gradient, _ = plain.step(prediction, EVERY_ROW, state)
+    rooted = root.step(prediction, EVERY_ROW, state)
+    scale = (value + 0.05**2).sqrt()
+    torch.testing.assert_close(rooted.value, scale - 0.05)
+    torch.testing.assert_close(rooted.gradient, gradient / (2 * scale[:, None]))
+
+
+def test_attributes_on_any_scale_give_the_same_batch_form():
+    random = np.random.default_rng(0)
+    a, target = random.standard_normal((ROWS, 2)), random.standard_normal(ROWS)
+    there = 1e3 + a * [100.0, 1e-3]
+    for penalty in (FeatureHSIC(), ClosedFBO(RandomFeaturesMean(ridge=1e-3))):
+        forms = [
+            penalty.in_batches(BatchAttributes(values, np.arange(ROWS), target, 0, torch.device("cpu")))
+            for values in (a, there)
+        ]
+        prediction = torch.from_numpy(np.stack([a[:, 0], a[:, 1] ** 2])).float()
+        steps = []
+        for form in forms:
+            state = form.init(2)
+            for _ in range(2):
+                step = form.step(prediction, EVERY_ROW, state)
+                state = step.state
+            steps.append(step)
+        torch.testing.assert_close(steps[0].value, steps[1].value, rtol=1e-3, atol=1e-6)
+
+
 @pytest.fixture(scope="module")
 def rows():
     return SyntheticDesign(beta_int=1.0).sample(3000, seed=0)
 
 
-@pytest.mark.parametrize("penalty", ["fbo_closed", "hsic"])
+@pytest.mark.parametrize("penalty", ["fbo_closed", "fbo_root", "hsic"])
 def test_a_fit_in_batches_levels(rows, penalty):
     settings = {"batch_size": 256, "optimizer": Adam(0.01, steps=300), "penalty": penalty, "random_state": 0}
     plain = FairRegressor(weight=0.0, **settings).fit(rows.x, rows.y, sensitive_features=rows.a)
-    weight = {"fbo_closed": 5.0, "hsic": 100.0}[penalty]
+    weight = {"fbo_closed": 5.0, "fbo_root": 2.0, "hsic": 100.0}[penalty]
     fair = FairRegressor(weight=weight, **settings).fit(rows.x, rows.y, sensitive_features=rows.a)
     fresh = SyntheticDesign(beta_int=1.0).sample(4000, seed=1)
     before, after = (dpvar(None, model.predict(fresh.x), sensitive_features=fresh.a) for model in (plain, fair))
     assert after < 0.3 * before
     again = clone(fair).fit(rows.x, rows.y, sensitive_features=rows.a)
     np.testing.assert_array_equal(again.predict(rows.x), fair.predict(rows.x))
+
+
+def test_early_stopping_and_statuses_hold_in_batches(rows):
+    few = slice(0, 150)
+    settings = {"batch_size": 50, "weight": 1.0, "random_state": 0, "optimizer": Adam(0.03, steps=800)}
+    stopped = FairRegressor(validation_fraction=0.3, **settings)
+    stopped.fit(rows.x[few], rows.y[few], sensitive_features=rows.a[few])
+    full = FairRegressor(**settings).fit(rows.x[few], rows.y[few], sensitive_features=rows.a[few])
+    assert stopped.n_iter_ < 800 == full.n_iter_
+    fresh = SyntheticDesign(beta_int=1.0).sample(3000, seed=1)
+    errors = [((model.predict(fresh.x) - fresh.y) ** 2).mean() for model in (stopped, full)]
+    assert errors[0] < errors[1]
+    wild = FairRegressor(batch_size=50, weight=1.0, optimizer=GradientDescent(1e4, steps=50), random_state=0)
+    with pytest.raises(Diverged, match="lower the step size"):
+        wild.fit(rows.x[few], rows.y[few], sensitive_features=rows.a[few])
+
+
+def test_large_offsets_are_centred_before_they_are_rounded(rows):
+    """64-bit features keep their digits although batches are in 32 bits."""
+    settings = {"batch_size": 256, "weight": 0.0, "optimizer": Adam(0.01, steps=60), "random_state": 0}
+    here, there = (
+        FairRegressor(**settings).fit(rows.x + offset, rows.y).predict(rows.x + offset) for offset in (0.0, 1e8)
+    )
+    assert np.abs(here - there).max() < 0.05 * here.std()
 
 
 def test_parquet_and_memory_maps(rows, tmp_path):
@@ -183,7 +225,7 @@ def test_parquet_and_memory_maps(rows, tmp_path):
         ({"penalty": "itd"}, "needs all rows at once"),
         ({"batch_size": 1}, "a whole number"),
         ({"batch_size": 2.5}, "a whole number"),
-        ({"validation_fraction": 0.2}, "use one of them"),
+        ({"validation_fraction": 1.2}, "between 0 and 1"),
         ({"weight": "auto", "max_share": 0.1}, "budgets need all rows"),
     ],
 )

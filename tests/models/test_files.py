@@ -7,13 +7,13 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
+from fairlevel.estimators.model_file import ARRAYS, DESCRIPTION, SCHEMA, DamagedModel
+from fairlevel.estimators.plain_values import KNOWN, from_plain, to_plain
 from safetensors.torch import load_file, save_file
 from sklearn.base import clone
 
 from fairlevel import ClosedFBO, FairnessPath, FairRegressor, SplineMean, load
 from fairlevel.data.synthetic import SyntheticDesign
-from fairlevel.estimators.model_file import ARRAYS, DESCRIPTION, SCHEMA, DamagedModel
-from fairlevel.estimators.plain_values import KNOWN, from_plain, to_plain
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.combiners import Best
 from fairlevel.networks.optimizers import Adam

@@ -48,8 +48,8 @@ def fbo_closed(f, a, weight, penalty, *_):
     )
     both = torch.cat([free, waves], dim=1)
     moments = both.T @ (w[:, None] * both) + ridge
-    level = (both @ torch.linalg.solve(moments, both.T @ (w[:, None] * centred.T))).T
-    return (w * centred * level).sum(-1)
+    fitted = (both @ torch.linalg.solve(moments, both.T @ (w[:, None] * centred.T))).T
+    return (w * centred * fitted).sum(-1)
 
 
 def fbo_root(*arguments):
@@ -123,9 +123,9 @@ def fbo(f, a, weight, penalty, state, after):
     """The surrogate of Algorithm 2: 2 Σ_IN w (h(a) − μ) f, h held fixed."""
     inside, outside = shares(weight[:20]), shares(weight[20:])
     layers = penalty.mean.network(a.shape[1]).layers
-    level = torch.stack([mlp(parameters, layers, a).squeeze(-1) for parameters in after.parameters])
-    mean = (level[:, 20:] @ outside)[:, None]
-    return 2 * (inside * (level[:, :20] - mean) * f[:, :20]).sum(-1)
+    fitted = torch.stack([mlp(parameters, layers, a).squeeze(-1) for parameters in after.parameters])
+    mean = (fitted[:, 20:] @ outside)[:, None]
+    return 2 * (inside * (fitted[:, :20] - mean) * f[:, :20]).sum(-1)
 
 
 def itd(f, a, weight, penalty, state, after):
@@ -147,19 +147,6 @@ def itd(f, a, weight, penalty, state, after):
             else:
                 (slope,) = torch.autograd.grad(loss(phi, row), phi, create_graph=True)
                 phi = phi - penalty.inner_learning_rate * slope
-        level = mlp(phi, layers, a[20:]).squeeze(-1)
-        values.append(outside @ (level - outside @ level).square())
+        fitted = mlp(phi, layers, a[20:]).squeeze(-1)
+        values.append(outside @ (fitted - outside @ fitted).square())
     return torch.stack(values)
-
-
-OBJECTIVES = {
-    "adversarial": adversarial,
-    "fbo": fbo,
-    "fbo_closed": fbo_closed,
-    "fbo_root": fbo_root,
-    "gdp": gdp,
-    "hsic": hsic,
-    "hsic_features": hsic_features,
-    "itd": itd,
-    "r2": linear_r2,
-}

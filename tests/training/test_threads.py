@@ -3,17 +3,17 @@ import threading
 import pytest
 import torch
 
-from fairlevel.training.side_by_side import Abandoned, side_by_side
+from fairlevel.training.execution.threads import Cancelled, in_threads
 
 
-@pytest.mark.parametrize("workers", [1, 3])
-def test_results_come_in_order(workers):
-    assert side_by_side(lambda tile, go_on: tile**2, range(20), workers) == [tile**2 for tile in range(20)]
+@pytest.mark.parametrize("threads", [1, 3])
+def test_results_come_in_order(threads):
+    assert in_threads(lambda tile, check: tile**2, range(20), threads) == [tile**2 for tile in range(20)]
 
 
-def test_workers_multiply_by_themselves_and_the_number_of_threads_comes_back():
+def test_threads_multiply_by_themselves_and_the_number_of_threads_is_restored():
     before = torch.get_num_threads()
-    assert side_by_side(lambda tile, go_on: torch.get_num_threads(), range(4), 2) == [1] * 4
+    assert in_threads(lambda tile, check: torch.get_num_threads(), range(4), 2) == [1] * 4
     assert torch.get_num_threads() == before
     seen = []
     later = threading.Thread(target=lambda: seen.append(torch.get_num_threads()))
@@ -25,17 +25,17 @@ def test_workers_multiply_by_themselves_and_the_number_of_threads_comes_back():
 def test_a_failure_stops_the_others():
     both, ends = threading.Barrier(2), []
 
-    def work(tile, go_on):
+    def work(tile, check):
         both.wait(timeout=10)
         if tile == 0:
             raise ValueError("tile 0")
         try:
             while True:
-                go_on()
-        except Abandoned:
+                check()
+        except Cancelled:
             ends.append(tile)
             raise
 
     with pytest.raises(ValueError, match="tile 0"):
-        side_by_side(work, range(2), 2)
+        in_threads(work, range(2), 2)
     assert ends == [1]

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import torch
 
+from fairlevel.candidates.spectral_head import spectral_head
 from fairlevel.conditional_mean import RandomFeaturesMean, RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.network import Network
-from fairlevel.training.spectral import last_features, spectral_head, with_heads
+from fairlevel.predictors.input_map import InputMap
+from fairlevel.predictors.network_stack import NetworkMembers
 
 
 @pytest.fixture
@@ -50,18 +51,6 @@ def test_prediction_keeps_the_mean_of_the_target(data):
     assert float(prediction.mean()) == pytest.approx(float(y.mean()), rel=1e-9)
 
 
-def test_secular_equation_meets_its_budget(data):
-    features, y, a = data
-    head = spectral_head(features, y, RidgeMean().prepare(Attributes(a)), 0.1, ridge=1e-3)
-    plain = float(head.dpvar(torch.zeros(1, dtype=torch.float64)))
-    for share in (0.9, 0.25, 1e-3):
-        weight = head.weight_at(share * plain)
-        assert float(head.dpvar(torch.tensor([weight], dtype=torch.float64))) == pytest.approx(share * plain, rel=1e-6)
-    assert head.weight_at(2 * plain) == 0
-    with pytest.raises(InvalidInput, match="budget=0"):
-        head.weight_at(0)
-
-
 def test_gaussian_oracle():
     """A, Z ~ N(0, 1), X = A + Z, Y = X: w = 2 / (2 + α)."""
     random = np.random.default_rng(0)
@@ -73,15 +62,16 @@ def test_gaussian_oracle():
 
 
 @pytest.mark.parametrize("hidden", [(7, 5), ()])
-def test_heads_become_networks_that_sum_to_the_head(hidden):
+def test_heads_become_members_that_sum_to_the_head(hidden):
     network = Network(4, hidden)
     bodies = torch.stack([network.init(seed, torch.float64) for seed in (0, 1)])
-    x = torch.randn(20, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    features = last_features(network, bodies, x)
-    coefficients = torch.randn(3, features.shape[1], dtype=torch.float64)
+    members = NetworkMembers(network, InputMap(), bodies)
+    x = np.random.default_rng(0).standard_normal((20, 4))
+    features = members.features(x)
+    coefficients = torch.randn(3, features.shape[1], dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     intercepts = torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64)
-    heads = with_heads(network, bodies, coefficients, intercepts)
-    for number in range(3):
-        total = network.forward(heads[number], x)[0].sum(dim=0)
-        expected = features @ coefficients[number] + intercepts[number]
-        torch.testing.assert_close(total, expected, rtol=1e-10, atol=1e-12)
+    heads, per_head = members.with_heads(coefficients, intercepts)
+    assert len(heads) == 3 * per_head
+    totals = heads.predict(x).reshape(3, per_head, 20).sum(axis=1)
+    expected = (coefficients @ features.T + intercepts[:, None]).numpy()
+    np.testing.assert_allclose(totals, expected, rtol=1e-10, atol=1e-12)

@@ -1,0 +1,47 @@
+"""What is known about each registered penalty from elsewhere: one row each. A new penalty needs one more."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairlevel.penalties import FBO, ITD, Adversarial, FeatureHSIC, Penalty
+from tests.contracts import dense_objectives as dense
+from tests.contracts.sanity import DPVAR, MEDIAN_DISTANCE, RHO, gaussian_hsic, smoothed_gdp
+
+
+@dataclass(frozen=True)
+class PenaltyCase:
+    """``objective`` is what the penalty differentiates, written densely and without its code. ``truth`` is its value in
+    the four cases of the sanity matrix (NaN: only the sign is known), ``tolerance`` how far the estimate may be off;
+    ``measured_by`` and ``rounds`` say how to measure it there.
+    """
+
+    objective: Callable
+    truth: Sequence[float]
+    tolerance: Sequence[float]
+    measured_by: Penalty | None = None
+    rounds: int = 1
+    value_is_objective: bool = True
+
+
+HSIC_TRUTH = [gaussian_hsic(RHO, 1.0, MEDIAN_DISTANCE), np.nan, np.nan, 0.0]
+ROOT_TRUTH = np.sqrt(np.array(DPVAR) + 0.05**2) - 0.05
+LINEAR_TRUTH = [RHO**2, 0.0, 0.0, 0.0]
+
+CASES = {
+    # Gradient descent is slow on the tails of A². FBO follows a surrogate whose value means nothing.
+    "fbo": PenaltyCase(dense.fbo, DPVAR, [0.05, 0.7, 0.03, 0.02], FBO(inner_steps=25), 20, value_is_objective=False),
+    "itd": PenaltyCase(dense.itd, DPVAR, [0.05, 0.7, 0.03, 0.02], ITD(inner_steps=25, steps=1), 20),
+    "fbo_closed": PenaltyCase(dense.fbo_closed, DPVAR, [0.04, 0.25, 0.04, 0.02]),
+    "fbo_root": PenaltyCase(dense.fbo_root, ROOT_TRUTH, [0.04, 0.09, 0.16, 0.1]),
+    "r2": PenaltyCase(dense.linear_r2, LINEAR_TRUTH, [0.03, 0.02, 0.02, 0.005]),
+    "gdp": PenaltyCase(dense.gdp, smoothed_gdp(), [0.02, 0.05, 0.06, 0.05]),
+    "hsic": PenaltyCase(dense.hsic, HSIC_TRUTH, [0.002, 0, 0, 0.0005]),
+    "hsic_features": PenaltyCase(
+        dense.hsic_features, HSIC_TRUTH, [0.004, 0, 0, 0.0005], FeatureHSIC(features=300, sensitive_features_count=300)
+    ),
+    "adversarial": PenaltyCase(
+        dense.adversarial, LINEAR_TRUTH, [0.03, 0.02, 0.02, 0.02], Adversarial(critic_steps=20), 20
+    ),
+}

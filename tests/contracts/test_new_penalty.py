@@ -1,0 +1,125 @@
+"""A penalty from outside the package: one class, one registry row, one fixture line, and everything works with it."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from fairlevel import FairnessPath, FairRegressor, dpvar
+from fairlevel.benchmark.datasets import SyntheticDataset
+from fairlevel.benchmark.methods import METHODS, Method
+from fairlevel.benchmark.protocol import Protocol
+from fairlevel.benchmark.task import Task
+from fairlevel.candidates import PenaltyGrid
+from fairlevel.data.synthetic import SyntheticDesign
+from fairlevel.networks.optimizers import Adam
+from fairlevel.penalties import PENALTIES
+from fairlevel.penalties.protocol import PenaltyStep
+from fairlevel.penalties.running_moments import NEWEST_WEIGHT, RunningMoments
+from fairlevel.penalties.toolkit import PenaltyDefaults
+from fairlevel.tensors import to_device
+from tests.contracts.penalty_cases import CASES, PenaltyCase
+from tests.contracts.penalty_contract import CHECKS
+
+
+@dataclass(frozen=True)
+class CentredAttributes:
+    """Shapes: values (row, attribute), centred and times the row's weight."""
+
+    values: torch.Tensor
+
+    def to(self, dtype, device):
+        return to_device(self, dtype, device)
+
+
+class InBatches(NamedTuple):
+    values: torch.Tensor
+
+    def init(self, configs):
+        return RunningMoments(self.values.new_zeros(configs, self.values.shape[1]), 0.0)
+
+    def step(self, prediction, window, state):
+        values, count = self.values[window], prediction.shape[1]
+        gradient = 2 / count * state.value @ values.T
+        after = state.average.lerp(prediction @ values / count, NEWEST_WEIGHT)
+        return PenaltyStep(state.value.square().sum(-1), gradient, state.after(after))
+
+
+@dataclass(frozen=True)
+class SquaredCovariance(PenaltyDefaults):
+    """P = Σ_k Cov(f, A_k)²."""
+
+    name = "covariance"
+
+    def prepare(self, attributes, rows, settings, seed):
+        weight = attributes.weight
+        return CentredAttributes(torch.from_numpy((attributes.values - weight @ attributes.values) * weight[:, None]))
+
+    def step(self, prediction, prepared, state):
+        covariance = prediction @ prepared.values
+        return PenaltyStep(covariance.square().sum(-1), 2 * covariance @ prepared.values.T, state)
+
+    def in_batches(self, attributes):
+        values = attributes.values[attributes.order]
+        return InBatches(torch.from_numpy((values - values.mean(0)) / values.std(0)).float())
+
+
+def dense(f, a, weight, *_):
+    w = weight / weight.sum()
+    return (((f - (f @ w)[:, None]) * w) @ (a - w @ a)).square().sum(-1)
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch):
+    monkeypatch.setitem(PENALTIES, "covariance", SquaredCovariance)
+    monkeypatch.setitem(CASES, "covariance", PenaltyCase(dense, [0.36, 0, 0, 0], [0.03, 0.1, 0.02, 0.005]))
+    grid = PenaltyGrid.over(SquaredCovariance(), (0, 0.3, 1, 3, 10, 30))
+    monkeypatch.setitem(METHODS, "covariance", Method("covariance", "covariance", grid))
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_contract(check):
+    check(PENALTIES["covariance"](), CASES["covariance"])
+
+
+@pytest.fixture(scope="module")
+def data():
+    drawn = SyntheticDesign(beta_int=1.0).sample(500, seed=0)
+    return drawn.x, drawn.y, drawn.a
+
+
+def module():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(10, 16), nn.Tanh(), nn.Linear(16, 1))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"batch_size": 100}, {"predictor": "linear"}, {"predictor": module()}, {"validation_fraction": 0.2}],
+    ids=str,
+)
+def test_in_fair_regressor(settings, data):
+    x, y, a = data
+    common = {"penalty": "covariance", "optimizer": Adam(0.01, steps=150), "random_state": 0, **settings}
+    plain, fair = (
+        dpvar(None, FairRegressor(weight=w, **common).fit(x, y, sensitive_features=a).predict(x), sensitive_features=a)
+        for w in (0.0, 30.0)
+    )
+    assert fair < 0.4 * plain
+
+
+def test_in_a_path_and_in_a_study(data):
+    x, y, a = data
+    path = FairnessPath(solver="covariance", optimizer=Adam(steps=60), random_state=0)
+    path.fit(x, y, sensitive_features=a)
+    assert set(path.candidates_["family"]) == {"covariance"}
+    assert path.front_["dpvar"].iloc[0] < 0.5 * path.front_["dpvar"].iloc[-1]
+    task = Task(SyntheticDataset(SyntheticDesign(), rows=300), 0, "covariance", Protocol.small(), "cpu")
+    rows = task()
+    assert set(rows["method"]) == {"covariance"}
+    trained = rows[rows["combiner"] == "best"]
+    assert np.isfinite(trained["dpvar_val"]).all()
+    assert trained["dpvar_val"].iloc[-1] < trained["dpvar_val"].iloc[0]
