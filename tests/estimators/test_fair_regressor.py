@@ -1,5 +1,4 @@
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,14 +12,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fairlevel import ITD, ClosedFBO, FairRegressor, RidgeMean, SplineMean, dpvar
+from fairlevel.candidates import PenaltyGrid
+from fairlevel.candidates.fitting import fit_candidates
 from fairlevel.data.synthetic import SyntheticDesign
-from fairlevel.estimators.fair_regressor import fit_weights, read_table
-from fairlevel.exceptions import Diverged, FairLevelError, MissingSensitiveFeatures, ProxyWarning
+from fairlevel.estimators.reading import read_table
+from fairlevel.estimators.settings import NO_LIMITS, read_seed, training_setup
+from fairlevel.exceptions import Diverged, FairLevelError, InvalidInput, MissingSensitiveFeatures, ProxyWarning
+from fairlevel.fronts.combiners import Best
 from fairlevel.metrics.scorers import fair_scorer
 from fairlevel.networks.optimizers import Adam, GradientDescent
 from fairlevel.penalties import PENALTIES
 from fairlevel.predictors import MLP, PREDICTORS
-from fairlevel.training.outcome import Status
 
 QUICK = Adam(0.02, steps=120)
 
@@ -153,12 +155,14 @@ def test_pipeline_routes_attributes(table):
 
 def test_grid_of_weights_equals_single_fits(table):
     x, y, a = table
-    estimator = FairRegressor(optimizer=Adam(0.01, steps=30), random_state=0)
-    together = fit_weights(estimator, [0.0, 0.5, 2.0, 8.0, 30.0], x, y, sensitive_features=a)
-    for model in together:
-        alone = clone(model).fit(x, y, sensitive_features=a)
-        assert np.array_equal(alone.predict(x), model.predict(x))
-        assert alone.dpvar_ == pytest.approx(model.dpvar_, rel=1e-9)
+    estimator, weights = FairRegressor(optimizer=Adam(0.01, steps=30), random_state=0), (0.0, 0.5, 2.0, 8.0, 30.0)
+    rows = read_table(clone(estimator), x, y, a)
+    setup = training_setup("mlp", estimator.optimizer, "auto", read_seed(0))
+    grid = PenaltyGrid.over(ClosedFBO(), weights)
+    together = fit_candidates(rows, grid, setup, NO_LIMITS, None, lambda share: None)
+    for weight, shares in zip(weights, np.eye(len(weights)), strict=True):
+        alone = clone(estimator).set_params(weight=weight).fit(x, y, sensitive_features=a)
+        assert np.array_equal(alone.predict(x), together.model(shares).predict(rows.x))
 
 
 def test_units_of_y_do_not_change_the_trade_off(table):
@@ -203,18 +207,18 @@ def test_early_stopping_on_a_small_table():
     assert scores[0.25] > 0.3
 
 
-def test_figures_of_a_grid_survive_a_diverged_neighbour(table):
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"combiner": Best()}, "combiner=Best"),
+        ({"max_share": 0.1, "validation_fraction": 0.2}, "holds out rows of its own"),
+        ({"max_share": 0.1, "batch_size": 100}, "budgets need all rows"),
+    ],
+)
+def test_parameters_that_would_change_nothing_are_refused(table, settings, sentence):
     x, y, a = table
-    estimator = FairRegressor(optimizer=QUICK, random_state=0)
-    rows = read_table(estimator, x, y, a)
-    fit = estimator._train(rows, [0.0, 1.0, 10.0], seed=0)
-    clean = fit.figures(rows)
-    fit.trained.outcome.parameters[1] = float("nan")
-    outcome = replace(fit.trained.outcome, status=(Status.FINISHED, Status.DIVERGED, Status.FINISHED))
-    spoiled = replace(fit, trained=replace(fit.trained, outcome=outcome)).figures(rows)
-    np.testing.assert_allclose(spoiled.mse[[0, 2]], clean.mse[[0, 2]], rtol=1e-12)
-    np.testing.assert_allclose(spoiled.dpvar[[0, 2]], clean.dpvar[[0, 2]], rtol=1e-9)
-    assert np.isnan([spoiled.mse[1], spoiled.dpvar[1]]).all()
+    with pytest.raises(InvalidInput, match=sentence):
+        FairRegressor(**settings).fit(x, y, sensitive_features=a)
 
 
 def test_a_budget_is_met(table):

@@ -12,13 +12,20 @@ from sklearn.datasets import load_diabetes
 from sklearn.exceptions import NotFittedError
 
 from fairlevel import FairnessPath, FairRegressor
+from fairlevel.benchmark.datasets import SyntheticDataset
+from fairlevel.benchmark.methods import METHODS
+from fairlevel.benchmark.protocol import Protocol
+from fairlevel.candidates import PenaltyGrid, TrainingSetup
+from fairlevel.candidates.protocol import CandidateRows
+from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.estimators.budget import Budget
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, InvalidType, MissingSensitiveFeatures, UnknownName
 from fairlevel.fronts.combiners import Best, Stacked
 from fairlevel.fronts.points import non_dominated
-from fairlevel.libraries import PenaltyGrid
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import LinearR2
+from fairlevel.predictors import MLP
+from fairlevel.training.rows import AllRows
 
 QUICK = {"solver": "spectral", "optimizer": Adam(0.02, steps=80), "device": "cpu", "random_state": 0}
 
@@ -35,9 +42,9 @@ def path(table):
     return FairnessPath(**QUICK).fit(x, y, sensitive_features=a)
 
 
-def test_front_is_told_by_rows_that_set_nothing(path):
+def test_front_is_measured_on_rows_that_set_nothing(path):
     front = path.front_
-    assert list(front.columns) == ["level", "mse", "dpvar", "dpvar_low", "dpvar_high", "share", "networks"]
+    assert list(front.columns) == ["selection_dpvar", "mse", "dpvar", "dpvar_low", "dpvar_high", "share", "members"]
     assert path.cross_fitted_
     assert len(non_dominated(front).points) >= 6
     assert front["mse"].iloc[-1] < front["mse"].iloc[0]
@@ -103,10 +110,58 @@ def test_the_path_itself_pickles_and_answers_alike(path, table):
 def test_a_share_budget_keeps_its_margin_where_dpvar_is_estimated_as_zero(path):
     found = path._fit.calibration
     zero = replace(path._fit, calibration=replace(found, dpvar=np.zeros_like(found.dpvar)))
-    smallest = (zero.calibration.cautious / found.unseen.var(axis=1)).min()
+    smallest = (zero.calibration.cautious / found.variance).min()
     assert smallest > 0
     with pytest.raises(InvalidInput, match="out of reach"):
-        zero.level_within(Budget("max_share", 0.5 * smallest))
+        zero.budget_within(Budget("max_share", 0.5 * smallest))
+
+
+def test_no_row_is_kept(path, table):
+    """A fitted path and its models hold no table of the fit: whatever is as long as the rows is suspicious."""
+    x, y, a = table
+    wanted = [np.asarray(each, dtype=np.float64) for each in (x, y, a)]
+
+    def arrays(value, seen):
+        if id(value) in seen:
+            return
+        seen.add(id(value))
+        if isinstance(value, np.ndarray):
+            yield value
+        elif isinstance(value, torch.Tensor):
+            yield value.numpy()
+        elif isinstance(value, pd.DataFrame):
+            yield value.select_dtypes("number").to_numpy()
+        elif isinstance(value, dict):
+            for each in value.values():
+                yield from arrays(each, seen)
+        elif isinstance(value, list | tuple):
+            for each in value:
+                yield from arrays(each, seen)
+        elif hasattr(value, "__dict__"):
+            yield from arrays(vars(value), seen)
+
+    for fitted in (
+        path,
+        path.best(max_share=0.5),
+        FairRegressor(weight=1.0, optimizer=Adam(steps=20), random_state=0).fit(x, y, sensitive_features=a),
+    ):
+        found = list(arrays(fitted, set()))
+        assert len(found) > 5
+        assert not [each.shape for each in found if len(wanted[1]) in each.shape]
+
+
+def test_the_study_and_the_path_train_the_same_candidates(table):
+    """``auto`` is one definition: the same families, settings, weights and names in both."""
+    x, y, a = table
+    path = FairnessPath(optimizer=Adam(0.005, steps=10), device="cpu", random_state=0).fit(x, y, sensitive_features=a)
+    protocol = replace(Protocol.medium(), optimizer=Adam(0.005, steps=10))
+    problem = SyntheticDataset(SyntheticDesign(), rows=200).problem(0, protocol)
+    setup = TrainingSetup(MLP(), protocol.optimizer, 0, "cpu", protocol.rate_scale)
+    rows = CandidateRows(AllRows(problem.training))
+    study = METHODS["auto"].source.train(rows, setup, protocol.limits, lambda share: None)
+    columns = ["candidate", "family", "setting", "weight", "learning_rate"]
+    pd.testing.assert_frame_equal(path.candidates_[columns], study.table[columns])
+    assert len(study) == protocol.candidates
 
 
 def test_plot_returns_a_display(path):
@@ -118,12 +173,12 @@ def test_plot_returns_a_display(path):
 @pytest.mark.parametrize("combiner", [Best(), Stacked(ridge=0.01)])
 def test_any_penalty_and_either_combiner(table, combiner):
     x, y, a = table
-    solver = PenaltyGrid(LinearR2(), (0.0, 1.0, 10.0))
+    solver = PenaltyGrid.over(LinearR2(), (0.0, 1.0, 10.0))
     settings = QUICK | {"solver": solver, "combiner": combiner, "predictor": "linear"}
     path = FairnessPath(**settings).fit(x, y, sensitive_features=a)
     assert set(path.candidates_["family"]) == {"r2"}
-    networks = path.front_["networks"]
-    assert (networks == 1).all() if isinstance(combiner, Best) else networks.max() > 1
+    members = path.front_["members"]
+    assert (members == 1).all() if isinstance(combiner, Best) else members.max() > 1
 
 
 @pytest.mark.parametrize("solver", ["fbo_closed", "gdp"])
@@ -190,16 +245,14 @@ def test_bad_input(path, table):
         path.best(max_dpvar=1.0, max_share=0.1)
     with pytest.raises(InvalidInput, match="given together"):
         FairRegressor(weight=1.0, max_dpvar=1.0).fit(x, y, sensitive_features=a)
-    with pytest.raises(InvalidInput, match="needs a budget to choose by"):
+    with pytest.raises(InvalidInput, match="need a budget to choose by"):
         FairRegressor(penalty="auto").fit(x, y, sensitive_features=a)
 
 
 class Interrupted:
     """A solver during which somebody presses Ctrl-C."""
 
-    families = 1
-
-    def train(self, samples, held_out, workshop, progress):
+    def train(self, rows, setup, limits, report):
         raise KeyboardInterrupt
 
 

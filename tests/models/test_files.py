@@ -7,15 +7,15 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
-from fairlevel.estimators.model_file import ARRAYS, DESCRIPTION, SCHEMA, DamagedModel
-from fairlevel.estimators.plain_values import KNOWN, from_plain, to_plain
 from safetensors.torch import load_file, save_file
 from sklearn.base import clone
 
 from fairlevel import ClosedFBO, FairnessPath, FairRegressor, SplineMean, load
 from fairlevel.data.synthetic import SyntheticDesign
+from fairlevel.estimators.settings_json import KNOWN, from_plain, to_plain
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.combiners import Best
+from fairlevel.models.folder import ARRAYS, DESCRIPTION, SCHEMA, DamagedModel
 from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import MLP, PREDICTORS
 
@@ -52,7 +52,7 @@ def test_saved_models_predict_the_same(rows, tmp_path, predictor):
         again.predict(x.rename(columns={"x1": "z"}))
 
 
-def test_a_mixture_and_its_recipe_survive(rows, tmp_path):
+def test_a_mixture_and_its_settings_survive(rows, tmp_path):
     path = FairnessPath(solver="spectral", combiner=Best(), optimizer=QUICK, device="cpu", random_state=0)
     x, a = rows.filter(regex="^x"), rows.filter(regex="^a")
     model = path.fit(x, rows["y"], sensitive_features=a).knee()
@@ -115,7 +115,9 @@ def test_damage_is_refused(rows, tmp_path):
     with pytest.raises(DamagedModel, match="not the file that was saved"):
         load(folder)
     _, description = fresh()
-    (folder / DESCRIPTION).write_text(json.dumps(description | {"network": {"inputs": 3, "hidden": [4]}}))
+    (folder / DESCRIPTION).write_text(
+        json.dumps(description | {"groups": [{"kind": "networks", "inputs": 3, "hidden": [4]}]})
+    )
     with pytest.raises(DamagedModel, match="whole model"):
         load(folder)
     (folder / DESCRIPTION).write_text(json.dumps(description | {"schema": SCHEMA + 1, "version": "9.0"}))

@@ -14,6 +14,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
+from fairlevel.libraries import Mixed, PenaltyGrid, Spectral
+from fairlevel.libraries.protocol import Workshop
+from fairlevel.training.grid import Samples
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import train_test_split
 
@@ -22,14 +25,11 @@ from fairlevel.data.scaling import Scaler
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.fronts.budgets import best_mse
 from fairlevel.fronts.combiners import Best, Stacked
-from fairlevel.libraries import Mixed, PenaltyGrid, Spectral
-from fairlevel.libraries.protocol import Workshop
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.mixtures import shared_mean
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import GDP, LinearR2, RootFBO
 from fairlevel.predictors import MLP
-from fairlevel.training.grid import Samples
 
 DATA = Path(os.environ.get("FAIRLEVEL_DATA_DIR", "../shared/data"))
 SHARES = (0.1, 0.25, 0.5)

@@ -7,8 +7,8 @@ from scipy.optimize import brentq
 from fairlevel import FBO, ITD, ClosedFBO, FairRegressor
 from fairlevel.conditional_mean.inner_losses import Huber, Pinball
 from fairlevel.data.synthetic import SyntheticDesign
-from fairlevel.estimators.fair_regressor import fit_weights
 from fairlevel.networks.optimizers import Adam
+from tests.study.grids import fit_weights
 
 pytestmark = pytest.mark.study
 
@@ -28,8 +28,8 @@ def conditional_huber_means(draws, delta):
     return np.array([centre(values) for values in draws])
 
 
-def level_variance(model, loss, scale, profiles=800, draws=200):
-    """Var over A of the true conditional level, by redrawing X given A."""
+def conditional_variance(model, loss, scale, profiles=800, draws=200):
+    """Var over A of the true conditional mean or median, by redrawing X given A."""
     random = np.random.default_rng(11)
     a = DESIGN._attributes(profiles, random)
     x, _, _ = DESIGN._features(np.repeat(a, draws, axis=0), random)
@@ -50,11 +50,11 @@ CASES = [
 
 
 @pytest.mark.parametrize("penalty", CASES, ids=lambda penalty: f"{penalty.name}-{penalty.loss!r}")
-def test_level_variance_falls_by_four_fifths(penalty):
+def test_conditional_variance_falls_by_four_fifths(penalty):
     rows = DESIGN.sample(3000, seed=0)
     estimator = FairRegressor(penalty=penalty, optimizer=Adam(5e-3, steps=600), random_state=0)
     plain, fair = fit_weights(estimator, [0.0, 40.0], rows.x, rows.y, sensitive_features=rows.a)
-    before, after = (level_variance(model, penalty.loss, rows.y.std()) for model in (plain, fair))
+    before, after = (conditional_variance(model, penalty.loss, rows.y.std()) for model in (plain, fair))
     print(
         f"\n{penalty.name:10s} {penalty.loss!r:32s} before {before:.4f} after {after:.4f} fall {1 - after / before:.1%}"
     )

@@ -7,8 +7,8 @@ import pytest
 
 from fairlevel import FairRegressor
 from fairlevel.data.synthetic import SyntheticDesign
-from fairlevel.estimators.fair_regressor import fit_weights
 from fairlevel.networks.optimizers import Adam
+from tests.study.grids import fit_weights
 
 pytestmark = pytest.mark.study
 

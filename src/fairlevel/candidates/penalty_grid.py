@@ -13,6 +13,7 @@ import pandas as pd
 from fairlevel.arrays import Array
 from fairlevel.candidates.candidate_set import CandidateSet
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
+from fairlevel.exceptions import InvalidType
 from fairlevel.fronts.refinement import Proposal, check_weights, coarse, propose
 from fairlevel.penalties import ClosedFBO, NoPenalty, Penalty
 from fairlevel.predictors import Configurations
@@ -40,6 +41,11 @@ class PenaltyGrid:
 
     def __post_init__(self) -> None:
         check_weights(self.weights)
+        if not isinstance(self.settings, tuple) or not all(isinstance(each, Setting) for each in self.settings):
+            raise InvalidType(
+                f"settings={self.settings!r} was given; a tuple of Setting objects is needed, or "
+                "PenaltyGrid.over(penalty, weights) for one penalty."
+            )
 
     @classmethod
     def over(cls, penalty: Penalty, weights: Sequence[float] = WEIGHTS) -> PenaltyGrid:

@@ -41,6 +41,8 @@ def to_plain(value: Any) -> Any:
         return [to_plain(entry) for entry in value]
     if isinstance(value, Enum):
         return to_plain(value.value)
+    if isinstance(value, Mapping):
+        return {"numbers": {str(name): to_plain(entry) for name, entry in value.items()}}
     if isinstance(value, nn.Module):
         return {"module": describe_module(value)}
     if is_dataclass(value) and type(value).__name__ in KNOWN:
@@ -56,6 +58,8 @@ def from_plain(value: Any, module: nn.Module | None = None) -> Any:
     if isinstance(value, Mapping):
         if "module" in value:
             return module_from(value["module"], module)
+        if "numbers" in value:
+            return {name: from_plain(entry, module) for name, entry in value["numbers"].items()}
         name = value.get("class")
         if name not in KNOWN:
             raise InvalidInput(f"The file names a class {name!r} that this version of fairlevel does not know.")

@@ -78,6 +78,8 @@ def read_model(folder: Path, module: Any = None) -> tuple[Model, dict[str, Any]]
     try:
         arrays = tensors_from_bytes(content)
         return _model(arrays, description["groups"], module), description
+    except FairLevelError:
+        raise
     except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise DamagedModel(f"{str(folder)!r} does not hold a whole model ({error}); copy the folder again.") from None
 

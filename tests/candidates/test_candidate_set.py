@@ -1,0 +1,108 @@
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from fairlevel import ClosedFBO
+from fairlevel.candidates import CandidateSet, Families, Limits, PenaltyGrid, Setting, TrainingSetup
+from fairlevel.candidates.candidate_set import NO_TRACE
+from fairlevel.candidates.protocol import CandidateRows
+from fairlevel.candidates.sources import AUTO, SPECTRAL
+from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.networks.network import Network
+from fairlevel.networks.optimizers import GradientDescent
+from fairlevel.predictors import MLP, TorchModule
+from fairlevel.predictors.input_map import InputMap
+from fairlevel.predictors.network_stack import NetworkMembers
+from fairlevel.training.rows import AllRows, TrainingRows
+
+
+def members(seeds):
+    network = Network(3, (4,))
+    return NetworkMembers(network, InputMap(), torch.stack([network.init(seed) for seed in seeds]))
+
+
+@pytest.fixture
+def candidates():
+    """Three candidates of two members each, the second one diverged."""
+    table = pd.DataFrame({"candidate": ["u", "v", "w"], "status": ["finished", "diverged", "stopped early"]})
+    shares = np.array([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 1.0, -1.0]])
+    return CandidateSet(table, (members([0]), members([1, 2, 3])), shares, (NO_TRACE,) * 3)
+
+
+@pytest.fixture
+def x():
+    return np.random.default_rng(0).standard_normal((7, 3))
+
+
+def test_diverged_candidates_are_nan_and_touch_nobody(candidates, x):
+    found, each = candidates.predict(x), members([0, 1, 2, 3]).predict(x)
+    assert np.isnan(found[1]).all()
+    np.testing.assert_allclose(found[0], (each[0] + each[1]) / 2, rtol=1e-12)
+    np.testing.assert_allclose(found[2], each[2] - each[3], rtol=1e-12)
+
+
+def test_parts_and_unions_keep_predictions_and_drop_unused_members(candidates, x):
+    last = candidates.only([2])
+    assert sum(map(len, last.groups)) == 2
+    np.testing.assert_array_equal(last.predict(x)[0], candidates.predict(x)[2])
+    both = last.joined(candidates)
+    np.testing.assert_array_equal(both.predict(x)[[0, 1, 3]], candidates.predict(x)[[2, 0, 2]])
+    assert both.table["candidate"].tolist() == ["w", "u", "v", "w"]
+    assert len(candidates.without_diverged()) == 2
+
+
+def test_a_mixture_is_the_weighted_sum(candidates, x):
+    groups, shares = candidates.mixture(np.array([0.25, 0.75]))
+    stacked = np.vstack([group.predict(x) for group in groups])
+    np.testing.assert_allclose(shares @ stacked, np.array([0.25, 0.75]) @ candidates.predict(x)[[0, 2]], rtol=1e-12)
+
+
+def rows(count=40):
+    random = np.random.default_rng(0)
+    x, a = random.standard_normal((count, 3)), random.standard_normal((count, 2))
+    return CandidateRows(AllRows(TrainingRows(x, x[:, 0] + a[:, 0], Attributes(a))))
+
+
+LIMITS = Limits(models=24, settings=4, weights=6, coarse=6)
+
+
+SMALL = MLP(hidden=(4,))
+
+
+def trained(source, predictor=SMALL, rate=1.0):
+    setup = TrainingSetup(predictor, GradientDescent(0.1, steps=5), seed=0, device="cpu", rate_scale=rate)
+    return source.train(rows(), setup, LIMITS, lambda share: None)
+
+
+def test_families_share_the_models_and_need_a_linear_head_for_the_spectral_one():
+    found = trained(AUTO)
+    assert found.table["family"].value_counts().to_dict() == {"fbo_root": 8, "gdp": 8, "spectral": 8}
+    assert found.table["candidate"].is_unique
+    module = TorchModule(torch.nn.Linear(3, 1))
+    without = trained(AUTO, module)
+    assert set(without.table["family"]) == {"fbo_root", "gdp"}
+    with pytest.raises(InvalidInput, match="predictor='module' has none"):
+        trained(SPECTRAL, module)
+    assert Families.limits_of_one(LIMITS, 3) == Limits(models=8, settings=2, weights=4, coarse=6)
+
+
+def test_candidates_on_diverged_members_have_diverged():
+    found = trained(SPECTRAL, rate=1e8)
+    assert not found.usable.any()
+    assert np.isnan(found.predict(np.zeros((2, 3)))).all()
+
+
+def test_progress_rises_to_one():
+    seen = []
+    setup = TrainingSetup(MLP(hidden=(4,)), GradientDescent(0.1, steps=5), seed=0, device="cpu")
+    AUTO.train(rows(), setup, LIMITS, seen.append)
+    assert seen == sorted(seen)
+    assert seen[-1] == pytest.approx(1.0)
+
+
+def test_a_penalty_in_place_of_settings_is_pointed_out():
+    with pytest.raises(InvalidType, match=r"PenaltyGrid\.over\(penalty, weights\)"):
+        PenaltyGrid(ClosedFBO(), (0.0, 1.0))
+    assert PenaltyGrid.over(ClosedFBO(), (0.0, 1.0)) == PenaltyGrid((Setting(ClosedFBO()),), (0.0, 1.0))

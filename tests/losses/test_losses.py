@@ -1,0 +1,77 @@
+"""Every registered loss: derivatives against autograd in float64, and training with a penalty on what users see."""
+
+import numpy as np
+import pytest
+import torch
+
+from fairlevel import ClosedFBO
+from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.losses import LOSSES, Logistic
+from fairlevel.networks.optimizers import Adam
+from fairlevel.predictors import MLP, Configurations, TorchModule
+from fairlevel.training.engine import train
+from fairlevel.training.rows import AllRows, TrainingRows
+
+
+@pytest.fixture(params=sorted(LOSSES))
+def case(request):
+    random = np.random.default_rng(0)
+    score = torch.from_numpy(3 * random.standard_normal((2, 20))).requires_grad_()
+    target = torch.from_numpy((random.random(20) < 0.4).astype(float))
+    weight = torch.from_numpy(random.uniform(0.5, 1.5, 20))
+    return LOSSES[request.param](), score, target, weight / weight.sum()
+
+
+def test_gradient_and_curvature_are_the_derivatives(case):
+    loss, score, target, weight = case
+    value = loss.value(score, target, weight)
+    (gradient,) = torch.autograd.grad(value.sum(), score, create_graph=True)
+    step = loss.step(score, target, weight)
+    torch.testing.assert_close(step.value, value, rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(step.gradient, gradient, rtol=1e-10, atol=1e-14)
+    (second,) = torch.autograd.grad(gradient.sum(), score)
+    torch.testing.assert_close(loss.curvature(score, target, weight), second, rtol=1e-8, atol=1e-14)
+
+
+def test_the_chain_rule_of_the_link(case):
+    loss, score, _, _ = case
+    along = torch.linspace(-1, 1, 20, dtype=torch.float64).expand(2, 20)
+    (exact,) = torch.autograd.grad((loss.link(score) * along).sum(), score)
+    torch.testing.assert_close(loss.through_link(score, along), exact, rtol=1e-10, atol=1e-14)
+
+
+def test_the_loss_of_the_best_constant():
+    target, weight = torch.tensor([0.0, 1.0, 1.0, 1.0]), torch.full((4,), 0.25)
+    scores = torch.linspace(-3, 3, 2001).unsqueeze(1).expand(-1, 4)
+    best = Logistic().value(scores, target, weight).min()
+    assert Logistic().of_constant(target, weight) == pytest.approx(float(best), abs=1e-5)
+
+
+def logistic_rows(count=400):
+    random = np.random.default_rng(0)
+    a = random.standard_normal((count, 1))
+    x = np.c_[a[:, 0] + random.standard_normal(count), random.standard_normal(count)]
+    y = (random.random(count) < 1 / (1 + np.exp(-x.sum(axis=1)))).astype(float)
+    return TrainingRows(x, y, Attributes(a))
+
+
+@pytest.mark.parametrize("predictor", [MLP(hidden=(8,)), TorchModule(torch.nn.Linear(2, 1))], ids=["network", "module"])
+def test_log_loss_trains_level_probabilities(predictor):
+    rows, penalty = logistic_rows(), ClosedFBO()
+    trained = train(
+        AllRows(rows),
+        Configurations.of([0.0, 20.0], 0.02),
+        predictor=predictor,
+        penalty=penalty,
+        loss=Logistic(),
+        optimizer=Adam(steps=200),
+        device="cpu",
+    )
+    probability = 1 / (1 + np.exp(-trained.members.predict(rows.x)))
+    log_loss = -(rows.y * np.log(probability) + (1 - rows.y) * np.log(1 - probability)).mean(axis=1)
+    np.testing.assert_allclose(trained.loss.numpy(), log_loss, rtol=1e-3)
+    assert log_loss[0] < 0.6 < log_loss[1] < 0.70
+    prepared = penalty.prepare(rows.attributes, penalty.rows.assign(0, len(rows)), {}, 0)
+    value = penalty.step(torch.from_numpy(probability), prepared, penalty.init(prepared, 2, {})).value
+    np.testing.assert_allclose(trained.penalty.numpy(), value.numpy(), rtol=1e-2, atol=1e-6)  # of probabilities
+    assert value[1] < 0.1 * value[0]

@@ -1,0 +1,118 @@
+"""Every predictor, a user's module included: its learner follows gradients, its members predict what it predicted."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from fairlevel.networks.optimizers import Adam, GradientDescent
+from fairlevel.predictors import MEMBERS, PREDICTORS, Configurations, TorchModule
+
+ROWS, FEATURES = 40, 4
+CPU = torch.device("cpu")
+
+
+def module(*layers):
+    torch.manual_seed(0)
+    return TorchModule(nn.Sequential(nn.Linear(FEATURES, 6), nn.Tanh(), *layers, nn.Linear(6, 1)))
+
+
+CASES = {
+    **{name: predictor() for name, predictor in PREDICTORS.items()},
+    "stacked module": module(),
+    "module with dropout": module(nn.Dropout(0.3)),
+    "module with batch norm": module(nn.BatchNorm1d(6)),
+}
+
+
+@pytest.fixture(params=CASES)
+def case(request):
+    x = torch.from_numpy(np.random.default_rng(0).standard_normal((ROWS, FEATURES)))
+    factory = CASES[request.param].prepare(x, seed=1, device=CPU)
+    return request.param, factory, x
+
+
+PLAIN = GradientDescent(0.05, steps=10)
+
+
+def learner(factory, configs=3, optimizer=PLAIN):
+    return factory.learner(Configurations.of(np.zeros(configs), optimizer.learning_rate), optimizer)
+
+
+def test_preparation_is_reproducible_and_does_not_depend_on_the_rows_predicted(case):
+    name, factory, x = case
+    again = CASES[name].prepare(x, seed=1, device=CPU)
+    assert torch.equal(factory.inputs(x), again.inputs(x))
+    torch.testing.assert_close(factory.inputs(x[:7]), factory.inputs(x)[:7], rtol=1e-5, atol=1e-6)
+
+
+def test_following_the_gradient_of_a_loss_lowers_it(case):
+    _, factory, x = case
+    target = (x[:, 0] - x[:, 1]).float()
+    own, inputs = learner(factory), factory.inputs(x)
+    before = (own.evaluate(inputs) - target).square().mean(dim=1)
+    with torch.no_grad():
+        for _ in range(60):
+            own.follow(2 * (own.predictions(inputs) - target) / ROWS, torch.ones(3))
+    after = (own.evaluate(inputs) - target).square().mean(dim=1)
+    assert (after < 0.5 * before).all()
+    torch.testing.assert_close(after, after[:1].expand(3), rtol=1e-4, atol=1e-6)  # equal configurations stay equal
+
+
+def test_one_step_is_a_step_against_the_pullback(case):
+    """Plain gradient descent in parameters moves predictions by −η J Jᵀ g to first order."""
+    name, factory, x = case
+    if name == "module with dropout":
+        pytest.skip("predictions in training are random")
+    rate = 1e-4
+    own, inputs = learner(factory, 1, GradientDescent(rate, steps=1)), factory.inputs(x)
+    gradient = torch.randn(1, ROWS, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        before = own.predictions(inputs)
+        own.follow(gradient, torch.ones(1))
+        moved = (own.predictions(inputs) - before) / rate
+    fall = float((gradient * moved).sum())
+    assert fall < 0  # −‖Jᵀg‖²
+    own.follow(torch.zeros(1, ROWS), torch.ones(1))
+    torch.testing.assert_close(own.predictions(inputs), before + rate * moved)  # a zero gradient moves nothing
+    halved = learner(factory, 1, GradientDescent(rate, steps=1))
+    with torch.no_grad():
+        start = halved.predictions(inputs)
+        halved.follow(gradient, torch.full((1,), 2.0))
+        other = (halved.predictions(inputs) - start) / rate
+    torch.testing.assert_close(other, moved / 2, rtol=0.05, atol=0.05 * float(moved.abs().max()))
+
+
+def test_snapshots_are_kept_by_configuration(case):
+    _, factory, x = case
+    own, inputs = learner(factory, 2, Adam(0.05, steps=20)), factory.inputs(x)
+    with torch.no_grad():
+        start = own.evaluate(inputs)
+        own.follow(torch.ones_like(own.predictions(inputs)), torch.ones(2))
+        first = own.evaluate(inputs)
+        own.snapshot(torch.tensor([True, False]))
+        own.follow(torch.ones_like(own.predictions(inputs)), torch.ones(2))
+        own.restore()
+    found = own.evaluate(inputs)
+    torch.testing.assert_close(found[0], first[0])
+    torch.testing.assert_close(found[1], start[1])
+    assert not torch.allclose(first, start)
+
+
+def test_members_predict_what_the_learner_predicted(case):
+    _, factory, x = case
+    own, inputs = learner(factory), factory.inputs(x)
+    with torch.no_grad():
+        for weight in (1.0, 2.0):
+            scale = torch.tensor([0.0, 1.0, weight]).unsqueeze(1)
+            own.follow(scale * own.predictions(inputs) / ROWS, torch.ones(3))
+    members = own.model(2)
+    assert len(members) == 2
+    found = members.predict(x.numpy())
+    np.testing.assert_allclose(found, own.evaluate(inputs)[:2].numpy(), rtol=1e-3, atol=1e-4)
+    np.testing.assert_array_equal(members.take(np.array([1])).predict(x.numpy()), found[1:])
+    np.testing.assert_array_equal(members.take(np.array([1])).join([members]).predict(x.numpy()), found[[1, 0, 1]])
+    described = {**members.description(), "module": getattr(factory, "template", None)}
+    again = MEMBERS[members.kind].from_file(members.arrays(), described)
+    np.testing.assert_array_equal(again.predict(x.numpy()), found)
+    assert members.predict(np.empty((0, FEATURES))).shape == (2, 0)
