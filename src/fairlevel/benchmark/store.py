@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
 
+from fairlevel.benchmark.file_lock import lock_file
 from fairlevel.benchmark.rows import COLUMNS, KEY, SCHEMA, tidy
 from fairlevel.exceptions import FairLevelError, InvalidInput
 
@@ -81,7 +81,7 @@ class Store:
                 raise InvalidInput(f"{str(self.folder)!r} has rows but no {self.plan_file.name}; choose another --out.")
             with open(self.plan_file, "a+", encoding="utf-8") as lock:
                 try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    lock_file(lock)
                 except BlockingIOError:
                     raise InvalidInput(
                         f"Another run writes into {str(self.folder)!r}; wait for it, or choose another --out."
@@ -116,7 +116,7 @@ class Store:
         try:
             self.partial_folder.mkdir(exist_ok=True)
             tidy(rows).drop(columns=list(KEY)).to_parquet(partial, index=False)
-            with open(partial, "rb") as handle:
+            with open(partial, "rb+") as handle:  # Windows flushes only files that may be written
                 os.fsync(handle.fileno())
             path.parent.mkdir(parents=True, exist_ok=True)
             partial.replace(path)

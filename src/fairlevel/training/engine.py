@@ -13,7 +13,7 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures, UnknownName
-from fairlevel.networks.memory import keep_freed_memory
+from fairlevel.networks.memory import keep_freed_memory_if_asked
 from fairlevel.networks.network import Network
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Penalty, Rows, check_settings
@@ -97,7 +97,7 @@ def train(
     size, workers = len(configurations), 1
     acting: Penalty | InCompany = penalty
     if target.type == "cpu":
-        keep_freed_memory()
+        keep_freed_memory_if_asked()
         together = network.backend(network.init(seed).unsqueeze(0), part.x) is not None
         size, workers = cpu_tile(len(samples), together), 1 if together else torch.get_num_threads()
         acting = penalty if penalty.company is None else InCompany(penalty, penalty.company)

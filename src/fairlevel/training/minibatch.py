@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.arrays import Index
-from fairlevel.networks.memory import keep_freed_memory
+from fairlevel.networks.memory import keep_freed_memory_if_asked
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.penalties.in_batches import BatchPenalty
 from fairlevel.predictors import Predictor
@@ -68,7 +68,7 @@ def train_in_batches(
 ) -> Trained:
     """Minimise mean((f_c − y)²) + weight_c · penalty, one batch a step; the optimiser's steps are batches."""
     where = resolve_device(device)
-    keep_freed_memory()
+    keep_freed_memory_if_asked()
     input_map = predictor.input_map(batches.first, seed)
     network = predictor.network(input_map(batches.first[:1]).shape[1])
     parameters = network.init(seed).to(where).repeat(len(configurations), 1)
