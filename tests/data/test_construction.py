@@ -54,7 +54,7 @@ def test_ties_go_to_the_first_column():
 
 def test_one_usable_coordinate_is_refused():
     x = orthogonal(3)
-    with pytest.raises(InvalidInput, match="one usable coordinate"):
+    with pytest.raises(InvalidInput, match="only one usable column"):
         construct_sensitive(x, x[:, 0], range(3), seed=0)
 
 

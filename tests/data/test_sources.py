@@ -150,7 +150,7 @@ def test_bad_folders(folder, tmp_path, monkeypatch):
     manifest.drop(columns="target").to_csv(folder / "MANIFEST.csv", index=False)
     with pytest.raises(InvalidInput, match="lacks target"):
         FolderSource(folder).load("mine")
-    with pytest.raises(InvalidInput, match="is no data folder"):
+    with pytest.raises(InvalidInput, match="is not a data folder"):
         resolve_source(tmp_path / "nowhere")
     monkeypatch.setenv("FAIRLEVEL_DATA_DIR", str(tmp_path / "elsewhere"))
     with pytest.raises(InvalidInput, match="elsewhere"):
