@@ -16,7 +16,7 @@ ZETAS: Array = np.concatenate([[0.0], np.logspace(-2, 3, 40)])
 
 
 def select(points: pd.DataFrame, zetas: Sequence[float] | Array = ZETAS) -> Kept:
-    r"""The models with the smallest mse + ζ · dpvar for some ζ, each once, by ascending dpvar; of ties the smaller dpvar.
+    r"""The models with the smallest mse + ζ · dpvar for some ζ, each once, by ascending dpvar (ties: smaller dpvar).
 
     Only points on the lower convex hull can be selected.
     """
