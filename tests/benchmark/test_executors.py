@@ -1,11 +1,14 @@
-"""Worker processes get their settings; the process that starts them keeps its own."""
+"""The settings of worker processes, and the order of tasks."""
 
 import os
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
 from fairlevel.benchmark.executors import LocalExecutor
+from fairlevel.benchmark.methods import METHODS
+from fairlevel.benchmark.run import SLOWEST, slowest_first
 
 
 class Environment:
@@ -23,3 +26,9 @@ def test_waiting_threads_of_workers_sleep_unless_the_user_says_otherwise(monkeyp
     ((_, found),) = LocalExecutor(1).run([Environment()])
     assert found["value"].tolist() == [seen]
     assert os.environ.get("OMP_WAIT_POLICY") == given
+
+
+def test_slow_methods_run_first():
+    assert set(SLOWEST) <= set(METHODS)
+    tasks = [SimpleNamespace(method=name) for name in ("r2", "auto", "gdp", "itd")]
+    assert [task.method for task in slowest_first(tasks)] == ["itd", "auto", "r2", "gdp"]

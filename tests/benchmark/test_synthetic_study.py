@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from fairlevel.benchmark.analysis.budgets import budget_table
-from fairlevel.benchmark.analysis.entrants import points_on_test
+from fairlevel.benchmark.analysis.comparisons import points_on_test
 from fairlevel.benchmark.datasets import SyntheticDataset
 from fairlevel.benchmark.executors import LocalExecutor
 from fairlevel.benchmark.methods import METHODS, resolve_methods

@@ -81,7 +81,7 @@ def test_predictions_of_a_saved_model(trained, folder):
     assert load(out / "models" / "knee").notes_["target"] == "pay"
     again = run("predict", out / "models" / "knee", folder / "predicted.csv", "--out", folder / "more.csv")
     assert again.returncode == 2
-    assert "has a column 'prediction' already" in again.stderr
+    assert "already has a column 'prediction'" in again.stderr
 
 
 def test_audit_of_a_file_as_json_and_page(trained, folder):
@@ -142,7 +142,7 @@ def test_front_refuses_in_one_sentence(folder, tmp_path, arguments, sentence):
         (b"a,b\n1,x\n2,y\n", "numbers are needed"),
     ],
 )
-def test_broken_files_are_told(tmp_path, content, sentence):
+def test_broken_files_are_reported(tmp_path, content, sentence):
     (tmp_path / "t.csv").write_bytes(content)
     result = run("audit", tmp_path / "t.csv", "--prediction", "b", "--sensitive", "a")
     assert result.returncode == 2
