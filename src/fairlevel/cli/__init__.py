@@ -78,7 +78,7 @@ def app() -> None:
     """Run the command line; a mistake in the input is reported in one sentence, with exit code 2."""
     _set_up_process()
     try:
-        _command_line()()
+        _command_line()(prog_name="fairlevel")
     except FairLevelError as error:
         Console(stderr=True).print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         raise SystemExit(2) from None
