@@ -21,12 +21,13 @@ class Protocol:
     name : short name
     optimizer : optimiser of the predictors; each setting replaces its step size
     rate_scale : factor on the step size of every setting (settings are written for gradient descent)
-    settings : largest number of settings that a method may try
+    settings : largest number of settings (hyperparameters other than the weight) that a method may try
     weights : largest number of penalty weights per setting
     coarse : number of weights before refinement
     rounds : rounds of refinement; 0 trains the coarse grid only
     most_rows : of a larger table this many rows are used, sampled by seed
-    split : shares of IN, OUT, VAL and TEST
+    split : shares of the rows IN, OUT, VAL and TEST. IN and OUT are training rows: bilevel methods fit the conditional
+        mean on IN and train the predictor on OUT. VAL selects models, TEST measures them
     clip : largest absolute value of standardised X and A; larger ones are clipped
     diagnostic : network of the paper's cross-fitted DPVar; plain gradient descent, stopped early
         (docs/decisions.md)

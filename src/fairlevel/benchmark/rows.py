@@ -1,4 +1,7 @@
-"""The columns of results; a row is one trained model, or one mixture of them."""
+"""The columns of results; a row is one trained model, or one mixture of them.
+
+VAL and TEST are the validation and test rows of a dataset (see :class:`~fairlevel.benchmark.protocol.Protocol`).
+"""
 
 from __future__ import annotations
 
@@ -16,15 +19,15 @@ COLUMNS: dict[str, str] = {
     "method": "str",
     "combiner": "str",  # best: one model; stacked: a mixture
     "family": "str",  # the penalty or path that trained the model
-    "setting": "int64",  # number of the setting; -1 for mixtures
-    "weight": "float64",
+    "setting": "int64",  # number of the method's setting; -1 for mixtures
+    "weight": "float64",  # of the penalty
     "learning_rate": "float64",
-    "status": "str",
+    "status": "str",  # finished or diverged
     "zeta": "float64",  # for mixtures: the weight of DPVar that determined the shares
     "networks": "int64",  # number of models in a mixture
     "mse_val": "float64",
-    "dpvar_val": "float64",  # the paper's diagnostic; missing for mixtures, which are not selected on VAL
-    "selected": "bool",  # selected on VAL for some ζ; only selected models are measured on TEST
+    "dpvar_val": "float64",  # the paper's diagnostic; missing for mixtures
+    "selected": "bool",  # on VAL, for some weight ζ of DPVar (all mixtures are); only these rows have values on TEST
     "mse_test": "float64",
     "dpvar_test": "float64",  # the paper's diagnostic
     "dpvar_debiased_test": "float64",

@@ -29,8 +29,8 @@ class Combiner(Protocol):
     """How a model is made from candidates."""
 
     def over(self, predictions: Array, target: Array, disparity: Array) -> Choosing:
-        """Measure candidates: predictions (candidate, row), target (row,), quadratic form of DPVar (candidate,
-        candidate).
+        """Measure candidates: predictions (candidate, row), target (row,), and disparity K (candidate, candidate), with
+        which DPVar of the mixture with shares w is wᵀKw.
         """
 
 

@@ -1,4 +1,4 @@
-r"""Many small tanh networks of one shape as a single tensor.
+r"""Many small tanh networks of one shape as a single tensor; each network is one configuration of a grid.
 
 The parameters of all networks are one matrix (config, parameter), so that an optimiser, a snapshot or a file handles
 all of them in one operation, whatever their layers. Layer l of configuration c computes
