@@ -57,10 +57,10 @@ def trained(folder):
 
 
 def test_front_writes_everything_and_says_so(trained):
-    out, told = trained
-    assert "239 rows" in told
-    assert "1 rows without target" in told
-    assert "knee" in told
+    out, printed = trained
+    assert "239 rows" in printed
+    assert "1 rows without target" in printed
+    assert "knee" in printed
     assert sorted(path.name for path in out.iterdir()) == ["front.csv", "models", "report.html"]
     front = pd.read_csv(out / "front.csv")
     assert len(front) == len(list((out / "models").glob("point-*")))
@@ -100,14 +100,14 @@ def test_audit_of_a_file_as_json_and_page(trained, folder):
     ]
     result = run("audit", *arguments, "--json", "--max-share", "0.01", "--html", folder / "audit.html")
     assert result.returncode == 1, result.stderr  # the budget is not met
-    told = json.loads(result.stdout)
-    assert told["verdicts"][0]["passed"] is False
-    assert told["dpvar"]["p_value"] < 0.01
-    assert {row["group"] for row in told["groups"]["town"]} == {"(missing)", "east", "north", "süd"}
+    found = json.loads(result.stdout)
+    assert found["verdicts"][0]["passed"] is False
+    assert found["dpvar"]["p_value"] < 0.01
+    assert {row["group"] for row in found["groups"]["town"]} == {"(missing)", "east", "north", "süd"}
     assert (folder / "audit.html").read_text().startswith("<!doctype html>")
-    spoken = run("audit", *arguments)
-    assert spoken.returncode == 0
-    assert "moves by ±" in spoken.stdout
+    printed = run("audit", *arguments)
+    assert printed.returncode == 0
+    assert "moves by ±" in printed.stdout
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_openml_end_to_end_and_from_the_cache(openml):
 
 
 @pytest.mark.parametrize("trouble", ["server error", "wrong checksum", "truncated"])
-def test_openml_troubles_are_told_and_leave_no_bad_cache(openml, trouble):
+def test_openml_troubles_are_reported_and_leave_no_bad_cache(openml, trouble):
     OpenML.trouble = trouble
     with pytest.raises(DownloadFailed, match=r"wind \(OpenML 503\)"):
         openml.load("wind")
