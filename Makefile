@@ -1,8 +1,10 @@
 # make demo | make test: everything from a fresh machine with python3 (3.11 or newer) and make.
 PYTHON ?= python3
 BIN := .venv/bin
-# One process a core: threads of several would get in each other's way.
+# One thread per process where processes run in parallel.
 PARALLEL := OMP_NUM_THREADS=1
+# OpenMP threads that wait sleep instead of taking cores from other processes.
+export OMP_WAIT_POLICY ?= PASSIVE
 
 .PHONY: demo test check study bench docs lint format clean
 

@@ -1,9 +1,25 @@
+import json
+import os
 import subprocess
 import sys
 
 import pytest
 
 import fairlevel
+
+ALL_MODULES = """
+import importlib, os, pkgutil, sys
+for name in ("fcntl", "resource"):
+    sys.modules[name] = None  # as on Windows: importing it fails
+before = dict(os.environ)
+import fairlevel
+for found in pkgutil.walk_packages(fairlevel.__path__, "fairlevel."):
+    if found.name != "fairlevel.networks.backends.cuda_kernels":  # needs Triton
+        importlib.import_module(found.name)
+        print(found.name)
+changed = {name for name in {*before, *os.environ} if before.get(name) != os.environ.get(name)}
+sys.exit(str(changed) if any(name.startswith(("OMP", "MALLOC", "FAIRLEVEL")) for name in changed) else 0)
+"""
 
 
 def test_every_public_name_is_importable():
@@ -16,6 +32,21 @@ def test_importing_the_package_is_light():
     heavy = ("torch", "sklearn", "pandas", "matplotlib")
     code = f"import sys, fairlevel; sys.exit(any(name in sys.modules for name in {heavy}))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_importing_the_package_leaves_the_environment_alone():
+    code = "import json, os; before = dict(os.environ); import fairlevel; print(json.dumps(before == dict(os.environ)))"
+    given = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=given)
+    assert json.loads(result.stdout) is True
+
+
+def test_every_module_imports_without_what_windows_lacks():
+    given = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    command = [sys.executable, "-c", ALL_MODULES]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=given)
+    assert result.returncode == 0, result.stderr
+    assert {"fairlevel.benchmark.store", "fairlevel.cli.front"} <= set(result.stdout.split())
 
 
 def test_unknown_names_list_the_known():

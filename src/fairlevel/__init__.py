@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fairlevel._version import __version__ as __version__
-
-# Threads that wait should sleep: on a busy machine those that spin take the cores from those that work. Read when
-# PyTorch is first imported; a value that is set already stays.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 if TYPE_CHECKING:
     from fairlevel.auditing.audit import audit
@@ -66,7 +61,7 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name on first use: ``import fairlevel`` alone stays light."""
+    """Import a public name on first use, so that ``import fairlevel`` alone loads no heavy library."""
     if name not in _HOME:
         raise AttributeError(f"module 'fairlevel' has no attribute {name!r}; it offers {', '.join(__all__)}.")
     value = getattr(import_module(_HOME[name]), name)

@@ -1,4 +1,4 @@
-"""Errors and warnings of the package; each error is also the built-in it refines."""
+"""Errors and warnings of the package; each error is also of the matching built-in kind, such as ValueError."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from difflib import get_close_matches
 
 
 class FairLevelError(Exception):
-    """Base of every error raised on purpose by this package."""
+    """Base class of all errors that this package raises on purpose."""
 
 
 class InvalidInput(FairLevelError, ValueError):
-    """What was given cannot be used; the message says what is needed instead."""
+    """A value that cannot be used; the message says what is needed instead."""
 
 
 class InvalidType(FairLevelError, TypeError):
-    """What was given is of a kind that cannot be used here."""
+    """A value of a type that cannot be used here."""
 
 
 class MissingSensitiveFeatures(InvalidInput):
-    """Fairness was asked for without the attributes it is about."""
+    """Fairness was asked for, but no sensitive attributes were given."""
 
 
 class UnknownName(InvalidInput):
-    """A name that is not in its table; the message lists those that are."""
+    """An unknown name; the message lists the known ones."""
 
     def __init__(self, kind: str, given: object, known: Iterable[str]) -> None:
         names = sorted(known)
@@ -33,7 +33,7 @@ class UnknownName(InvalidInput):
 
 
 class Diverged(FairLevelError, ArithmeticError):
-    """Training left the finite numbers, or ended far worse than a constant prediction."""
+    """Training produced infinite or missing numbers, or ended far worse than a constant prediction."""
 
 
 class ProxyWarning(UserWarning):
@@ -41,4 +41,4 @@ class ProxyWarning(UserWarning):
 
 
 class AlreadyLevel(UserWarning):
-    """The sensitive attributes explain nothing of the most accurate prediction: there is no trade-off to show."""
+    """No disparity was found in the most accurate model, so there is nothing to trade off."""

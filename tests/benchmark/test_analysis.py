@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairlevel.benchmark.analysis.budgets import reached
+from fairlevel.benchmark.analysis.budgets import best_by_budget
+from fairlevel.benchmark.analysis.comparisons import COMPARISONS, compared_rows, complete, points_on_test
 from fairlevel.benchmark.analysis.construction import attribute_table
-from fairlevel.benchmark.analysis.entrants import COMPARISONS, complete, enter, points_on_test
 from fairlevel.benchmark.analysis.informative import validation_ranges
 from fairlevel.benchmark.analysis.regrets import regret_table
 from fairlevel.benchmark.analysis.wins import bootstrap, dataset_wins, seed_wins, win_rates
@@ -33,7 +33,7 @@ KNOWN = points(
 
 
 def test_best_within_each_budget():
-    table = reached(KNOWN, ["a", "b"]).set_index(["dataset", "seed", "method", "budget"])["mse"]
+    table = best_by_budget(KNOWN, ["a", "b"]).set_index(["dataset", "seed", "method", "budget"])["mse"]
     assert table[("one", 0, "a")].tolist() == [0.9, 0.5, 0.5]
     assert table[("one", 0, "b")].tolist() == [0.8, 0.5, 0.5]
     assert table[("one", 1, "b")].isna().tolist() == [True, True, False]
@@ -41,7 +41,7 @@ def test_best_within_each_budget():
 
 
 def test_wins_ties_and_infeasible_methods():
-    wins = seed_wins(reached(KNOWN, ["a", "b"])).set_index(["dataset", "seed", "method", "budget"])["win"]
+    wins = seed_wins(best_by_budget(KNOWN, ["a", "b"])).set_index(["dataset", "seed", "method", "budget"])["win"]
     assert wins[("one", 0, "a")].tolist() == [0, 0.5, 0.5]
     assert wins[("one", 0, "b")].tolist() == [1, 0.5, 0.5]
     assert wins[("one", 1, "a")].tolist() == [1, 1, 0]  # b has nothing within Tight and Mid
@@ -50,7 +50,9 @@ def test_wins_ties_and_infeasible_methods():
 
 def test_dataset_winners_by_hand():
     by_dataset = (
-        dataset_wins(seed_wins(reached(KNOWN, ["a", "b"]))).set_index(["dataset", "budget", "method"]).sort_index()
+        dataset_wins(seed_wins(best_by_budget(KNOWN, ["a", "b"])))
+        .set_index(["dataset", "budget", "method"])
+        .sort_index()
     )
     # rates on "one": Tight a (0 + 1)/2, b (1 + 0)/2: a tie; Mid a (.5 + 1)/2; Loose b (.5 + 1)/2
     assert by_dataset.loc[("one", "tight"), "won"].tolist() == [0.5, 0.5]
@@ -70,7 +72,7 @@ def test_shares_over_datasets_and_pairs():
 def test_a_budget_nobody_meets_is_skipped():
     """Seed 1 has nothing within Tight: the pair does not count, whoever would have won."""
     few = points(("d", 0, "a", 0.0, 0.5), ("d", 0, "b", 1.0, 0.4), ("d", 1, "a", 0.9, 0.1), ("d", 1, "b", 1.0, 0.2))
-    wins = seed_wins(reached(few, ["a", "b"]))
+    wins = seed_wins(best_by_budget(few, ["a", "b"]))
     assert wins[(wins["seed"] == 1) & (wins["budget"] == "tight")]["win"].isna().all()
     assert win_rates(few, ["a", "b"]).set_index(["budget", "method"]).loc[("tight", "a"), "pairs"] == 1.0
 
@@ -87,7 +89,9 @@ def test_one_dataset_one_seed_and_none():
 
 def test_budgets_as_shares_of_the_largest():
     shifted = points(("d", 0, "a", 0.5, 0.9), ("d", 0, "a", 1.0, 0.1), ("d", 0, "b", 0.6, 0.5))
-    by_range, by_largest = (reached(shifted, ["a", "b"], name)["limit"].unique() for name in ("range", "largest"))
+    by_range, by_largest = (
+        best_by_budget(shifted, ["a", "b"], name)["limit"].unique() for name in ("range", "largest")
+    )
     np.testing.assert_allclose(by_range, [0.625, 0.75, 0.875])
     np.testing.assert_allclose(by_largest, [0.25, 0.5, 0.75])
 
@@ -133,11 +137,11 @@ def test_who_enters():
         ignore_index=True,
     )
     entered = {
-        name: enter(found, ["auto", "fbo"], combiner)["combiner"].tolist()
+        name: compared_rows(found, ["auto", "fbo"], combiner)["combiner"].tolist()
         for name, (_, combiner) in COMPARISONS.items()
     }
     assert entered == {"single": ["best"] * 2, "default": ["stacked", "best"], "stacked": ["stacked"] * 2}
-    assert len(enter(found, ["fbo"], COMPARISONS["single"][1])) == 1
+    assert len(compared_rows(found, ["fbo"], COMPARISONS["single"].combiner_of)) == 1
 
 
 def test_only_complete_pairs_are_compared():

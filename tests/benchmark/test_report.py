@@ -57,7 +57,7 @@ def test_figures_are_not_left_open_in_pyplot():
     assert plt.get_fignums() == [mine.number]
 
 
-def test_incomplete_pairs_are_said():
+def test_incomplete_pairs_are_reported():
     rows = study()
     partial = rows[~((rows["seed"] == 1) & (rows["method"] == "fbo"))]
     assert any("lack some method" in text for text in build_report(partial).page.sections[0].paragraphs)

@@ -138,7 +138,7 @@ def test_failures_are_listed_and_the_exit_code_says_so(data, tmp_path):
     arguments[arguments.index("r2,spectral")] = "spectral"
     result = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert result.returncode == 1
-    assert "failed: bad / 0 / spectral: The table has one usable coordinate" in result.stdout
+    assert "failed: bad / 0 / spectral: The table has only one usable column" in result.stdout
     assert finished(out) == 1
 
 
@@ -150,7 +150,7 @@ def test_failures_are_listed_and_the_exit_code_says_so(data, tmp_path):
         (["--protocol", "big"], "Unknown protocol"),
         (["--executor", "slurm"], "Known: local, ray"),
         (["--address", "auto"], "--address does not belong to --executor local"),
-        (["--data-dir", "/nowhere"], "is no data folder"),
+        (["--data-dir", "/nowhere"], "is not a data folder"),
         (["--executor", "ray", "--gpus", "3"], "gpus=3"),
     ],
 )

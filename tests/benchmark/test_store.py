@@ -97,7 +97,7 @@ def test_a_full_disk_leaves_no_row(store):
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (4000, hard))
         try:
-            with pytest.raises(CannotWrite, match="make room"):
+            with pytest.raises(CannotWrite, match="free space"):
                 store.write(("d", 1, "r2"), some_rows(seed=1, count=100_000))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from fairlevel.benchmark.trainers.grid import Grid
 
 from fairlevel.benchmark.analysis.budgets import budget_table
-from fairlevel.benchmark.analysis.entrants import points_on_test
+from fairlevel.benchmark.analysis.comparisons import points_on_test
 from fairlevel.benchmark.datasets import SyntheticDataset
 from fairlevel.benchmark.executors import LocalExecutor
 from fairlevel.benchmark.methods import METHODS, resolve_methods
@@ -16,7 +17,6 @@ from fairlevel.benchmark.problem import Problem, scaled_parts, split_rows
 from fairlevel.benchmark.protocol import PROTOCOLS, Protocol, resolve_protocol
 from fairlevel.benchmark.synthetic import SyntheticStudy
 from fairlevel.benchmark.task import run_method
-from fairlevel.benchmark.trainers.grid import Grid
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.exceptions import InvalidInput, UnknownName
 from fairlevel.networks.optimizers import Adam, GradientDescent

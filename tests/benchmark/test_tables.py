@@ -67,7 +67,7 @@ def test_large_tables_are_cut_by_seed(tmp_path):
 def test_tables_that_cannot_be_built(tmp_path):
     one = table()[["x0", "nothing", "y"]]
     source = make_folder(tmp_path, one=one, few=table(20))
-    with pytest.raises(InvalidInput, match="one usable coordinate"):
+    with pytest.raises(InvalidInput, match="only one usable column"):
         TableDataset("one", source).problem(0, SMALL)
     with pytest.raises(InvalidInput, match="few has 20 rows; at least 40 are needed"):
         TableDataset("few", source).problem(0, SMALL)

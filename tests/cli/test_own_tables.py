@@ -57,10 +57,10 @@ def trained(folder):
 
 
 def test_front_writes_everything_and_says_so(trained):
-    out, told = trained
-    assert "239 rows" in told
-    assert "1 rows without target" in told
-    assert "knee" in told
+    out, printed = trained
+    assert "239 rows" in printed
+    assert "1 rows without target" in printed
+    assert "knee" in printed
     assert sorted(path.name for path in out.iterdir()) == ["front.csv", "models", "report.html"]
     front = pd.read_csv(out / "front.csv")
     assert len(front) == len(list((out / "models").glob("point-*")))
@@ -81,7 +81,7 @@ def test_predictions_of_a_saved_model(trained, folder):
     assert load(out / "models" / "knee").notes_["target"] == "pay"
     again = run("predict", out / "models" / "knee", folder / "predicted.csv", "--out", folder / "more.csv")
     assert again.returncode == 2
-    assert "has a column 'prediction' already" in again.stderr
+    assert "already has a column 'prediction'" in again.stderr
 
 
 def test_audit_of_a_file_as_json_and_page(trained, folder):
@@ -100,14 +100,14 @@ def test_audit_of_a_file_as_json_and_page(trained, folder):
     ]
     result = run("audit", *arguments, "--json", "--max-share", "0.01", "--html", folder / "audit.html")
     assert result.returncode == 1, result.stderr  # the budget is not met
-    told = json.loads(result.stdout)
-    assert told["verdicts"][0]["passed"] is False
-    assert told["dpvar"]["p_value"] < 0.01
-    assert {row["group"] for row in told["groups"]["town"]} == {"(missing)", "east", "north", "süd"}
+    found = json.loads(result.stdout)
+    assert found["verdicts"][0]["passed"] is False
+    assert found["dpvar"]["p_value"] < 0.01
+    assert {row["group"] for row in found["groups"]["town"]} == {"(missing)", "east", "north", "süd"}
     assert (folder / "audit.html").read_text().startswith("<!doctype html>")
-    spoken = run("audit", *arguments)
-    assert spoken.returncode == 0
-    assert "moves by ±" in spoken.stdout
+    printed = run("audit", *arguments)
+    assert printed.returncode == 0
+    assert "moves by ±" in printed.stdout
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_audit_of_a_file_as_json_and_page(trained, folder):
         (["--target", "pay", "--sensitive", "agee"], "Did you mean 'age'?"),
         (["--target", "pay", "--sensitive", "pay"], "a column has one role"),
         (["--target", "town", "--sensitive", "age"], "numbers are needed"),
-        (["--target", "pay", "--sensitive", "empty"], "0 rows have a target and all sensitive values"),
+        (["--target", "pay", "--sensitive", "empty"], "Only 0 rows have a target and all sensitive values"),
         (["--target", "pay", "--sensitive", ","], "--sensitive names no column"),
         (["--target", "pay", "--sensitive", "age", "--method", "autp"], "Did you mean 'auto'?"),
     ],
@@ -142,7 +142,7 @@ def test_front_refuses_in_one_sentence(folder, tmp_path, arguments, sentence):
         (b"a,b\n1,x\n2,y\n", "numbers are needed"),
     ],
 )
-def test_broken_files_are_told(tmp_path, content, sentence):
+def test_broken_files_are_reported(tmp_path, content, sentence):
     (tmp_path / "t.csv").write_bytes(content)
     result = run("audit", tmp_path / "t.csv", "--prediction", "b", "--sensitive", "a")
     assert result.returncode == 2

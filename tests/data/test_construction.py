@@ -36,14 +36,14 @@ def test_nothing_above_the_limit_falls_back_to_all():
     assert construct_sensitive(x, y, range(4), seed=0).tolist() == [0]  # round(0.25 · 4) = 1
 
 
-def test_indicators_of_one_column_move_together_and_one_coordinate_stays():
+def test_indicators_of_one_column_stay_together_and_one_column_remains():
     x = orthogonal(5)
     y = x @ np.array([0.9, 0.1, 0.2, 0.3, 0.05])
     assert construct_sensitive(x, y, [0, 0, 1, 2, 3], seed=0).tolist() == [0, 1]
     # the strongest column owns the whole pool but one: taking it would leave x_1, which is fine
     assert construct_sensitive(x[:, :3], y, [0, 1, 0], seed=0).tolist() == [0, 2]
     # two columns, one of them the whole pool: it cannot be taken, nothing else can
-    with pytest.raises(InvalidInput, match="belong to one column"):
+    with pytest.raises(InvalidInput, match="come from one column"):
         construct_sensitive(x[:, :2], y, [0, 0], seed=0)
 
 
@@ -52,9 +52,9 @@ def test_ties_go_to_the_first_column():
     assert construct_sensitive(x, x.sum(axis=1), range(4), seed=0).tolist() == [0]
 
 
-def test_one_usable_coordinate_is_refused():
+def test_one_usable_column_is_refused():
     x = orthogonal(3)
-    with pytest.raises(InvalidInput, match="one usable coordinate"):
+    with pytest.raises(InvalidInput, match="only one usable column"):
         construct_sensitive(x, x[:, 0], range(3), seed=0)
 
 

@@ -46,7 +46,7 @@ def test_other_rows_set_nothing():
     np.testing.assert_array_equal(encoder.transform(later), [[30.0, 0, 0], [1e9, 1, 0]])
 
 
-def test_many_levels_are_numbered():
+def test_many_categories_are_numbered():
     training = pd.DataFrame({"code": [f"c{k:02d}" for k in range(21)]})
     encoder = TableEncoder.fit(training)
     assert isinstance(encoder.rules[0], OrdinalRule)
@@ -58,6 +58,13 @@ def test_json_round_trip(frame):
     encoder = TableEncoder.fit(frame)
     again = TableEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
     assert again == encoder
+
+
+def test_files_of_the_first_version_are_still_read(frame):
+    encoder = TableEncoder.fit(frame)
+    written = json.dumps(encoder.to_dict())
+    assert '"categories"' in written
+    assert TableEncoder.from_dict(json.loads(written.replace('"categories"', '"levels"'))) == encoder
 
 
 def test_bad_tables(frame):

@@ -97,7 +97,7 @@ def test_openml_end_to_end_and_from_the_cache(openml):
 
 
 @pytest.mark.parametrize("trouble", ["server error", "wrong checksum", "truncated"])
-def test_openml_troubles_are_told_and_leave_no_bad_cache(openml, trouble):
+def test_openml_troubles_are_reported_and_leave_no_bad_cache(openml, trouble):
     OpenML.trouble = trouble
     with pytest.raises(DownloadFailed, match=r"wind \(OpenML 503\)"):
         openml.load("wind")
@@ -150,7 +150,7 @@ def test_bad_folders(folder, tmp_path, monkeypatch):
     manifest.drop(columns="target").to_csv(folder / "MANIFEST.csv", index=False)
     with pytest.raises(InvalidInput, match="lacks target"):
         FolderSource(folder).load("mine")
-    with pytest.raises(InvalidInput, match="is no data folder"):
+    with pytest.raises(InvalidInput, match="is not a data folder"):
         resolve_source(tmp_path / "nowhere")
     monkeypatch.setenv("FAIRLEVEL_DATA_DIR", str(tmp_path / "elsewhere"))
     with pytest.raises(InvalidInput, match="elsewhere"):

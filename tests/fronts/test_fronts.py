@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from fairlevel.exceptions import InvalidInput
-from fairlevel.fronts.budgets import best_mse, best_within, budgets_over_range
+from fairlevel.fronts.budgets import best_mse, budgets_over_range
 from fairlevel.fronts.points import finite, non_dominated
 from fairlevel.fronts.quality import hypervolume, regret
 from fairlevel.fronts.refinement import check_weights, coarse, propose
@@ -84,8 +84,6 @@ def test_zeta_grid():
 def test_best_within_a_budget():
     assert best_mse(FIVE, [0.0, 0.2, 0.25, 2.0]).tolist() == [1.0, 0.5, 0.5, 0.2]
     assert np.isnan(best_mse(FIVE, [-0.1])).all()
-    assert best_within(FIVE, -0.1) is None
-    assert best_within(FIVE, 0.5).name == 1
     assert budgets_over_range([0.1, np.nan, 0.5]).tolist() == pytest.approx([0.2, 0.3, 0.4])
     assert np.isnan(budgets_over_range([np.nan])).all()
     with pytest.raises(InvalidInput, match="budgets="):

@@ -70,7 +70,7 @@ def test_log_loss_trains_level_probabilities(predictor):
     probability = 1 / (1 + np.exp(-trained.members.predict(rows.x)))
     log_loss = -(rows.y * np.log(probability) + (1 - rows.y) * np.log(1 - probability)).mean(axis=1)
     np.testing.assert_allclose(trained.loss.numpy(), log_loss, rtol=1e-3)
-    assert log_loss[0] < 0.6 < log_loss[1] < 0.70
+    assert log_loss[0] + 0.02 < log_loss[1] < 0.70  # ln 2 is that of a constant
     prepared = penalty.prepare(rows.attributes, penalty.rows.assign(0, len(rows)), {}, 0)
     value = penalty.step(torch.from_numpy(probability), prepared, penalty.init(prepared, 2, {})).value
     np.testing.assert_allclose(trained.penalty.numpy(), value.numpy(), rtol=1e-2, atol=1e-6)  # of probabilities

@@ -1,4 +1,4 @@
-"""Backends against the plain stacks in float64, and their promises: no neighbour, no thread changes a bit."""
+"""Backends against plain networks in float64; neither other configurations nor threads change a bit."""
 
 import os
 import shutil
@@ -8,20 +8,20 @@ import sys
 import pytest
 import torch
 
-from fairlevel.networks.backends import Guessing, Regression, backend_for, critics_for
+from fairlevel.networks.backends import CriticFit, Regression, backend_for, critic_backend_for
 from fairlevel.networks.backends.build import SWITCH
-from fairlevel.networks.critics import descent, verdict
+from fairlevel.networks.critics import critic_gradient, critic_loss
 from fairlevel.networks.network import Network
 
 CUDA = pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))
 DEVICES = ["cpu", CUDA]
-SLOPES = {"cpu": 5e-6, "cuda": 3e-3}  # a GPU multiplies gradients in short numbers
+GRADIENT_ERROR = {"cpu": 5e-6, "cuda": 3e-3}  # relative; a GPU multiplies gradients with fewer bits
 SIZES = [(1, 1, 1), (5, 47, 3), (24, 1700, 2), (60, 800, 5)]  # inputs, rows, configurations: blocks and panels cut
 
 
 def need_compiler():
     if shutil.which("cc") is None or os.environ.get(SWITCH) == "off":
-        pytest.skip("no C compiler here, or switched off")  # otherwise compiled code must serve
+        pytest.skip("no C compiler here, or switched off")  # otherwise compiled code must be used
 
 
 def stack(inputs, rows, configs, device="cpu"):
@@ -30,25 +30,27 @@ def stack(inputs, rows, configs, device="cpu"):
     noise = torch.randn(configs, network.size, generator=generator)
     parameters = network.init(0).repeat(configs, 1) + 0.1 * noise
     x = torch.randn(rows, inputs, generator=generator)
-    pull = torch.randn(configs, rows, generator=generator) / rows
-    parameters, x, pull = (each.to(device) for each in (parameters, x, pull))
+    upstream = torch.randn(configs, rows, generator=generator) / rows
+    parameters, x, upstream = (each.to(device) for each in (parameters, x, upstream))
     if device == "cpu":
         need_compiler()
     backend = backend_for(network.hidden, 1, parameters, x)
     assert backend is not None
-    return network, parameters, x, pull, backend
+    return network, parameters, x, upstream, backend
 
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("size", SIZES)
 def test_predictions_and_gradients_are_those_of_the_plain_stack(size, device):
-    network, parameters, x, pull, backend = stack(*size, device)
+    network, parameters, x, upstream, backend = stack(*size, device)
     prediction, kept = backend.forward(network.shape, parameters, x)
     value, activations = network.forward_all(parameters.double(), x.double())
     torch.testing.assert_close(prediction.double(), value.squeeze(-1), rtol=0, atol=5e-6)
-    gradient = backend.pullback(network.shape, parameters, x, kept, pull)
-    expected = network.pullback_all(parameters.double(), activations, pull.double().unsqueeze(-1))
-    torch.testing.assert_close(gradient.double(), expected, rtol=0, atol=SLOPES[device] * float(expected.abs().max()))
+    gradient = backend.pullback(network.shape, parameters, x, kept, upstream)
+    expected = network.pullback_all(parameters.double(), activations, upstream.double().unsqueeze(-1))
+    torch.testing.assert_close(
+        gradient.double(), expected, rtol=0, atol=GRADIENT_ERROR[device] * float(expected.abs().max())
+    )
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -69,26 +71,26 @@ def test_descent_takes_the_steps_of_the_plain_stack(device):
 
 
 def test_activations_that_were_not_kept_are_computed_again(monkeypatch):
-    network, parameters, x, pull, backend = stack(7, 2000, 2)
+    network, parameters, x, upstream, backend = stack(7, 2000, 2)
     prediction, kept = backend.forward(network.shape, parameters, x)
-    gradient = backend.pullback(network.shape, parameters, x, kept, pull)
+    gradient = backend.pullback(network.shape, parameters, x, kept, upstream)
     monkeypatch.setattr("fairlevel.networks.backends.cpu.KEPT", 3999)
     again, nothing = backend.forward(network.shape, parameters, x)
     assert nothing == ()
     assert torch.equal(again, prediction)
-    assert torch.equal(backend.pullback(network.shape, parameters, x, nothing, pull), gradient)
+    assert torch.equal(backend.pullback(network.shape, parameters, x, nothing, upstream), gradient)
 
 
 def test_neighbours_and_threads_do_not_change_a_bit():
-    network, parameters, x, pull, backend = stack(7, 2000, 4)
+    network, parameters, x, upstream, backend = stack(7, 2000, 4)
     threads, some = torch.get_num_threads(), slice(2, 3)
     prediction, kept = backend.forward(network.shape, parameters, x)
-    gradient = backend.pullback(network.shape, parameters, x, kept, pull)
+    gradient = backend.pullback(network.shape, parameters, x, kept, upstream)
     try:
         torch.set_num_threads(3)
         alone, kept = backend.forward(network.shape, parameters[some], x)
         assert torch.equal(alone, prediction[some])
-        assert torch.equal(backend.pullback(network.shape, parameters[some], x, kept, pull[some]), gradient[some])
+        assert torch.equal(backend.pullback(network.shape, parameters[some], x, kept, upstream[some]), gradient[some])
     finally:
         torch.set_num_threads(threads)
 
@@ -162,40 +164,43 @@ def test_second_derivatives_are_those_of_autograd():
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("size", [(1, 1, 1), (5, 47, 3), (20, 1700, 2), (33, 800, 3), (64, 90, 2)])
-def test_critics_err_and_learn_as_plain_ones(size, device):
+def test_compiled_critics_have_the_losses_and_gradients_of_plain_ones(size, device):
     outputs, rows, configs = size
     generator = torch.Generator().manual_seed(0)
     network = Network(1, outputs=outputs)
     parameters = network.init(0).repeat(configs, 1) + 0.1 * torch.randn(configs, network.size, generator=generator)
     seen, target = torch.randn(configs, rows, generator=generator), torch.randn(rows, outputs, generator=generator)
     weight = torch.linspace(1, 2, rows)
-    guessing = Guessing(seen, target, weight / weight.sum())
-    there = Guessing(*(each.to(device) for each in guessing))
+    fit = CriticFit(seen, target, weight / weight.sum())
+    there = CriticFit(*(each.to(device) for each in fit))
     if device == "cpu":
         need_compiler()
-    assert critics_for(network.hidden, parameters.to(device), there) is not None
-    exact = Guessing(*(each.double() for each in guessing))
-    gradient, expected = descent(network, parameters.to(device), there), descent(network, parameters.double(), exact)
+    assert critic_backend_for(network.hidden, parameters.to(device), there) is not None
+    exact = CriticFit(*(each.double() for each in fit))
+    gradient, expected = (
+        critic_gradient(network, parameters.to(device), there),
+        critic_gradient(network, parameters.double(), exact),
+    )
     close = {"rtol": 0, "check_device": False, "check_dtype": False}
-    torch.testing.assert_close(gradient, expected, atol=SLOPES[device] * float(expected.abs().max()), **close)
-    found, wanted = verdict(network, parameters.to(device), there), verdict(network, parameters.double(), exact)
+    torch.testing.assert_close(gradient, expected, atol=GRADIENT_ERROR[device] * float(expected.abs().max()), **close)
+    found, wanted = critic_loss(network, parameters.to(device), there), critic_loss(network, parameters.double(), exact)
     torch.testing.assert_close(found.loss, wanted.loss, atol=1e-5, **close)
     torch.testing.assert_close(
-        found.pull,
-        wanted.pull,
-        atol=SLOPES[device] * float(wanted.pull.abs().max()),
+        found.gradient,
+        wanted.gradient,
+        atol=GRADIENT_ERROR[device] * float(wanted.gradient.abs().max()),
         **close,
     )
 
 
-def test_verdicts_of_plain_critics_are_those_of_autograd():
+def test_losses_of_plain_critics_are_those_of_autograd():
     generator = torch.Generator().manual_seed(0)
     network = Network(1, (7,), outputs=3)
     parameters = torch.randn(2, network.size, generator=generator, dtype=torch.float64).requires_grad_()
     seen = torch.randn(2, 11, generator=generator, dtype=torch.float64).requires_grad_()
     target = torch.randn(11, 3, generator=generator, dtype=torch.float64)
-    guessing = Guessing(seen, target, torch.full((11,), 1 / 11, dtype=torch.float64))
-    loss, pull = verdict(network, parameters, guessing)
+    fit = CriticFit(seen, target, torch.full((11,), 1 / 11, dtype=torch.float64))
+    loss, input_gradient = critic_loss(network, parameters, fit)
     wanted = torch.autograd.grad(loss.sum(), (parameters, seen))
-    torch.testing.assert_close(descent(network, parameters, guessing), wanted[0])
-    torch.testing.assert_close(pull, wanted[1])
+    torch.testing.assert_close(critic_gradient(network, parameters, fit), wanted[0])
+    torch.testing.assert_close(input_gradient, wanted[1])

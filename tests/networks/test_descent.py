@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from fairlevel.networks.backends import Regression
-from fairlevel.networks.descent import descended
+from fairlevel.networks.descent import gradient_steps
 from fairlevel.networks.network import Network
 
 
@@ -34,20 +34,20 @@ def by_autograd(network, parameters, fit, rate, steps):
 @pytest.mark.parametrize("hidden", [(64, 64), (5, 4)])
 def test_steps_are_those_of_autograd(rows, hidden):
     given = problem(rows, hidden=hidden)
-    torch.testing.assert_close(descended(*given, 4), by_autograd(*given, 4), rtol=1e-9, atol=1e-10)
+    torch.testing.assert_close(gradient_steps(*given, 4), by_autograd(*given, 4), rtol=1e-9, atol=1e-10)
 
 
 def test_the_parameters_given_stay_as_they_are():
     network, parameters, fit, rate = problem(20)
     before = parameters.clone()
-    descended(network, parameters, fit, rate, 3)
+    gradient_steps(network, parameters, fit, rate, 3)
     assert torch.equal(parameters, before)
 
 
 def test_what_diverged_stays_by_itself():
     network, parameters, fit, rate = problem(700)
-    clean = descended(network, parameters, fit, rate, 5)
+    clean = gradient_steps(network, parameters, fit, rate, 5)
     parameters[1] = torch.nan
-    found = descended(network, parameters, fit, rate, 5)
+    found = gradient_steps(network, parameters, fit, rate, 5)
     assert torch.isnan(found[1, network.layers[0].weight]).all()
     assert torch.equal(found[[0, 2]], clean[[0, 2]])

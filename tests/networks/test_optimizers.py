@@ -16,7 +16,7 @@ def quadratic_gradient(parameters, curvature):
         (GradientDescent(steps=30), lambda p, lr: torch.optim.SGD([p], lr=lr)),
     ],
 )
-def test_equals_torch_with_one_step_size_a_configuration(ours, peer):
+def test_equals_torch_with_one_step_size_per_configuration(ours, peer):
     curvature = torch.linspace(0.5, 2.0, 6, dtype=torch.float64)
     rates = torch.tensor([0.01, 0.1], dtype=torch.float64)
     parameters = torch.ones(2, 6, dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""Datasets of the benchmark: tables of a source, and the paper's synthetic design."""
+"""Datasets of the benchmark: tables from a source, and the paper's synthetic design."""
 
 from __future__ import annotations
 
@@ -19,21 +19,24 @@ from fairlevel.data.synthetic import SyntheticDesign, TrueDPVar
 from fairlevel.data.table import Table
 from fairlevel.exceptions import UnknownName
 
+BETAS = (1.0, 3.0, 10.0)
+"""Strengths of the interaction in the paper's synthetic study."""
+
 
 class Dataset(Interface):
-    """Something that becomes a problem once a seed is given; small enough to send to another process."""
+    """A description of data, small enough to send to another process; a seed turns it into a problem to train on."""
 
     @property
     def name(self) -> str:
-        """As it stands in results."""
+        """The name in results."""
 
     def problem(self, seed: int, protocol: Protocol) -> Problem:
-        """Split, scaled, ready to train on."""
+        """Load or draw the data, split the rows and scale the columns."""
 
 
 @dataclass(frozen=True)
 class SyntheticDataset:
-    """Rows of the paper's design, with its true DPVar."""
+    """Rows of the paper's synthetic design; the true DPVar of a model can be simulated."""
 
     design: SyntheticDesign
     rows: int = 5000
@@ -56,7 +59,7 @@ class SyntheticDataset:
 
 @dataclass(frozen=True)
 class TableDataset:
-    """A table whose sensitive attribute is constructed from its own features, on the training rows of each seed."""
+    """A table whose sensitive attributes are chosen among its own columns, on the training rows of each seed."""
 
     slug: str
     source: Source
@@ -88,9 +91,9 @@ class TableDataset:
 
 
 def synthetic_datasets(
-    betas: Sequence[float] = (1.0, 3.0, 10.0), attributes: int = 5, rows: int = 5000
+    betas: Sequence[float] = BETAS, attributes: int = 5, rows: int = SyntheticDataset.rows
 ) -> list[SyntheticDataset]:
-    """The design at several strengths of the interaction."""
+    """The synthetic design at several strengths of the interaction."""
     return [SyntheticDataset(SyntheticDesign(beta_int=beta, attributes=attributes), rows) for beta in betas]
 
 

@@ -61,11 +61,7 @@ METHODS: dict[str, Method] = {
     for method in (
         Method("fbo", "FBO", PenaltyGrid(_bilevel(FBO()), FBO_WEIGHTS), slow=True),
         Method("itd", "ITD", PenaltyGrid(_bilevel(ITD()), ITD_WEIGHTS), slow=True),
-        Method(
-            "r2",
-            "R²",
-            PenaltyGrid(tuple(Setting(LinearR2(), numbers={"ridge": ridge}) for ridge in RIDGES), FBO_WEIGHTS),
-        ),
+        Method("r2", "R²", PenaltyGrid(RIDGES, FBO_WEIGHTS)),
         Method("gdp", "GDP*", PenaltyGrid(GDP_NODES, GDP_WEIGHTS)),
         Method("adversarial", "adversarial", PenaltyGrid(CRITICS, ADVERSARIAL_WEIGHTS), slow=True),
         Method("hsic", "HSIC", PenaltyGrid(BANDWIDTHS, HSIC_WEIGHTS), slow=True),

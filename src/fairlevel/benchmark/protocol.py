@@ -1,4 +1,4 @@
-"""How a study is run, as one frozen value: two results are comparable when their protocol ids agree."""
+"""The rules of a study, as one frozen value: results are comparable if their protocol ids are equal."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ from fairlevel.networks.optimizers import Adam, GradientDescent, Optimizer
 
 @dataclass(frozen=True)
 class Protocol:
-    """Everything a method may not choose for itself.
+    """The rules that are the same for every method.
 
     Parameters
     ----------
-    name : what people call it
-    optimizer : how predictors are trained; its step size is replaced by that of each setting
-    rate_scale : factor on every setting's outer step size (settings are written for gradient descent)
-    settings : settings a method may try, at most
-    weights : penalty weights a setting may try, at most
-    coarse : weights tried before refinement
+    name : short name
+    optimizer : optimiser of the predictors; each setting replaces its step size
+    rate_scale : factor on the step size of every setting (settings are written for gradient descent)
+    settings : largest number of settings (hyperparameters other than the weight) that a method may try
+    weights : largest number of penalty weights per setting
+    coarse : number of weights before refinement
     rounds : rounds of refinement; 0 trains the coarse grid only
-    most_rows : larger tables are cut to this many rows, drawn by seed
-    split : shares of IN, OUT, VAL and TEST
-    clip : standardised X and A are clipped at ± this
-    diagnostic : the network of the paper's cross-fitted DPVar; plain gradient descent, stopped early
+    most_rows : of a larger table this many rows are used, sampled by seed
+    split : shares of the rows IN, OUT, VAL and TEST. IN and OUT are training rows: bilevel methods fit the conditional
+        mean on IN and train the predictor on OUT. VAL selects models, TEST measures them
+    clip : largest absolute value of standardised X and A; larger ones are clipped
+    diagnostic : network of the paper's cross-fitted DPVar; plain gradient descent, stopped early
         (docs/decisions.md)
-    zetas : weights of DPVar in the choice on VAL
+    zetas : weights of DPVar in the selection on VAL
     """
 
     name: str
@@ -55,12 +56,12 @@ class Protocol:
 
     @property
     def id(self) -> str:
-        """A short name that changes with any of the values above."""
+        """The name and a hash that changes with every field."""
         return f"{self.name}-{sha256(repr(self).encode()).hexdigest()[:10]}"
 
     @property
     def candidates(self) -> int:
-        """Models a method may train, at most."""
+        """Largest number of models that a method may train."""
         return self.settings * self.weights
 
     @property
@@ -75,7 +76,7 @@ class Protocol:
 
     @classmethod
     def adam(cls) -> Protocol:
-        """The paper's, with Adam for every method: models that are trained to the end."""
+        """The paper's protocol with Adam for every method, which trains models to convergence."""
         return cls("adam", optimizer=Adam(steps=1000), rate_scale=0.05)
 
     @classmethod
@@ -94,20 +95,32 @@ class Protocol:
 
     @classmethod
     def medium(cls) -> Protocol:
-        """For a GPU and a coffee: at most 4000 rows, 4 settings × 6 weights, 500 steps of Adam, no refinement."""
+        """For a GPU, in minutes: at most 4000 rows, 4 settings × 6 weights, 500 steps of Adam, no refinement."""
         return replace(cls.small(), name="medium", optimizer=Adam(steps=500), settings=4, most_rows=4000)
 
 
-PROTOCOLS: dict[str, Callable[[], Protocol]] = {
-    "paper": Protocol.paper,
-    "adam": Protocol.adam,
-    "medium": Protocol.medium,
-    "small": Protocol.small,
+@dataclass(frozen=True)
+class NamedProtocol:
+    """A protocol that can be chosen by name: what makes it, one line of help, and its seeds in the synthetic study."""
+
+    make: Callable[[], Protocol]
+    line: str
+    synthetic_seeds: tuple[int, ...] = (0, 1, 2)
+
+
+PROTOCOLS: dict[str, NamedProtocol] = {
+    "paper": NamedProtocol(Protocol.paper, "gradient descent, as in the paper"),
+    "adam": NamedProtocol(Protocol.adam, "the same with Adam"),
+    "medium": NamedProtocol(Protocol.medium, "smaller, for a GPU"),
+    "small": NamedProtocol(Protocol.small, "smallest, for a laptop", synthetic_seeds=(0, 1)),
 }
+
+PROTOCOL_HELP = f"One of: {'; '.join(f'{name} ({entry.line})' for name, entry in PROTOCOLS.items())}."
+"""Help of the option ``--protocol``."""
 
 
 def resolve_protocol(name: str) -> Protocol:
     """A protocol from its name."""
     if name not in PROTOCOLS:
         raise UnknownName("protocol", name, PROTOCOLS)
-    return PROTOCOLS[name]()
+    return PROTOCOLS[name].make()

@@ -1,4 +1,4 @@
-"""From rows to a page and its figures."""
+"""The report of a study: a page, figures and tables from its rows."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fairlevel.benchmark.analysis.budgets import DEFINITIONS, budget_table
+from fairlevel.benchmark.analysis.comparisons import COMPARISONS, compared_rows, complete, points_on_test
 from fairlevel.benchmark.analysis.construction import attribute_table
-from fairlevel.benchmark.analysis.entrants import COMPARISONS, complete, enter, points_on_test
 from fairlevel.benchmark.analysis.informative import validation_ranges
 from fairlevel.benchmark.analysis.regrets import regret_table
 from fairlevel.benchmark.analysis.wins import win_rates
@@ -32,7 +32,7 @@ _COLUMNS = 4  # panels side by side
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure, the name of its files, and its words."""
+    """A figure with the name of its files, its title and its text alternative."""
 
     name: str
     figure: Figure
@@ -42,14 +42,14 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that is said about rows: figures as drawn, tables by name, and the page."""
+    """The analysis of a study: figures, tables by name, and the page."""
 
     figures: tuple[Drawn, ...]
     tables: dict[str, pd.DataFrame]
     page: Page
 
     def save_figures(self, folder: Path) -> None:
-        """Each figure as PNG and SVG, each table as CSV."""
+        """Save each figure as PNG and SVG, each table as CSV."""
         for drawn in self.figures:
             for ending in ("png", "svg"):
                 drawn.figure.savefig(folder / f"{drawn.name}.{ending}", dpi=150)
@@ -58,31 +58,31 @@ class Report:
 
 
 def build_report(rows: pd.DataFrame) -> Report:
-    """Analyse rows: on datasets with a trade-off for comparisons, on all for the record."""
+    """Analyse rows; methods are compared on the datasets that have a trade-off."""
     methods = [name for name in METHODS if name in set(rows["method"])]
     used = complete(rows, methods)
     if used.empty:
-        raise InvalidInput("No dataset and seed has been run with every method; finish the run before reporting.")
+        raise InvalidInput("No dataset and seed has been run with every method; finish the run, then build the report.")
     ranges = validation_ranges(used)
     wide = list(ranges.index[ranges["informative"]])
     compared = used[used["dataset"].isin(wide)] if wide else used
     comparisons = [_Comparison(compared, name, methods) for name in COMPARISONS]
     paper = [name for name in PAPER_METHODS if name in methods]
     if len(paper) > 1:
-        comparisons.insert(0, _Comparison(compared, "single", paper, "the paper's methods alone, single models"))
+        comparisons.insert(0, _Comparison(compared, "single", paper, "single models of the paper's methods only"))
     figures = [comparison.drawn for comparison in comparisons]
-    fronts = list(_fronts(enter(used, methods, COMPARISONS["default"][1]), methods))
-    within = budget_table(enter(used, methods, COMPARISONS["default"][1]), methods).rename(
+    fronts = list(_fronts(compared_rows(used, methods, COMPARISONS["default"].combiner_of), methods))
+    within = budget_table(compared_rows(used, methods, COMPARISONS["default"].combiner_of), methods).rename(
         columns={"limit": "DPVar up to"}
     )
-    behind = TableBlock.of(_named(within), "Best MSE within each budget", "median, lowest and highest over seeds")
+    behind = TableBlock.of(_named(within), "Smallest MSE within each budget", "median, smallest and largest over seeds")
     sections = [
         _overview(rows, used, ranges, methods),
         *(comparison.section() for comparison in comparisons),
         _definitions(compared, methods),
         Section(
             "Fronts by dataset",
-            ("Selected models on test rows; auto as mixtures, all others as single models.",),
+            ("Models selected on validation rows, measured on test rows; mixtures for auto, single models otherwise.",),
             tuple(Picture.raster(drawn.figure, drawn.title, drawn.alt, behind) for drawn in fronts),
         ),
     ]
@@ -94,39 +94,39 @@ def build_report(rows: pd.DataFrame) -> Report:
         f"{used['dataset'].nunique()} datasets, {used['seed'].nunique()} seeds, {len(methods)} methods; protocol "
         f"{protocols}; fairlevel {', '.join(sorted(used['version'].unique()))}."
     )
-    page = Page("Level predictions: the benchmark", summary, tuple(sections))
+    page = Page("Benchmark: level predictions", summary, tuple(sections))
     return Report((*figures, *fronts), tables, page)
 
 
 class _Comparison:
-    """Some methods, with single models or mixtures, on the same datasets."""
+    """Wins and regrets of some methods on the same datasets."""
 
-    def __init__(self, rows: pd.DataFrame, name: str, methods: Sequence[str], words: str | None = None) -> None:
-        said, combiner = COMPARISONS[name]
-        self.stem = name if words is None else f"{name}-paper"
-        self.words, self.methods = words or said, list(methods)
-        self.points = points_on_test(enter(rows, methods, combiner))
+    def __init__(self, rows: pd.DataFrame, name: str, methods: Sequence[str], title: str | None = None) -> None:
+        default_title, combiner_of = COMPARISONS[name]
+        self.stem = name if title is None else f"{name}-paper"
+        self.title, self.methods = title or default_title, list(methods)
+        self.points = points_on_test(compared_rows(rows, methods, combiner_of))
         self.wins = win_rates(self.points, methods)
         self.regrets = regret_table(self.points, methods)
 
         figure = Figure(figsize=(8, 4), layout="constrained")
         WinRateDisplay.from_frame(self.wins, labels=LABELS, ax=figure.subplots())
-        self.drawn = Drawn(f"wins-{self.stem}", figure, f"Share of datasets won: {self.words}", _told(self.wins))
+        self.drawn = Drawn(f"wins-{self.stem}", figure, f"Share of datasets won: {self.title}", _win_summary(self.wins))
 
     def section(self) -> Section:
-        """The comparison in a picture and two tables."""
-        title = f"{self.drawn.title}; lines: 95 % bootstrap over datasets"
+        """One section of the page: a picture and two tables."""
+        title = f"{self.drawn.title}; lines are 95 % bootstrap intervals over datasets"
         picture = Picture.vector(self.drawn.figure, title, self.drawn.alt)
-        caption = "share of datasets won (95 % interval); in brackets the share of (dataset, seed) pairs"
+        caption = "share of datasets won (95 % interval) [share of (dataset, seed) pairs won]"
         tables = (
             TableBlock.of(_win_cells(self.wins), "Wins", caption),
             TableBlock.of(
                 _named(self.regrets),
                 "Regret and hypervolume",
-                "regret: MSE above the best method's, as a share of what can be gained; lower is better",
+                "regret: distance to the smallest MSE of any method, as a share of what can be gained; lower is better",
             ),
         )
-        return Section(f"Who wins: {self.words}", (), (picture, *tables))
+        return Section(f"Wins: {self.title}", (), (picture, *tables))
 
 
 def _overview(rows: pd.DataFrame, used: pd.DataFrame, ranges: pd.DataFrame, methods: Sequence[str]) -> Section:
@@ -136,8 +136,8 @@ def _overview(rows: pd.DataFrame, used: pd.DataFrame, ranges: pd.DataFrame, meth
     dropped = rows.drop_duplicates(["dataset", "seed"]).shape[0] - used.drop_duplicates(["dataset", "seed"]).shape[0]
     paragraphs = [
         f"{len(trained)} models were trained, {diverged} diverged. {wide} of {len(ranges)} datasets have a range of at "
-        "least 0.1 in both MSE and DPVar on validation rows; comparisons are made on those"
-        + ("." if wide else ", or on all where there is none, as here."),
+        "least 0.1 in both MSE and DPVar on validation rows; methods are compared on those"
+        + ("." if wide else ", or on all datasets if there is none, as here."),
         "MSE and DPVar are in squared standard deviations of the target. DPVar is the paper's cross-fitted diagnostic.",
     ]
     if dropped:
@@ -145,7 +145,7 @@ def _overview(rows: pd.DataFrame, used: pd.DataFrame, ranges: pd.DataFrame, meth
     named = ", ".join(LABELS[name] for name in methods)
     paragraphs.append(f"Methods: {named}.")
     table = TableBlock.of(
-        _datasets(used, ranges), "Datasets", "sets: how many different sets of attributes the seeds chose"
+        _datasets(used, ranges), "Datasets", "sets: number of different sets of sensitive attributes over the seeds"
     )
     return Section("What was run", tuple(paragraphs), (table,))
 
@@ -159,33 +159,33 @@ def _datasets(used: pd.DataFrame, ranges: pd.DataFrame) -> pd.DataFrame:
 
 def _definitions(rows: pd.DataFrame, methods: Sequence[str]) -> Section:
     """Shares of datasets won under each definition of a budget."""
-    points = points_on_test(enter(rows, methods, COMPARISONS["default"][1]))
+    points = points_on_test(compared_rows(rows, methods, COMPARISONS["default"].combiner_of))
     parts = []
     for definition in DEFINITIONS:
         table = win_rates(points, methods, definition).pivot(index="method", columns="budget", values="share")
         parts.append(table[list(SHARES)].add_suffix(f" ({definition})"))
     both = pd.concat(parts, axis=1).reindex(list(methods)).rename_axis("method").reset_index()
-    caption = "range: lowest DPVar + 25, 50, 75 % of its range; largest: 25, 50, 75 % of the largest DPVar"
+    caption = "range: smallest DPVar plus 25, 50, 75 % of its range; largest: 25, 50, 75 % of the largest DPVar"
     block = TableBlock.of(_named(both), "Share of datasets won under two definitions of a budget", caption)
     return Section("Does the definition of a budget matter?", (), (block,))
 
 
 def _fronts(rows: pd.DataFrame, methods: Sequence[str]) -> Iterator[Drawn]:
-    """Fronts of the first seed, and bands over seeds, a panel a dataset."""
+    """Fronts of the first seed, and bands over seeds, one panel per dataset."""
     points = points_on_test(rows)
     datasets = sorted(points["dataset"].unique())
     first = points[points["seed"] == points.groupby("dataset")["seed"].transform("min")]
     shown = {name: LABELS[name] for name in methods}
     fronts = _panels(datasets, lambda name, ax: MethodFrontsDisplay.from_points(_of(first, name), labels=shown, ax=ax))
-    alt = f"Curves of test MSE against DPVar, one a method, on {len(datasets)} datasets"
+    alt = f"Test MSE against DPVar, one curve per method, on {len(datasets)} datasets"
     yield Drawn("fronts", fronts, "Fronts on test rows, first seed", alt)
     bands = _panels(datasets, lambda name, ax: SeedBandDisplay.from_points(_of(points, name), labels=shown, ax=ax))
-    alt = f"Best test MSE within each budget, median and quartiles over seeds, on {len(datasets)} datasets"
-    yield Drawn("seed-bands", bands, "Best MSE within a budget: median and middle half over seeds", alt)
+    alt = f"Smallest test MSE within each budget, median and quartiles over seeds, on {len(datasets)} datasets"
+    yield Drawn("seed-bands", bands, "Smallest MSE within a budget: median and quartiles over seeds", alt)
 
 
 def _panels(datasets: Sequence[str], draw: Callable[[str, Axes], object]) -> Figure:
-    """A panel a dataset, one legend for all."""
+    """One panel per dataset, one legend for all."""
     columns = min(_COLUMNS, len(datasets))
     lines = -(-len(datasets) // columns)
     figure = Figure(figsize=(4 * columns, 3.1 * lines + 0.4), layout="constrained")
@@ -223,7 +223,7 @@ def _named(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _win_cells(wins: pd.DataFrame) -> pd.DataFrame:
-    """One row a method, one column a budget, the interval in the cell."""
+    """One row per method, one column per budget; a cell holds the share, its interval and the share of pairs."""
 
     def cell(row: pd.Series) -> str:
         if np.isnan(row["share"]):
@@ -235,8 +235,8 @@ def _win_cells(wins: pd.DataFrame) -> pd.DataFrame:
     return _named(text.reindex(order)[list(SHARES)].rename_axis("method").reset_index())
 
 
-def _told(wins: pd.DataFrame) -> str:
-    """The chart in one sentence."""
+def _win_summary(wins: pd.DataFrame) -> str:
+    """The chart of win rates in one sentence."""
     parts = []
     for budget in SHARES:
         here = wins[wins["budget"] == budget].dropna(subset="share")

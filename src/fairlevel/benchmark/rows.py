@@ -1,42 +1,45 @@
-"""What a row of results holds: one trained model, or one mixture of them."""
+"""The columns of results; a row is one trained model, or one mixture of them.
+
+VAL and TEST are the validation and test rows of a dataset (see :class:`~fairlevel.benchmark.protocol.Protocol`).
+"""
 
 from __future__ import annotations
 
 import pandas as pd
 
 SCHEMA = 1
-"""Changes when columns do; results of another schema are refused."""
+"""Version of the columns; results of another version are refused."""
 
 KEY = ("dataset", "seed", "method")
-"""One task a key."""
+"""The columns that identify a task."""
 
 COLUMNS: dict[str, str] = {
     "dataset": "str",
     "seed": "int64",
     "method": "str",
     "combiner": "str",  # best: one model; stacked: a mixture
-    "family": "str",  # which penalty or path trained the model
-    "setting": "int64",  # number of the setting; -1 for mixtures
-    "weight": "float64",
+    "family": "str",  # the penalty or path that trained the model
+    "setting": "int64",  # number of the method's setting; -1 for mixtures
+    "weight": "float64",  # of the penalty
     "learning_rate": "float64",
-    "status": "str",
-    "zeta": "float64",  # of mixtures: the weight of DPVar that set their shares
-    "networks": "int64",  # members of a mixture
+    "status": "str",  # finished or diverged
+    "zeta": "float64",  # for mixtures: the weight of DPVar that determined the shares
+    "networks": "int64",  # number of models in a mixture
     "mse_val": "float64",
-    "dpvar_val": "float64",  # the paper's diagnostic; not of mixtures, which VAL does not choose among
-    "selected": "bool",  # some ζ chose it on VAL; only then it has figures on TEST
+    "dpvar_val": "float64",  # the paper's diagnostic; missing for mixtures
+    "selected": "bool",  # on VAL, for some weight ζ of DPVar (all mixtures are); only these rows have values on TEST
     "mse_test": "float64",
     "dpvar_test": "float64",  # the paper's diagnostic
     "dpvar_debiased_test": "float64",
     "variance_test": "float64",
-    "dpvar_true": "float64",  # where the design is known
+    "dpvar_true": "float64",  # simulated; only for the synthetic design
     "dpvar_true_se": "float64",
     "source": "str",
     "rows": "int64",
     "features": "int64",
     "attributes": "int64",
-    "sensitive": "str",  # which columns became A
-    "copies": "int64",  # features that are (nearly) copies of an attribute
+    "sensitive": "str",  # names of the columns that became A
+    "copies": "int64",  # number of features that are (nearly) copies of an attribute
     "protocol": "str",
     "version": "str",
     "device": "str",
@@ -45,7 +48,7 @@ COLUMNS: dict[str, str] = {
 
 
 def tidy(rows: pd.DataFrame) -> pd.DataFrame:
-    """All columns in their order and types; numbers that do not apply are NaN, −1 or 1."""
+    """All columns in the right order and type; missing values become NaN, or −1, 1 and 0 in columns of integers."""
     defaults = {"setting": -1, "networks": 1, "copies": 0}
     filled = rows.reindex(columns=list(COLUMNS))
     for name, value in defaults.items():

@@ -1,8 +1,7 @@
-"""Results on disk: one Parquet file a finished task, whole or not at all."""
+"""Results on disk: one Parquet file per finished task, never half-written."""
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
 
+from fairlevel.benchmark.file_lock import lock_file
 from fairlevel.benchmark.rows import COLUMNS, KEY, SCHEMA, tidy
 from fairlevel.exceptions import FairLevelError, InvalidInput
 
@@ -25,14 +25,14 @@ Key = tuple[str, int, str]
 
 
 class CannotWrite(FairLevelError, OSError):
-    """Results cannot be kept where they should go."""
+    """Results cannot be written to their folder."""
 
 
 @dataclass(frozen=True)
 class Store:
-    """A folder with ``run.json`` (schema, protocol, source, what was planned) and ``rows/dataset=…/seed=…/method=…``.
+    """A folder with ``run.json`` (schema, protocol, source, planned tasks) and ``rows/dataset=…/seed=…/method=…``.
 
-    A file appears in ``rows`` only when it is complete; while it is written it stands in ``.partial``.
+    A file is written to ``.partial`` and moved to ``rows`` when it is complete.
     """
 
     folder: Path
@@ -50,7 +50,7 @@ class Store:
         return self.folder / ".partial"
 
     def plan(self) -> dict[str, Any]:
-        """What the folder is for; refuses folders of another kind."""
+        """The content of run.json; an error for a folder that holds no results, or results of another schema."""
         if not self.plan_file.is_file():
             raise InvalidInput(f"{str(self.folder)!r} holds no results: it has no {self.plan_file.name}.")
         try:
@@ -68,8 +68,8 @@ class Store:
     def claimed(
         self, protocol: str, source: str, datasets: Sequence[str], seeds: Sequence[int], methods: Sequence[str]
     ) -> Iterator[None]:
-        """Open for writing: one run at a time, results of one protocol and one source; what a killed run left
-        half-written is removed.
+        """Open the folder for writing. Only one run at a time may write, and a folder holds results of one protocol and
+        one source. Incomplete files of a run that was killed are removed.
         """
         wanted = {"schema": SCHEMA, "protocol": protocol, "source": source}
         wanted |= {"datasets": list(datasets), "seeds": list(seeds), "methods": list(methods)}
@@ -81,10 +81,10 @@ class Store:
                 raise InvalidInput(f"{str(self.folder)!r} has rows but no {self.plan_file.name}; choose another --out.")
             with open(self.plan_file, "a+", encoding="utf-8") as lock:
                 try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    lock_file(lock)
                 except BlockingIOError:
                     raise InvalidInput(
-                        f"Another run writes into {str(self.folder)!r}; wait for it, or choose another --out."
+                        f"Another run writes into {str(self.folder)!r}; wait until it ends, or choose another --out."
                     ) from None
                 shutil.rmtree(self.partial_folder, ignore_errors=True)
                 lock.truncate(0)
@@ -102,29 +102,29 @@ class Store:
             ) from None
 
     def path(self, key: Key) -> Path:
-        """The file of a finished task."""
+        """The file for the rows of a task."""
         parts = [f"{name}={value}" for name, value in zip(KEY, key, strict=True)]
         return self.rows_folder.joinpath(*parts, "rows.parquet")
 
     def finished(self, key: Key) -> bool:
-        """Whether the rows of a task are there."""
+        """Whether the rows of a task have been written."""
         return self.path(key).is_file()
 
     def write(self, key: Key, rows: pd.DataFrame) -> None:
-        """Keep the rows of a task; it counts as finished only when the file is complete and on disk."""
+        """Write the rows of a task; it counts as finished only when the file is complete and on disk."""
         path, partial = self.path(key), self.partial_folder / f"{'-'.join(map(str, key))}.parquet"
         try:
             self.partial_folder.mkdir(exist_ok=True)
             tidy(rows).drop(columns=list(KEY)).to_parquet(partial, index=False)
-            with open(partial, "rb") as handle:
+            with open(partial, "rb+") as handle:  # Windows flushes only files that may be written
                 os.fsync(handle.fileno())
             path.parent.mkdir(parents=True, exist_ok=True)
             partial.replace(path)
         except OSError as error:
             partial.unlink(missing_ok=True)
             raise CannotWrite(
-                f"The rows of {'/'.join(map(str, key))} cannot be written ({error.strerror or error}); make room in "
-                f"{str(self.folder)!r} and run the same command again: what is finished is kept."
+                f"The rows of {'/'.join(map(str, key))} cannot be written ({error.strerror or error}); free space in "
+                f"{str(self.folder)!r} and run the same command again: finished tasks are kept."
             ) from None
 
     def read(self) -> pd.DataFrame:
@@ -144,12 +144,12 @@ class Store:
 
 
 def in_order(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows by dataset, seed and method, those of a task as they were written."""
+    """Rows sorted by dataset, seed and method; the rows of a task keep their order."""
     return rows[list(COLUMNS)].sort_values(list(KEY), kind="stable", ignore_index=True)
 
 
 def read_rows(path: Path) -> pd.DataFrame:
-    """Rows that were compacted into one Parquet file."""
+    """Rows of results from one Parquet file."""
     try:
         rows = pd.read_parquet(path)
     except (OSError, ValueError) as error:
@@ -161,7 +161,7 @@ def read_rows(path: Path) -> pd.DataFrame:
 
 
 def _merged(known: dict[str, Any], wanted: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """What was planned before and what is wanted now, if they can stand side by side."""
+    """The tasks planned before and those wanted now; an error if protocol or source differ."""
     for name in ("protocol", "source"):
         if known[name] != wanted[name]:
             raise InvalidInput(

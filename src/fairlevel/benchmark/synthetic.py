@@ -1,4 +1,4 @@
-"""The synthetic study: all methods on the paper's design at several strengths of the interaction."""
+"""The synthetic study: methods on the paper's synthetic design, at several strengths of the interaction."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from fairlevel.benchmark.datasets import synthetic_datasets
+from fairlevel.benchmark.datasets import BETAS, synthetic_datasets
 from fairlevel.benchmark.executors import Executor, Failure
 from fairlevel.benchmark.methods import PAPER_METHODS, resolve_methods
 from fairlevel.benchmark.protocol import Protocol
-from fairlevel.benchmark.run import Done, in_good_order
+from fairlevel.benchmark.run import Done, slowest_first
 from fairlevel.benchmark.task import Task
 from fairlevel.exceptions import InvalidInput
 
 
 @dataclass(frozen=True)
 class SyntheticStudy:
-    """What to run. The defaults are the paper's: three strengths, its six methods and ours, three seeds."""
+    """What to run. The defaults are the paper's (three strengths, six methods, three seeds), plus ``fbo_closed``."""
 
     protocol: Protocol
     rows: int = 5000
-    betas: tuple[float, ...] = (1.0, 3.0, 10.0)
+    betas: tuple[float, ...] = BETAS
     attributes: int = 5
     seeds: tuple[int, ...] = (0, 1, 2)
     methods: tuple[str, ...] = (*PAPER_METHODS, "fbo_closed")
@@ -35,9 +35,9 @@ class SyntheticStudy:
 
     @property
     def tasks(self) -> list[Task]:
-        """A method on a design under a seed, each."""
+        """One task per design, seed and method."""
         datasets = synthetic_datasets(self.betas, self.attributes, self.rows)
-        return in_good_order(
+        return slowest_first(
             [
                 Task(dataset, seed, method, self.protocol, self.device)
                 for dataset in datasets
@@ -47,10 +47,10 @@ class SyntheticStudy:
         )
 
     def run(self, executor: Executor, done: Done = lambda finished, total: None) -> pd.DataFrame:
-        """One row a trained model, in an order that does not depend on which task was faster."""
+        """One row per trained model, in an order that does not depend on which task finished first."""
         tasks = self.tasks
         for task in tasks[:1]:
-            task.dataset.problem(task.seed, task.protocol)  # refuse what cannot be split before any process starts
+            task.dataset.problem(task.seed, task.protocol)  # bad input fails here, before any process starts
         results: dict[int, pd.DataFrame] = {}
         for number, outcome in executor.run(tasks):
             if isinstance(outcome, Failure):

@@ -1,7 +1,8 @@
-"""The command line: one file a command, one row each in the table below."""
+"""The command line: one file per command, and one row each in the table below."""
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -10,23 +11,24 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from fairlevel._version import __version__
-from fairlevel.cli.later import Later
+from fairlevel.cli.lazy import LazyCommand
 from fairlevel.exceptions import FairLevelError
+from fairlevel.networks.memory import keep_freed_memory
 
 COMMANDS = {
     "demo": "Train, explain and save the fronts of two embedded tables.",
-    "audit": "Measure how much the average prediction moves across profiles.",
-    "front": "Train every trade-off between accuracy and level predictions.",
+    "audit": "Measure how much the average prediction varies with the sensitive attributes.",
+    "front": "Train models along the trade-off between accuracy and level predictions.",
     "predict": "Predict for every row of a file; the sensitive columns are not needed.",
     "synthetic": "Write a table of the paper's synthetic design.",
-    "bench run": "Run a study; the same command goes on where it stopped.",
+    "bench run": "Run a study; the same command resumes one that was stopped.",
     "bench status": "Show which tasks of a run are finished.",
     "bench report": "Analyse a finished or running study: a page, figures and tables.",
-    "bench synthetic": "Run the paper's synthetic study and write what came out.",
+    "bench synthetic": "Run the paper's synthetic study; write rows, tables and figures.",
     "data list": "List the tables of the benchmark.",
-    "data fetch": "Bring tables of the benchmark onto this machine.",
+    "data fetch": "Download tables of the benchmark to this machine.",
 }
-"""Each is the function of its name, words joined by _, in the file of that name; two words are a command in a group."""
+"""A command is the function of its name (words joined by _) in the file of that name; two words: group and command."""
 
 GROUPS = {"bench": "Rerun the paper's studies.", "data": "The tables of the benchmark."}
 
@@ -49,7 +51,7 @@ def _root(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Keep one level of commands however many there are."""
+    """Make Typer build a group of commands; without a callback it would build a single command."""
 
 
 def _command_line() -> TyperGroup:
@@ -59,15 +61,24 @@ def _command_line() -> TyperGroup:
     groups = {name: TyperGroup(name=name, help=line, no_args_is_help=True) for name, line in GROUPS.items()}
     for name, line in COMMANDS.items():
         *group, word = name.split()
-        (groups[group[0]] if group else root).commands[word] = Later(word, name.replace(" ", "_"), line)
+        (groups[group[0]] if group else root).commands[word] = LazyCommand(word, name.replace(" ", "_"), line)
     root.commands.update(groups)
     return root
 
 
+def _set_up_process() -> None:
+    """Settings of the whole process, which a library must not touch: OpenMP threads that wait sleep instead of taking
+    cores from others (read when PyTorch is imported; the user's value wins), and freed memory is reused.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    keep_freed_memory()
+
+
 def app() -> None:
-    """Run the command line; an error made by the user is one sentence and exit code 2."""
+    """Run the command line; a mistake in the input is reported in one sentence, with exit code 2."""
+    _set_up_process()
     try:
-        _command_line()()
+        _command_line()(prog_name="fairlevel")
     except FairLevelError as error:
         Console(stderr=True).print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         raise SystemExit(2) from None

@@ -1,4 +1,4 @@
-"""``fairlevel audit``: what somebody's predictions do across sensitive attributes."""
+"""``fairlevel audit``: measure the disparity of given predictions."""
 
 from __future__ import annotations
 
@@ -23,19 +23,23 @@ from fairlevel.report.render import write_page
 
 
 def audit(
-    file: Annotated[Path, typer.Argument(help="CSV or Parquet with predictions and attributes.")],
-    prediction: Annotated[str, typer.Option(help="Column of predictions.")],
+    file: Annotated[Path, typer.Argument(help="CSV or Parquet file with predictions and sensitive columns.")],
+    prediction: Annotated[str, typer.Option(help="Column with the predictions.")],
     sensitive: Annotated[str, typer.Option(help="Sensitive columns, comma-separated.")],
-    target: Annotated[str | None, typer.Option(help="Column of true values.")] = None,
-    by: Annotated[str | None, typer.Option(help="A further column to tabulate predictions by.")] = None,
-    weight: Annotated[str | None, typer.Option(help="Column of survey weights.")] = None,
-    max_share: Annotated[float | None, typer.Option(help="Fail above this share of the prediction's variance.")] = None,
-    max_dpvar: Annotated[float | None, typer.Option(help="Fail above this DPVar.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
-    html: Annotated[Path | None, typer.Option(help="Write a page here.")] = None,
-    seed: Annotated[int, typer.Option(help="Of permutations and random features.")] = 0,
+    target: Annotated[str | None, typer.Option(help="Column with the true values.")] = None,
+    by: Annotated[str | None, typer.Option(help="Another column: tabulate predictions by its values.")] = None,
+    weight: Annotated[str | None, typer.Option(help="Column with survey weights.")] = None,
+    max_share: Annotated[
+        float | None, typer.Option(help="Budget on DPVar as a share of the prediction's variance.")
+    ] = None,
+    max_dpvar: Annotated[float | None, typer.Option(help="Budget on DPVar.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of permutations and random features.")] = 0,
 ) -> None:
-    """Measure how much the average prediction moves across profiles; exit code 1 where a budget is not met for sure."""
+    """Measure how much the average prediction varies with the sensitive attributes. With a budget, the exit code is 1
+    unless the upper end of the confidence interval is within it.
+    """
     names = read_names(sensitive)
     if not names:
         raise InvalidInput("--sensitive names no column; pass at least one, such as --sensitive age,income.")
@@ -57,8 +61,8 @@ def audit(
         require_folder(html)
         write_page(audit_page(found, verdicts), html)
     if as_json:
-        told = [asdict(verdict) | {"passed": verdict.passed} for verdict in verdicts]
-        print(json.dumps(found.to_dict() | {"verdicts": told}, default=_plain))
+        results = [asdict(verdict) | {"passed": verdict.passed} for verdict in verdicts]
+        print(json.dumps(found.to_dict() | {"verdicts": results}, default=_plain))
     else:
         _show(found, verdicts, html)
     if not all(verdict.passed for verdict in verdicts):
@@ -86,22 +90,24 @@ def _show(found: Audit, verdicts: tuple[Verdict, ...], html: Path | None) -> Non
         console.print(f"! {flag.sentence}", style="yellow", highlight=False, markup=False)
     interval = found.interval
     numbers = Table(box=None, show_header=False, pad_edge=False)
-    numbers.add_row("DPVar, debiased", f"{interval.estimate:.4g}", f"95 % {interval.low:.4g} to {interval.high:.4g}")
-    numbers.add_row("DPVar, the paper's estimate", f"{found.plug_in:.4g}", f"by chance alone {found.floor:.4g}")
+    numbers.add_row(
+        "DPVar, debiased", f"{interval.estimate:.4g}", f"95 % interval: {interval.low:.4g} to {interval.high:.4g}"
+    )
+    numbers.add_row("DPVar, the paper's estimate", f"{found.plug_in:.4g}", f"by chance alone: {found.floor:.4g}")
     for measure in found.measures:
-        numbers.add_row(measure.name, f"{measure.value:.4g}", f"by chance up to {measure.chance:.4g}")
+        numbers.add_row(measure.name, f"{measure.value:.4g}", f"by chance: up to {measure.chance:.4g}")
     for name, value in found.accuracy.items():
         numbers.add_row(name, f"{value:.4g}", "")
     console.print(numbers, highlight=False)
-    shares = Table(title="which attributes carry it", title_justify="left")
-    for heading in ("attribute", "alone", "lost without it"):
+    shares = Table(title="share of the prediction's variance, by attribute", title_justify="left")
+    for heading in ("attribute", "explained by it alone", "lost without it"):
         shares.add_column(heading, justify="left" if heading == "attribute" else "right")
     for row in found.attributes.itertuples():
         shares.add_row(str(row.attribute), f"{row.alone:.1%}", f"{row.lost:.1%}")
     console.print(shares, markup=False)
     for verdict in verdicts:
         word, style = ("passed", "green") if verdict.passed else ("failed", "red")
-        allowed = f"{verdict.budget} {verdict.most:g} allowed"
-        console.print(f"{word}: {allowed}, upper end of the interval {verdict.upper:.4g}", style=style)
+        limit = f"{verdict.budget} of at most {verdict.most:g} allowed"
+        console.print(f"{word}: {limit}, upper end of the interval {verdict.upper:.4g}", style=style)
     if html is not None:
-        console.print(f"page: {html}", highlight=False, soft_wrap=True)
+        console.print(f"report: {html}", highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""``fairlevel bench report``: figures, tables and a page from rows."""
+"""``fairlevel bench report``: figures, tables and an HTML page from the results of a study."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from fairlevel.report.render import write_page
 
 
 def bench_report(
-    out: Annotated[Path, typer.Option(help="Folder of results; the report goes into it.")] = Path("bench"),
-    rows: Annotated[Path | None, typer.Option(help="Rows in one Parquet file instead of a folder of results.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of results; the report is written to its subfolder report.")] = Path(
+        "bench"
+    ),
+    rows: Annotated[Path | None, typer.Option(help="Read results from this Parquet file instead.")] = None,
 ) -> None:
-    """Analyse a finished or running study: report.html, figures as PNG and SVG, tables as CSV, rows as one file."""
+    """Analyse a finished or running study: report.html, figures as PNG and SVG, tables as CSV, all rows as Parquet."""
     found = Store(out).read() if rows is None else read_rows(rows)
     report = build_report(found)
     folder = out / "report"

@@ -1,4 +1,4 @@
-"""``fairlevel bench run``: datasets × seeds × methods, resumable."""
+"""``fairlevel bench run``: run methods on datasets and seeds; a run that was stopped can be resumed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from fairlevel.benchmark.datasets import resolve_datasets
 from fairlevel.benchmark.executors import EXECUTORS, Executor
 from fairlevel.benchmark.methods import OUR_METHODS, PAPER_METHODS, resolve_methods
-from fairlevel.benchmark.protocol import resolve_protocol
+from fairlevel.benchmark.protocol import PROTOCOL_HELP, resolve_protocol
 from fairlevel.benchmark.run import run_tasks
 from fairlevel.benchmark.store import Store
 from fairlevel.benchmark.task import Task
@@ -24,18 +24,26 @@ from fairlevel.exceptions import InvalidInput, UnknownName
 
 def bench_run(
     suite: Annotated[str, typer.Option(help="Suites, tables or synthetic designs, comma-separated.")] = "quick",
-    seeds: Annotated[str, typer.Option(help="Such as 0-9 or 0,3,5.")] = "0-9",
-    methods: Annotated[str, typer.Option(help="Comma-separated names.")] = ",".join((*PAPER_METHODS, *OUR_METHODS)),
-    protocol: Annotated[str, typer.Option(help="paper, adam, medium or small.")] = "paper",
-    data_dir: Annotated[Path | None, typer.Option(help="Folder of tables; without one, OpenML.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder of results; a run that was stopped goes on there.")] = Path("bench"),
+    seeds: Annotated[str, typer.Option(help="Seeds, such as 0-9 or 0,3,5.")] = "0-9",
+    methods: Annotated[str, typer.Option(help="Names of methods, comma-separated.")] = ",".join(
+        (*PAPER_METHODS, *OUR_METHODS)
+    ),
+    protocol: Annotated[str, typer.Option(help=PROTOCOL_HELP)] = "paper",
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder of tables; without it, tables come from OpenML.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of results; a run that was stopped is resumed there.")] = Path(
+        "bench"
+    ),
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    executor: Annotated[str, typer.Option(help="local or ray.")] = "local",
-    processes: Annotated[int | None, typer.Option(help="local: tasks at a time.")] = None,
-    address: Annotated[str | None, typer.Option(help="ray: address of a cluster; without one, this machine.")] = None,
-    gpus: Annotated[float | None, typer.Option(help="ray: share of a GPU that a task needs.")] = None,
+    executor: Annotated[str, typer.Option(help=f"One of: {', '.join(EXECUTORS)}.")] = "local",
+    processes: Annotated[int | None, typer.Option(help="For local: number of tasks at the same time.")] = None,
+    address: Annotated[
+        str | None, typer.Option(help="For ray: address of a cluster; without it, this machine.")
+    ] = None,
+    gpus: Annotated[float | None, typer.Option(help="For ray: share of a GPU that each task needs.")] = None,
 ) -> None:
-    """Run a study; what is finished is kept, the same command goes on where it stopped."""
+    """Run a study. Finished tasks are kept: the same command resumes a run that was stopped."""
     console = Console()
     chosen, source = resolve_protocol(protocol), resolve_source(data_dir)
     datasets, numbers = resolve_datasets(read_names(suite), source), read_seeds(seeds)
@@ -50,7 +58,7 @@ def bench_run(
     with store.claimed(chosen.id, source.name, [dataset.name for dataset in datasets], numbers, names):
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         with Progress(
-            *columns, TextColumn("left:"), TimeRemainingColumn(), console=console, disable=not console.is_terminal
+            *columns, TextColumn("remaining:"), TimeRemainingColumn(), console=console, disable=not console.is_terminal
         ) as bar:
             line = bar.add_task("tasks", total=len(tasks))
             failures = run_tasks(tasks, store, runner, lambda done, _: bar.update(line, completed=done))
@@ -67,7 +75,7 @@ def bench_run(
 
 
 def _executor(name: str, **options: Any) -> Executor:
-    """The executor that was named, with the options that were given; those of another one are refused."""
+    """The executor of this name, with the given options; an option of another executor is an error."""
     if name not in EXECUTORS:
         raise UnknownName("executor", name, EXECUTORS)
     given = {option: value for option, value in options.items() if value is not None}

@@ -1,4 +1,4 @@
-"""``fairlevel bench status``: how far a run is."""
+"""``fairlevel bench status``: show the progress of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fairlevel.benchmark.store import Store
 
 def bench_status(
     out: Annotated[Path, typer.Option(help="Folder of results.")] = Path("bench"),
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Show which tasks of a run are finished."""
     store = Store(out)

@@ -1,4 +1,4 @@
-"""``fairlevel bench synthetic``: the paper's synthetic study."""
+"""``fairlevel bench synthetic``: run the paper's synthetic study."""
 
 from __future__ import annotations
 
@@ -13,43 +13,41 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from fairlevel.benchmark.analysis.budgets import budget_table
-from fairlevel.benchmark.analysis.entrants import COMPARISONS, enter, points_on_test
+from fairlevel.benchmark.analysis.comparisons import COMPARISONS, compared_rows, points_on_test
 from fairlevel.benchmark.executors import LocalExecutor
-from fairlevel.benchmark.methods import METHODS, PAPER_METHODS
-from fairlevel.benchmark.protocol import resolve_protocol
+from fairlevel.benchmark.methods import METHODS
+from fairlevel.benchmark.protocol import PROTOCOL_HELP, PROTOCOLS, resolve_protocol
 from fairlevel.benchmark.synthetic import SyntheticStudy
 from fairlevel.cli.files import write_table
 from fairlevel.cli.options import read_names, read_seeds
 from fairlevel.fronts.budgets import SHARES
 from fairlevel.plots.seed_bands import SeedBandDisplay
 
-SIZES = {"small": (2000, "0-1"), "medium": (4000, "0-2"), "paper": (5000, "0-2"), "adam": (5000, "0-2")}
-"""Rows and seeds of each protocol, unless told otherwise."""
-
 TITLES = {"paper": "DPVar by the paper's diagnostic", "true": "true DPVar"}
 
 
 def bench_synthetic(
     out: Annotated[Path, typer.Option(help="Folder for rows.parquet, tables and figures.")] = Path("bench-synthetic"),
-    protocol: Annotated[str, typer.Option(help="small (a laptop), paper (gradient descent), adam.")] = "small",
+    protocol: Annotated[str, typer.Option(help=PROTOCOL_HELP)] = "small",
     beta: Annotated[list[float] | None, typer.Option(help="Strength of the interaction; may be repeated.")] = None,
-    attributes: Annotated[int, typer.Option(help="Number of sensitive attributes.")] = 5,
-    methods: Annotated[str, typer.Option(help="Comma-separated names.")] = ",".join((*PAPER_METHODS, "fbo_closed")),
-    seeds: Annotated[str | None, typer.Option(help="Such as 0-2 or 0,3,5.")] = None,
-    rows: Annotated[int | None, typer.Option(help="Rows drawn for each seed.")] = None,
+    attributes: Annotated[int, typer.Option(help="Number of sensitive attributes.")] = SyntheticStudy.attributes,
+    methods: Annotated[str, typer.Option(help="Names of methods, comma-separated.")] = ",".join(SyntheticStudy.methods),
+    seeds: Annotated[str | None, typer.Option(help="Seeds, such as 0-2 or 0,3,5; the protocol has a default.")] = None,
+    rows: Annotated[int | None, typer.Option(help="Rows drawn for each seed; the protocol has a default.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    processes: Annotated[int | None, typer.Option(help="Tasks at a time; by default what the machine bears.")] = None,
+    processes: Annotated[
+        int | None, typer.Option(help="Number of tasks at the same time; by default one per core.")
+    ] = None,
 ) -> None:
-    """Run the paper's synthetic study and write what came out."""
+    """Run the paper's synthetic study; write rows, tables and figures."""
     console = Console()
     chosen = resolve_protocol(protocol)
-    default_rows, default_seeds = SIZES[protocol]
     study = SyntheticStudy(
         protocol=chosen,
-        rows=rows or default_rows,
-        betas=tuple(beta or (1.0, 3.0, 10.0)),
+        rows=rows or min(SyntheticStudy.rows, chosen.most_rows),
+        betas=tuple(beta or SyntheticStudy.betas),
         attributes=attributes,
-        seeds=read_seeds(seeds or default_seeds),
+        seeds=PROTOCOLS[protocol].synthetic_seeds if seeds is None else read_seeds(seeds),
         methods=read_names(methods),
         device=device,
     )
@@ -60,7 +58,7 @@ def bench_synthetic(
         task = bar.add_task("training", total=len(study.tasks))
         found = study.run(executor, lambda done, _: bar.update(task, completed=done))
     write_table(found, out / "rows.parquet")
-    single = enter(found, study.methods, COMPARISONS["single"][1])
+    single = compared_rows(found, study.methods, COMPARISONS["single"].combiner_of)
     for kind, column in {"paper": "dpvar_test", "true": "dpvar_true"}.items():
         table = budget_table(single, study.methods, column)
         write_table(table, out / f"budgets-{kind}.csv")
@@ -73,7 +71,7 @@ def bench_synthetic(
 
 
 def draw(rows: pd.DataFrame, dpvar: str, stem: Path) -> None:
-    """One panel a dataset, as PNG and SVG."""
+    """Draw one panel per dataset; save PNG and SVG."""
     points = points_on_test(rows, dpvar)
     datasets = points["dataset"].unique()
     figure = Figure(figsize=(5 * len(datasets), 4), layout="constrained")
@@ -87,7 +85,7 @@ def draw(rows: pd.DataFrame, dpvar: str, stem: Path) -> None:
 
 
 def _shown(table: pd.DataFrame, title: str) -> Table:
-    shown = Table(title=title, caption="best test MSE within a budget: median over seeds (range)")
+    shown = Table(title=title, caption="smallest test MSE within each budget on DPVar: median over seeds (range)")
     shown.add_column("method")
     for budget in SHARES:
         shown.add_column(budget, justify="right")

@@ -1,4 +1,4 @@
-"""``fairlevel data fetch``: load tables once, so that a run finds them."""
+"""``fairlevel data fetch``: download tables before a run, or check those of a folder."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from fairlevel.exceptions import FairLevelError
 
 def data_fetch(
     names: Annotated[str, typer.Argument(help="Suites or tables, comma-separated.")],
-    data_dir: Annotated[Path | None, typer.Option(help="Check a folder of tables instead of asking OpenML.")] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Check the tables of this folder instead of downloading.")
+    ] = None,
 ) -> None:
-    """Fetch tables into the cache, or check those of a folder; every one that fails is named."""
+    """Download tables into the cache, or check those of a folder; every failure is listed."""
     console, source = Console(), resolve_source(data_dir)
     slugs = [slug for name in read_names(names) for slug in (suite(name, source.slugs) if name in SUITES else (name,))]
     failed = 0

@@ -1,4 +1,4 @@
-"""``fairlevel data list``: tables, suites and where they are."""
+"""``fairlevel data list``: list tables, their suites, and whether they are available."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from fairlevel.data.sources import resolve_source
 
 def data_list(
     name: Annotated[str, typer.Option("--suite", help=f"One of: {', '.join(SUITES)}.")] = "all",
-    data_dir: Annotated[Path | None, typer.Option(help="Folder of tables; without one, OpenML.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder of tables; without it, tables come from OpenML.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
-    """List tables of the catalogue, and those of a folder that it does not know."""
+    """List the tables of the catalogue, and other tables of the folder."""
     source = resolve_source(data_dir)
     known = catalogue()
     slugs = suite(name, tuple({*known, *source.slugs}))

@@ -1,4 +1,4 @@
-"""``fairlevel demo``: the front of two tables that need no download."""
+"""``fairlevel demo``: train the fronts of two tables that need no download."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import typer
 from rich.console import Console
 from sklearn.datasets import load_diabetes
 
-from fairlevel.cli.front_folder import refuse_existing, shown, write_front
+from fairlevel.cli.front_folder import front_table, refuse_existing, write_front
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.estimators.fairness_path import FairnessPath
 
 
 @dataclass(frozen=True)
 class Example:
-    """A table with a story: features, target, sensitive attributes."""
+    """A table to show: features, target and sensitive attributes."""
 
     title: str
     x: pd.DataFrame
@@ -28,8 +28,8 @@ class Example:
 
 
 def demo(out: Annotated[Path, typer.Option(help="Folder for reports and models.")] = Path("demo")) -> None:
-    """Train the front of two embedded tables, print what each trade-off costs and gains, and save a report and the
-    models of each; what an earlier demo wrote there is replaced.
+    """Train the fronts of two embedded tables, print the trade-offs, and save a report and the models of each. The
+    results of an earlier demo are replaced.
     """
     console = Console()
     examples = {"diabetes": _diabetes(), "synthetic": _synthetic()}
@@ -39,9 +39,9 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for reports and models."
         path = FairnessPath(predictor=example.predictor, random_state=0, verbose=1)
         path.fit(example.x, example.y, sensitive_features=example.sensitive)
         chosen = write_front(path, str(example.y.name), out / name, {"target": str(example.y.name)})
-        console.print(shown(path, chosen, example.title))
+        console.print(front_table(path, chosen, example.title))
         console.print(f"report: {out / name / 'report.html'}\n", highlight=False, soft_wrap=True)
-    console.print("Open a report in a browser and choose a point. With a table of your own:")
+    console.print("Open a report in a browser and choose a model. For a table of your own:")
     console.print("fairlevel front FILE.csv --target COLUMN --sensitive COLUMN,COLUMN", highlight=False, soft_wrap=True)
 
 
@@ -50,7 +50,7 @@ def _diabetes() -> Example:
     names = ["age", "bmi"]
     title = "diabetes progression, level across age and body mass"
     y = y.rename("progression")
-    return Example(title, x.drop(columns=names), y, x[names], predictor="linear")  # 442 rows: keep it simple
+    return Example(title, x.drop(columns=names), y, x[names], predictor="linear")  # few rows (442), so a simple model
 
 
 def _synthetic() -> Example:

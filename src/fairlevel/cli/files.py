@@ -1,4 +1,4 @@
-"""Tables in and out of files, whole or not at all."""
+"""Read and write tables as CSV or Parquet; a file is never left half-written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pyarrow.parquet
 from fairlevel.exceptions import InvalidInput, UnknownName
 
 READERS = (".csv", ".parquet")
-_PIECE = 200_000  # rows of a CSV read at a time
+_PIECE = 200_000  # rows read at a time
 WRITERS = {
     ".csv": lambda table, path: table.to_csv(path, index=False),
     ".parquet": lambda table, path: table.to_parquet(path, index=False),
@@ -23,7 +23,7 @@ WRITERS = {
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
-    """Write CSV or Parquet by the ending of the name; a file that exists is replaced only when the new one is
+    """Write CSV or Parquet, depending on the ending of the name; an existing file is replaced only when the new one is
     complete.
     """
     if path.suffix.lower() not in WRITERS:
@@ -43,13 +43,13 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
 
 
 def require_folder(path: Path) -> None:
-    """Refuse a file whose folder is not there."""
+    """Raise an error if the folder of a file does not exist."""
     if not path.parent.is_dir():
         raise InvalidInput(f"The folder {str(path.parent)!r} does not exist; create it with mkdir -p {path.parent}.")
 
 
 def require_readable(path: Path) -> None:
-    """Refuse a file that is not there or of another kind."""
+    """Raise an error if a file does not exist or is neither CSV nor Parquet."""
     if path.suffix.lower() not in READERS:
         raise InvalidInput(f"{path.name!r} ends in {path.suffix!r}; a file ending in {' or '.join(READERS)} is needed.")
     if not path.is_file():
@@ -57,7 +57,7 @@ def require_readable(path: Path) -> None:
 
 
 def read_columns(path: Path, wanted: Sequence[str] | None = None) -> pd.DataFrame:
-    """Some columns of a CSV or Parquet file, or all; every mistake in one sentence."""
+    """Read the wanted columns of a CSV or Parquet file, or all; an unreadable file is an error of one sentence."""
     require_readable(path)
     known = _column_names(path)
     for name in wanted or ():
@@ -74,8 +74,8 @@ def read_columns(path: Path, wanted: Sequence[str] | None = None) -> pd.DataFram
 
 
 def read_sample(path: Path, most: int, seed: int) -> tuple[pd.DataFrame, int]:
-    """At most ``most`` rows of a file, drawn at random while it is read piece by piece, in their order, and how many
-    rows there are.
+    """At most ``most`` rows of a file, sampled at random while it is read piece by piece and kept in order, and the
+    number of all rows.
     """
     require_readable(path)
     random, kept, keys, rows = np.random.default_rng(seed), pd.DataFrame(), np.empty(0), 0
@@ -105,9 +105,7 @@ def _pieces(path: Path) -> Iterator[pd.DataFrame]:
 
 
 def _read_csv(path: Path, columns: list[str] | None) -> pd.DataFrame:
-    """In pieces, so that columns nobody asked for do not pile up; a row with too many fields is an error, never a
-    shift.
-    """
+    """Read in pieces, so that unwanted columns do not fill the memory; a row with too many fields is an error."""
     parts = [piece if columns is None else piece[columns] for piece in _pieces(path)]
     return pd.concat(parts, ignore_index=True)
 
@@ -133,5 +131,5 @@ def _unreadable(path: Path, error: Exception) -> InvalidInput:
         )
     if isinstance(error, pd.errors.ParserWarning):
         return InvalidInput(f"{path.name!r} cannot be read: line 2 has more fields than the header.")
-    told = " ".join(str(error).replace("Error tokenizing data. C error:", "").split())
-    return InvalidInput(f"{path.name!r} cannot be read: {told or 'it is empty'}.")
+    reason = " ".join(str(error).replace("Error tokenizing data. C error:", "").split())
+    return InvalidInput(f"{path.name!r} cannot be read: {reason or 'it is empty'}.")

@@ -1,4 +1,4 @@
-"""``fairlevel front``: train the trade-off on a table of one's own."""
+"""``fairlevel front``: train models along the trade-off on a user's table."""
 
 from __future__ import annotations
 
@@ -9,28 +9,32 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from fairlevel.candidates import SOURCES
 from fairlevel.cli.files import read_sample
-from fairlevel.cli.front_folder import refuse_existing, shown, write_front
+from fairlevel.cli.front_folder import front_table, refuse_existing, write_front
 from fairlevel.cli.options import read_names
 from fairlevel.data.learning_table import LearningTable, encoded
 from fairlevel.estimators.fairness_path import FairnessPath
 from fairlevel.exceptions import InvalidInput
+from fairlevel.penalties import PENALTIES
 
 
 def front(
-    file: Annotated[Path, typer.Argument(help="CSV or Parquet.")],
+    file: Annotated[Path, typer.Argument(help="CSV or Parquet file.")],
     target: Annotated[str, typer.Option(help="Column to predict.")],
     sensitive: Annotated[str, typer.Option(help="Sensitive columns, comma-separated.")],
     drop: Annotated[str, typer.Option(help="Columns to leave out, such as ids, comma-separated.")] = "",
-    method: Annotated[str, typer.Option(help="auto, spectral or the name of a penalty.")] = "auto",
+    method: Annotated[str, typer.Option(help=f"One of: {', '.join((*SOURCES, *PENALTIES))}.")] = "auto",
     out: Annotated[Path, typer.Option(help="Folder for front.csv, report.html and the models.")] = Path("front"),
-    max_share: Annotated[float | None, typer.Option(help="Also pick the model within this share.")] = None,
-    sensitive_inputs: Annotated[bool, typer.Option(help="Predict from the sensitive columns too.")] = False,
+    max_share: Annotated[
+        float | None, typer.Option(help="Also save the best model whose share of variance is within this budget.")
+    ] = None,
+    sensitive_inputs: Annotated[bool, typer.Option(help="Use the sensitive columns as inputs, too.")] = False,
     force: Annotated[bool, typer.Option(help="Replace the folder if it exists.")] = False,
-    most_rows: Annotated[int, typer.Option(help="Of a larger file so many rows are used, drawn at random.")] = 50_000,
-    seed: Annotated[int, typer.Option(help="Of splits and networks.")] = 0,
+    most_rows: Annotated[int, typer.Option(help="Use at most this many rows, sampled at random.")] = 50_000,
+    seed: Annotated[int, typer.Option(help="Seed of splits and networks.")] = 0,
 ) -> None:
-    """Train every trade-off between accuracy and level predictions, and write models, a table and a page."""
+    """Train models along the trade-off between accuracy and level predictions; write models, a table and a report."""
     console = Console()
     names = read_names(sensitive)
     if not names:
@@ -40,12 +44,12 @@ def front(
         raise InvalidInput(f"--most-rows {most_rows} was given; at least 100 are needed.")
     raw, rows = read_sample(file, most_rows, seed)
     if rows > len(raw):
-        console.print(f"{rows:,} rows in the file, {len(raw):,} of them used (--most-rows)", highlight=False)
+        console.print(f"{rows:,} rows in the file, {len(raw):,} sampled (--most-rows)", highlight=False)
     table = LearningTable.of(raw, target, names, read_names(drop), sensitive_inputs)
     encoder = table.encoder()
     x = encoded(encoder, table.features)
     console.print(
-        f"{len(x)} rows, {table.features.shape[1]} columns as {x.shape[1]} numbers"
+        f"{len(x)} rows, {table.features.shape[1]} columns encoded as {x.shape[1]} numbers"
         + (f"; {table.dropped} rows without target or sensitive values left out" if table.dropped else ""),
         highlight=False,
     )
@@ -62,7 +66,7 @@ def front(
         "file": file.name,
     }
     chosen = write_front(path, target, out, notes, max_share)
-    console.print(shown(path, chosen, f"trade-offs for {target}"))
+    console.print(front_table(path, chosen, f"trade-offs for {target}"))
     console.print(f"report: {out / 'report.html'}; models: {out / 'models'}/", highlight=False, soft_wrap=True)
     best = out / "models" / chosen["knee"].folder
     console.print(f"next: fairlevel predict {best} NEW.csv --out predictions.csv", highlight=False, soft_wrap=True)

@@ -21,7 +21,7 @@ from fairlevel.report.render import write_page
 
 @dataclass(frozen=True)
 class Choice:
-    """A model worth a name: its folder, itself, and its row in the front where it has one."""
+    """A model with a name of its own, its folder, and its row in the front (None if it is not on the front)."""
 
     folder: str
     model: FairRegressor
@@ -29,17 +29,17 @@ class Choice:
 
 
 def refuse_existing(out: Path, force: bool) -> None:
-    """A folder that is there is replaced only when asked, and only if it is a front."""
+    """Raise an error if a folder exists, unless it holds a front and may be replaced."""
     if out.exists() and not force:
         raise InvalidInput(f"{str(out)!r} exists; choose another --out, or pass --force to replace it.")
     if out.exists() and not (out / "front.csv").is_file():
-        raise InvalidInput(f"{str(out)!r} exists and holds no front; it is left alone: choose another --out.")
+        raise InvalidInput(f"{str(out)!r} exists and holds no front, so it is not replaced; choose another --out.")
 
 
 def write_front(
     path: FairnessPath, target: str, out: Path, notes: Mapping[str, object], max_share: float | None = None
 ) -> dict[str, Choice]:
-    """Write everything, or nothing; returns the models that were given a name."""
+    """Write the whole folder, or nothing if something fails; returns the models with a name of their own."""
     models = path.models()
     rows = {"most accurate": len(models) - 1, "knee": path.knee_index_, "tightest": 0}
     chosen = {label: Choice(label.replace(" ", "-"), models[row], row) for label, row in rows.items()}
@@ -56,15 +56,15 @@ def write_front(
     return chosen
 
 
-def shown(path: FairnessPath, chosen: Mapping[str, Choice], title: str) -> Table:
+def front_table(path: FairnessPath, chosen: Mapping[str, Choice], title: str) -> Table:
     """The named models as a table for the terminal."""
-    told = "judged fold by fold" if path.cross_fitted_ else "judged on rows of their own"
-    table = Table(title=f"{title} ({told})", title_justify="left")
+    rows = "measured by cross-validation" if path.cross_fitted_ else "measured on held-out rows"
+    table = Table(title=f"{title} ({rows})", title_justify="left")
     for heading in ("model", "MSE", "DPVar", "95 % interval", "±", "share"):
         table.add_column(heading, justify="left" if heading == "model" else "right")
     for label, choice in chosen.items():
         if choice.row is None:
-            table.add_row(f"{label}, kept on unseen rows", *["–"] * 5)
+            table.add_row(f"{label}, saved as {choice.folder}", *["–"] * 5)
             continue
         row = path.front_.iloc[choice.row]
         table.add_row(
@@ -80,7 +80,7 @@ def shown(path: FairnessPath, chosen: Mapping[str, Choice], title: str) -> Table
 
 @contextmanager
 def _complete_or_absent(out: Path) -> Iterator[Path]:
-    """A hidden folder to fill; it becomes ``out`` when the block ends well and vanishes otherwise."""
+    """A temporary folder to fill; it becomes ``out`` if the block succeeds and is deleted otherwise."""
     out.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(mkdtemp(dir=out.parent, prefix=f".{out.name}."))
     try:

@@ -1,4 +1,4 @@
-"""Options that several commands read in the same way."""
+"""Parsers for options that several commands share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fairlevel.exceptions import InvalidInput
 
 
 def read_seeds(text: str) -> tuple[int, ...]:
-    """``0-2`` or ``0,3,5`` or a mixture -> seeds, each once."""
+    """Seeds from text such as ``0-2``, ``0,3,5`` or ``0-2,5``, each once."""
     seeds: list[int] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
@@ -19,5 +19,5 @@ def read_seeds(text: str) -> tuple[int, ...]:
 
 
 def read_names(text: str) -> tuple[str, ...]:
-    """Comma-separated names, each once."""
+    """Names from comma-separated text, each once."""
     return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))

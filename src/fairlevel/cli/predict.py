@@ -1,4 +1,4 @@
-"""``fairlevel predict``: predictions of a saved model for new rows."""
+"""``fairlevel predict``: apply a saved model to new rows."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from fairlevel.exceptions import InvalidInput
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="Folder of a model.")],
-    file: Annotated[Path, typer.Argument(help="CSV or Parquet with the columns the model was trained on.")],
-    out: Annotated[Path, typer.Option(help="CSV or Parquet to write: the rows and their predictions.")],
+    model: Annotated[Path, typer.Argument(help="Folder of a saved model.")],
+    file: Annotated[Path, typer.Argument(help="CSV or Parquet file with the columns that the model was trained on.")],
+    out: Annotated[Path, typer.Option(help="CSV or Parquet file to write: the rows and their predictions.")],
     column: Annotated[str, typer.Option(help="Name of the new column.")] = "prediction",
 ) -> None:
     """Predict for every row of a file; the sensitive columns are not needed."""
     fitted = load(model)
     table = read_columns(file)
     if column in table:
-        raise InvalidInput(f"{file.name!r} has a column {column!r} already; pass --column NAME.")
+        raise InvalidInput(f"{file.name!r} already has a column {column!r}; pass --column NAME.")
     rules = fitted.notes_.get("encoder")
     features = table if rules is None else encoded(TableEncoder.from_dict(rules), table)
     write_table(table.assign(**{column: fitted.predict(features)}), out)

@@ -1,4 +1,4 @@
-"""``fairlevel synthetic``: a table from the paper's synthetic design."""
+"""``fairlevel synthetic``: write a table of the paper's synthetic design."""
 
 from __future__ import annotations
 

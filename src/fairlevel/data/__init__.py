@@ -1,1 +1,1 @@
-"""Tables, splits, scaling and the synthetic design."""
+"""Tables and where they come from, encoding, splitting, scaling, and the synthetic design."""

@@ -1,4 +1,4 @@
-"""The tables of the benchmark: one entry each in catalogue.toml, and the suites they belong to."""
+"""The tables of the benchmark, one entry each in catalogue.toml, and the suites (named groups of tables)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from fairlevel.exceptions import UnknownName
 SUITES: dict[str, str] = {
     "quick": "six small tables, minutes on a laptop",
     "folder60": "sixty tables of a data folder with at least 300 rows and 4 features",
-    "openml60": "sixty tables with OpenML ids; needs only the network",
-    "all": "every table that the source has",
+    "openml60": "sixty tables with OpenML ids; needs a network but no folder",
+    "all": "every table of the source",
 }
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A table: what to predict, and where OpenML keeps it."""
+    """One table: its short name (slug), title and target, and where to find it on OpenML."""
 
     slug: str
     title: str
@@ -40,7 +40,7 @@ def catalogue() -> dict[str, Entry]:
 
 
 def suite(name: str, available: Sequence[str]) -> tuple[str, ...]:
-    """Slugs of a suite; ``all`` is what is available."""
+    """The slugs of a suite; ``all`` stands for every available table."""
     if name not in SUITES:
         raise UnknownName("suite", name, SUITES)
     if name == "all":

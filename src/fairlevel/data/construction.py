@@ -1,4 +1,4 @@
-"""A sensitive attribute made from the features of a table: appendix D of the paper."""
+"""Choose columns of a table as sensitive attributes, as in appendix D of the paper."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from fairlevel.arrays import Array, Index
 from fairlevel.exceptions import InvalidInput
 
-POOL = 200  # most informative coordinates that may become sensitive
+POOL = 200  # number of most informative columns that may become sensitive
 LEAST_CORRELATION = 0.02
-PROXIES = 128  # other coordinates tried as proxies
-SHARE = 0.25  # of the pool that becomes sensitive
-COPY = 0.999  # correlation from which a feature is a copy of an attribute
+PROXIES = 128  # other columns tried as proxies of a column
+SHARE = 0.25  # part of the pool that becomes sensitive
+COPY = 0.999  # a feature with a larger correlation counts as a copy of an attribute
 
 
 def construct_sensitive(x: Array, y: Array, origin: Sequence[int], seed: int) -> Index:
@@ -22,16 +22,21 @@ def construct_sensitive(x: Array, y: Array, origin: Sequence[int], seed: int) ->
     .. math:: c_j = |\mathrm{corr}(x_j, y)|, \qquad p_j = \max_{i \ne j} \mathrm{corr}(x_i, x_j)^2, \qquad
               s_j = c_j (1 + p_j)
 
-    The pool holds the 200 largest c_j that are at least .02 (without that limit where none is), p_j looks at up to 128
-    other coordinates, and the quarter of the pool with the largest s_j is taken, at least one and never all of it.
-    Indicators of one text column (equal ``origin``) move together. Ties go to the column that comes first. Shapes:
-    x (row, column), training rows only; y (row,); origin (column,).
+    The pool holds the columns with the 200 largest c_j of at least 0.02 (or the 200 largest if none reaches 0.02). p_j
+    compares with up to 128 other columns, drawn by ``seed``. The quarter of the pool with the largest s_j becomes
+    sensitive, at least one column and never the whole pool. Indicators of one text column (equal ``origin``) stay
+    together. Of equal scores the first column is taken. Shapes: x (row, column), training rows only; y (row,); origin
+    (column,).
     """
     informative = np.abs(_correlation(x, y[:, None])[:, 0])
     pool = _pool(informative)
     if len(pool) < 2:
-        raise InvalidInput("The table has one usable coordinate; at least two are needed, so that one can predict.")
-    score = (informative[pool] * (1 + _proxy(x, pool, seed))).round(12)  # ties are ties on every machine
+        raise InvalidInput(
+            "The table has only one usable column; at least two are needed: one sensitive, one to predict from."
+        )
+    score = (informative[pool] * (1 + _proxy(x, pool, seed))).round(
+        12
+    )  # rounded, so that ties are the same on every machine
     wanted = min(max(round(SHARE * len(pool)), 1), len(pool) - 1)
     groups = np.asarray(origin)
     taken = np.zeros(x.shape[1], dtype=bool)
@@ -39,27 +44,29 @@ def construct_sensitive(x: Array, y: Array, origin: Sequence[int], seed: int) ->
         if taken[pool].sum() >= wanted:
             break
         together = taken | (groups == groups[column])
-        if not together[pool].all():  # at least one predictive coordinate stays in x
+        if not together[pool].all():  # at least one informative column stays in x
             taken = together
     if not taken.any():
-        raise InvalidInput("All usable coordinates of the table belong to one column; one must remain to predict.")
+        raise InvalidInput(
+            "All usable columns of the matrix come from one column of the table; a second one is needed."
+        )
     return np.flatnonzero(taken)
 
 
 def copies(x: Array, sensitive: Array) -> Index:
-    """Columns of x that are (nearly) copies of an attribute: perfect proxies, which the paper leaves in."""
+    """Columns of x that are (nearly) copies of an attribute; the paper keeps such perfect proxies."""
     return np.flatnonzero((np.abs(_correlation(x, sensitive)) > COPY).any(axis=1))
 
 
 def _pool(informative: Array) -> Index:
-    """Positions of the most informative coordinates, by descending correlation."""
+    """Positions of the most informative columns, by descending correlation with the target."""
     order = np.argsort(-informative.round(12), kind="stable")
     above = order[informative[order] >= LEAST_CORRELATION]
     return (above if len(above) else order)[:POOL]
 
 
 def _proxy(x: Array, pool: Index, seed: int) -> Array:
-    """How well the best of some other coordinates predicts each of the pool, (pool,)."""
+    """p_j for each column of the pool, (pool,): the largest squared correlation with one of the other columns."""
     columns = x.shape[1]
     squared = _correlation(x, x[:, pool]) ** 2
     squared[pool, np.arange(len(pool))] = 0.0
@@ -74,7 +81,7 @@ def _proxy(x: Array, pool: Index, seed: int) -> Array:
 
 
 def _correlation(x: Array, other: Array) -> Array:
-    """(row, a), (row, b) -> (a, b); columns that do not vary correlate with nothing."""
+    """Correlations, (row, a), (row, b) -> (a, b); those of a constant column are 0."""
     left, right = _unit(x), _unit(other)
     result: Array = left.T @ right
     return result

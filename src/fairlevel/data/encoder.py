@@ -1,4 +1,4 @@
-"""Tables of numbers, text, dates and gaps as matrices, by rules learnt on training rows."""
+"""Turn a table of numbers, text, dates and missing values into a matrix, by rules learnt from training rows."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pandas as pd
 from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput
 
-MOST_INDICATORS = 20  # levels of a text column that get a column each; beyond, levels are numbered
+MOST_INDICATORS = 20  # a text column with more categories becomes one column of numbers
 _MISSING = "(missing)"
 
 
 @dataclass(frozen=True)
 class NumberRule:
-    """A column of numbers or dates; gaps become the median of the training rows."""
+    """A column of numbers or dates; missing values become the median of the training rows."""
 
     name: str
     median: float
@@ -35,34 +35,34 @@ class NumberRule:
 
 @dataclass(frozen=True)
 class IndicatorRule:
-    """A column of few levels, one indicator a level; a level never seen in training is none of them."""
+    """A text column with few categories: one column of zeros and ones per category; an unseen category is all zeros."""
 
     name: str
-    levels: tuple[str, ...]
+    categories: tuple[str, ...]
 
     def encode(self, column: pd.Series) -> Array:
-        """(row,) -> (row, level)."""
-        indicators: Array = (_text(column).to_numpy()[:, None] == np.array(self.levels, dtype=object)).astype(
+        """(row,) -> (row, category)."""
+        indicators: Array = (_text(column).to_numpy()[:, None] == np.array(self.categories, dtype=object)).astype(
             np.float64
         )
         return indicators
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return tuple(f"{self.name}={level}" for level in self.levels)
+        return tuple(f"{self.name}={category}" for category in self.categories)
 
 
 @dataclass(frozen=True)
 class OrdinalRule:
-    """A column of many levels, numbered in alphabetical order; a level never seen in training is in the middle."""
+    """A text column with many categories, numbered in alphabetical order; an unseen category gets the middle number."""
 
     name: str
-    levels: tuple[str, ...]
+    categories: tuple[str, ...]
 
     def encode(self, column: pd.Series) -> Array:
         """(row,) -> (row, 1)."""
-        numbers = {level: float(number) for number, level in enumerate(self.levels)}
-        middle = (len(self.levels) - 1) / 2
+        numbers = {category: float(number) for number, category in enumerate(self.categories)}
+        middle = (len(self.categories) - 1) / 2
         values = _text(column).map(numbers).fillna(middle)
         return np.asarray(values, dtype=np.float64)[:, None]
 
@@ -81,13 +81,13 @@ RULES: dict[str, type[NumberRule] | type[IndicatorRule] | type[OrdinalRule]] = {
 
 @dataclass(frozen=True)
 class TableEncoder:
-    """Rules for the columns that vary on the training rows; nothing of other rows enters them."""
+    """One rule for each column that varies on the training rows, learnt from those rows alone."""
 
     rules: tuple[Rule, ...]
 
     @classmethod
     def fit(cls, frame: pd.DataFrame) -> Self:
-        """Learn medians and levels from training rows; columns that are empty or constant there are left out."""
+        """Learn medians and categories from training rows; columns that are empty or constant there are left out."""
         if frame.columns.has_duplicates:
             twice = frame.columns[frame.columns.duplicated()][0]
             raise InvalidInput(f"The column {twice!r} appears more than once; give each column a name of its own.")
@@ -99,12 +99,12 @@ class TableEncoder:
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Names of the matrix's columns."""
+        """Names of the columns of the matrix."""
         return tuple(name for rule in self.rules for name in rule.outputs)
 
     @property
     def origin(self) -> tuple[int, ...]:
-        """For each column of the matrix the number of the rule it comes from."""
+        """The number of the rule that each column of the matrix comes from."""
         return tuple(number for number, rule in enumerate(self.rules) for _ in rule.outputs)
 
     def transform(self, frame: pd.DataFrame) -> Array:
@@ -121,11 +121,12 @@ class TableEncoder:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The encoder that :meth:`to_dict` described."""
+        """The encoder that :meth:`to_dict` described; version 0.1 wrote ``levels`` for ``categories``."""
         rules = []
         for given in values["rules"]:
             fields: dict[str, Any] = {
-                name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
+                "categories" if name == "levels" else name: tuple(value) if isinstance(value, list) else value
+                for name, value in given.items()
             }
             kind: Any = RULES[str(fields.pop("kind"))]
             rules.append(kind(**fields))
@@ -133,15 +134,15 @@ class TableEncoder:
 
 
 def _rule(name: str, column: pd.Series) -> Rule | None:
-    """What suits a column, or None where there is nothing to learn from it."""
+    """The rule for a column, or None if the column is empty or constant."""
     if _is_numeric(column):
         values = _numbers(column)
         known = values[np.isfinite(values)]
         return NumberRule(name, float(np.median(known))) if known.size and np.ptp(known) > 0 else None
-    levels = tuple(sorted(_text(column).unique()))
-    if len(levels) < 2:
+    categories = tuple(sorted(_text(column).unique()))
+    if len(categories) < 2:
         return None
-    return IndicatorRule(name, levels) if len(levels) <= MOST_INDICATORS else OrdinalRule(name, levels)
+    return IndicatorRule(name, categories) if len(categories) <= MOST_INDICATORS else OrdinalRule(name, categories)
 
 
 def _is_numeric(column: pd.Series) -> bool:

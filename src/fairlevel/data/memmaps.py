@@ -1,6 +1,4 @@
-"""Parquet files as memory-mapped matrices: written once, row group by row group, then read by the rows that are
-needed.
-"""
+"""Copy a Parquet file into memory-mapped matrices, for tables that do not fit into memory."""
 
 from __future__ import annotations
 
@@ -23,14 +21,15 @@ def parquet_memmaps(
     sensitive: Sequence[str],
     features: Sequence[str] | None = None,
 ) -> tuple[Matrix, Matrix, Matrix]:
-    """X, y and A of a Parquet file as read-only memory maps of float32 in ``folder``, for fits with ``batch_size``.
+    """Copy X, y and A of a Parquet file into ``folder`` and return them as read-only memory maps of float32, for fits
+    with ``batch_size``.
 
     Parameters
     ----------
-    file : Parquet, numeric columns
-    folder : where x.npy, y.npy and a.npy go; must not hold them yet
-    target, sensitive : columns
-    features : columns to predict from; None for all others
+    file : Parquet file with numeric columns
+    folder : folder for x.npy, y.npy and a.npy; must not hold these files yet
+    target, sensitive : names of columns
+    features : names of the columns to predict from; None for all other columns
     """
     source, folder = pq.ParquetFile(file), Path(folder)
     known = source.schema_arrow.names
@@ -43,7 +42,7 @@ def parquet_memmaps(
     paths = {name: folder / f"{name}.npy" for name in parts}
     taken = [path.name for path in paths.values() if path.exists()]
     if taken:
-        raise InvalidInput(f"{str(folder)!r} holds {', '.join(taken)} already; choose another folder.")
+        raise InvalidInput(f"{str(folder)!r} already holds {', '.join(taken)}; choose another folder.")
     folder.mkdir(parents=True, exist_ok=True)
     try:
         maps = {

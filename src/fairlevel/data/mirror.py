@@ -1,4 +1,4 @@
-"""Asking another server for what belongs to OpenML."""
+"""Send requests for OpenML to another server, while a context is open."""
 
 from __future__ import annotations
 
@@ -11,17 +11,23 @@ from urllib.parse import urlsplit, urlunsplit
 OPENML = "openml.org"
 
 
+def belongs_to_openml(url: str) -> bool:
+    """Whether the host is openml.org or one of its subdomains."""
+    host = urlsplit(url).hostname or ""
+    return host == OPENML or host.endswith(f".{OPENML}")
+
+
 class _Redirect(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
-    """Sends requests to OpenML's hosts to another address, path and query kept."""
+    """Replaces the server in requests to OpenML; path and query stay the same."""
 
     def __init__(self, base: str) -> None:
         super().__init__()
         self.base = urlsplit(base)
 
     def https_open(self, req: urllib.request.Request) -> HTTPResponse:
-        parts = urlsplit(req.full_url)
-        if not (parts.hostname or "").endswith(OPENML):
+        if not belongs_to_openml(req.full_url):
             return urllib.request.HTTPSHandler.https_open(self, req)
+        parts = urlsplit(req.full_url)
         path = self.base.path.rstrip("/") + parts.path
         target = urlunsplit((self.base.scheme, self.base.netloc, path, parts.query, ""))
         with_headers = urllib.request.Request(target, headers=dict(req.header_items()))
@@ -35,12 +41,17 @@ class _Redirect(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
 
 @contextmanager
 def mirrored(base: str | None) -> Iterator[None]:
-    """Within this context OpenML is at ``base``, such as http://localhost:8080; None changes nothing."""
+    """Inside this context, requests to OpenML go to ``base``, such as http://localhost:8080; None changes nothing.
+
+    scikit-learn's client uses the URL opener of the whole process, so it is replaced here; afterwards the opener that
+    was installed before is installed again.
+    """
     if base is None:
         yield
         return
+    before = urllib.request._opener  # type: ignore[attr-defined]
     urllib.request.install_opener(urllib.request.build_opener(_Redirect(base)))
     try:
         yield
     finally:
-        urllib.request.install_opener(urllib.request.build_opener())
+        urllib.request.install_opener(before)

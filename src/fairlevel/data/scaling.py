@@ -1,4 +1,4 @@
-"""Centring and scaling by training rows."""
+"""Centring and scaling of columns, fitted on training rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlevel.arrays import Array
 
 @dataclass(frozen=True)
 class Scaler:
-    """(v − mean) / scale per column, clipped at ± ``clip``; columns that do not vary become 0, and come back as their
+    """(v − mean) / scale per column, clipped at ± ``clip``. A constant column becomes 0; :meth:`inverse` restores its
     constant.
     """
 
@@ -34,8 +34,8 @@ class Scaler:
 
     @classmethod
     def fit_blocks(cls, values: Array, rows: int = 65_536) -> Scaler:
-        """The same from blocks of ``rows``, for memory maps; a column varies where its standard deviation is above
-        rounding.
+        """Like :meth:`fit`, but reads ``rows`` rows at a time, for memory maps; a column whose standard deviation is
+        within rounding error counts as constant.
         """
         found = StandardScaler()
         for start in range(0, len(values), rows):
@@ -46,7 +46,7 @@ class Scaler:
 
     @property
     def inverse_scale(self) -> Array:
-        """1 / scale, 0 where a column does not vary."""
+        """1 / scale, and 0 for a constant column."""
         return np.divide(1.0, self.scale, out=np.zeros_like(self.scale), where=self.scale > 0)
 
     def transform(self, values: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Sensitive attributes as given by a user, turned into numbers."""
+"""Turn the sensitive attributes that a user gives into a matrix of numbers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pandas as pd
 from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures
 
-LARGEST = 1e150  # beyond it squares leave the numbers of a computer
+LARGEST = 1e150  # the square of a larger number overflows
 
 
 @dataclass(frozen=True)
 class Sensitive:
-    """Attributes as one matrix: numeric columns as they are, categorical ones as one indicator per level.
+    """Attributes as one matrix: numeric columns unchanged, others as one column of zeros and ones per category.
 
     Shapes: values (row, attribute); names has one entry per column of values.
     """
@@ -31,8 +31,8 @@ class Sensitive:
 def encode_sensitive(
     sensitive_features: Any, rows: int | None = None, kinds: tuple[type, ...] = (np.float64,)
 ) -> Sensitive:
-    """Read NumPy, pandas or polars (one or two dimensions); text, category and boolean columns become indicators.
-    Tables of one of these ``kinds`` of numbers are left as they are, others become 64-bit numbers.
+    """Read NumPy, pandas or polars data of one or two dimensions; text, categorical and boolean columns become
+    indicators. A table whose columns all have one of the types ``kinds`` keeps that type, others become float64.
     """
     frame = as_frame(sensitive_features)
     if any(pd.api.types.is_object_dtype(dtype) for dtype in frame.dtypes):
@@ -61,10 +61,9 @@ def encode_sensitive(
             names.append(str(name))
             continue
         _refuse_objects(name, column)
-        levels = pd.unique(column)
-        for level in sorted(levels, key=str):
-            columns.append((column == level).to_numpy(dtype=np.float64))
-            names.append(f"{name}={level}")
+        for category in sorted(pd.unique(column), key=str):
+            columns.append((column == category).to_numpy(dtype=np.float64))
+            names.append(f"{name}={category}")
     return _finite(Sensitive(np.column_stack(columns), tuple(names)))
 
 
@@ -77,24 +76,23 @@ def _finite(sensitive: Sensitive) -> Sensitive:
     if max(float(values.max()), -float(values.min())) > LARGEST:
         infinite = int((np.abs(values, dtype=np.float64) > LARGEST).sum())
         raise InvalidInput(
-            f"sensitive_features holds {infinite} infinite or huge values; finite numbers are needed: replace them "
-            "or drop those rows."
+            f"sensitive_features holds {infinite} infinite or huge values; finite numbers are needed: replace these "
+            "values or drop their rows."
         )
     return sensitive
 
 
 def refuse_too_many_attributes(attributes: int, rows: int) -> None:
-    """With as many columns as rows any prediction is explained, and levelling it means nothing."""
+    """With as many columns as rows, the attributes explain any prediction, and a disparity means nothing."""
     if attributes >= rows:
         raise InvalidInput(
-            f"sensitive_features has {attributes} columns (indicators of categories included) for {rows} training "
-            "rows; "
-            "fewer columns than rows are needed: drop some, merge rare categories, or use principal components."
+            f"sensitive_features has {attributes} columns (one per category included) for {rows} training rows; fewer "
+            "columns than rows are needed: drop some, merge rare categories, or use principal components."
         )
 
 
 def refuse_shuffled(rows: Any, sensitive_features: Any) -> None:
-    """Rows are matched by position; the same labels in another order mean that somebody thinks otherwise."""
+    """Rows are matched by position; the same row labels in another order are most likely a mistake."""
     ours, theirs = getattr(rows, "index", None), getattr(sensitive_features, "index", None)
     if (
         not isinstance(ours, pd.Index)
@@ -105,14 +103,13 @@ def refuse_shuffled(rows: Any, sensitive_features: Any) -> None:
         return
     if ours.is_unique and theirs.is_unique and ours.isin(theirs).all():
         raise InvalidInput(
-            "sensitive_features has the row labels of the other rows in another order, but rows are matched by "
-            "position; "
-            "pass sensitive_features.loc[X.index], or .reset_index(drop=True) both."
+            "sensitive_features has the same row labels as the other rows, but in another order, and rows are matched "
+            "by position: pass sensitive_features.loc[X.index], or call .reset_index(drop=True) on both."
         )
 
 
 def as_frame(sensitive_features: Any) -> pd.DataFrame:
-    """NumPy, pandas or polars of one or two dimensions as a frame."""
+    """NumPy, pandas or polars data of one or two dimensions as a DataFrame."""
     if sensitive_features is None:
         raise MissingSensitiveFeatures(
             "sensitive_features is None; the attributes are needed, such as sensitive_features=df[['age', 'income']]."
@@ -140,7 +137,7 @@ def _refuse_missing(frame: pd.DataFrame) -> None:
         where = ", ".join(f"{name} ({count})" for name, count in missing[missing > 0].items())
         raise InvalidInput(
             f"sensitive_features holds {int(missing.sum())} missing values: {where}. "
-            "Drop those rows, impute them, or add an indicator column that says they were missing."
+            "Drop those rows, or fill the gaps and add a column that marks them."
         )
 
 
@@ -149,6 +146,5 @@ def _refuse_objects(name: object, column: pd.Series) -> None:
     if strange is not None and not isinstance(column.dtype, pd.CategoricalDtype):
         raise InvalidType(
             f"Column {name!r} of sensitive_features holds {type(strange).__name__} objects; numbers, text or "
-            "categories are needed: "
-            "convert it with .astype(str) or .astype(float)."
+            "categories are needed: convert it with .astype(str) or .astype(float)."
         )

@@ -27,12 +27,12 @@ _NEEDED = ("slug", "target", "sha256")
 
 
 class DownloadFailed(FairLevelError, OSError):
-    """A table could not be fetched, or what came is not what was announced."""
+    """A table could not be downloaded, or its content is not what OpenML describes."""
 
 
 @dataclass(frozen=True)
 class RawTable:
-    """A table as it came: features of any kind and a numeric target, (row,), without missing values."""
+    """A table before encoding: features of any kind, and a numeric target, (row,), without missing values."""
 
     slug: str
     features: pd.DataFrame
@@ -40,7 +40,7 @@ class RawTable:
 
     @classmethod
     def of(cls, slug: str, frame: pd.DataFrame, target: str) -> RawTable:
-        """Split off the target; rows without one are dropped."""
+        """Separate the target from the features; rows without a target are dropped."""
         if target not in frame:
             raise InvalidInput(f"{slug} has no column {target!r}, which should be its target; it has {_few(frame)}.")
         values = pd.to_numeric(frame[target], errors="coerce").astype(np.float64)
@@ -52,23 +52,23 @@ class RawTable:
 
 
 class Source(Protocol):
-    """Something that has tables."""
+    """Where tables can be loaded from."""
 
     @property
     def name(self) -> str:
-        """Kept with results: tables of one slug may differ between sources."""
+        """Stored with results: tables with the same slug may differ between sources."""
 
     @property
     def slugs(self) -> tuple[str, ...]:
-        """What it has."""
+        """The tables it has."""
 
     def load(self, slug: str) -> RawTable:
-        """One table, checked."""
+        """Load one table and check it."""
 
 
 @dataclass(frozen=True)
 class FolderSource:
-    """One Parquet file a slug beside a MANIFEST.csv with columns slug, target and sha256."""
+    """A folder with one Parquet file per slug and a MANIFEST.csv with columns slug, target and sha256."""
 
     folder: Path
 
@@ -76,12 +76,12 @@ class FolderSource:
 
     @cached_property
     def manifest(self) -> pd.DataFrame:
-        """One row a table, by slug."""
+        """One row per table, indexed by slug."""
         path = self.folder / MANIFEST
         if not path.is_file():
             raise InvalidInput(
-                f"{str(self.folder)!r} is no data folder: it has no {MANIFEST}. Pass --data-dir FOLDER, set "
-                f"{FOLDER_VARIABLE}, or use OpenML by leaving both out."
+                f"{str(self.folder)!r} is not a data folder: it has no {MANIFEST}. Pass --data-dir FOLDER, set "
+                f"{FOLDER_VARIABLE}, or leave both out to use OpenML."
             )
         table = pd.read_csv(path, dtype={"slug": str, "target": str, "sha256": str})
         missing = [name for name in _NEEDED if name not in table]
@@ -113,13 +113,13 @@ class FolderSource:
 
 @dataclass(frozen=True)
 class OpenMLSource:
-    """Tables of the catalogue by their OpenML id, through scikit-learn's client, its checksums and its cache.
+    """Tables of the catalogue, downloaded from OpenML by scikit-learn's client, which checks and caches them.
 
     Parameters
     ----------
-    cache : folder of the cache; None is scikit-learn's own
-    mirror : address that answers as OpenML does; None is OpenML
-    retries, delay : of the client, after errors of the network
+    cache : folder of the cache; None for scikit-learn's default
+    mirror : address of a server to ask instead of OpenML; None for OpenML itself
+    retries, delay : how often the client tries again after a network error, and seconds in between
     """
 
     cache: Path | None = None
@@ -139,7 +139,7 @@ class OpenMLSource:
         entry = catalogue()[slug]
         try:
             with mirrored(self.mirror), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # its notes on retries and versions; what fails is told below
+                warnings.simplefilter("ignore")  # notes on retries and versions; failures are raised below
                 found = fetch_openml(
                     data_id=entry.openml_id,
                     target_column=entry.openml_target,
@@ -152,19 +152,18 @@ class OpenMLSource:
         except (urllib.error.URLError, TimeoutError, IncompleteRead, EOFError, OSError) as error:
             raise DownloadFailed(
                 f"{slug} (OpenML {entry.openml_id}) could not be fetched: {error}; try again, or set "
-                f"{FOLDER_VARIABLE} to a "
-                f"folder that holds {slug}.parquet and {MANIFEST}."
+                f"{FOLDER_VARIABLE} to a folder that holds {slug}.parquet and {MANIFEST}."
             ) from error
         except ValueError as error:
             raise DownloadFailed(
-                f"{slug} (OpenML {entry.openml_id}) did not arrive as announced: {error}; try again."
+                f"{slug} (OpenML {entry.openml_id}) does not match its description on OpenML: {error}; try again."
             ) from error
         frame = found.frame.drop(columns=list(entry.openml_drop), errors="ignore")
         return RawTable.of(slug, frame, found.target.name)
 
 
 def resolve_source(data_dir: Path | None = None) -> FolderSource | OpenMLSource:
-    """The folder that was named, else the one in FAIRLEVEL_DATA_DIR, else OpenML."""
+    """The given folder, else the folder in FAIRLEVEL_DATA_DIR, else OpenML."""
     named = data_dir or (Path(os.environ[FOLDER_VARIABLE]) if os.environ.get(FOLDER_VARIABLE) else None)
     if named is None:
         return OpenMLSource(mirror=os.environ.get(MIRROR_VARIABLE) or None)

@@ -14,13 +14,12 @@ def folds(rows: int, count: int, seed: int) -> Index:
 
 
 def split_off(rows: int, fraction: float, seed: int) -> tuple[Index, Index]:
-    """(kept, held out) row numbers, both shuffled; at least one row on each side."""
+    """Row numbers of the (training, held-out) part, both shuffled; at least one row in each."""
     held = max(1, round(fraction * rows))
     if held >= rows:
         raise InvalidInput(
             f"{rows} rows cannot be split with validation_fraction={fraction:g}; at least "
-            f"{int(np.ceil(1 / (1 - fraction))) + 1} rows are needed, "
-            "or validation_fraction=None."
+            f"{int(np.ceil(1 / (1 - fraction))) + 1} rows are needed, or validation_fraction=None."
         )
     order = np.random.default_rng(seed).permutation(rows)
     return order[held:], order[:held]

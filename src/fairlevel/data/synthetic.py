@@ -35,7 +35,7 @@ class SyntheticRows:
 
 @dataclass(frozen=True)
 class TrueDPVar:
-    """A simulated DPVar with its standard error; arrays (config,) where several models were asked about."""
+    """A simulated DPVar and its standard error; arrays (config,) for several models."""
 
     value: float | Array
     standard_error: float | Array
@@ -66,7 +66,7 @@ class TwoLayer:
 
 @dataclass(frozen=True)
 class SyntheticDesign:
-    """The design with every constant a field. The paper leaves most of them open; the defaults are ours
+    """The design, with a field for every constant. The paper does not state most of them; the defaults are ours
     (docs/decisions.md).
     """
 
@@ -87,7 +87,7 @@ class SyntheticDesign:
         if self.network_seed < 0:
             raise InvalidInput(f"network_seed={self.network_seed} was given; an integer ≥ 0 is needed.")
         if not np.isfinite([self.beta_int, self.c_a, self.c_z, self.delta]).all():
-            raise InvalidInput("beta_int, c_a, c_z or delta is not finite; ordinary numbers are needed.")
+            raise InvalidInput("beta_int, c_a, c_z or delta is not finite; finite numbers are needed.")
         for name in ("attributes", "features", "latents", "hidden"):
             if getattr(self, name) < 1:
                 raise InvalidInput(f"{name}={getattr(self, name)} was given; at least 1 is needed.")
@@ -107,7 +107,7 @@ class SyntheticDesign:
         )
 
     def sample(self, rows: int, seed: int = 0) -> SyntheticRows:
-        """Independent rows."""
+        """Draw independent rows."""
         if rows < 1 or seed < 0:
             raise InvalidInput(f"rows={rows} and seed={seed} were given; rows ≥ 1 and seed ≥ 0 are needed.")
         random = np.random.default_rng(seed)
@@ -123,8 +123,9 @@ class SyntheticDesign:
     ) -> TrueDPVar:
         """Var_A E[f(X)|A] of a model (a function of X, or an object with ``predict``) by redrawing X given A.
 
-        For each of ``profiles`` values of A the prediction is averaged over ``draws`` fresh X; the between-profile
-        variance less its noise is unbiased. A function that gives (config, row) is answered with arrays (config,).
+        For each of ``profiles`` values of A the prediction is averaged over ``draws`` fresh X; the variance between
+        profiles minus the variance of these averages is unbiased. If the function returns (config, row), the result
+        holds arrays (config,).
         """
         predict = model.predict if hasattr(model, "predict") else model
         random = np.random.default_rng(seed)

@@ -1,1 +1,1 @@
-"""Sets of models as points (MSE, DPVar): which to keep, which to choose, how good the set is. NumPy and pandas only."""
+"""Models as points (MSE, DPVar): which are on the front, which to choose, how to mix them, how good a front is."""

@@ -1,4 +1,4 @@
-"""The best that a set of models offers when DPVar may not exceed a budget."""
+"""The smallest error among models whose DPVar is within a budget."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.points import finite
 
 SHARES = {"tight": 0.25, "mid": 0.50, "loose": 0.75}
-"""The paper's budgets as shares of the range of DPVar."""
+"""The paper's budgets, as shares of the observed range of DPVar."""
 
 
 def best_mse(points: pd.DataFrame, budgets: Sequence[float] | Array) -> Array:
@@ -27,15 +27,8 @@ def best_mse(points: pd.DataFrame, budgets: Sequence[float] | Array) -> Array:
     return np.where(np.isfinite(best), best, np.nan)
 
 
-def best_within(points: pd.DataFrame, budget: float) -> pd.Series | None:
-    """The row with the smallest mse among those with dpvar ≤ budget (of equals, the smaller dpvar), or None."""
-    usable = finite(points).points
-    allowed = usable[usable["dpvar"] <= budget].sort_values(["mse", "dpvar"], kind="stable")
-    return None if allowed.empty else allowed.iloc[0]
-
-
 def budgets_over_range(dpvar: Sequence[float] | Array, shares: Sequence[float] = tuple(SHARES.values())) -> Array:
-    r"""τ_q = lo + q (hi − lo) over the observed range of DPVar, (share,)."""
+    r"""Budgets τ_q = lo + q (hi − lo) for the shares q, where [lo, hi] is the observed range of DPVar; (share,)."""
     values = np.asarray(dpvar, dtype=np.float64)
     values = values[np.isfinite(values)]
     if values.size == 0:

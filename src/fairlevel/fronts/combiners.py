@@ -1,4 +1,4 @@
-"""Two ways from candidates to models: take the best one, or mix them."""
+"""Two ways to get a model from candidates: take the best one, or mix them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from fairlevel.fronts.stacking import Mixing, Mixture, OutOfReach
 
 
 class Choosing(Protocol):
-    """Candidates judged on some rows, ready to answer for any budget."""
+    """Candidates measured on some rows, from which a model can be chosen for any budget."""
 
     @property
     def smallest(self) -> float:
-        """The least DPVar that can be reached."""
+        """The smallest DPVar that can be reached."""
 
     def within(self, budget: float) -> Mixture:
-        """The most accurate choice with DPVar ≤ budget, or :class:`OutOfReach`."""
+        """The most accurate choice with DPVar ≤ budget; raises :class:`OutOfReach` if there is none."""
 
     def figures(self, shares: Array) -> Mixture:
         """MSE and DPVar of given shares, (candidate,)."""
@@ -29,11 +29,11 @@ class Choosing(Protocol):
 
 @runtime_checkable
 class Combiner(Protocol):
-    """How candidates become models."""
+    """How a model is made from candidates."""
 
     def over(self, predictions: Array, target: Array, disparity: Array) -> Choosing:
-        """Judge candidates: predictions (candidate, row), target (row,), quadratic form of DPVar (candidate,
-        candidate).
+        """Measure candidates: predictions (candidate, row), target (row,), and disparity K (candidate, candidate), with
+        which DPVar of the mixture with shares w is wᵀKw.
         """
 
 
@@ -53,7 +53,7 @@ class Stacked:
 
 @dataclass(frozen=True)
 class Best:
-    """One candidate at a time."""
+    """Single candidates, without mixing."""
 
     def over(self, predictions: Array, target: Array, disparity: Array) -> Picking:
         return Picking(((predictions - target) ** 2).mean(axis=1), np.diag(disparity).clip(min=0))
@@ -61,7 +61,7 @@ class Best:
 
 @dataclass(frozen=True)
 class Picking:
-    """Figures of single candidates: mse and dpvar (candidate,)."""
+    """Error and disparity of single candidates: mse and dpvar (candidate,)."""
 
     mse: Array
     dpvar: Array

@@ -1,4 +1,4 @@
-"""One number for a set of models: hypervolume and regret."""
+"""The quality of a front as one number: hypervolume and regret."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from fairlevel.fronts.points import non_dominated
 
 
 def hypervolume(points: pd.DataFrame, reference: tuple[float, float]) -> float:
-    r"""Area between the front and a reference corner (mse, dpvar): the larger the better.
+    r"""Area between the front and a reference corner (mse, dpvar); larger is better.
 
-    Points beyond the corner count for nothing; a negative estimate of DPVar counts as zero.
+    Points beyond the corner do not count; a negative estimate of DPVar counts as zero.
     """
     worst_mse, worst_dpvar = reference
     if not np.isfinite(reference).all():
@@ -25,12 +25,12 @@ def hypervolume(points: pd.DataFrame, reference: tuple[float, float]) -> float:
 
 
 def regret(best: Array, constant_mse: float) -> Array:
-    r"""How far each method is from the best one, as a share of what can be gained over the constant prediction.
+    r"""The distance of each method to the best one, as a share of what can be gained over the constant prediction.
 
     .. math:: \frac{m(\tau) - \min_{methods} m(\tau)}{m_{const} - \min_{methods, \tau} m(\tau)}
 
-    The constant prediction meets every budget, so a method without a feasible point has its error. Shapes: best
-    (method, budget) with NaN for infeasible -> (method, budget).
+    The constant prediction meets every budget, so a method without a model within the budget gets its error. Shapes:
+    best (method, budget), NaN where no model is within the budget -> (method, budget).
     """
     reached = np.fmin(np.asarray(best, dtype=np.float64), constant_mse)
     reached = np.where(np.isnan(reached), constant_mse, reached)

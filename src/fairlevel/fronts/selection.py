@@ -1,4 +1,4 @@
-"""Choosing models by their figures on validation rows."""
+"""Select models by error and disparity on validation rows."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.points import Kept, finite
 
 ZETAS: Array = np.concatenate([[0.0], np.logspace(-2, 3, 40)])
-"""Weights of DPVar against MSE in the choice: none, then .01 to 1000."""
+"""Weights ζ of DPVar against MSE in the selection: 0, then 0.01 to 1000."""
 
 
 def select(points: pd.DataFrame, zetas: Sequence[float] | Array = ZETAS) -> Kept:
-    r"""The winners of mse + ζ · dpvar over all ζ, each once, by ascending dpvar; ties go to the smaller dpvar.
+    r"""The models with the smallest mse + ζ · dpvar for some ζ, each once, by ascending dpvar (ties: smaller dpvar).
 
-    Only points on the lower convex hull can win.
+    Only points on the lower convex hull can be selected.
     """
     weights = np.atleast_1d(np.asarray(zetas, dtype=np.float64))
     if weights.size == 0 or not (np.isfinite(weights).all() and (weights >= 0).all()):

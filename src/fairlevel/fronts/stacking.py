@@ -5,8 +5,8 @@ For candidates F (candidate, row) and mixtures f = wᵀF with w on the simplex, 
 .. math:: \mathrm{MSE}(w) = w^\top G w - 2 q^\top w + \overline{y^2}, \qquad \mathrm{DPVar}(w) = w^\top K w,
           \qquad G = F F^\top / n, \quad q = F y / n,
 
-so the best mixture for a weight of DPVar is a quadratic programme, and the best mixture within a budget is one with a
-second-order cone. Both are solved by Clarabel (Goulart & Chen, 2024); the answer carries its own certificate.
+so the best mixture for a weight of DPVar solves a quadratic programme, and the best mixture within a budget solves one
+with a second-order cone. Clarabel (Goulart & Chen, 2024) solves both; a result says how far it is from optimal.
 """
 
 from __future__ import annotations
@@ -21,17 +21,15 @@ from scipy import sparse
 from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput
 
-SMALLEST_SHARE = 1e-3  # models with less say than this are left out of a mixture
+SMALLEST_SHARE = 1e-3  # models with a smaller share are left out of a mixture
 _TOLERANCE = 1e-9
 
 
 class OutOfReach(InvalidInput):
-    """No mixture meets the budget; ``smallest`` is the least DPVar that one reaches."""
+    """No mixture meets the budget; ``smallest`` is the smallest DPVar that a mixture can reach."""
 
     def __init__(self, budget: float, smallest: float) -> None:
-        super().__init__(
-            f"A DPVar of {budget:.4g} is out of reach; the smallest that a mixture reaches is {smallest:.4g}."
-        )
+        super().__init__(f"A DPVar of {budget:.4g} is out of reach; the smallest DPVar of a mixture is {smallest:.4g}.")
         self.smallest = smallest
 
 
@@ -48,7 +46,7 @@ class Mixture:
 @dataclass(frozen=True)
 class Mixing:
     """The quadratic forms over candidates: G (candidate, candidate), q (candidate,), mean of y², K (candidate,
-    candidate). ``ridge`` · ‖w‖² is added to the error: it spreads the shares where candidates are alike.
+    candidate). ``ridge`` · ‖w‖² is added to the error: similar candidates then get similar shares.
     """
 
     gram: Array
@@ -59,8 +57,8 @@ class Mixing:
 
     @classmethod
     def of(cls, predictions: Array, target: Array, disparity: Array, ridge: float = 1e-3) -> Mixing:
-        """From predictions (candidate, row), target (row,) and K; negative eigenvalues of K, which only noise can
-        leave, are set to zero.
+        """From predictions (candidate, row), target (row,) and K; negative eigenvalues of K, which can only come from
+        noise, are set to zero.
         """
         rows = predictions.shape[1]
         values, vectors = np.linalg.eigh((disparity + disparity.T) / 2)
@@ -90,7 +88,7 @@ class Mixing:
 
     @cached_property
     def smallest(self) -> float:
-        """The least DPVar of any mixture."""
+        """The smallest DPVar of any mixture."""
         return self._solve(self.disparity, np.zeros(len(self.cross)), None, ridge=1e-9).dpvar
 
     @cached_property
@@ -134,7 +132,7 @@ class Mixing:
 
 
 def without_small_shares(shares: Array) -> Array:
-    """Shares below 0.001 dropped, the others scaled to sum to 1."""
+    """The shares with those below 0.001 set to zero, scaled to sum to 1."""
     kept = np.where(shares < SMALLEST_SHARE, 0.0, shares)
     result: Array = kept / kept.sum()
     return result

@@ -1,1 +1,1 @@
-"""C small networks as one tensor: forward, pullback, optimisers."""
+"""Many small networks as one tensor: predictions, gradients and optimisers."""

@@ -1,8 +1,8 @@
-r"""Stacks of critics: networks that see one number a row and guess several.
+r"""Critics: small networks that predict several numbers per row (the attributes) from one (the prediction).
 
 .. math:: L_c = \sum_i w_i \tfrac1k \|g_c(u_{ci}) - a_i\|^2
 
-Shapes as in :class:`Guessing`: u (config, row), a (row, output), w (row,).
+Shapes as in :class:`CriticFit`: u (config, row), a (row, output), w (row,).
 """
 
 from __future__ import annotations
@@ -11,37 +11,38 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from fairlevel.networks.backends import Guessing, critics_for
+from fairlevel.networks.backends import CriticFit, critic_backend_for
 from fairlevel.networks.network import Network
 
 
-class Verdict(NamedTuple):
-    """L (config,) and ∂L/∂u (config, row)."""
+class LossAndGradient(NamedTuple):
+    """L (config,) and its gradient in the inputs ∂L/∂u (config, row)."""
 
     loss: Tensor
-    pull: Tensor
+    gradient: Tensor
 
 
-def descent(network: Network, parameters: Tensor, guessing: Guessing) -> Tensor:
-    """∂L/∂parameters, (config, parameter)."""
-    backend = critics_for(network.hidden, parameters, guessing)
+def critic_gradient(network: Network, parameters: Tensor, fit: CriticFit) -> Tensor:
+    """∂L/∂parameters, (config, parameter): what a training step of the critics follows."""
+    backend = critic_backend_for(network.hidden, parameters, fit)
     if backend is not None:
-        return backend.guess(network.shape, parameters, guessing).gradient
-    guess, activations = network.forward_all(parameters, guessing.seen.unsqueeze(-1))
-    return network.pullback_all(parameters, activations, _slope(guess, guessing))
+        return backend.critic_loss(network.shape, parameters, fit).gradient
+    output, activations = network.forward_all(parameters, fit.inputs.unsqueeze(-1))
+    return network.pullback_all(parameters, activations, _output_gradient(output, fit))
 
 
-def verdict(network: Network, parameters: Tensor, guessing: Guessing) -> Verdict:
-    """The loss, and how it changes with what the critics see."""
-    backend = critics_for(network.hidden, parameters, guessing)
+def critic_loss(network: Network, parameters: Tensor, fit: CriticFit) -> LossAndGradient:
+    """The loss of the critics and its gradient in their inputs: what a penalty needs."""
+    backend = critic_backend_for(network.hidden, parameters, fit)
     if backend is not None:
-        errors = backend.guess(network.shape, parameters, guessing)
-        return Verdict(errors.loss, errors.pull)
-    guess, activations = network.forward_all(parameters, guessing.seen.unsqueeze(-1))
-    loss = (guess - guessing.target).square().mean(dim=-1) @ guessing.row_weight
-    return Verdict(loss, network.input_pullback(parameters, activations, _slope(guess, guessing)).squeeze(-1))
+        found = backend.critic_loss(network.shape, parameters, fit)
+        return LossAndGradient(found.loss, found.input_gradient)
+    output, activations = network.forward_all(parameters, fit.inputs.unsqueeze(-1))
+    loss = (output - fit.target).square().mean(dim=-1) @ fit.row_weight
+    gradient = network.input_pullback(parameters, activations, _output_gradient(output, fit)).squeeze(-1)
+    return LossAndGradient(loss, gradient)
 
 
-def _slope(guess: Tensor, guessing: Guessing) -> Tensor:
-    """∂L/∂guess, (config, row, output)."""
-    return (guess - guessing.target) * (2 * guessing.row_weight / guessing.target.shape[1]).unsqueeze(1)
+def _output_gradient(output: Tensor, fit: CriticFit) -> Tensor:
+    """∂L/∂output, (config, row, output)."""
+    return (output - fit.target) * (2 * fit.row_weight / fit.target.shape[1]).unsqueeze(1)

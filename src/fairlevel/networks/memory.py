@@ -1,4 +1,9 @@
-"""Keeping freed memory for the next step instead of giving it back to the system."""
+"""Reuse freed memory instead of returning it to the operating system: a setting of the whole process.
+
+One training step frees and allocates the same blocks thousands of times, and fetching fresh pages costs more than the
+arithmetic on them. Library code never changes the setting on its own: call :func:`keep_freed_memory`, or set the
+environment variable ``FAIRLEVEL_KEEP_MEMORY=1``. The command line and the workers of the benchmark call it.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +12,18 @@ import os
 import sys
 from functools import cache
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # names of glibc's mallopt
-_LARGEST = 32 * 2**20  # more it does not take for the second
+SWITCH = "FAIRLEVEL_KEEP_MEMORY"
+"""Environment variable: ``1`` makes every training run call :func:`keep_freed_memory`."""
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # options of glibc's mallopt
+_LARGEST_BLOCK = 32 * 2**20  # the largest value that glibc accepts for the second option
 
 
 @cache
 def keep_freed_memory() -> None:
-    """Ask glibc to reuse blocks of up to 32 MiB: a step of training frees and takes the same ones thousands of times,
-    and fresh pages cost more than the arithmetic on them. Does nothing elsewhere, or where the user has set
-    MALLOC_TRIM_THRESHOLD_.
+    """Make glibc keep freed blocks of up to 32 MiB for reuse, for the rest of the process.
+
+    Does nothing with another C library, or where the environment variable MALLOC_TRIM_THRESHOLD_ is set.
     """
     if not sys.platform.startswith("linux") or "MALLOC_TRIM_THRESHOLD_" in os.environ:
         return
@@ -23,5 +31,12 @@ def keep_freed_memory() -> None:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):  # another C library
         return
-    mallopt(_MMAP_THRESHOLD, _LARGEST)
+    mallopt(_MMAP_THRESHOLD, _LARGEST_BLOCK)
     mallopt(_TRIM_THRESHOLD, 2**30)
+
+
+@cache
+def keep_freed_memory_if_asked() -> None:
+    """Call :func:`keep_freed_memory` where FAIRLEVEL_KEEP_MEMORY=1; the variable is read once per process."""
+    if os.environ.get(SWITCH) == "1":
+        keep_freed_memory()

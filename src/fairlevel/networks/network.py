@@ -1,13 +1,13 @@
-r"""Many small tanh networks of one shape as a single tensor.
+r"""Many small tanh networks of one shape as a single tensor; each network is one configuration of a grid.
 
-Parameters of C networks are one matrix (config, parameter), so that an optimiser, a snapshot or a file handles
-all of them, whatever their layers, with one operation. Layer l of configuration c computes
+The parameters of all networks are one matrix (config, parameter), so that an optimiser, a snapshot or a file handles
+all of them in one operation, whatever their layers. Layer l of configuration c computes
 
 .. math:: z^{l}_c = \tanh(z^{l-1}_c W^{l}_c + b^{l}_c), \qquad f_c = z^{L-1}_c W^{L}_c + b^{L}_c .
 
 ``hidden=()`` is a linear model. Predictors and conditional means have one output and use :meth:`Network.forward` and
-:meth:`Network.pullback`; a critic has one output an attribute, reads a different input in each configuration, and uses
-the same pair with the suffix ``_all``.
+:meth:`Network.pullback`. A critic has one output per attribute and a different input in each configuration; it uses
+:meth:`Network.forward_all` and :meth:`Network.pullback_all`.
 """
 
 from __future__ import annotations
@@ -25,16 +25,19 @@ from torch import Tensor
 from fairlevel.networks.backends import Backend, Shape, backend_for
 from fairlevel.networks.blocks import row_blocks
 
-# Every weight matrix starts on a 64-byte boundary: vector code then takes the same path for every configuration.
+# Numbers per 64 bytes: every weight matrix starts on such a boundary, so that vector code takes the same path for every
+# configuration.
 _ALIGNMENT = 16
 
 
 Kept: TypeAlias = tuple[tuple[Tensor, ...], ...]
-"""Of each block of rows: inputs, then activations, (config, row, unit). Some backends keep inputs alone."""
+"""What the pullback needs, per block of rows: inputs, then activations, (config, row, unit). Some backends keep only
+the inputs and compute the activations again.
+"""
 
 
 class Layer(NamedTuple):
-    """Where a layer lives in the row of parameters."""
+    """Where the weight and bias of a layer lie in a row of parameters, and the shape of the weight."""
 
     weight: slice
     bias: slice
@@ -63,13 +66,11 @@ class Network:
 
     @property
     def size(self) -> int:
-        """Length of one configuration's row of parameters, padding included."""
+        """Length of one row of parameters, padding included."""
         return _aligned(self.layers[-1].bias.stop)
 
     def init(self, seed: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Xavier-uniform weights and zero biases, (parameter,), the same for every configuration of a seed; a linear
-        model starts at zero.
-        """
+        """Start values, (parameter,): Xavier-uniform weights and zero biases; all zero for a linear model."""
         generator = torch.Generator().manual_seed(seed)
         row = torch.zeros(self.size, dtype=dtype)
         for layer in self.layers if self.hidden else ():
@@ -91,7 +92,7 @@ class Network:
         return _joined(signal for signal, _ in blocks), tuple(activations for _, activations in blocks)
 
     def predict(self, parameters: Tensor, x: Tensor) -> Tensor:
-        """Predictions alone, of the same shape; nothing is kept."""
+        """Predictions as from :meth:`forward`, without what the pullback needs."""
         backend = self.backend(parameters, x)
         if backend is not None:
             return backend.forward(self.shape, parameters, x)[0]
@@ -110,42 +111,43 @@ class Network:
         return torch.baddbmm(bias, signal, weight), tuple(activations)
 
     def pullback(self, parameters: Tensor, kept: Kept, gradient: Tensor) -> Tensor:
-        r"""Vector-Jacobian product: sum_i g_ci ∂f_ci/∂(parameters of c).
+        r"""Vector-Jacobian product: Σ_i g_ci ∂f_ci/∂(parameters of c).
 
-        Shapes: gradient (config, sample) -> (config, parameter). Differentiable itself, so that it can be unrolled.
+        Shapes: gradient (config, sample) -> (config, parameter). Autograd can differentiate the result once more, for
+        unrolled steps.
         """
         x, *above = kept[0]
         if len(kept) == 1 and (x.stride(0) == 0 or len(x) == 1):  # all configurations read the same rows
             backend = self.backend(parameters, x[0], *above, gradient)
             if backend is not None:
                 return backend.pullback(self.shape, parameters, x[0], tuple(above), gradient)
-        slopes = torch.split(gradient, [block[0].shape[1] for block in kept], dim=1)
+        gradients = torch.split(gradient, [block[0].shape[1] for block in kept], dim=1)
         return reduce(
             torch.add,
             (
-                self.pullback_all(parameters, self._all_activations(parameters, block), slope.unsqueeze(-1))
-                for block, slope in zip(kept, slopes, strict=True)
+                self.pullback_all(parameters, self._all_activations(parameters, block), part.unsqueeze(-1))
+                for block, part in zip(kept, gradients, strict=True)
             ),
         )
 
     def _all_activations(self, parameters: Tensor, block: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """Computed again where a backend has not kept them."""
+        """The activations of a block, computed again where they were not kept."""
         return block if len(block) == len(self.layers) else self.forward_all(parameters, block[0])[1]
 
     def backend(self, *tensors: Tensor) -> Backend | None:
-        """Who serves this network on these tensors, (config, parameter) and (sample, input) first."""
+        """The backend for this network on these tensors, (config, parameter) and (sample, input) first; or None."""
         return backend_for(self.hidden, self.outputs, *tensors)
 
     @cached_property
     def shape(self) -> Shape:
-        """Where the layers live, for backends."""
+        """The layout of the parameters, in the form that backends read."""
         return Shape.of(self.size, self.layers)
 
     def pullback_all(self, parameters: Tensor, activations: Sequence[Tensor], gradient: Tensor) -> Tensor:
         """The same for all outputs: gradient (config, sample, output) -> (config, parameter)."""
         pieces: list[Tensor] = []
         for layer, below, upstream in self._downwards(parameters, activations, gradient):
-            # This way round a single output costs a third of what it costs the other way; more cost the same.
+            # in this order of factors a single output costs a third; several outputs cost the same in either order
             weight_gradient = torch.bmm(upstream.transpose(1, 2), below).transpose(1, 2).flatten(1)
             pieces += [
                 _padding(gradient, layer.bias.stop),
@@ -165,14 +167,14 @@ class Network:
     def _downwards(
         self, parameters: Tensor, activations: Sequence[Tensor], upstream: Tensor
     ) -> Iterator[tuple[Layer, Tensor, Tensor]]:
-        """From the last layer to the first: the layer, what came in from below, the gradient at what goes out."""
+        """From the last layer to the first: the layer, its input, and the gradient at its output."""
         for depth in reversed(range(len(self.layers))):
             layer, below = self.layers[depth], activations[depth]
             yield layer, below, upstream
             if depth:
                 weight, _ = _unpack(parameters, layer)
-                turned = weight.transpose(1, 2).contiguous()  # products with a view of it take a third longer
-                upstream = torch.bmm(upstream, turned)
+                transposed = weight.transpose(1, 2).contiguous()  # products with a view take a third longer
+                upstream = torch.bmm(upstream, transposed)
                 upstream = torch.ops.aten.tanh_backward(upstream, below)  # times 1 − tanh², in one pass
 
 

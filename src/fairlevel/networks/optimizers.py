@@ -1,7 +1,7 @@
-r"""Optimisers over stacked parameters: one learning rate a configuration, state in, state out.
+r"""Optimisers for many networks at once, with one learning rate per configuration.
 
-The loop that calls them owns parameters and state; both are updated in place. The number of steps taken may be a scalar
-tensor, so that a recorded step needs no number from the host.
+The caller owns parameters and state; both are updated in place. The number of steps taken may be a scalar tensor, so
+that a step recorded in a CUDA graph needs no number from the CPU.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from fairlevel.exceptions import InvalidInput
 
-BEARABLE_SPREAD = 4.0  # up to here a step size of 0.1 was never seen to explode
+LARGEST_STABLE_EIGENVALUE = 4.0  # up to here plain steps of size 0.1 never diverged in our studies
 
 
 class Moments(NamedTuple):
@@ -27,7 +27,7 @@ class Moments(NamedTuple):
 
 @runtime_checkable
 class Optimizer(Protocol):
-    """A rule that turns a gradient into new parameters."""
+    """A rule that turns a gradient into new parameters, with its step size and number of steps."""
 
     @property
     def learning_rate(self) -> float: ...
@@ -35,7 +35,7 @@ class Optimizer(Protocol):
     @property
     def steps(self) -> int: ...
 
-    def steady_rate(self, spread: float) -> float: ...
+    def stable_rate(self, largest_eigenvalue: float) -> float: ...
 
     def init(self, parameters: Tensor) -> Moments | None: ...
 
@@ -57,11 +57,11 @@ class GradientDescent:
     def __post_init__(self) -> None:
         _check(self)
 
-    def steady_rate(self, spread: float) -> float:
-        """The step size, made smaller where the largest eigenvalue of the inputs' second moment is large: curvature
-        grows with it, and beyond 2/curvature plain steps explode.
+    def stable_rate(self, largest_eigenvalue: float) -> float:
+        """The step size, reduced where the second moment of the inputs has a large eigenvalue: curvature grows with it,
+        and plain steps larger than 2/curvature diverge.
         """
-        return self.learning_rate * min(1.0, BEARABLE_SPREAD / max(spread, 1e-30))
+        return self.learning_rate * min(1.0, LARGEST_STABLE_EIGENVALUE / max(largest_eigenvalue, 1e-30))
 
     def init(self, parameters: Tensor) -> None:
         return None
@@ -92,8 +92,8 @@ class Adam:
     def __post_init__(self) -> None:
         _check(self)
 
-    def steady_rate(self, spread: float) -> float:
-        """The step size: Adam's steps do not grow with curvature."""
+    def stable_rate(self, largest_eigenvalue: float) -> float:
+        """The step size as it is: Adam's steps do not grow with curvature."""
         return self.learning_rate
 
     def init(self, parameters: Tensor) -> Moments:

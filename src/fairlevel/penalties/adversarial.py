@@ -10,8 +10,8 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
-from fairlevel.networks.backends import Guessing
-from fairlevel.networks.critics import descent, verdict
+from fairlevel.networks.backends import CriticFit
+from fairlevel.networks.critics import critic_gradient, critic_loss
 from fairlevel.networks.network import Network
 from fairlevel.networks.optimizers import Adam, Moments
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
@@ -101,25 +101,25 @@ class Adversarial(PenaltyDefaults):
             return PenaltyStep(torch.zeros_like(prediction[:, 0]), torch.zeros_like(prediction), state)
         network = self._network(prepared)
         standardised = _standardised(prediction, prepared.row_weight)
-        guessing = Guessing(standardised.value, prepared.sensitive, prepared.row_weight)
+        fit = CriticFit(standardised.value, prepared.sensitive, prepared.row_weight)
         parameters, moments, rate, steps = state
         parameters, moments = parameters.clone(), Moments(*(each.clone() for each in moments))
         for _ in range(self.critic_steps):
-            _ADAM.update(parameters, descent(network, parameters, guessing), moments, rate, steps)  # in place
+            _ADAM.update(parameters, critic_gradient(network, parameters, fit), moments, rate, steps)  # in place
             steps = steps + 1
-        loss, pull = verdict(network, parameters, guessing)
+        loss, input_gradient = critic_loss(network, parameters, fit)
         explained = 1 - loss / prepared.spread
-        gradient = _through_standardising(-pull / prepared.spread, standardised, prepared.row_weight)
+        gradient = _through_standardising(-input_gradient / prepared.spread, standardised, prepared.row_weight)
         active = (explained > 0).to(explained)
         return PenaltyStep(explained * active, gradient * active.unsqueeze(1), Critic(parameters, moments, rate, steps))
 
     def value(self, prediction: Tensor, prepared: CriticRows, state: Critic) -> Tensor:
-        """R² of the critic as it stands; honest on rows it was not trained on."""
+        """R² of the critic as it stands; unbiased by training on rows that it has not seen."""
         if prepared.spread == 0:
             return torch.zeros_like(prediction[:, 0])
         seen = _standardised(prediction, prepared.row_weight).value
-        guessing = Guessing(seen, prepared.sensitive, prepared.row_weight)
-        return (1 - verdict(self._network(prepared), state.parameters, guessing).loss / prepared.spread).clamp_min(0)
+        fit = CriticFit(seen, prepared.sensitive, prepared.row_weight)
+        return (1 - critic_loss(self._network(prepared), state.parameters, fit).loss / prepared.spread).clamp_min(0)
 
     def _network(self, prepared: CriticRows) -> Network:
         return Network(1, self.hidden, outputs=prepared.sensitive.shape[1])

@@ -1,1 +1,1 @@
-"""Displays in the convention of scikit-learn: compute, then draw."""
+"""Figures as scikit-learn displays: an object holds what is drawn, and ``plot`` draws it."""

@@ -1,4 +1,4 @@
-"""Accuracy against disparity."""
+"""A front of models: error against disparity."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from fairlevel.fronts.points import require_columns
 
 
 class FrontDisplay:
-    """Models as points: DPVar to the right, error upwards, the better the closer to the lower left corner.
+    """Models as points: DPVar to the right, error upwards; better models are closer to the lower left corner.
 
     Parameters
     ----------
     points : frame with columns mse and dpvar; dpvar_low and dpvar_high add horizontal intervals, label adds text
-    unit : what the squared unit is called on the axes
+    unit : name of the squared unit, shown on the axes
     """
 
     def __init__(self, points: pd.DataFrame, unit: str = "y²") -> None:
@@ -46,7 +46,7 @@ class FrontDisplay:
             for _, point in points.iterrows():
                 where = (max(point["dpvar"], 0), point["mse"])
                 ax.annotate(str(point["label"]), where, textcoords="offset points", xytext=(6, 6), fontsize=8)
-        ax.set_xlabel(f"DPVar, variance of the average prediction across profiles [{self.unit}]")
+        ax.set_xlabel(f"DPVar: variance of the average prediction across profiles [{self.unit}]")
         ax.set_ylabel(f"mean squared error [{self.unit}]")
         ax.margins(y=0.1)
         ax.set_xlim(left=0)

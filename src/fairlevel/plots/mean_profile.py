@@ -1,4 +1,4 @@
-"""How the average prediction moves along one attribute."""
+"""The average prediction along one attribute."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fairlevel.metrics.profile import MeanProfile, mean_profile
 
 
 class MeanProfileDisplay:
-    """Curves of E[f(X) | A_k = a] with bands, one per prediction.
+    """One curve of E[f(X) | A_k = a] with a band for each prediction.
 
     Parameters
     ----------
-    profiles : label -> profile
+    profiles : from label to profile
     attribute_name : label of the horizontal axis
     """
 

@@ -15,12 +15,12 @@ _NEEDED = ("method", "mse", "dpvar")
 
 
 class MethodFrontsDisplay:
-    """One curve a method through its models: DPVar to the right, error upwards.
+    """One curve per method through its models: DPVar to the right, error upwards.
 
     Parameters
     ----------
     points : frame with columns method, mse, dpvar
-    labels : what methods are called; their order also fixes colours
+    labels : from method to the name shown; the order fixes the colours
     """
 
     def __init__(self, points: pd.DataFrame, labels: Mapping[str, str] | None = None) -> None:

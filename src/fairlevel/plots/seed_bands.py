@@ -1,4 +1,4 @@
-"""What each method reaches at every budget, over seeds."""
+"""The best error of each method within every budget, over seeds."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class SeedBandDisplay:
 
     Parameters
     ----------
-    bands : frame with columns method, budget, median, low, high; one row a method and budget
-    labels : what methods are called in the legend; their order also fixes colours, so that a method looks the same in
+    bands : frame with columns method, budget, median, low, high; one row per method and budget
+    labels : from method to the name in the legend; the order fixes the colours, so that a method looks the same in
         every panel
     """
 
@@ -41,8 +41,8 @@ class SeedBandDisplay:
         ax: Axes | None = None,
         **settings: Any,
     ) -> Self:
-        """Draw models with columns method, seed, mse, dpvar. A method is shown where at least the share ``feasible`` of
-        its seeds has a model within the budget.
+        """Draw models with columns method, seed, mse, dpvar. A method is drawn at a budget if at least the share
+        ``feasible`` of the seeds has a model within it.
         """
         return cls(seed_bands(points, feasible), labels, **settings).plot(ax=ax)
 

@@ -1,4 +1,4 @@
-"""Who wins how often."""
+"""How often each method wins."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class WinRateDisplay:
 
     Parameters
     ----------
-    shares : frame with columns budget, method, share, low, high; one row a budget and method
-    labels : what methods are called; their order also fixes colours
+    shares : frame with columns budget, method, share, low, high; one row per budget and method
+    labels : from method to the name shown; the order fixes the colours
     """
 
     def __init__(self, shares: pd.DataFrame, labels: Mapping[str, str] | None = None) -> None:

@@ -1,1 +1,1 @@
-"""Pages in the browser: a page is a value, then one template makes one self-contained file of it."""
+"""HTML reports: a page is a value, and one template turns it into one self-contained file."""

@@ -1,4 +1,4 @@
-"""Charts for the browser, as Plotly figures. Names from data are escaped: Plotly reads some HTML in its texts."""
+"""Charts for the browser, as Plotly figures. Names from data are escaped, because Plotly interprets some HTML."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 COLOURS = ("#2b7bba", "#d55e00", "#009e73", "#a05195")
-"""Told apart by most eyes, on white and on black."""
+"""Colours that most people can tell apart, on a light and on a dark page."""
 
 BINS = 30
 
 
 def front_chart(front: pd.DataFrame, names: list[str]) -> Chart:
-    """Models by disparity and error, with the intervals of DPVar; columns mse, dpvar, dpvar_low, dpvar_high, share."""
+    """Models by disparity and error, with intervals of DPVar; columns mse, dpvar, dpvar_low, dpvar_high, share."""
     x = front["dpvar"].clip(lower=0)
-    figure = _figure("DPVar, variance of the average prediction across profiles", "mean squared error")
+    figure = _figure("DPVar: variance of the average prediction across profiles", "mean squared error")
     figure.add_scatter(
         x=x.tolist(),
         y=front["mse"].tolist(),
@@ -52,12 +52,12 @@ def front_chart(front: pd.DataFrame, names: list[str]) -> Chart:
     shown = pd.DataFrame({"model": names, "MSE": front["mse"], "DPVar": front["dpvar"]})
     shown["95 % from"], shown["to"], shown["share"] = front["dpvar_low"], front["dpvar_high"], front["share"]
     shown.insert(3, "±", x**0.5)
-    table = TableBlock.of(shown, "Models", "±: √DPVar, in units of the target", digits=4)
-    return Chart("Accuracy against disparity; bars are 95 % intervals of DPVar", alt, _plain(figure), table)
+    table = TableBlock.of(shown, "Models", "± is √DPVar, in units of the target", digits=4)
+    return Chart("Error against disparity; bars are 95 % intervals of DPVar", alt, _plain(figure), table)
 
 
 def profile_chart(profiles: Mapping[str, MeanProfile], attribute: str) -> Chart:
-    """The average prediction along one attribute, a curve and a band a label."""
+    """The average prediction along one attribute, with one curve and one band per label."""
     figure = _figure(attribute, "average prediction")
     parts = []
     for (label, profile), colour in zip(profiles.items(), COLOURS, strict=False):
@@ -78,14 +78,16 @@ def profile_chart(profiles: Mapping[str, MeanProfile], attribute: str) -> Chart:
             .assign(low=profile.low, high=profile.high)
             .iloc[:: max(1, len(at) // 10)]
         )
-    told = "; ".join(f"{label}: {p.mean.min():.3g} to {p.mean.max():.3g}" for label, p in profiles.items())
-    table = TableBlock.of(pd.concat(parts), f"Average prediction along {attribute}", "every tenth point")
-    alt = f"Average prediction along {attribute}. {told}"
-    return Chart(f"Average prediction along {attribute}; bands are pointwise 95 %", alt, _plain(figure), table)
+    summary = "; ".join(f"{label}: {p.mean.min():.3g} to {p.mean.max():.3g}" for label, p in profiles.items())
+    table = TableBlock.of(pd.concat(parts), f"Average prediction along {attribute}", "about ten points per curve")
+    alt = f"Average prediction along {attribute}. {summary}"
+    return Chart(
+        f"Average prediction along {attribute}; bands are pointwise 95 % intervals", alt, _plain(figure), table
+    )
 
 
 def spread_chart(means: Mapping[str, Array], target: str) -> Chart:
-    """How the conditional mean E[f | A] is distributed over rows, a histogram a label; values (row,)."""
+    """The distribution of the conditional mean E[f | A] over rows, one histogram per label; values (row,)."""
     edges = np.histogram_bin_edges(np.concatenate(list(means.values())), BINS)
     middle, width = (edges[1:] + edges[:-1]) / 2, float(edges[1] - edges[0])
     figure = _figure(f"average prediction of {target} for rows with the same attributes", "share of rows")
@@ -96,12 +98,12 @@ def spread_chart(means: Mapping[str, Array], target: str) -> Chart:
         )
     figure.update_layout(barmode="overlay", bargap=0)
     figure.update_yaxes(tickformat=".0%")
-    told = "; ".join(f"{label}: standard deviation {values.std():.3g}" for label, values in means.items())
+    summary = "; ".join(f"{label}: standard deviation {values.std():.3g}" for label, values in means.items())
     shares = pd.DataFrame({"from": edges[:-1], "to": edges[1:], **counts})
-    title = "Average prediction by profile, before and after; the narrower, the more level (noise of the fit included)"
+    title = "Average prediction by profile, before and after; narrower is more level (estimation noise included)"
     return Chart(
         title,
-        f"Histograms of the average prediction by profile. {told}",
+        f"Histograms of the average prediction by profile. {summary}",
         _plain(figure),
         TableBlock.of(shares, "Shares of rows"),
     )
@@ -119,7 +121,7 @@ def _figure(x: str, y: str) -> Figure:
 
 
 def _plain(figure: Figure) -> dict[str, Any]:
-    """Data and layout as plain values, rounded to what a screen can show."""
+    """Data and layout as plain values, with numbers rounded to six digits."""
     plain: dict[str, Any] = json.loads(figure.to_json())
     return {part: _rounded(plain[part]) for part in ("data", "layout")}
 

@@ -1,4 +1,4 @@
-"""What a page is made of. A new kind of block is a class here and a template of the same name."""
+"""The parts of a page. A new kind of block is one class here and the template that it names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 @dataclass(frozen=True)
 class TableBlock:
-    """Numbers as text, one string a cell; the first column names the row."""
+    """A table as text, one string per cell; the first column names the row."""
 
     title: str
     header: tuple[str, ...]
@@ -24,14 +24,14 @@ class TableBlock:
 
     @classmethod
     def of(cls, table: pd.DataFrame, title: str, caption: str = "", digits: int = 3) -> TableBlock:
-        """A frame with its numbers rounded; missing ones are dashes."""
+        """A table from a frame: numbers are rounded, missing ones become dashes."""
         rows = tuple(tuple(_cell(value, digits) for value in row) for row in table.itertuples(index=False))
         return cls(title, tuple(map(str, table.columns)), rows, caption)
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A still chart as SVG or PNG, with words for those who do not see it and the numbers behind it."""
+    """A static chart as SVG or PNG, with a text alternative and the numbers behind it."""
 
     title: str
     alt: str
@@ -43,7 +43,7 @@ class Picture:
 
     @classmethod
     def vector(cls, figure: Figure, title: str, alt: str, table: TableBlock | None = None) -> Picture:
-        """Sharp at any size; for charts of few marks."""
+        """As SVG: sharp at any size; for charts with few marks."""
         text = StringIO()
         figure.savefig(text, format="svg")
         content = text.getvalue()
@@ -51,7 +51,7 @@ class Picture:
 
     @classmethod
     def raster(cls, figure: Figure, title: str, alt: str, table: TableBlock | None = None) -> Picture:
-        """Small even with many marks."""
+        """As PNG: a small file even with many marks."""
         content = BytesIO()
         figure.savefig(content, format="png", dpi=110)
         return cls(title, alt, png=b64encode(content.getvalue()).decode(), table=table)
@@ -59,7 +59,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart that answers to the mouse: a Plotly figure as plain values, words for it and the numbers behind it."""
+    """An interactive chart: a Plotly figure as plain values, a text alternative, and the numbers behind it."""
 
     title: str
     alt: str
@@ -84,7 +84,7 @@ Block = TableBlock | Picture | Chart | Code
 
 @dataclass(frozen=True)
 class Option:
-    """One thing that can be chosen, and what is shown then."""
+    """One choice of a chooser, and what is shown when it is chosen."""
 
     label: str
     heading: str
@@ -93,7 +93,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Chooser:
-    """A chart whose marks are options, in the same order, and a list to choose from without a mouse."""
+    """A chart whose marks are the options, in the same order, and a list to choose from with the keyboard."""
 
     legend: str
     chart: Chart
@@ -114,7 +114,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A title, a sentence on what it is, and sections."""
+    """A title, a one-sentence summary, and sections."""
 
     title: str
     summary: str
@@ -122,7 +122,7 @@ class Page:
 
     @property
     def interactive(self) -> bool:
-        """Whether some chart needs the plotting library."""
+        """Whether the page has a chart that needs the plotting library."""
         return any(isinstance(block, Chart | Chooser) for section in self.sections for block in section.blocks)
 
 

@@ -1,4 +1,4 @@
-"""From a page to one HTML file that needs no network."""
+"""Turn a page into one HTML file that needs no network."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlevel.report.page import Page
 
 
 def render(page: Page) -> str:
-    """The whole page as text; whatever came from data is escaped."""
+    """The page as HTML; text that comes from data is escaped."""
     environment = Environment(
         loader=PackageLoader("fairlevel", "report/templates"),
         autoescape=select_autoescape(default=True, default_for_string=True),
@@ -24,7 +24,7 @@ def render(page: Page) -> str:
 
 
 def _plotly() -> str:
-    """The plotting library's script."""
+    """The JavaScript of the plotting library."""
     from plotly.offline import get_plotlyjs
 
     script: str = get_plotlyjs()
@@ -32,7 +32,7 @@ def _plotly() -> str:
 
 
 def write_page(page: Page, path: Path) -> None:
-    """Write the page; a file that exists is replaced only when the new one is complete."""
+    """Write the page; an existing file is replaced only when the new one is complete."""
     text = render(page)
     with NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8") as handle:
         partial = Path(handle.name)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fairlevel.exceptions import InvalidInput, UnknownName
 from fairlevel.losses import Loss, LossStep, SquaredLoss
-from fairlevel.networks.memory import keep_freed_memory
+from fairlevel.networks.memory import keep_freed_memory_if_asked
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.penalties import Penalty
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
@@ -64,7 +64,7 @@ def train(
     check_settings(penalty, configurations.settings)
     require_attributes(rows, configurations.weight)
     if target.type == "cpu":
-        keep_freed_memory()
+        keep_freed_memory_if_asked()
     acting = rows.bind(penalty, configurations.settings, seed, target)
     factory = predictor.prepare(rows.sample, seed, target)
     ready = rows.on_device(factory, acting.accuracy, seed, target)

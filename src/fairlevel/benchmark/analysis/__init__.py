@@ -1,1 +1,1 @@
-"""From rows to answers: which method wins under which budget, by how much, and how sure that is."""
+"""Analyse the rows of a study: which method wins within which budget, by how much, and with what uncertainty."""

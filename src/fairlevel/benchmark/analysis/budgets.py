@@ -1,4 +1,4 @@
-"""Budgets on DPVar, and what each method reaches within them."""
+"""Budgets on DPVar, and the smallest error of each method within them."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
-from fairlevel.benchmark.analysis.entrants import points_on_test
+from fairlevel.benchmark.analysis.comparisons import points_on_test
 from fairlevel.fronts.budgets import SHARES, best_mse, budgets_over_range
 
 DEFINITIONS: dict[str, Callable[[Array], Array]] = {
-    "range": budgets_over_range,  # the paper's: shares of the observed range
+    "range": budgets_over_range,  # as in the paper: shares of the observed range
     "largest": lambda dpvar: np.array(list(SHARES.values())) * np.max(dpvar, initial=0.0),
 }
-"""From all DPVar values of a dataset to its Tight, Mid and Loose budgets."""
+"""From all DPVar values of a dataset to its tight, mid and loose budgets."""
 
 
-def reached(points: pd.DataFrame, methods: Sequence[str], definition: str = "range") -> pd.DataFrame:
-    """Best test MSE of each method within each budget: one row a (dataset, seed, budget, method); NaN where it has no
-    model within it.
+def best_by_budget(points: pd.DataFrame, methods: Sequence[str], definition: str = "range") -> pd.DataFrame:
+    """Smallest test MSE of each method within each budget: one row per (dataset, seed, budget, method); NaN where the
+    method has no model within the budget.
     """
     found = []
     for dataset, here in points.groupby("dataset", sort=False):
@@ -35,11 +35,11 @@ def reached(points: pd.DataFrame, methods: Sequence[str], definition: str = "ran
 
 
 def budget_table(rows: pd.DataFrame, methods: Sequence[str], dpvar: str = "dpvar_test") -> pd.DataFrame:
-    """Best test MSE within Tight, Mid and Loose budgets: median and range over seeds, for each dataset and method.
+    """Smallest test MSE within tight, mid and loose budgets, for each dataset and method: median and range over seeds.
 
     ``feasible`` counts the seeds with a model within the budget.
     """
-    best = reached(points_on_test(rows[rows["method"].isin(list(methods))], dpvar), methods)
+    best = best_by_budget(points_on_test(rows[rows["method"].isin(list(methods))], dpvar), methods)
     grouped = best.groupby(["dataset", "method", "budget"], sort=False)
     table = grouped.agg(
         limit=("limit", "first"),

@@ -1,4 +1,4 @@
-"""How stable the constructed attributes are."""
+"""The datasets of a study, and how stable their constructed attributes are over seeds."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pandas as pd
 
 
 def attribute_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """By dataset: rows, features, attributes, copies of attributes among the features, and how many different sets of
-    attributes the seeds chose.
+    """One row per dataset: numbers of rows, features and attributes, features that copy an attribute, and how many
+    different sets of attributes were constructed over the seeds.
     """
     by_seed = rows.drop_duplicates(["dataset", "seed"])
     table = by_seed.groupby("dataset").agg(

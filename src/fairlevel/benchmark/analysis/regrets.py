@@ -1,4 +1,4 @@
-"""How much a method leaves on the table: regret and hypervolume."""
+"""How far each method is from the best one: regret and hypervolume."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from fairlevel.benchmark.analysis.budgets import reached
+from fairlevel.benchmark.analysis.budgets import best_by_budget
 from fairlevel.fronts.budgets import SHARES
 from fairlevel.fronts.quality import hypervolume, regret
 
-CONSTANT_MSE = 1.0  # of the constant prediction, in standardised units; it meets every budget
+CONSTANT_MSE = 1.0  # error of the constant prediction in standardised units; it meets every budget
 
 
 def regret_table(points: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
-    """Mean regret of each method at each budget over datasets and seeds, and its mean hypervolume: one row a method.
+    """Mean regret of each method at each budget over datasets and seeds, and its mean hypervolume: one row per method.
 
-    Regret is the distance to the best method's MSE as a share of what that dataset and seed let anyone gain over the
-    constant prediction; hypervolume is the area below (1, largest DPVar), as a share of that rectangle.
+    Regret is the distance to the smallest MSE of any method, as a share of what can be gained over the constant
+    prediction on that dataset and seed. Hypervolume is the area between the front and the corner (1, largest DPVar), as
+    a share of that rectangle.
     """
-    best = reached(points, methods)
+    best = best_by_budget(points, methods)
     regrets = []
     for _, here in best.groupby(["dataset", "seed"], sort=False):
         table = here.pivot(index="method", columns="budget", values="mse").reindex(index=list(methods))[list(SHARES)]
@@ -34,7 +35,7 @@ def regret_table(points: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
 
 
 def _hypervolumes(points: pd.DataFrame, methods: Sequence[str]) -> pd.Series:
-    """Mean over datasets and seeds, by method; a method without points on a pair has none of it."""
+    """Mean over datasets and seeds, by method; a method without points on a pair counts as 0 there."""
     found: dict[str, list[float]] = {method: [] for method in methods}
     for _, here in points.groupby("dataset", sort=False):
         largest = float(here["dpvar"].max())

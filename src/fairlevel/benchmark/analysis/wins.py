@@ -1,4 +1,4 @@
-"""Wins: by seed, by dataset, and how sure the shares are."""
+"""Wins by seed and by dataset, and bootstrap intervals of the shares."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
-from fairlevel.benchmark.analysis.budgets import reached
+from fairlevel.benchmark.analysis.budgets import best_by_budget
 from fairlevel.fronts.budgets import SHARES
 
-_ABSOLUTE, _RELATIVE = 1e-12, 1e-9  # differences of MSE that count as a tie
+_ABSOLUTE, _RELATIVE = 1e-12, 1e-9  # smaller differences of MSE count as a tie
 RESAMPLES, SEED = 10_000, 0
 
 
@@ -26,21 +26,22 @@ def seed_wins(best: pd.DataFrame) -> pd.DataFrame:
 
 
 def dataset_wins(wins: pd.DataFrame) -> pd.DataFrame:
-    """Win rate over seeds of each (dataset, budget, method), and the share of the dataset that it takes: the method
-    with the highest rate wins the dataset, ties split.
+    """Win rate over seeds of each (dataset, budget, method), and in ``won`` the share of the dataset that the method
+    wins: 1 for the method with the highest rate, split among ties.
     """
-    told = wins.dropna(subset="win")
-    rates = told.groupby(["dataset", "budget", "method"], sort=False)["win"].mean().rename("rate").reset_index()
+    decided = wins.dropna(subset="win")
+    rates = decided.groupby(["dataset", "budget", "method"], sort=False)["win"].mean().rename("rate").reset_index()
     highest = rates.groupby(["dataset", "budget"])["rate"].transform("max")
     winner = rates["rate"] >= highest - _RELATIVE
     return rates.assign(won=winner / winner.groupby([rates["dataset"], rates["budget"]]).transform("sum"))
 
 
 def win_rates(points: pd.DataFrame, methods: Sequence[str], definition: str = "range") -> pd.DataFrame:
-    """For each budget and method: ``pairs``, the share of (dataset, seed) pairs won; ``share``, that of datasets won,
-    with the 95 % percentile bootstrap over datasets; ``datasets``, on how many of them anybody was within the budget.
+    """For each budget and method: ``pairs``, the share of (dataset, seed) pairs won; ``share``, the share of datasets
+    won, with a 95 % percentile bootstrap interval over datasets; ``datasets``, the number of datasets on which some
+    method has a model within the budget.
     """
-    wins = seed_wins(reached(points, methods, definition))
+    wins = seed_wins(best_by_budget(points, methods, definition))
     by_dataset = dataset_wins(wins)
     table = []
     for budget in SHARES:
@@ -56,7 +57,7 @@ def win_rates(points: pd.DataFrame, methods: Sequence[str], definition: str = "r
 
 
 def bootstrap(values: Array, level: float = 0.95) -> tuple[Array, Array]:
-    """Percentile interval of the mean over datasets: (dataset, method) -> two times (method,); NaN without datasets."""
+    """Percentile interval of the mean over datasets: (dataset, method) -> low and high (method,); NaN without data."""
     count, methods = values.shape
     if not count:
         return np.full(methods, np.nan), np.full(methods, np.nan)

@@ -1,4 +1,4 @@
-"""Where tasks run: one file each, one row each in the table below."""
+"""Where tasks run: one file per executor, and one row each in the table below."""
 
 from __future__ import annotations
 

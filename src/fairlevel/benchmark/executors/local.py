@@ -1,14 +1,14 @@
-"""Processes of this machine."""
+"""Run tasks in processes on this machine."""
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pandas as pd
@@ -16,19 +16,20 @@ import torch
 
 from fairlevel.benchmark.executors.protocol import Failure, Task, call
 from fairlevel.exceptions import FairLevelError, InvalidInput
+from fairlevel.networks.memory import keep_freed_memory
 
-GPU_PROCESSES = 8  # at most, where they share a GPU
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of the C library's mallopt
-DEATHS = 3  # workers in a row that may die without a task finishing between them
+MAX_GPU_PROCESSES = 8  # processes that share one GPU
+MAX_DEATHS = 3  # workers in a row that may die before any task finishes
+_WAIT_POLICY = "OMP_WAIT_POLICY"
 
 
 class WorkersDied(FairLevelError, RuntimeError):
-    """Workers die again and again: memory is the usual cause."""
+    """Workers die again and again; the usual cause is too little memory."""
 
 
 @dataclass(frozen=True)
 class LocalExecutor:
-    """One process a core, at most eight where they share a GPU; each computes on one thread."""
+    """One process per core, at most eight where they share a GPU; each computes on one thread."""
 
     processes: int | None = None
 
@@ -41,49 +42,62 @@ class LocalExecutor:
         deaths = 0
         while left:
             try:
-                for number, outcome in self._round(dict(left)):
+                for number, outcome in self._run_pool(dict(left)):
                     del left[number]
                     deaths = 0
                     yield number, outcome
             except BrokenProcessPool:
                 deaths += 1
-                if deaths == DEATHS:
+                if deaths == MAX_DEATHS:
                     raise WorkersDied(
-                        f"A worker died {DEATHS} times in a row, most likely for want of memory; try fewer "
-                        "--processes. "
-                        "What is finished is kept."
+                        f"A worker died {MAX_DEATHS} times in a row, most likely because memory ran out. "
+                        "Try fewer --processes; finished tasks are kept."
                     ) from None
 
-    def _round(self, tasks: Mapping[int, Task]) -> Iterator[tuple[int, pd.DataFrame | Failure]]:
-        """Run tasks until all are done or a worker dies."""
+    def _run_pool(self, tasks: Mapping[int, Task]) -> Iterator[tuple[int, pd.DataFrame | Failure]]:
+        """Run tasks in one pool of workers until all are finished or a worker dies."""
         count = min(self.processes or _default_processes(), len(tasks))
         pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), initializer=_start_worker)
         finished = False
         try:
-            futures = {pool.submit(call, task): number for number, task in tasks.items()}
+            with _waiting_threads_sleep():  # submitting starts the workers
+                futures = {pool.submit(call, task): number for number, task in tasks.items()}
             for future in as_completed(futures):
                 yield futures[future], future.result()
             finished = True
         finally:
             if not finished:
                 for child in multiprocessing.active_children():
-                    child.terminate()  # what still runs would finish for nobody
+                    child.terminate()  # nobody will read what it still computes
             pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _default_processes() -> int:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(GPU_PROCESSES, cores) if torch.cuda.is_available() else cores
+    return min(MAX_GPU_PROCESSES, cores) if torch.cuda.is_available() else cores
+
+
+@contextmanager
+def _waiting_threads_sleep() -> Iterator[None]:
+    """Processes started inside this context get OMP_WAIT_POLICY=PASSIVE, unless the user has set the variable.
+
+    OpenMP threads that wait then sleep; otherwise they spin and take the cores from other workers. OpenMP reads the
+    variable when PyTorch is imported, so a worker cannot set it for itself. This process is left unchanged.
+    """
+    if _WAIT_POLICY in os.environ:
+        yield
+        return
+    os.environ[_WAIT_POLICY] = "PASSIVE"
+    try:
+        yield
+    finally:
+        del os.environ[_WAIT_POLICY]
 
 
 def _start_worker() -> None:
-    """A worker ends with its parent, for which it would wait forever, and keeps the memory it has: steps of training
-    ask for the same blocks again and again.
-    """
+    """Keep freed memory for the next training step, and exit when the parent process exits."""
+    keep_freed_memory()
     parent = multiprocessing.parent_process()
-    if hasattr(libc := ctypes.CDLL(None), "mallopt"):
-        for option in (_TRIM_THRESHOLD, _MMAP_THRESHOLD):
-            libc.mallopt(option, 2**30)
 
     def wait() -> None:
         if parent is not None:

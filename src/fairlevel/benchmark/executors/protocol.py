@@ -1,4 +1,4 @@
-"""What an executor is, and how a task ends."""
+"""The interface of executors, and how a task ends."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ import torch
 from fairlevel.exceptions import FairLevelError
 
 Task = Callable[[], pd.DataFrame]
-"""Something that can be pickled and called."""
+"""A function without arguments that returns rows and can be pickled."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A task that ended without rows: one sentence, or the whole story where nobody foresaw it."""
+    """A task that ended without rows: one sentence for an expected error, the traceback for any other."""
 
     message: str
 
 
 class Executor(Protocol):
-    """Runs tasks somewhere; the loss of a worker costs the tasks it was running, not the run."""
+    """Runs tasks somewhere; if a worker is lost, its tasks are run again."""
 
     def run(self, tasks: Sequence[Task]) -> Iterator[tuple[int, pd.DataFrame | Failure]]:
-        """(number of the task, its rows or why there are none) in the order in which they finish."""
+        """Yield (number of the task, its rows or its failure) in the order in which tasks finish."""
 
 
 def call(task: Task) -> pd.DataFrame | Failure:
-    """Run a task on one thread, so that its numbers do not depend on the machine's cores; an error is an outcome."""
+    """Run a task on one thread, so that its numbers do not depend on the number of cores; errors become failures."""
     torch.set_num_threads(1)
     try:
         return task()

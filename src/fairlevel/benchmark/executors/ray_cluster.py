@@ -1,4 +1,4 @@
-"""A Ray cluster: one Ray task a task of the study."""
+"""Run tasks on a Ray cluster: one Ray task per task of the study."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import pandas as pd
 from fairlevel.benchmark.executors.protocol import Failure, Task, call
 from fairlevel.exceptions import FairLevelError, InvalidInput
 
-RETRIES = 5  # of a task whose node or worker was lost
+RETRIES = 5  # how often a task is run again after its node or worker was lost
 
 
 class RayMissing(FairLevelError, ImportError):
-    """Ray was asked for and is not installed."""
+    """Ray was requested but is not installed."""
 
 
 @dataclass(frozen=True)
 class RayExecutor:
-    """Tasks on a cluster; those of a lost node are run again elsewhere.
+    """Runs tasks on a cluster; the tasks of a lost node are run again elsewhere.
 
     Parameters
     ----------
-    address : of a running cluster, such as "auto" or "ray://head:10001"; None starts one on this machine
-    gpus : share of a GPU that a task needs; 0.125 puts eight on one
+    address : address of a running cluster, such as "auto" or "ray://head:10001"; None starts one on this machine
+    gpus : share of a GPU that each task needs; with 0.125, eight tasks share one GPU
     """
 
     address: str | None = None
@@ -41,8 +41,8 @@ class RayExecutor:
             import ray
         except ImportError:
             raise RayMissing("Ray is not installed; type: pip install 'fairlevel[ray]'.") from None
-        mine = not ray.is_initialized()
-        if mine:
+        started_here = not ray.is_initialized()
+        if started_here:
             try:
                 ray.init(address=self.address, log_to_driver=False, include_dashboard=False)
             except (ConnectionError, ValueError) as error:
@@ -54,5 +54,5 @@ class RayExecutor:
                 ready, _ = ray.wait(list(pending), num_returns=1)
                 yield pending.pop(ready[0]), ray.get(ready[0])
         finally:
-            if mine:
+            if started_here:
                 ray.shutdown()

@@ -1,7 +1,7 @@
-"""Stacks of 2×64 networks by compiled code: C on a CPU where a compiler was found, Triton on a GPU.
+"""Compiled code for many 2×64 networks at once: C on a CPU where a compiler was found, Triton on a GPU.
 
-The numbers are those of :mod:`fairlevel.networks.network` up to rounding; activations stay on chip. Everything works
-without, only slower.
+Results equal those of :mod:`fairlevel.networks.network` up to rounding. Compiled code is optional: without it
+everything works in PyTorch alone, only slower.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from fairlevel.networks.backends.shape import HIDDEN, Errors, Guessing, Regression, Shape
+from fairlevel.networks.backends.shape import HIDDEN, CriticFit, CriticLoss, Regression, Shape
 
 __all__ = [
     "Backend",
-    "Errors",
-    "Guessing",
+    "CriticFit",
+    "CriticLoss",
     "Regression",
     "SecondOrder",
     "Shape",
     "backend_for",
-    "critics_for",
-    "differentiated",
+    "critic_backend_for",
+    "needs_autograd",
 ]
 
 
 class Backend(Protocol):
-    """What compiled code does for a stack."""
+    """What compiled code computes for all configurations at once."""
 
     most_inputs: int
     most_outputs: int
 
     def forward(self, shape: Shape, parameters: Tensor, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Predictions (config, row), and what it wants back in the pullback."""
+        """Predictions (config, row), and the tensors to pass back to :meth:`pullback` as ``kept``."""
 
     def pullback(
         self, shape: Shape, parameters: Tensor, x: Tensor, kept: tuple[Tensor, ...], gradient: Tensor
@@ -42,17 +42,17 @@ class Backend(Protocol):
         """Σ_i g_ci ∂f_ci/∂(parameters of c): gradient (config, row) -> (config, parameter)."""
 
     def descend(self, shape: Shape, parameters: Tensor, fit: Regression, rate: Tensor, steps: int) -> Tensor:
-        """``steps`` gradient steps on the regression from the given parameters, which stay as they are; rate
+        """New parameters after ``steps`` gradient steps on the regression; the given ones are not changed. rate
         (config,).
         """
 
-    def guess(self, shape: Shape, parameters: Tensor, fit: Guessing) -> Errors:
-        """Loss and slopes of critics that see one number a row and guess several."""
+    def critic_loss(self, shape: Shape, parameters: Tensor, fit: CriticFit) -> CriticLoss:
+        """Loss and gradients of critics."""
 
 
 @runtime_checkable
 class SecondOrder(Backend, Protocol):
-    """A backend that knows second derivatives, too."""
+    """A backend that also computes second derivatives."""
 
     def second(self, shape: Shape, parameters: Tensor, direction: Tensor, fit: Regression) -> tuple[Tensor, Tensor]:
         """The Hessian of the regression times a direction, (config, parameter), and the derivatives of h along it,
@@ -61,31 +61,31 @@ class SecondOrder(Backend, Protocol):
 
 
 def backend_for(hidden: tuple[int, ...], outputs: int, *tensors: Tensor) -> Backend | None:
-    """Who serves a network of this shape on these tensors, parameters and (row, input) first; nobody where something
-    is differentiated.
+    """The backend for networks of this shape on these tensors (parameters first, then x (row, input)), or None where
+    PyTorch must do the work: another shape, too many inputs, no compiler, or autograd.
     """
     if hidden != HIDDEN or outputs != 1 or tensors[1].ndim != 2:
         return None
-    backend = _serving(tensors)
+    backend = _backend_for_tensors(tensors)
     return backend if backend is not None and tensors[1].shape[1] <= backend.most_inputs else None
 
 
-def critics_for(hidden: tuple[int, ...], parameters: Tensor, fit: Guessing) -> Backend | None:
-    """Who serves critics of these hidden layers; nobody where something is differentiated."""
+def critic_backend_for(hidden: tuple[int, ...], parameters: Tensor, fit: CriticFit) -> Backend | None:
+    """The backend for critics with these hidden layers, or None where PyTorch must do the work."""
     if hidden != HIDDEN:
         return None
-    backend = _serving((parameters, *fit))
+    backend = _backend_for_tensors((parameters, *fit))
     return backend if backend is not None and fit.target.shape[1] <= backend.most_outputs else None
 
 
-def differentiated(*tensors: Tensor) -> bool:
-    """Whether autograd watches any of them."""
+def needs_autograd(*tensors: Tensor) -> bool:
+    """Whether autograd tracks any of them; compiled code cannot be differentiated."""
     return torch.is_grad_enabled() and any(each.requires_grad for each in tensors)
 
 
-def _serving(tensors: tuple[Tensor, ...]) -> Backend | None:
-    """The backend of float32 tensors on one device."""
-    if differentiated(*tensors):
+def _backend_for_tensors(tensors: tuple[Tensor, ...]) -> Backend | None:
+    """The backend for float32 tensors on one device that autograd does not track."""
+    if needs_autograd(*tensors):
         return None
     device = tensors[0].device.type
     if not all(each.device.type == device and each.dtype == torch.float32 for each in tensors):

@@ -1,4 +1,4 @@
-"""Compile the C source once a machine, where there is a compiler; nothing here is required."""
+"""Compile the C source once per machine. Optional: without a compiler PyTorch does the work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tempfile import NamedTemporaryFile
 import torch
 
 SWITCH = "FAIRLEVEL_NATIVE"
-"""Environment variable: ``off`` keeps to PyTorch alone."""
+"""Environment variable: ``off`` turns compiled code off, in C and in Triton."""
 
 _SOURCE = Path(__file__).with_name("mlp.c")
 _FLAGS = ("-std=gnu11", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast")
@@ -21,19 +21,19 @@ _FLAGS = ("-std=gnu11", "-O3", "-march=native", "-fno-math-errno", "-fno-trappin
 
 @cache
 def shared_library() -> Path | None:
-    """The compiled library, from the cache or fresh; None without a compiler, or where it cannot serve."""
+    """The compiled library, from the cache or freshly built; None where it is switched off or cannot be built."""
     compiler = shutil.which(os.environ.get("CC", "cc"))
     if os.environ.get(SWITCH, "").lower() == "off" or compiler is None:
         return None
     try:
         target = _cache_folder() / f"mlp-{_fingerprint(compiler)}.so"
         return target if target.exists() else _compiled(compiler, target)
-    except (OSError, subprocess.SubprocessError):  # a folder or a compiler that cannot be used: PyTorch serves
+    except (OSError, subprocess.SubprocessError):  # the folder or the compiler cannot be used
         return None
 
 
 def _compiled(compiler: str, target: Path) -> Path:
-    """Written elsewhere first, then renamed: processes that start together do not see half a file."""
+    """Compile to a temporary file, then rename it: another process never sees an incomplete library."""
     with NamedTemporaryFile(dir=target.parent, suffix=".o") as piece, NamedTemporaryFile(dir=target.parent) as whole:
         _run(compiler, *_FLAGS, "-fPIC", "-fopenmp", "-c", str(_SOURCE), "-o", piece.name)
         _run(compiler, "-shared", piece.name, *_threads(), "-o", f"{whole.name}.so")
@@ -42,7 +42,7 @@ def _compiled(compiler: str, target: Path) -> Path:
 
 
 def _threads() -> tuple[str, ...]:
-    """PyTorch's own OpenMP runtime where it brings one: two pools of threads would wait for each other's cores."""
+    """Link PyTorch's own OpenMP library where it has one: two thread pools would compete for the cores."""
     bundled = sorted((Path(torch.__file__).parent / "lib").glob("libgomp*.so*"))
     return (str(bundled[0]), f"-Wl,-rpath,{bundled[0].parent}") if bundled else ("-fopenmp",)
 
@@ -52,7 +52,7 @@ def _run(*command: str) -> str:
 
 
 def _fingerprint(compiler: str) -> str:
-    """Changes with the source, the compiler, the processor and PyTorch."""
+    """A hash that changes with the source, the compiler, the processor and PyTorch."""
     native = _run(compiler, "-march=native", "-Q", "--help=target")
     parts = (_SOURCE.read_bytes(), native.encode(), repr((_FLAGS, torch.__version__, torch.__file__)).encode())
     return sha256(b"".join(parts)).hexdigest()[:16]

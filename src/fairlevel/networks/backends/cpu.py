@@ -1,4 +1,4 @@
-"""The C library as a backend."""
+"""The backend that calls the compiled C library."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from fairlevel.networks.backends.build import shared_library
-from fairlevel.networks.backends.shape import HIDDEN, Errors, Guessing, Regression, Shape
+from fairlevel.networks.backends.shape import HIDDEN, CriticFit, CriticLoss, Regression, Shape
 
-KEPT = 2**17  # rows of all configurations; activations of more are computed again, not fetched from memory
+KEPT = 2**17  # rows times configurations; beyond, computing activations again is faster than reading them from memory
 _NOTHING = (None, None)
 
 
 class CompiledC:
-    """Calls into the library, on as many threads as PyTorch uses."""
+    """Calls the library, on as many threads as PyTorch uses."""
 
     most_inputs = 2**31
     most_outputs = HIDDEN[1]
@@ -39,40 +39,40 @@ class CompiledC:
     ) -> Tensor:
         parameters, x, gradient = parameters.contiguous(), x.contiguous(), gradient.contiguous()
         configs, rows = gradient.shape
-        result, room = torch.empty_like(parameters), self._room(shape, configs, rows)
-        self._call("mlp_pullback", shape, configs, rows, parameters, x, *(kept or _NOTHING), gradient, room, result)
+        result, buffer = torch.empty_like(parameters), self._buffer(shape, configs, rows)
+        self._call("mlp_pullback", shape, configs, rows, parameters, x, *(kept or _NOTHING), gradient, buffer, result)
         return result
 
     def descend(self, shape: Shape, parameters: Tensor, fit: Regression, rate: Tensor, steps: int) -> Tensor:
-        moving = parameters.clone(memory_format=torch.contiguous_format)
+        updated = parameters.clone(memory_format=torch.contiguous_format)
         configs, rows = fit.target.shape
-        room = self._room(shape, configs, rows)
-        self._call("mlp_descend", shape, configs, rows, moving, *fit.contiguous(), rate.contiguous(), steps, room)
-        return moving
+        buffer = self._buffer(shape, configs, rows)
+        self._call("mlp_descend", shape, configs, rows, updated, *fit.contiguous(), rate.contiguous(), steps, buffer)
+        return updated
 
     def second(self, shape: Shape, parameters: Tensor, direction: Tensor, fit: Regression) -> tuple[Tensor, Tensor]:
         parameters, direction, fit = parameters.contiguous(), direction.contiguous(), fit.contiguous()
         configs, rows = fit.target.shape
         product, along = torch.empty_like(parameters), torch.empty_like(fit.target)
-        tensors = (parameters, direction, *fit, along, self._room(shape, configs, rows), product)
+        tensors = (parameters, direction, *fit, along, self._buffer(shape, configs, rows), product)
         self._call("mlp_second", shape, configs, rows, *tensors)
         return product, along
 
-    def guess(self, shape: Shape, parameters: Tensor, fit: Guessing) -> Errors:
+    def critic_loss(self, shape: Shape, parameters: Tensor, fit: CriticFit) -> CriticLoss:
         parameters, fit = parameters.contiguous(), fit.contiguous()
-        configs, rows = fit.seen.shape
-        losses = fit.seen.new_empty(configs, self._library.mlp_panels(rows))
-        pull, gradient = torch.empty_like(fit.seen), torch.empty_like(parameters)
-        tensors = (parameters, *fit, losses, pull, self._room(shape, configs, rows), gradient)
-        self._call("mlp_guess", shape, configs, rows, *tensors)
-        return Errors(losses.sum(dim=1), gradient, pull)
+        configs, rows = fit.inputs.shape
+        losses = fit.inputs.new_empty(configs, self._library.mlp_panels(rows))
+        input_gradient, gradient = torch.empty_like(fit.inputs), torch.empty_like(parameters)
+        tensors = (parameters, *fit, losses, input_gradient, self._buffer(shape, configs, rows), gradient)
+        self._call("mlp_critic_loss", shape, configs, rows, *tensors)
+        return CriticLoss(losses.sum(dim=1), gradient, input_gradient)
 
-    def _room(self, shape: Shape, configs: int, rows: int) -> Tensor:
-        """For one gradient a configuration and panel of rows."""
+    def _buffer(self, shape: Shape, configs: int, rows: int) -> Tensor:
+        """Space for one partial gradient per configuration and panel of rows."""
         return torch.empty(configs * self._library.mlp_panels(rows) * shape.stride)
 
     def _call(self, name: str, shape: Shape, *arguments: int | Tensor | None) -> None:
-        """Tensors as addresses, whole numbers as 64 bits, and the number of threads last."""
+        """Call a function: tensors are passed as addresses, integers as 64 bits, the number of threads last."""
         converted = [
             ctypes.c_int64(each)
             if isinstance(each, int)
@@ -83,7 +83,7 @@ class CompiledC:
 
 
 def load() -> CompiledC | None:
-    """The backend, if the library could be built and opened."""
+    """The backend, or None where the library cannot be built or opened."""
     path = shared_library()
     try:
         return None if path is None else CompiledC(ctypes.CDLL(str(path)))

@@ -1,8 +1,7 @@
-"""Triton kernels as a backend: a block of rows goes forward and back without leaving the chip.
+"""The backend that launches Triton kernels: a block of rows goes forward and back without leaving the chip.
 
-Activations are computed again in the pullback instead of being kept: reading them back from memory costs more than the
-products. Each program takes one configuration and a panel of rows and leaves one partial gradient; these are added in a
-fixed order.
+Activations are computed again in the pullback: reading them from memory would cost more than the products. Each program
+handles one configuration and one panel of rows and writes one partial gradient; these are added in a fixed order.
 """
 
 from __future__ import annotations
@@ -15,18 +14,18 @@ import torch
 from torch import Tensor
 
 from fairlevel.networks.backends.build import SWITCH
-from fairlevel.networks.backends.shape import Errors, Guessing, Regression, Shape
+from fairlevel.networks.backends.shape import CriticFit, CriticLoss, Regression, Shape
 
-LONGEST_PANEL, SHORTEST_PANEL = 1024, 64  # rows of one program
-PROGRAMS = 4  # for each multiprocessor, at least, where rows allow
-VALUE_PRECISION = "tf32x3"  # predictions: products of three parts, float32 in all but the last bits
-SLOPE_PRECISION = "tf32"  # gradients: an error of a thousandth, far below that of the step size, at a third of the cost
+LONGEST_PANEL, SHORTEST_PANEL = 1024, 64  # rows per program
+PROGRAMS = 4  # at least this many per multiprocessor, where there are enough rows
+VALUE_PRECISION = "tf32x3"  # of predictions: three TF32 products, float32 except for the last bits
+GRADIENT_PRECISION = "tf32"  # relative error of about 0.001, at a third of the cost
 
 
 class CompiledTriton:
     """Launches the kernels; a launch can be recorded into a CUDA graph."""
 
-    most_inputs = most_outputs = 64  # more would leave the registers
+    most_inputs = most_outputs = 64  # more do not fit the registers
 
     def __init__(self, kernels: Any) -> None:
         self._kernels = kernels
@@ -50,38 +49,44 @@ class CompiledTriton:
             parameters = torch.addcmul(parameters, gradient, rate.unsqueeze(1), value=-1)
         return parameters
 
-    def guess(self, shape: Shape, parameters: Tensor, fit: Guessing) -> Errors:
+    def critic_loss(self, shape: Shape, parameters: Tensor, fit: CriticFit) -> CriticLoss:
         parameters, fit = parameters.contiguous(), fit.contiguous()
-        configs, rows = fit.seen.shape
-        panel, panels = _panels(configs, rows, fit.seen.device)
+        configs, rows = fit.inputs.shape
+        panel, panels = _panels(configs, rows, fit.inputs.device)
         parts = parameters.new_empty(configs, panels, parameters.shape[1])
-        loss, pull = torch.empty_like(fit.seen), torch.empty_like(fit.seen)
-        # a critic and its predictor drive each other: small errors grow, so slopes are as exact as values
-        chosen = {"SLOPE_PRECISION": VALUE_PRECISION, **_chosen(shape.outputs), **BACKWARD_TILE}
-        launch = self._kernels.guess[(configs, panels)]
-        launch(parameters, *fit, parts, loss, pull, rows, panel, *shape.values(), **chosen)
-        return Errors(loss.sum(dim=1), _added(parts), pull)
+        loss, input_gradient = torch.empty_like(fit.inputs), torch.empty_like(fit.inputs)
+        # critic and predictor react to each other, so errors grow: gradients are as exact as values
+        chosen = {"GRADIENT_PRECISION": VALUE_PRECISION, **_chosen(shape.outputs), **BACKWARD_TILE}
+        launch = self._kernels.critic_loss[(configs, panels)]
+        launch(parameters, *fit, parts, loss, input_gradient, rows, panel, *shape.values(), **chosen)
+        return CriticLoss(loss.sum(dim=1), _added(parts), input_gradient)
 
     def _gradient(
-        self, shape: Shape, parameters: Tensor, x: Tensor, pull: Tensor, row_weight: Tensor, squared: bool
+        self, shape: Shape, parameters: Tensor, x: Tensor, given: Tensor, row_weight: Tensor, squared: bool
     ) -> Tensor:
+        """The pullback of ``given``, or with ``squared`` the gradient of Σ w_i (f_i − given_i)²."""
         parameters, x = parameters.contiguous(), x.contiguous()
-        pull, row_weight = pull.contiguous(), row_weight.contiguous()
+        given, row_weight = given.contiguous(), row_weight.contiguous()
         panel, panels = _panels(len(parameters), len(x), x.device)
         parts = x.new_empty(len(parameters), panels, parameters.shape[1])
         launch = self._kernels.backward[(len(parameters), panels)]
-        chosen = {"SLOPE_PRECISION": SLOPE_PRECISION, "SQUARED": squared, **_chosen(shape.inputs), **BACKWARD_TILE}
-        launch(parameters, x, pull, row_weight, parts, len(x), panel, *shape.values(), **chosen)
+        chosen = {
+            "GRADIENT_PRECISION": GRADIENT_PRECISION,
+            "SQUARED": squared,
+            **_chosen(shape.inputs),
+            **BACKWARD_TILE,
+        }
+        launch(parameters, x, given, row_weight, parts, len(x), panel, *shape.values(), **chosen)
         return _added(parts)
 
 
 def _chosen(width: int) -> dict[str, int | str]:
-    """What the kernels are specialised for: inputs or outputs as a power of two, and the precision of products."""
+    """Compile-time constants of the kernels: inputs or outputs rounded up to a power of two, precision of products."""
     return {"PADDED": max(16, 1 << (width - 1).bit_length()), "PRECISION": VALUE_PRECISION}
 
 
 def _added(parts: Tensor) -> Tensor:
-    """Gradients of all panels: (config, panel, parameter) -> (config, parameter)."""
+    """The sum of the gradients of all panels: (config, panel, parameter) -> (config, parameter)."""
     return parts.squeeze(1) if parts.shape[1] == 1 else parts.sum(dim=1)
 
 
@@ -91,9 +96,7 @@ def _multiprocessors(device: torch.device) -> int:
 
 
 def _panels(configs: int, rows: int, device: torch.device) -> tuple[int, int]:
-    """Rows of a program, and how many programs a configuration gets: shorter ones where they would leave
-    multiprocessors idle.
-    """
+    """Rows per program and programs per configuration; panels are shorter where multiprocessors would be idle."""
     wanted = PROGRAMS * _multiprocessors(device)
     panel = LONGEST_PANEL
     while panel > SHORTEST_PANEL and configs * -(-rows // panel) < wanted:
@@ -106,7 +109,7 @@ BACKWARD_TILE = {"BLOCK": 32, "num_warps": 4, "num_stages": 1}
 
 
 def load() -> CompiledTriton | None:
-    """The backend, if Triton is there."""
+    """The backend, or None where Triton is missing or compiled code is switched off."""
     if os.environ.get(SWITCH, "").lower() == "off":
         return None
     try:

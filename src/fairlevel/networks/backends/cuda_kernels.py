@@ -14,7 +14,7 @@ def _tanh(x):
 
 @triton.jit
 def _hidden(x, W1, b1, W2, b2, PRECISION: tl.constexpr):
-    """Both activations of a block of rows: (BLOCK, padded input) -> twice (BLOCK, 64)."""
+    """Both activations of a block of rows: (BLOCK, padded input) -> (BLOCK, 64), (BLOCK, 64)."""
     z1 = _tanh(tl.dot(x, W1, input_precision=PRECISION) + b1[None, :])
     z2 = _tanh(tl.dot(z1, W2, input_precision=PRECISION) + b2[None, :])
     return z1, z2
@@ -44,13 +44,13 @@ def forward(
 
 @triton.jit
 def backward(
-    P, X, PULL, WEIGHT, PARTS, rows, panel_rows, inputs, outputs, stride, w1, b1, w2, b2, w3, b3,
-    PADDED: tl.constexpr, PRECISION: tl.constexpr, SLOPE_PRECISION: tl.constexpr, SQUARED: tl.constexpr,
+    P, X, GIVEN, WEIGHT, PARTS, rows, panel_rows, inputs, outputs, stride, w1, b1, w2, b2, w3, b3,
+    PADDED: tl.constexpr, PRECISION: tl.constexpr, GRADIENT_PRECISION: tl.constexpr, SQUARED: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Σ_i g_i ∂f_i/∂P of one configuration over a panel of rows.
 
-    g is PULL, or with SQUARED the slope of Σ w_i (f_i − PULL_i)².
+    g is GIVEN, or with SQUARED the gradient of Σ w_i (f_i − GIVEN_i)² in f.
     """
     config = tl.program_id(0).to(tl.int64)
     panel = tl.program_id(1)
@@ -69,17 +69,17 @@ def backward(
         inside = real[:, None] & (feature[None, :] < inputs)
         x = tl.load(X + row[:, None].to(tl.int64) * inputs + feature[None, :], mask=inside, other=0.0)
         z1, z2 = _hidden(x, W1, bias1, W2, bias2, PRECISION)
-        g = tl.load(PULL + config * rows + row, mask=real, other=0.0)
+        g = tl.load(GIVEN + config * rows + row, mask=real, other=0.0)
         if SQUARED:
             value = tl.sum(z2 * last[None, :], axis=1) + offset
             g = 2 * tl.load(WEIGHT + row, mask=real, other=0.0) * (value - g)
         total += g
         s3 += tl.sum(z2 * g[:, None], axis=0)
         d2 = g[:, None] * last[None, :] * (1 - z2 * z2)
-        G2 += tl.dot(tl.trans(z1), d2, input_precision=SLOPE_PRECISION)
+        G2 += tl.dot(tl.trans(z1), d2, input_precision=GRADIENT_PRECISION)
         s2 += tl.sum(d2, axis=0)
-        d1 = tl.dot(d2, tl.trans(W2), input_precision=SLOPE_PRECISION) * (1 - z1 * z1)
-        G1 += tl.dot(tl.trans(x), d1, input_precision=SLOPE_PRECISION)
+        d1 = tl.dot(d2, tl.trans(W2), input_precision=GRADIENT_PRECISION) * (1 - z1 * z1)
+        G1 += tl.dot(tl.trans(x), d1, input_precision=GRADIENT_PRECISION)
         s1 += tl.sum(d1, axis=0)
     out = PARTS + (config * tl.num_programs(1) + panel) * stride
     tl.store(out + w1 + feature[:, None] * 64 + unit[None, :], G1, mask=feature[:, None] < inputs)
@@ -92,33 +92,34 @@ def backward(
 
 
 @triton.jit
-def guess(
-    P, SEEN, TARGET, WEIGHT, PARTS, LOSS, PULL, rows, panel_rows, inputs, outputs, stride, w1, b1, w2, b2, w3, b3,
-    PADDED: tl.constexpr, PRECISION: tl.constexpr, SLOPE_PRECISION: tl.constexpr, BLOCK: tl.constexpr,
+def critic_loss(
+    P, INPUT, TARGET, WEIGHT, PARTS, LOSS, INPUT_GRADIENT, rows, panel_rows, inputs, outputs, stride,
+    w1, b1, w2, b2, w3, b3,
+    PADDED: tl.constexpr, PRECISION: tl.constexpr, GRADIENT_PRECISION: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Σ_i w_i ‖g(u_i) − a_i‖² / k of one configuration over a panel of rows, and its slopes in P and u.
+    """Σ_i w_i ‖g(u_i) − a_i‖² / k of one configuration over a panel of rows, and its gradients in P and u.
 
-    PADDED is the number of outputs as a power of two.
+    PADDED is the number of outputs, rounded up to a power of two.
     """
     config = tl.program_id(0).to(tl.int64)
     panel = tl.program_id(1)
     own = P + config * stride
     unit, output = tl.arange(0, 64), tl.arange(0, PADDED)
-    asked = output < outputs
+    used = output < outputs
     first, W2 = tl.load(own + w1 + unit), tl.load(own + w2 + unit[:, None] * 64 + unit[None, :])
-    W3 = tl.load(own + w3 + unit[:, None] * outputs + output[None, :], mask=asked[None, :], other=0.0)
+    W3 = tl.load(own + w3 + unit[:, None] * outputs + output[None, :], mask=used[None, :], other=0.0)
     bias1, bias2 = tl.load(own + b1 + unit), tl.load(own + b2 + unit)
-    bias3 = tl.load(own + b3 + output, mask=asked, other=0.0)
+    bias3 = tl.load(own + b3 + output, mask=used, other=0.0)
     G2, G3 = tl.zeros((64, 64), tl.float32), tl.zeros((64, PADDED), tl.float32)
     G1, s1, s2 = tl.zeros((64,), tl.float32), tl.zeros((64,), tl.float32), tl.zeros((64,), tl.float32)
     s3 = tl.zeros((PADDED,), tl.float32)
     for start in range(0, panel_rows, BLOCK):
         row = panel * panel_rows + start + tl.arange(0, BLOCK)
         real = row < rows
-        u = tl.load(SEEN + config * rows + row, mask=real, other=0.0)
+        u = tl.load(INPUT + config * rows + row, mask=real, other=0.0)
         a = tl.load(
             TARGET + row[:, None].to(tl.int64) * outputs + output[None, :],
-            mask=real[:, None] & asked[None, :],
+            mask=real[:, None] & used[None, :],
             other=0.0,
         )
         w = tl.load(WEIGHT + row, mask=real, other=0.0) / outputs
@@ -126,20 +127,20 @@ def guess(
         z2 = _tanh(tl.dot(z1, W2, input_precision=PRECISION) + bias2[None, :])
         error = tl.dot(z2, W3, input_precision=PRECISION) + bias3[None, :] - a
         tl.store(LOSS + config * rows + row, w * tl.sum(error * error, axis=1), mask=real)
-        slope = 2 * w[:, None] * error
-        G3 += tl.dot(tl.trans(z2), slope, input_precision=SLOPE_PRECISION)
-        s3 += tl.sum(slope, axis=0)
-        d2 = tl.dot(slope, tl.trans(W3), input_precision=SLOPE_PRECISION) * (1 - z2 * z2)
-        G2 += tl.dot(tl.trans(z1), d2, input_precision=SLOPE_PRECISION)
+        output_gradient = 2 * w[:, None] * error
+        G3 += tl.dot(tl.trans(z2), output_gradient, input_precision=GRADIENT_PRECISION)
+        s3 += tl.sum(output_gradient, axis=0)
+        d2 = tl.dot(output_gradient, tl.trans(W3), input_precision=GRADIENT_PRECISION) * (1 - z2 * z2)
+        G2 += tl.dot(tl.trans(z1), d2, input_precision=GRADIENT_PRECISION)
         s2 += tl.sum(d2, axis=0)
-        d1 = tl.dot(d2, tl.trans(W2), input_precision=SLOPE_PRECISION) * (1 - z1 * z1)
+        d1 = tl.dot(d2, tl.trans(W2), input_precision=GRADIENT_PRECISION) * (1 - z1 * z1)
         G1 += tl.sum(d1 * u[:, None], axis=0)
         s1 += tl.sum(d1, axis=0)
-        tl.store(PULL + config * rows + row, tl.sum(d1 * first[None, :], axis=1), mask=real)
+        tl.store(INPUT_GRADIENT + config * rows + row, tl.sum(d1 * first[None, :], axis=1), mask=real)
     out = PARTS + (config * tl.num_programs(1) + panel) * stride
     tl.store(out + w1 + unit, G1)
     tl.store(out + b1 + unit, s1)
     tl.store(out + w2 + unit[:, None] * 64 + unit[None, :], G2)
     tl.store(out + b2 + unit, s2)
-    tl.store(out + w3 + unit[:, None] * outputs + output[None, :], G3, mask=asked[None, :])
+    tl.store(out + w3 + unit[:, None] * outputs + output[None, :], G3, mask=used[None, :])
     tl.store(out + b3 + output, s3, mask=b3 + output < stride)  # zero beyond the outputs

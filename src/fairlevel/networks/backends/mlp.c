@@ -1,8 +1,8 @@
 /* Stacks of tanh networks with two hidden layers of WIDTH units and one output, in float32.
 
-   Rows are taken in blocks that stay in the first cache; a block goes forward and back before the next one is read.
+   Rows are read in blocks that fit the first-level cache; a block goes forward and back before the next one is read.
    Work is divided into (configuration, panel of rows) pairs whose number depends on the data alone, and their
-   gradients are added in a fixed order: the answer does not depend on the number of threads or on the neighbours.
+   gradients are added in a fixed order: a result depends neither on the number of threads nor on other configurations.
 
    A row of parameters holds W1 (inputs, WIDTH), b1, W2 (WIDTH, WIDTH), b2, w3, b3 at the offsets of `Shape`. */
 
@@ -35,7 +35,7 @@ static inline void store(float *at, vec value) { *(vec *)at = value; }
 static inline vec all(float value) { return value - (vec){0}; }
 static inline vec pick(ivec mask, vec yes, vec no) { return (vec)((mask & (ivec)yes) | (~mask & (ivec)no)); }
 
-/* C[i][0:WIDTH] = (start, or what is there) + sum_k A[i * ai + k * ak] * B[k][0:WIDTH] for `tall` rows i. */
+/* C[i][0:WIDTH] = (start, or the old value) + sum_k A[i * ai + k * ak] * B[k][0:WIDTH] for `tall` rows i. */
 static inline __attribute__((always_inline)) void products_of(
     int tall, const float *A, int64_t ai, int64_t ak, const float *B, int64_t depth, const float *start, float *C)
 {
@@ -119,9 +119,9 @@ static inline void add_rows(const float *values, int64_t rows, float *sums)
     }
 }
 
-/* One block back: adds sum_i g_i df_i/dP to G. `turned` is W2 transposed; d1, d2 are room for (rows, WIDTH). */
+/* One block back: adds sum_i g_i df_i/dP to G. `transposed` is W2 transposed; d1, d2 are (rows, WIDTH) buffers. */
 static void backward_block(
-    const Shape *s, const float *P, const float *turned, const float *x, const float *z1, const float *z2,
+    const Shape *s, const float *P, const float *transposed, const float *x, const float *z1, const float *z2,
     const float *g, int64_t rows, float *d1, float *d2, float *G)
 {
     const float *w3 = P + s->w3;
@@ -136,7 +136,7 @@ static void backward_block(
     products(WIDTH, z1, 1, WIDTH, d2, rows, NULL, G + s->w2);
     add_rows(d2, rows, G + s->b2);
     static const float zero[WIDTH];
-    products(rows, d2, WIDTH, 1, turned, WIDTH, zero, d1);
+    products(rows, d2, WIDTH, 1, transposed, WIDTH, zero, d1);
     for (int64_t i = 0; i < rows * WIDTH; i += LANES) {
         vec z = load(z1 + i);
         store(d1 + i, load(d1 + i) * (1.0f - z * z));
@@ -145,10 +145,10 @@ static void backward_block(
     add_rows(d1, rows, G + s->b1);
 }
 
-static void transpose(const float *W, float *turned)
+static void transpose(const float *W, float *transposed)
 {
     for (int i = 0; i < WIDTH; i++)
-        for (int j = 0; j < WIDTH; j++) turned[j * WIDTH + i] = W[i * WIDTH + j];
+        for (int j = 0; j < WIDTH; j++) transposed[j * WIDTH + i] = W[i * WIDTH + j];
 }
 
 static int64_t panels_of(int64_t rows) { return (rows + PANEL - 1) / PANEL; }
@@ -164,11 +164,11 @@ void mlp_forward(
     #pragma omp parallel for schedule(static) num_threads(threads) if (configs * panels > 1)
     for (int64_t unit = 0; unit < configs * panels; unit++) {
         int64_t c = unit / panels, first = unit % panels * PANEL, end = least(rows, first + PANEL);
-        float room[2][BLOCK * WIDTH] __attribute__((aligned(64)));
+        float buffer[2][BLOCK * WIDTH] __attribute__((aligned(64)));
         for (int64_t i = first; i < end; i += BLOCK) {
             int64_t count = least(BLOCK, end - i), at = (c * rows + i) * WIDTH;
-            forward_block(s, P + c * s->stride, x + i * s->inputs, count, z1 ? z1 + at : room[0],
-                          z2 ? z2 + at : room[1], f + c * rows + i);
+            forward_block(s, P + c * s->stride, x + i * s->inputs, count, z1 ? z1 + at : buffer[0],
+                          z2 ? z2 + at : buffer[1], f + c * rows + i);
         }
     }
 }
@@ -182,7 +182,7 @@ static void add_panels(const Shape *s, int64_t configs, int64_t panels, const fl
 }
 
 /* G (config, stride) = sum_i g_i df_i/dP from the activations or, where z1 is not given, from activations computed
-   again; `parts` is room for (config, panels, stride). */
+   again; `parts` is a buffer of shape (config, panels, stride). */
 void mlp_pullback(
     const Shape *s, int64_t configs, int64_t rows, const float *P, const float *x, const float *z1, const float *z2,
     const float *g, float *parts, float *G, int threads)
@@ -193,15 +193,15 @@ void mlp_pullback(
     #pragma omp parallel for schedule(static) num_threads(threads) if (configs * panels > 1)
     for (int64_t unit = 0; unit < configs * panels; unit++) {
         int64_t c = unit / panels, first = unit % panels * PANEL, end = least(rows, first + PANEL);
-        float room[5][WIDTH * WIDTH] __attribute__((aligned(64))), f[BLOCK];
+        float buffer[5][WIDTH * WIDTH] __attribute__((aligned(64))), f[BLOCK];
         const float *own = P + c * s->stride;
-        transpose(own + s->w2, room[4]);
+        transpose(own + s->w2, buffer[4]);
         for (int64_t i = first; i < end; i += BLOCK) {
             int64_t at = (c * rows + i) * WIDTH, count = least(BLOCK, end - i);
-            const float *below = z1 ? z1 + at : room[0], *above = z1 ? z2 + at : room[1];
-            if (!z1) forward_block(s, own, x + i * s->inputs, count, room[0], room[1], f);
-            backward_block(s, own, room[4], x + i * s->inputs, below, above, g + c * rows + i, count, room[2], room[3],
-                           parts + unit * s->stride);
+            const float *below = z1 ? z1 + at : buffer[0], *above = z1 ? z2 + at : buffer[1];
+            if (!z1) forward_block(s, own, x + i * s->inputs, count, buffer[0], buffer[1], f);
+            backward_block(s, own, buffer[4], x + i * s->inputs, below, above, g + c * rows + i, count, buffer[2],
+                           buffer[3], parts + unit * s->stride);
         }
     }
     add_panels(s, configs, panels, parts, G, threads);
@@ -217,16 +217,17 @@ void mlp_descend(
         #pragma omp parallel for schedule(static) num_threads(threads) if (configs * panels > 1)
         for (int64_t unit = 0; unit < configs * panels; unit++) {
             int64_t c = unit / panels, first = unit % panels * PANEL, end = least(rows, first + PANEL);
-            float room[5][WIDTH * WIDTH] __attribute__((aligned(64))), g[BLOCK];
+            float buffer[5][WIDTH * WIDTH] __attribute__((aligned(64))), g[BLOCK];
             const float *own = P + c * s->stride;
             float *G = parts + unit * s->stride;
             memset(G, 0, sizeof(float) * s->stride);
-            transpose(own + s->w2, room[4]);
+            transpose(own + s->w2, buffer[4]);
             for (int64_t i = first; i < end; i += BLOCK) {
                 int64_t count = least(BLOCK, end - i);
-                forward_block(s, own, x + i * s->inputs, count, room[0], room[1], g);
+                forward_block(s, own, x + i * s->inputs, count, buffer[0], buffer[1], g);
                 for (int64_t j = 0; j < count; j++) g[j] = 2.0f * w[i + j] * (g[j] - f[c * rows + i + j]);
-                backward_block(s, own, room[4], x + i * s->inputs, room[0], room[1], g, count, room[2], room[3], G);
+                backward_block(s, own, buffer[4], x + i * s->inputs, buffer[0], buffer[1], g, count, buffer[2],
+                               buffer[3], G);
             }
         }
         #pragma omp parallel for schedule(static) num_threads(threads) if (configs > 1)
@@ -238,15 +239,15 @@ void mlp_descend(
 }
 
 /* One block of the second derivative along V: adds d/dt of the gradient of sum_i w_i (h_i - f_i)^2 at P + t V to H and
-   leaves the directional derivatives of h in `along`. `turned` and `turned_v` are W2 and V2 transposed; `room` holds
-   eight (BLOCK, WIDTH) pieces. A letter r marks what a derivative along V is of. */
+   writes the directional derivatives of h to `along`. `transposed` and `transposed_v` are W2 and V2 transposed;
+   `buffer` holds eight (BLOCK, WIDTH) pieces. The letter r before a name means: its derivative along V. */
 static void second_block(
-    const Shape *s, const float *P, const float *V, const float *turned, const float *turned_v, const float *x,
-    const float *f, const float *w, int64_t rows, float (*room)[BLOCK * WIDTH], float *along, float *H)
+    const Shape *s, const float *P, const float *V, const float *transposed, const float *transposed_v, const float *x,
+    const float *f, const float *w, int64_t rows, float (*buffer)[BLOCK * WIDTH], float *along, float *H)
 {
     static const float zero[WIDTH];
-    float *z1 = room[0], *z2 = room[1], *r1 = room[2], *r2 = room[3], *d2 = room[4], *rd2 = room[5], *d1 = room[6];
-    float *rd1 = room[7], h[BLOCK];
+    float *z1 = buffer[0], *z2 = buffer[1], *r1 = buffer[2], *r2 = buffer[3], *d2 = buffer[4], *rd2 = buffer[5];
+    float *d1 = buffer[6], *rd1 = buffer[7], h[BLOCK];
     forward_block(s, P, x, rows, z1, z2, h);
     products(rows, x, s->inputs, 1, V + s->w1, s->inputs, V + s->b1, r1);
     for (int64_t i = 0; i < rows * WIDTH; i += LANES) {
@@ -278,9 +279,9 @@ static void second_block(
     products(WIDTH, r1, 1, WIDTH, d2, rows, NULL, H + s->w2);
     products(WIDTH, z1, 1, WIDTH, rd2, rows, NULL, H + s->w2);
     add_rows(rd2, rows, H + s->b2);
-    products(rows, d2, WIDTH, 1, turned, WIDTH, zero, d1);
-    products(rows, d2, WIDTH, 1, turned_v, WIDTH, zero, rd1);
-    products(rows, rd2, WIDTH, 1, turned, WIDTH, NULL, rd1);
+    products(rows, d2, WIDTH, 1, transposed, WIDTH, zero, d1);
+    products(rows, d2, WIDTH, 1, transposed_v, WIDTH, zero, rd1);
+    products(rows, rd2, WIDTH, 1, transposed, WIDTH, NULL, rd1);
     for (int64_t i = 0; i < rows * WIDTH; i += LANES) {
         vec z = load(z1 + i);
         store(rd1 + i, load(rd1 + i) * (1.0f - z * z) - 2.0f * load(d1 + i) * z * load(r1 + i));
@@ -301,52 +302,53 @@ void mlp_second(
     #pragma omp parallel for schedule(static) num_threads(threads) if (configs * panels > 1)
     for (int64_t unit = 0; unit < configs * panels; unit++) {
         int64_t c = unit / panels, first = unit % panels * PANEL, end = least(rows, first + PANEL);
-        float room[8][BLOCK * WIDTH] __attribute__((aligned(64)));
-        float turned[2][WIDTH * WIDTH] __attribute__((aligned(64)));
-        const float *own = P + c * s->stride, *way = V + c * s->stride;
-        transpose(own + s->w2, turned[0]);
-        transpose(way + s->w2, turned[1]);
+        float buffer[8][BLOCK * WIDTH] __attribute__((aligned(64)));
+        float transposed[2][WIDTH * WIDTH] __attribute__((aligned(64)));
+        const float *own = P + c * s->stride, *direction = V + c * s->stride;
+        transpose(own + s->w2, transposed[0]);
+        transpose(direction + s->w2, transposed[1]);
         for (int64_t i = first; i < end; i += BLOCK)
-            second_block(s, own, way, turned[0], turned[1], x + i * s->inputs, f + c * rows + i, w + i,
-                         least(BLOCK, end - i), room, along + c * rows + i, parts + unit * s->stride);
+            second_block(s, own, direction, transposed[0], transposed[1], x + i * s->inputs, f + c * rows + i, w + i,
+                         least(BLOCK, end - i), buffer, along + c * rows + i, parts + unit * s->stride);
     }
     add_panels(s, configs, panels, parts, H, threads);
 }
 
-/* One block of a critic with one input and s->outputs guesses: adds the loss to the sum it returns and its slopes to G,
-   and leaves the slopes in u in `pull`. W3 and its transpose stand padded to WIDTH columns in `last`, `last_turned`;
-   G3 (WIDTH, WIDTH) and s3 (WIDTH) gather their slopes; `room` holds five (BLOCK, WIDTH) pieces. */
-static float guess_block(
-    const Shape *s, const float *P, const float *turned, const float *last, const float *last_turned, const float *bias,
-    const float *u, const float *a, const float *w, int64_t rows, float (*room)[BLOCK * WIDTH], float *pull, float *G,
-    float *G3, float *s3)
+/* One block of a critic with one input and s->outputs outputs: returns its loss, adds the gradient in the parameters
+   to G and writes the gradient in u to `input_gradient`. `last` and `last_transposed` hold W3 and its transpose, padded
+   to WIDTH columns; G3 (WIDTH, WIDTH) and s3 (WIDTH) collect the gradients of W3 and b3; `buffer` holds five
+   (BLOCK, WIDTH) pieces. */
+static float critic_block(
+    const Shape *s, const float *P, const float *transposed, const float *last, const float *last_transposed,
+    const float *bias, const float *u, const float *a, const float *w, int64_t rows, float (*buffer)[BLOCK * WIDTH],
+    float *input_gradient, float *G, float *G3, float *s3)
 {
     static const float zero[WIDTH];
-    float *z1 = room[0], *z2 = room[1], *slope = room[2], *d2 = room[3], *d1 = room[4], loss = 0;
+    float *z1 = buffer[0], *z2 = buffer[1], *output_gradient = buffer[2], *d2 = buffer[3], *d1 = buffer[4], loss = 0;
     products(rows, u, 1, 1, P + s->w1, 1, P + s->b1, z1);
     tanh_all(z1, rows * WIDTH);
     products(rows, z1, WIDTH, 1, P + s->w2, WIDTH, P + s->b2, z2);
     tanh_all(z2, rows * WIDTH);
-    products(rows, z2, WIDTH, 1, last, WIDTH, bias, slope);
+    products(rows, z2, WIDTH, 1, last, WIDTH, bias, output_gradient);
     for (int64_t i = 0; i < rows; i++) {
         float each = w[i] / s->outputs, sum = 0;
         for (int64_t j = 0; j < s->outputs; j++) {
-            float error = slope[i * WIDTH + j] - a[i * s->outputs + j];
+            float error = output_gradient[i * WIDTH + j] - a[i * s->outputs + j];
             sum += error * error;
-            slope[i * WIDTH + j] = 2.0f * each * error;
+            output_gradient[i * WIDTH + j] = 2.0f * each * error;
         }
         loss += each * sum;
     }
-    products(WIDTH, z2, 1, WIDTH, slope, rows, NULL, G3);
-    add_rows(slope, rows, s3);
-    products(rows, slope, WIDTH, 1, last_turned, s->outputs, zero, d2);
+    products(WIDTH, z2, 1, WIDTH, output_gradient, rows, NULL, G3);
+    add_rows(output_gradient, rows, s3);
+    products(rows, output_gradient, WIDTH, 1, last_transposed, s->outputs, zero, d2);
     for (int64_t i = 0; i < rows * WIDTH; i += LANES) {
         vec z = load(z2 + i);
         store(d2 + i, load(d2 + i) * (1.0f - z * z));
     }
     products(WIDTH, z1, 1, WIDTH, d2, rows, NULL, G + s->w2);
     add_rows(d2, rows, G + s->b2);
-    products(rows, d2, WIDTH, 1, turned, WIDTH, zero, d1);
+    products(rows, d2, WIDTH, 1, transposed, WIDTH, zero, d1);
     for (int64_t i = 0; i < rows; i++) {
         vec sum = all(0);
         for (int v = 0; v < WIDTH; v += LANES) {
@@ -354,20 +356,20 @@ static float guess_block(
             store(d1 + i * WIDTH + v, d);
             sum += d * load(P + s->w1 + v);
         }
-        pull[i] = 0;
-        for (int lane = 0; lane < LANES; lane++) pull[i] += sum[lane];
+        input_gradient[i] = 0;
+        for (int lane = 0; lane < LANES; lane++) input_gradient[i] += sum[lane];
     }
     products(1, u, 1, 1, d1, rows, NULL, G + s->w1);
     add_rows(d1, rows, G + s->b1);
     return loss;
 }
 
-/* sum_i w_i |g(u_i) - a_i|^2 / outputs of every configuration: its parts in `losses` (config, panels), its slopes in P
-   in G (config, stride), in u in `pull` (config, rows); u (config, rows), a (rows, outputs), w (rows). At most WIDTH
-   outputs. */
-void mlp_guess(
+/* sum_i w_i |g(u_i) - a_i|^2 / outputs of every configuration, as partial sums in `losses` (config, panels), with the
+   gradient in P in G (config, stride) and the gradient in u in `input_gradient` (config, rows); u (config, rows),
+   a (rows, outputs), w (rows). At most WIDTH outputs. */
+void mlp_critic_loss(
     const Shape *s, int64_t configs, int64_t rows, const float *P, const float *u, const float *a, const float *w,
-    float *losses, float *pull, float *parts, float *G, int threads)
+    float *losses, float *input_gradient, float *parts, float *G, int threads)
 {
     int64_t panels = panels_of(rows);
     memset(parts, 0, sizeof(float) * configs * panels * s->stride);
@@ -375,23 +377,25 @@ void mlp_guess(
     #pragma omp parallel for schedule(static) num_threads(threads) if (configs * panels > 1)
     for (int64_t unit = 0; unit < configs * panels; unit++) {
         int64_t c = unit / panels, first = unit % panels * PANEL, end = least(rows, first + PANEL);
-        float room[5][BLOCK * WIDTH] __attribute__((aligned(64)));
-        float turned[WIDTH * WIDTH] __attribute__((aligned(64))), last[WIDTH * WIDTH] __attribute__((aligned(64)));
-        float last_turned[WIDTH * WIDTH] __attribute__((aligned(64))), G3[WIDTH * WIDTH] __attribute__((aligned(64)));
+        float buffer[5][BLOCK * WIDTH] __attribute__((aligned(64)));
+        float transposed[WIDTH * WIDTH] __attribute__((aligned(64))), last[WIDTH * WIDTH] __attribute__((aligned(64)));
+        float last_transposed[WIDTH * WIDTH] __attribute__((aligned(64)));
+        float G3[WIDTH * WIDTH] __attribute__((aligned(64)));
         float bias[WIDTH] = {0}, s3[WIDTH] = {0};
         const float *own = P + c * s->stride;
         float *out = parts + unit * s->stride;
-        transpose(own + s->w2, turned);
+        transpose(own + s->w2, transposed);
         memset(last, 0, sizeof last);
         memset(G3, 0, sizeof G3);
         memcpy(bias, own + s->b3, sizeof(float) * s->outputs);
         for (int i = 0; i < WIDTH; i++)
             memcpy(last + i * WIDTH, own + s->w3 + i * s->outputs, sizeof(float) * s->outputs);
-        transpose(last, last_turned);
+        transpose(last, last_transposed);
         losses[unit] = 0;
         for (int64_t i = first; i < end; i += BLOCK)
-            losses[unit] += guess_block(s, own, turned, last, last_turned, bias, u + c * rows + i, a + i * s->outputs,
-                                        w + i, least(BLOCK, end - i), room, pull + c * rows + i, out, G3, s3);
+            losses[unit] += critic_block(s, own, transposed, last, last_transposed, bias, u + c * rows + i,
+                                         a + i * s->outputs, w + i, least(BLOCK, end - i), buffer,
+                                         input_gradient + c * rows + i, out, G3, s3);
         for (int i = 0; i < WIDTH; i++)
             memcpy(out + s->w3 + i * s->outputs, G3 + i * WIDTH, sizeof(float) * s->outputs);
         memcpy(out + s->b3, s3, sizeof(float) * s->outputs);

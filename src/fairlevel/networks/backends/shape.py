@@ -1,4 +1,4 @@
-"""Where the layers of a 2×64 network live in a row of parameters, and what it is fitted to."""
+"""Where the layers of a 2×64 network lie in a row of parameters, and what such a network is fitted to."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ _NAMES = ("inputs", "outputs", "stride", "w1", "b1", "w2", "b2", "w3", "b3")
 
 
 class Regression(NamedTuple):
-    """Σ_i w_i (h_c(x_i) − target_ci)². Shapes: x (row, input), target (config, row), row_weight (row,)."""
+    """The loss Σ_i w_i (h_c(x_i) − target_ci)². Shapes: x (row, input), target (config, row), row_weight (row,)."""
 
     x: Tensor
     target: Tensor
     row_weight: Tensor
 
     def contiguous(self) -> Regression:
-        """With rows one after another."""
+        """The same values, each tensor without gaps in memory."""
         return Regression(*(part.contiguous() for part in self))
 
 
-class Guessing(NamedTuple):
-    """Σ_i w_i ‖g_c(u_ci) − a_i‖² / k: a critic that sees one number a row.
+class CriticFit(NamedTuple):
+    """The loss Σ_i w_i ‖g_c(u_ci) − a_i‖² / k of a critic g_c, which predicts k numbers from one.
 
-    Shapes: seen u (config, row), target a (row, output), row_weight (row,).
+    Shapes: inputs u (config, row), target a (row, output), row_weight (row,).
     """
 
-    seen: Tensor
+    inputs: Tensor
     target: Tensor
     row_weight: Tensor
 
-    def contiguous(self) -> Guessing:
-        """With rows one after another."""
-        return Guessing(*(part.contiguous() for part in self))
+    def contiguous(self) -> CriticFit:
+        """The same values, each tensor without gaps in memory."""
+        return CriticFit(*(part.contiguous() for part in self))
 
 
-class Errors(NamedTuple):
-    """What a critic gets wrong, (config,), and the slopes of that in its parameters, (config, parameter), and in what
-    it sees, (config, row).
+class CriticLoss(NamedTuple):
+    """The loss of each critic, (config,), its gradient in the parameters, (config, parameter), and in the inputs,
+    (config, row).
     """
 
     loss: Tensor
     gradient: Tensor
-    pull: Tensor
+    input_gradient: Tensor
 
 
 class Shape(ctypes.Structure):
-    """Whole numbers; the same fields as in the C source: inputs, outputs, length of a row, start of each weight and
-    bias.
+    """The fields of ``Shape`` in the C source, all 64-bit integers: number of inputs and outputs, length of a row of
+    parameters, and where each weight and bias starts in it.
     """
 
     _fields_ = tuple((name, ctypes.c_int64) for name in _NAMES)

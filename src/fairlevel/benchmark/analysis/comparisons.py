@@ -1,0 +1,54 @@
+"""Which models of which methods are compared: from the rows of a study to points on test rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import pandas as pd
+
+from fairlevel.exceptions import InvalidInput
+from fairlevel.fronts.points import non_dominated
+
+CombinerOf = Callable[[str], str]
+"""From a method's name to the value of the column ``combiner``: "best" (single models) or "stacked" (mixtures)."""
+
+
+class Comparison(NamedTuple):
+    """A title, and for each method whether its single models or its mixtures are compared."""
+
+    title: str
+    combiner_of: CombinerOf
+
+
+COMPARISONS: dict[str, Comparison] = {
+    "single": Comparison("single models of every method, as in the paper", lambda method: "best"),
+    "default": Comparison(
+        "mixtures of auto, its default, against single models of the other methods",
+        lambda method: "stacked" if method == "auto" else "best",
+    ),
+    "stacked": Comparison("mixtures of models of every method", lambda method: "stacked"),
+}
+
+
+def compared_rows(rows: pd.DataFrame, methods: Sequence[str], combiner_of: CombinerOf) -> pd.DataFrame:
+    """The rows of the models that represent each method in a comparison."""
+    wanted = rows["combiner"] == rows["method"].map(combiner_of)
+    return rows[wanted & rows["method"].isin(list(methods))]
+
+
+def complete(rows: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
+    """Rows of the (dataset, seed) pairs on which every method has been run, so that no method wins without rivals."""
+    present = rows[rows["method"].isin(list(methods))].groupby(["dataset", "seed"])["method"].nunique()
+    full = present[present == len(set(methods))].index
+    return rows[pd.MultiIndex.from_frame(rows[["dataset", "seed"]]).isin(full)]
+
+
+def points_on_test(rows: pd.DataFrame, dpvar: str = "dpvar_test") -> pd.DataFrame:
+    """The selected models of each (dataset, seed, method) on TEST, without dominated ones; columns mse and dpvar."""
+    if dpvar not in rows:
+        raise InvalidInput(f"The rows have no column {dpvar!r}.")
+    chosen = rows[rows["selected"].to_numpy(dtype=bool)]
+    chosen = chosen.assign(mse=chosen["mse_test"], dpvar=chosen[dpvar])
+    fronts = [non_dominated(group).points for _, group in chosen.groupby(["dataset", "seed", "method"], sort=False)]
+    return pd.concat(fronts, ignore_index=True) if fronts else chosen

@@ -1,0 +1,24 @@
+"""Commands that are imported only when they run, so that ``fairlevel --help`` does not wait for PyTorch."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+from typer.main import get_command
+
+
+class LazyCommand(TyperCommand):
+    """Stands for the function ``fairlevel.cli.<file>.<file>``; ``line`` describes it in the list of commands."""
+
+    def __init__(self, name: str, file: str, line: str) -> None:
+        super().__init__(name, help=line)
+        self.file = file
+
+    def make_context(self, *arguments: Any, **settings: Any) -> Any:
+        """Import the function and continue as its command, with its own options and help."""
+        single = typer.Typer(add_completion=False)
+        single.command(self.name)(getattr(import_module(f"fairlevel.cli.{self.file}"), self.file))
+        return get_command(single).make_context(*arguments, **settings)
