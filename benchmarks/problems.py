@@ -3,11 +3,12 @@
 import numpy as np
 import torch
 
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.networks.optimizers import GradientDescent
 from fairlevel.penalties import NoPenalty
-from fairlevel.predictors import MLP
+from fairlevel.predictors import MLP, Configurations
 from fairlevel.training.engine import train
-from fairlevel.training.grid import Configurations, Samples
+from fairlevel.training.rows import AllRows, TrainingRows
 
 INPUTS, ATTRIBUTES = 24, 5
 
@@ -29,12 +30,12 @@ def tensors(rows, device="cpu"):
 def engine(penalty, rows, configs, device="cpu", attributes=ATTRIBUTES):
     """A function that trains the grid for a number of steps; ``penalty=None`` trains without fairness."""
     x, y, a = table(rows, attributes=attributes)
-    samples = Samples(x, y, a, rows_in=rows // 2)
+    training = AllRows(TrainingRows(x, y, Attributes(a), rows_in=rows // 2))
     weights = np.linspace(0.1, 5.0, configs)
 
     def run(steps, progress=None):
         train(
-            samples,
+            training,
             Configurations.of(weights, 0.1),
             predictor=MLP(),
             penalty=NoPenalty() if penalty is None else penalty,

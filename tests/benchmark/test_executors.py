@@ -29,4 +29,4 @@ def test_waiting_threads_of_workers_sleep_unless_the_user_says_otherwise(monkeyp
 
 def test_slow_methods_run_first():
     tasks = [SimpleNamespace(method=name) for name in ("r2", "auto", "gdp", "itd")]
-    assert [task.method for task in slowest_first(tasks)] == ["itd", "auto", "r2", "gdp"]
+    assert [task.method for task in slowest_first(tasks)] == ["auto", "itd", "r2", "gdp"]

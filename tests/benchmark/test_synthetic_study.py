@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from fairlevel.benchmark.trainers.grid import Grid
 
 from fairlevel.benchmark.analysis.budgets import budget_table
 from fairlevel.benchmark.analysis.comparisons import points_on_test
@@ -16,8 +15,11 @@ from fairlevel.benchmark.methods import METHODS, resolve_methods
 from fairlevel.benchmark.problem import Problem, scaled_parts, split_rows
 from fairlevel.benchmark.protocol import PROTOCOLS, Protocol, resolve_protocol
 from fairlevel.benchmark.synthetic import SyntheticStudy
-from fairlevel.benchmark.task import run_method
+from fairlevel.benchmark.task import run_method, train_candidates
+from fairlevel.candidates import PenaltyGrid
+from fairlevel.data.sensitive import Sensitive
 from fairlevel.data.synthetic import SyntheticDesign
+from fairlevel.data.table import Table
 from fairlevel.exceptions import InvalidInput, UnknownName
 from fairlevel.networks.optimizers import Adam, GradientDescent
 
@@ -30,7 +32,8 @@ def problem():
 
 
 def split_problem(name, seed, x, y, a, protocol):
-    parts, _ = scaled_parts(x, y, a, split_rows(name, len(y), seed, protocol), protocol)
+    table = Table(x, y, Sensitive(a, tuple(f"a{k}" for k in range(a.shape[1]))))
+    parts, _ = scaled_parts(table, split_rows(name, len(y), seed, protocol), protocol)
     return Problem(name, seed, *parts)
 
 
@@ -106,7 +109,7 @@ def test_a_grid_with_diverged_members_goes_on(problem):
 
 
 def test_candidates_predict_what_they_were_trained_to(problem):
-    found = METHODS["auto"].trainer.train(problem, TINY, "cpu")
+    found = train_candidates(problem, "auto", TINY, "cpu")
     predictions = found.predict(problem.validation.x)
     mse = ((predictions - problem.validation.y) ** 2).mean(axis=1)
     np.testing.assert_allclose(mse, found.table["mse"], rtol=1e-6)
@@ -167,9 +170,9 @@ def test_unknown_names_list_the_known():
         replace(TINY, split=(0.5, 0.5, 0.0, 0.0))
 
 
-@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if isinstance(method.trainer, Grid)])
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if isinstance(method.source, PenaltyGrid)])
 def test_every_grid_offers_what_the_paper_allows(name):
-    grid = METHODS[name].trainer
+    grid = METHODS[name].source
     assert len(grid.settings) == 8
     assert len(grid.weights) == 12
     assert grid.weights[0] == 0
@@ -180,7 +183,7 @@ def test_every_grid_offers_what_the_paper_allows(name):
 )
 def test_families_train_no_more_models_than_others(problem, protocol):
     quick = replace(protocol, optimizer=Adam(steps=2))
-    found = METHODS["auto"].trainer.train(problem, quick, "cpu").table
+    found = train_candidates(problem, "auto", quick, "cpu").table
     assert set(found["family"]) == {"fbo_root", "gdp", "spectral"}
     assert len(found) <= protocol.candidates
     assert found.groupby("family").size().max() <= protocol.candidates / 3

@@ -50,7 +50,7 @@ def test_validation_and_test_rows_decide_nothing(tmp_path):
     other = TableDataset("t", make_folder(tmp_path / "b", t=moved)).problem(3, SMALL)
     assert one.about == other.about
     np.testing.assert_array_equal(one.training.x, other.training.x)
-    np.testing.assert_array_equal(one.training.sensitive, other.training.sensitive)
+    np.testing.assert_array_equal(one.training.attributes.values, other.training.attributes.values)
     assert not np.array_equal(one.test.x, other.test.x)
     assert one.about["attributes"] >= 1
     assert one.about["features"] + one.about["attributes"] == 9  # six numbers and three indicators

@@ -71,16 +71,14 @@ def test_a_mixture_is_the_stated_average_and_pickles(path, table):
     model = path.best(max_share=0.1)
     inner = model.model_
     scaled = inner.x_scaler.transform(x.to_numpy(dtype=float))
-    one_by_one = [
-        share * inner.network.forward(row[None].double(), inner.input_map(torch.from_numpy(scaled)))[0][0].numpy()
-        for row, share in zip(inner.parameters, inner.shares.tolist(), strict=True)
-    ]
+    members = [group.take(np.array([k])) for group in inner.groups for k in range(len(group))]
+    one_by_one = [share * each.predict(scaled)[0] for each, share in zip(members, inner.shares, strict=True)]
     expected = inner.y_scaler.inverse(np.sum(one_by_one, axis=0))
     np.testing.assert_allclose(model.predict(x), expected, rtol=1e-6)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(x), model.predict(x))
 
 
-def test_a_clone_refits_the_same_recipe(path, table):
+def test_a_clone_refits_the_same_model(path, table):
     x, y, a = table
     model = path.best(max_share=0.1)
     again = clone(model).fit(x, y, sensitive_features=a)
@@ -212,9 +210,7 @@ def test_constraint_mode_of_the_regressor(table):
 
 
 def test_a_budget_out_of_reach_names_the_smallest(path):
-    with pytest.raises(
-        InvalidInput, match=r"max_dpvar=0.001 is out of reach: the smallest value met on unseen rows is"
-    ):
+    with pytest.raises(InvalidInput, match=r"max_dpvar=0.001 is out of reach: the smallest value on unseen rows is"):
         path.best(max_dpvar=0.001)
 
 

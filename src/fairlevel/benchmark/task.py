@@ -54,10 +54,7 @@ class Task:
 def run_method(problem: Problem, method: str, protocol: Protocol, device: str) -> pd.DataFrame:
     """One row per trained model and one per mixture: figures on VAL for all, on TEST for those some ζ selects."""
     started, where = perf_counter(), resolve_device(device)
-    judge = on_validation(problem, protocol, where)
-    setup = TrainingSetup(MLP(), protocol.optimizer, problem.seed, device, protocol.rate_scale, judge)
-    rows = CandidateRows(AllRows(problem.training))
-    candidates = METHODS[method].source.train(rows, setup, protocol.limits, lambda share: None)
+    candidates = train_candidates(problem, method, protocol, device)
     parts = [_single(candidates, problem, protocol, where)]
     if candidates.usable.any():
         parts.append(_stacked(candidates.without_diverged(), problem, protocol, where))
@@ -72,6 +69,14 @@ def run_method(problem: Problem, method: str, protocol: Protocol, device: str) -
         "seconds": perf_counter() - started,
     }
     return tidy(pd.concat(parts, ignore_index=True).assign(**origin))
+
+
+def train_candidates(problem: Problem, method: str, protocol: Protocol, device: str) -> CandidateSet:
+    """The candidates of a method, with their figures on VAL; the predictor is the paper's network."""
+    judge = on_validation(problem, protocol, resolve_device(device))
+    setup = TrainingSetup(MLP(), protocol.optimizer, problem.seed, device, protocol.rate_scale, judge)
+    rows = CandidateRows(AllRows(problem.training))
+    return METHODS[method].source.train(rows, setup, protocol.limits, lambda share: None)
 
 
 def _single(candidates: CandidateSet, problem: Problem, protocol: Protocol, device: torch.device) -> pd.DataFrame:
