@@ -14,15 +14,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import torch
-from fairlevel.libraries import Mixed, PenaltyGrid, Spectral
-from fairlevel.libraries.protocol import Workshop
-from fairlevel.training.grid import Samples
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import train_test_split
 
-from fairlevel import FairnessPath, dpvar_interval
+from fairlevel import ClosedFBO, FairnessPath, dpvar_interval
+from fairlevel.candidates import PATH_LIMITS, SOURCES, Head, PenaltyGrid, SpectralPath, TrainingSetup
+from fairlevel.candidates.protocol import CandidateRows
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.synthetic import SyntheticDesign
+from fairlevel.estimators.settings import NO_LIMITS
 from fairlevel.fronts.budgets import best_mse
 from fairlevel.fronts.combiners import Best, Stacked
 from fairlevel.metrics.dpvar import dpvar_of_many
@@ -30,14 +31,24 @@ from fairlevel.metrics.mixtures import shared_mean
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import GDP, LinearR2, RootFBO
 from fairlevel.predictors import MLP
+from fairlevel.training.rows import AllRows, TrainingRows
 
 DATA = Path(os.environ.get("FAIRLEVEL_DATA_DIR", "../shared/data"))
 SHARES = (0.1, 0.25, 0.5)
+SPECTRAL = SpectralPath(
+    (0.0, *np.geomspace(0.03, 3000, 23).round(4).tolist()), tuple(map(Head, (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)))
+)
 WORKERS = int(os.environ.get("WORKERS", os.cpu_count() or 1))
 
 
-def quiet(done, total):
+def quiet(share):
     pass
+
+
+def train(source, training, early, seed, limits=NO_LIMITS):
+    """Candidates of a source at the step size .01 of Adam, stopped early."""
+    setup = TrainingSetup(MLP(), Adam(0.01, steps=600), seed, "cpu", rate_scale=0.1)
+    return source.train(CandidateRows(AllRows(training), early), setup, limits, quiet)
 
 
 def parts_of(x, y, a, seed):
@@ -47,16 +58,16 @@ def parts_of(x, y, a, seed):
     index = np.split(order, ends)
     both = np.concatenate(index[:2])
     scalers = [Scaler.fit(each[both], clip=clip) for each, clip in ((x, 5.0), (y, np.inf), (a, 5.0))]
+    scale = [scaler.transform for scaler in scalers]
     return [
-        Samples(*(s.transform(v[i]) for s, v in zip(scalers, (x, y, a), strict=True)), rows_in=len(i) // 2)
-        for i in index
+        TrainingRows(scale[0](x[i]), scale[1](y[i]), Attributes(scale[2](a[i])), rows_in=len(i) // 2) for i in index
     ], scalers
 
 
-def judged(library, rows, combiner, seed=0):
-    predictions = library.predict(rows.x)
-    mean = shared_mean(predictions, rows.y, rows.sensitive, seed)
-    return combiner.over(predictions, rows.y, mean.disparity(predictions, rows.sensitive, seed))
+def judged(candidates, rows, combiner, seed=0):
+    predictions, a = candidates.predict(rows.x), rows.attributes.values
+    mean = shared_mean(predictions, rows.y, a, seed)
+    return combiner.over(predictions, rows.y, mean.disparity(predictions, a, seed))
 
 
 def spectral_case(beta, seed):
@@ -65,23 +76,21 @@ def spectral_case(beta, seed):
     design = SyntheticDesign(beta_int=beta, attributes=8)
     drawn = design.sample(3000, seed)
     (training, early, selection, test), scalers = parts_of(drawn.x, drawn.y, drawn.a, seed)
-    workshop = Workshop(MLP(), Adam(0.01, steps=600), seed, "cpu")
     started = time.perf_counter()
-    grid = PenaltyGrid().train(training, early, workshop, quiet)
+    grid = train(PenaltyGrid.over(ClosedFBO()), training, early, seed)
     grid_time = time.perf_counter() - started
-    solver = Spectral()
     started = time.perf_counter()
-    bodies = PenaltyGrid(weights=(0.0, solver.weight)).train(training, early, workshop, quiet)
+    train(PenaltyGrid.over(ClosedFBO(), (0.0, 5.0)), training, early, seed)
     body_time = time.perf_counter() - started
     started = time.perf_counter()
-    spectral = solver.on(bodies, training.joined(early), seed)
-    head_time = time.perf_counter() - started
+    spectral = train(SPECTRAL, training, early, seed)
+    head_time = time.perf_counter() - started - body_time
     row = {"beta": beta, "seed": seed, "heads": head_time / grid_time, "all": (body_time + head_time) / grid_time}
     truth = {}
-    for name, library in {"grid": grid, "spectral": spectral}.items():
-        mse = ((library.predict(test.x) - test.y) ** 2).mean(axis=1)
-        dpvar = design.true_dpvar(lambda x, library=library: library.predict(scalers[0].transform(x))).value
-        on_selection = ((library.predict(selection.x) - selection.y) ** 2).mean(axis=1)
+    for name, candidates in {"grid": grid, "spectral": spectral}.items():
+        mse = ((candidates.predict(test.x) - test.y) ** 2).mean(axis=1)
+        dpvar = design.true_dpvar(lambda x, candidates=candidates: candidates.predict(scalers[0].transform(x))).value
+        on_selection = ((candidates.predict(selection.x) - selection.y) ** 2).mean(axis=1)
         truth[name] = (mse, dpvar, on_selection)
     plain = truth["grid"][1][0]
     for share in SHARES:
@@ -105,28 +114,28 @@ def tables(names=("abalone", "concrete", "wind", "space_ga", "pol", "elevators")
         yield name, x.drop(columns=chosen).to_numpy(float), y, x[chosen].to_numpy(float)
 
 
-def stacked_case(name, x, y, a, seed, solver, true_dpvar=None):
+def stacked_case(name, x, y, a, seed, true_dpvar=None):
     """Stacked and single choice from the same candidates, both made on the same selection rows at 30 budgets.
 
-    Test rows tell the MSE; DPVar is the true one where the design is known, else debiased on the test rows. Entries:
+    MSE is measured on the test rows; DPVar is the true one where the design is known, else debiased on the test rows. Entries:
     best MSE within 25, 50, 75 % of the DPVar of the plain network.
     """
     torch.set_num_threads(1)
     (training, early, selection, test), scalers = parts_of(x, y, a, seed)
-    library = solver.train(training, early, Workshop(MLP(), Adam(0.01, steps=600), seed, "cpu"), quiet)
+    candidates = train(SOURCES["auto"], training, early, seed, PATH_LIMITS)
 
-    def told(shares):
-        mse = ((shares @ library.predict(test.x) - test.y) ** 2).mean(axis=1)
+    def on_test(shares):
+        mse = ((shares @ candidates.predict(test.x) - test.y) ** 2).mean(axis=1)
         if true_dpvar is None:
-            return mse, dpvar_of_many(shares @ library.predict(test.x), test.sensitive)
-        return mse, true_dpvar(lambda fresh: shares @ library.predict(scalers[0].transform(fresh))).value
+            return mse, dpvar_of_many(shares @ candidates.predict(test.x), test.attributes.values)
+        return mse, true_dpvar(lambda fresh: shares @ candidates.predict(scalers[0].transform(fresh))).value
 
-    plain = told(np.eye(len(library))[:1])[1][0]
+    plain = on_test(np.eye(len(candidates))[:1])[1][0]
     row = {"case": name, "seed": seed}
     for label, combiner in (("best", Best()), ("stacked", Stacked())):
-        choosing = judged(library, selection, combiner)
-        levels = np.linspace(choosing.smallest**0.5 * 1.001, choosing.within(np.inf).dpvar ** 0.5, 30) ** 2
-        mse, dpvar = told(np.stack([choosing.within(level).shares for level in levels]))
+        choosing = judged(candidates, selection, combiner)
+        budgets = np.linspace(choosing.smallest**0.5 * 1.001, choosing.within(np.inf).dpvar ** 0.5, 30) ** 2
+        mse, dpvar = on_test(np.stack([choosing.within(budget).shares for budget in budgets]))
         row |= {
             f"{label} {share}": best_mse(pd.DataFrame({"mse": mse, "dpvar": dpvar}), [share * plain])[0]
             for share in (0.25, 0.5, 0.75)
@@ -140,9 +149,17 @@ def stacked_cases():
             for seed in range(3):
                 drawn = SyntheticDesign(beta_int=beta).sample(rows, seed)
                 design = SyntheticDesign(beta_int=beta)
-                yield f"synthetic n={rows} beta={beta:g}", drawn.x, drawn.y, drawn.a, seed, Mixed(), design.true_dpvar
+                yield (
+                    f"synthetic n={rows} beta={beta:g}",
+                    drawn.x,
+                    drawn.y,
+                    drawn.a,
+                    seed,
+                    SOURCES["auto"],
+                    design.true_dpvar,
+                )
     for name, x, y, a in tables():
-        yield name, x, y, a, 0, Mixed(), None
+        yield name, x, y, a, 0, None
 
 
 ROOT_WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0)
@@ -155,35 +172,34 @@ def mixing_case(name, x, y, a, seed):
     """
     torch.set_num_threads(1)
     (training, early, selection, test), _ = parts_of(x, y, a, seed)
-    workshop = Workshop(MLP(), Adam(0.01, steps=600), seed, "cpu")
     families = {
-        "fbo_closed": PenaltyGrid(),
-        "gdp": PenaltyGrid(GDP(), (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.5, 3.0, 5.0, 8.0, 12.0, 20.0)),
-        "fbo_root": PenaltyGrid(RootFBO(), ROOT_WEIGHTS),
-        "r2": PenaltyGrid(LinearR2(), (0.0, 0.03, 0.1, 0.3, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 300.0)),
-        "spectral": Spectral(alphas=(0.0, 1.0, 10.0, 100.0), ridges=(1e-5, 1e-4, 1e-3)),
+        "fbo_closed": PenaltyGrid.over(ClosedFBO()),
+        "gdp": PenaltyGrid.over(GDP(), (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.5, 3.0, 5.0, 8.0, 12.0, 20.0)),
+        "fbo_root": PenaltyGrid.over(RootFBO(), ROOT_WEIGHTS),
+        "r2": PenaltyGrid.over(LinearR2(), (0.0, 0.03, 0.1, 0.3, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 300.0)),
+        "spectral": SpectralPath((0.0, 1.0, 10.0, 100.0), tuple(map(Head, (1e-5, 1e-4, 1e-3)))),
     }
-    libraries = {label: solver.train(training, early, workshop, quiet) for label, solver in families.items()}
-    libraries |= {
-        "6 closed, 6 spectral": _some_of(libraries, {"fbo_closed": 6, "spectral": 6}),
-        "6 gdp, 6 spectral": _some_of(libraries, {"gdp": 6, "spectral": 6}),
-        "6 root, 6 spectral": _some_of(libraries, {"fbo_root": 6, "spectral": 6}),
-        "4 root, 4 gdp, 4 spectral": _some_of(libraries, {"fbo_root": 4, "gdp": 4, "spectral": 4}),
-        "3 each of closed, gdp, r2, spectral": _some_of(libraries, {"fbo_closed": 3, "gdp": 3, "r2": 3, "spectral": 3}),
+    sets = {label: train(solver, training, early, seed) for label, solver in families.items()}
+    sets |= {
+        "6 closed, 6 spectral": _some_of(sets, {"fbo_closed": 6, "spectral": 6}),
+        "6 gdp, 6 spectral": _some_of(sets, {"gdp": 6, "spectral": 6}),
+        "6 root, 6 spectral": _some_of(sets, {"fbo_root": 6, "spectral": 6}),
+        "4 root, 4 gdp, 4 spectral": _some_of(sets, {"fbo_root": 4, "gdp": 4, "spectral": 4}),
+        "3 each of closed, gdp, r2, spectral": _some_of(sets, {"fbo_closed": 3, "gdp": 3, "r2": 3, "spectral": 3}),
         "3 each of closed, root, gdp, spectral": _some_of(
-            libraries, {"fbo_closed": 3, "fbo_root": 3, "gdp": 3, "spectral": 3}
+            sets, {"fbo_closed": 3, "fbo_root": 3, "gdp": 3, "spectral": 3}
         ),
     }
     rows, plain = [], None
-    for label, library in libraries.items():
-        on_test = library.predict(test.x)
-        own = np.maximum(dpvar_of_many(on_test, test.sensitive), 0)
+    for label, candidates in sets.items():
+        on_test = candidates.predict(test.x)
+        own = np.maximum(dpvar_of_many(on_test, test.attributes.values), 0)
         plain = own[0] if plain is None else plain
-        choosing = judged(library, selection, Stacked())
-        levels = np.linspace(choosing.smallest**0.5 * 1.001, choosing.within(np.inf).dpvar ** 0.5, 30) ** 2
-        shares = np.stack([choosing.within(level).shares for level in levels])
+        choosing = judged(candidates, selection, Stacked())
+        budgets = np.linspace(choosing.smallest**0.5 * 1.001, choosing.within(np.inf).dpvar ** 0.5, 30) ** 2
+        shares = np.stack([choosing.within(budget).shares for budget in budgets])
         front = pd.DataFrame({"mse": ((shares @ on_test - test.y) ** 2).mean(axis=1)})
-        front["dpvar"] = dpvar_of_many(shares @ on_test, test.sensitive)
+        front["dpvar"] = dpvar_of_many(shares @ on_test, test.attributes.values)
         roots = np.sort(np.sqrt(np.clip(own / plain, 0, 1)))
         errors = np.corrcoef(on_test - test.y)
         row = {"table": name, "seed": seed, "family": label, "gap": float(np.diff(np.r_[0, roots, 1]).max())}
@@ -193,10 +209,10 @@ def mixing_case(name, x, y, a, seed):
     return rows
 
 
-def _some_of(libraries, counts):
+def _some_of(sets, counts):
     """Candidates evenly spread over the grid of each family, twelve in all."""
     parts = [
-        libraries[name].only(np.linspace(0, len(libraries[name]) - 1, count).round().astype(int))
+        sets[name].only(np.linspace(0, len(sets[name]) - 1, count).round().astype(int))
         for name, count in counts.items()
     ]
     return reduce(lambda first, second: first.joined(second), parts)

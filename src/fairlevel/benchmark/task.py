@@ -44,7 +44,7 @@ class Task:
 
     @property
     def key(self) -> tuple[str, int, str]:
-        """What tells it from other tasks of a run."""
+        """What distinguishes it from the other tasks of a run."""
         return self.dataset.name, self.seed, self.method
 
     def __call__(self) -> pd.DataFrame:

@@ -135,8 +135,8 @@ def _standardised(prediction: Tensor, row_weight: Tensor) -> Standardised:
     return Standardised(centred / floored, floored, (sd > SMALLEST_SD).to(sd))
 
 
-def _through_standardising(pull: Tensor, standardised: Standardised, row_weight: Tensor) -> Tensor:
+def _through_standardising(input_gradient: Tensor, standardised: Standardised, row_weight: Tensor) -> Tensor:
     """∂P/∂f from ∂P/∂u: g = (q − w Σq − w u Σqu) / sd, the last term only where sd moves with f; (config, row)."""
     u, sd, varies = standardised
-    along = varies * (pull * u).sum(dim=-1, keepdim=True)
-    return (pull - row_weight * (pull.sum(dim=-1, keepdim=True) + u * along)) / sd
+    along = varies * (input_gradient * u).sum(dim=-1, keepdim=True)
+    return (input_gradient - row_weight * (input_gradient.sum(dim=-1, keepdim=True) + u * along)) / sd

@@ -31,10 +31,12 @@ class FBO(TrainedMeanPenalty):
         """Algorithm 2, mode FBO."""
         inner = prediction[:, prepared.rows.fit]
         parameters = self.descended(inner, prepared, state)
-        level = self.mean.predict(parameters, prepared.fit)
+        fitted = self.mean.predict(parameters, prepared.fit)
         outside = self.mean.predict(parameters, prepared.evaluate)
-        mean_level = (outside * prepared.evaluate_weight).sum(dim=-1, keepdim=True)
-        following = self.loss.following(inner - level, lambda values: prepared.smoother.apply(values, _CURVATURE_RIDGE))
+        mean_fitted = (outside * prepared.evaluate_weight).sum(dim=-1, keepdim=True)
+        following = self.loss.following(
+            inner - fitted, lambda values: prepared.smoother.apply(values, _CURVATURE_RIDGE)
+        )
         gradient = torch.zeros_like(prediction)
-        gradient[:, prepared.rows.fit] = 2 * prepared.fit_weight * (level - mean_level) * following
+        gradient[:, prepared.rows.fit] = 2 * prepared.fit_weight * (fitted - mean_fitted) * following
         return PenaltyStep(spread(outside, prepared.evaluate_weight), gradient, Warm(parameters, state.learning_rate))

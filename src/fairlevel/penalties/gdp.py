@@ -62,7 +62,7 @@ class GDP(PenaltyDefaults):
 
     Parameters
     ----------
-    bandwidth : multiplier of b, one number or one a configuration (setting ``bandwidth``)
+    bandwidth : multiplier of b, one number or one per configuration (setting ``bandwidth``)
     nodes : nodes an axis; None for 200 with one attribute and 32 with two
     """
 

@@ -50,7 +50,7 @@ class FeatureChoice(NamedTuple):
 
 @dataclass(frozen=True)
 class FeatureHSIC(PenaltyDefaults):
-    r"""HSIC with z(f)ᵀz(f') in place of K and z(a)ᵀz(a') in place of L: O(n D D') a step instead of O(n²).
+    r"""HSIC with z(f)ᵀz(f') in place of K and z(a)ᵀz(a') in place of L: O(n D D') per step instead of O(n²).
 
     .. math:: \mathrm{HSIC} \approx \Big\| \tfrac1n Z_f^\top H Z_A \Big\|_F^2, \qquad
               z(v) = \sqrt{2/D}\, \cos(W v + b), \quad W \sim N(0, \sigma^{-2} I),\; b \sim U[0, 2\pi]

@@ -44,11 +44,11 @@ class ITD(TrainedMeanPenalty):
         network = self.mean.network(prepared.fit.shape[1])
         backend = network.backend(warm, prepared.fit, inner)
         if isinstance(backend, SecondOrder) and self.loss.passes == 1:
-            value, pulled = self._reversed(backend, network, warm, inner, prepared, state.learning_rate)
+            value, gradient_in = self._reversed(backend, network, warm, inner, prepared, state.learning_rate)
         else:
-            value, pulled = self._differentiated(warm, inner, prepared, state.learning_rate)
+            value, gradient_in = self._differentiated(warm, inner, prepared, state.learning_rate)
         gradient = torch.zeros_like(prediction)
-        gradient[:, prepared.rows.fit] = pulled
+        gradient[:, prepared.rows.fit] = gradient_in
         return PenaltyStep(value, gradient, Warm(warm, state.learning_rate))
 
     def _differentiated(
@@ -59,8 +59,8 @@ class ITD(TrainedMeanPenalty):
             inner = inner.requires_grad_()
             parameters = self.unrolled(warm, inner, prepared, rate, self.steps)
             value = spread(self.mean.predict(parameters, prepared.evaluate), prepared.evaluate_weight)
-            (pulled,) = torch.autograd.grad(value.sum(), inner)
-        return value.detach(), pulled
+            (gradient_in,) = torch.autograd.grad(value.sum(), inner)
+        return value.detach(), gradient_in
 
     def _reversed(
         self,
@@ -80,12 +80,12 @@ class ITD(TrainedMeanPenalty):
         for _ in range(self.steps):
             path.append(self.unrolled(path[-1], inner, prepared, rate, 1))
         weight = prepared.evaluate_weight
-        level, kept = network.forward(path[-1], prepared.evaluate)
-        centred = level - (level * weight).sum(dim=-1, keepdim=True)
-        pull = network.pullback(path[-1], kept, 2 * weight * centred)
+        fitted, kept = network.forward(path[-1], prepared.evaluate)
+        centred = fitted - (fitted * weight).sum(dim=-1, keepdim=True)
+        adjoint = network.pullback(path[-1], kept, 2 * weight * centred)
         result, step = torch.zeros_like(inner), rate.unsqueeze(1)
         for parameters in reversed(path[:-1]):
-            product, along = backend.second(network.shape, parameters, pull, fit)
+            product, along = backend.second(network.shape, parameters, adjoint, fit)
             result += 2 * step * prepared.fit_weight * along
-            pull = pull - step * product
+            adjoint = adjoint - step * product
         return (centred.square() * weight).sum(dim=-1), result

@@ -30,7 +30,7 @@ class LinearR2(PenaltyDefaults):
 
     Parameters
     ----------
-    ridge : λ, one number or one a configuration (setting ``ridge``)
+    ridge : λ, one number or one per configuration (setting ``ridge``)
     scale_free : whether to divide by the variance of the prediction; spreads below 0.05 standard deviations of y
         count as 0.05
     """
@@ -59,8 +59,8 @@ class LinearR2(PenaltyDefaults):
         smoothed = prepared.apply(centred, state)
         scale, varies = self._scale(centred, prepared.row_weight)
         value = (prepared.row_weight * centred * smoothed).sum(dim=-1) / scale
-        pull = smoothed - (varies * value).unsqueeze(1) * centred
-        return PenaltyStep(value, 2 * prepared.row_weight * pull / scale.unsqueeze(1), state)
+        direction = smoothed - (varies * value).unsqueeze(1) * centred
+        return PenaltyStep(value, 2 * prepared.row_weight * direction / scale.unsqueeze(1), state)
 
     def value(self, prediction: Tensor, prepared: LinearSmoother, state: Tensor) -> Tensor:
         """With the leave-one-out mean in place of the fitted one: zero on average where A says nothing."""

@@ -61,9 +61,9 @@ class Warm(NamedTuple):
     learning_rate: Tensor
 
 
-def spread(level: Tensor, row_weight: Tensor) -> Tensor:
+def spread(fitted: Tensor, row_weight: Tensor) -> Tensor:
     """Var h over rows: (config, row) -> (config,)."""
-    centred = level - (level * row_weight).sum(dim=-1, keepdim=True)
+    centred = fitted - (fitted * row_weight).sum(dim=-1, keepdim=True)
     return (centred.square() * row_weight).sum(dim=-1)
 
 
@@ -74,7 +74,7 @@ class TrainedMeanPenalty(PenaltyDefaults):
     Parameters
     ----------
     inner_steps : M, gradient steps on φ before each outer step
-    inner_learning_rate : η_in, one number or one a configuration (setting ``inner_learning_rate``)
+    inner_learning_rate : η_in, one number or one per configuration (setting ``inner_learning_rate``)
     mean : architecture of h_φ
     loss : what h minimises: ``Squared()``, ``Huber()``, ``Pinball()``
     rows : IN/OUT as printed
