@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -148,10 +149,14 @@ def _values(table: Table) -> Array | None:
 def _taking(x: Array, order: Index, scaler: Future[Scaler]) -> Callable[[slice], Tensor]:
     """A function from a window on the ring to its features; centred in the precision in which x is stored."""
 
-    def take(window: slice) -> Tensor:
+    @cache
+    def scaling() -> tuple[Tensor, Tensor]:
         found = scaler.result()
-        rows = torch.from_numpy(np.asarray(x.take(order[window], axis=0)))
-        centre, inverse = (torch.from_numpy(part).to(rows.dtype) for part in (found.mean, found.inverse_scale))
-        return rows.sub_(centre).mul_(inverse).float()
+        kind = torch.from_numpy(np.empty(0, dtype=x.dtype)).dtype
+        return torch.from_numpy(found.mean).to(kind), torch.from_numpy(found.inverse_scale).to(kind)
+
+    def take(window: slice) -> Tensor:
+        centre, inverse = scaling()
+        return torch.from_numpy(np.asarray(x.take(order[window], axis=0))).sub_(centre).mul_(inverse).float()
 
     return take

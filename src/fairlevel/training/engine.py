@@ -73,7 +73,7 @@ def train(
         watched = AllRows(held_out, ALL_TRAINING_ROWS)
         held_penalty = watched.bind(penalty, configurations.settings, seed, target)
         held = HeldOut(watched.on_device(factory, held_penalty.accuracy, seed, target).final, held_penalty)
-    tiling = factory.tiling(len(rows), len(configurations))
+    tiling = rows.tiling(factory, len(configurations))
     tiles = list(configurations.tiles(tiling.size, tiling.multiple))
     count = StepCounter(len(tiles), optimizer.steps, progress)
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from fairlevel.arrays import Array, Index
 from fairlevel.penalties import Penalty, batch_form
 from fairlevel.penalties.protocol import BatchAttributes, Settings
-from fairlevel.predictors.protocol import LearnerFactory
+from fairlevel.predictors.protocol import LearnerFactory, Tiling
 from fairlevel.training.acting_penalty import BatchedPenalty
 from fairlevel.training.rows import StepRows
 
@@ -67,6 +67,10 @@ class RingWindows:
     @property
     def sample(self) -> Tensor:
         return self.take(self.first)
+
+    def tiling(self, factory: LearnerFactory, configs: int) -> Tiling:
+        """All configurations at once: a batch is read from memory once for all of them."""
+        return Tiling(configs)
 
     def tuned(self, penalty: Penalty, seed: int) -> Penalty:
         """An open ridge is chosen on the first rows, where the functions of A are found."""

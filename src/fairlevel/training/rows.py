@@ -20,7 +20,7 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
 from fairlevel.penalties import Penalty
 from fairlevel.penalties.protocol import RowPlan, Settings
-from fairlevel.predictors.protocol import LearnerFactory
+from fairlevel.predictors.protocol import LearnerFactory, Tiling
 from fairlevel.tensors import weights_of_part
 from fairlevel.training.acting_penalty import ActingPenalty, AllRowsPenalty
 from fairlevel.training.execution.fixed_groups import in_fixed_groups
@@ -108,6 +108,9 @@ class RowSampler(Protocol):
     def sample(self) -> Tensor:
         """Features that a predictor is prepared on, (row, feature)."""
 
+    def tiling(self, factory: LearnerFactory, configs: int) -> Tiling:
+        """How many configurations are trained together."""
+
     def tuned(self, penalty: Penalty, seed: int) -> Penalty:
         """The penalty with numbers that are chosen from the rows before training."""
 
@@ -135,6 +138,9 @@ class AllRows:
     @property
     def sample(self) -> Tensor:
         return torch.from_numpy(self.rows.x)
+
+    def tiling(self, factory: LearnerFactory, configs: int) -> Tiling:
+        return factory.tiling(len(self.rows), configs)
 
     def tuned(self, penalty: Penalty, seed: int) -> Penalty:
         return with_chosen_ridge(penalty, self.rows.some_attributes, self.rows.y, seed)
