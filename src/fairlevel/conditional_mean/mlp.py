@@ -30,6 +30,11 @@ class MLPMean:
     optimizer: Adam | GradientDescent = Adam(learning_rate=0.01, steps=300, final_fraction=1.0)
 
     name: ClassVar[str] = "mlp"
+    kind: ClassVar[str] = "trained"
+
+    def describe(self) -> str:
+        """Hidden layers and training steps in words."""
+        return f"hidden {self.hidden}, {self.optimizer.steps} steps"
 
     def network(self, attributes: int) -> Network:
         return Network(attributes, self.hidden)

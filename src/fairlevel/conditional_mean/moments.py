@@ -4,7 +4,7 @@ With centred features z̃(a) of A, G = E[z̃ z̃ᵀ] and the ridge on the penali
 
 .. math:: h(a) - \mu = \tilde z(a)^\top (G + \lambda R)^{-1} m, \qquad m = E[\tilde z(A) f(X)] .
 
-G is factored once. In its eigenbasis, b and d of :mod:`fairlevel.conditional_mean.streamed`, and with v_j = √d_j b_j,
+G is factored once. In its eigenbasis, b and d of :mod:`fairlevel.conditional_mean.blockwise`, and with v_j = √d_j b_j,
 
 .. math:: h(a) - \mu = v(a)^\top c, \qquad P = \operatorname{Cov}(f, h) = \lVert c \rVert^2, \qquad c = E[v(A) f(X)] ,
 
@@ -20,9 +20,9 @@ import torch
 from torch import Tensor
 
 from fairlevel.arrays import Array, Index
+from fairlevel.conditional_mean.blockwise import orthonormal
 from fairlevel.conditional_mean.protocol import LinearMean, standardiser
 from fairlevel.conditional_mean.spectrum import Spectrum
-from fairlevel.conditional_mean.streamed import orthonormal
 
 MOST_PENALISED = 12
 BLOCK = 2_048  # rows at a time, whose features stay in a cache
@@ -59,7 +59,7 @@ def _to_functions(free: Tensor, penalised: Tensor, target: Tensor, ridge: float 
     features = torch.cat([free, penalised], dim=1)
     centre = features.mean(dim=0)
     centred = features.sub_(centre)
-    transform, moments = orthonormal(centred.T @ centred / len(features), free.shape[1])
+    transform, moments, _ = orthonormal(centred.T @ centred / len(features), free.shape[1])
     count = transform.shape[1] - len(moments)
     spectrum = Spectrum(1 + count, moments, len(features))
     coefficients = torch.cat([target.mean().unsqueeze(0), target @ centred @ transform / len(features)])

@@ -27,7 +27,7 @@ from fairlevel.fronts.stacking import Mixture, OutOfReach, without_small_shares
 from fairlevel.libraries import Library, Solver
 from fairlevel.libraries.protocol import Workshop
 from fairlevel.metrics.dpvar import dpvar_of_many
-from fairlevel.metrics.interval import Yardstick
+from fairlevel.metrics.evaluator import DPVarEvaluator
 from fairlevel.metrics.mixtures import SharedMean, shared_mean
 from fairlevel.training.grid import Samples
 
@@ -80,9 +80,9 @@ class Judged:
     seed: int
 
     @cached_property
-    def yardstick(self) -> Yardstick:
+    def yardstick(self) -> DPVarEvaluator:
         """Measures DPVar on these rows."""
-        return Yardstick.of(self.sensitive, self.seed)
+        return DPVarEvaluator.of(self.sensitive, self.seed)
 
     @cached_property
     def choosing(self) -> Choosing:
@@ -212,11 +212,11 @@ class PathFit:
         predictions = shares @ self.trained.predict(self.reporting.x)
         return Unseen(predictions, self.reporting.y, attributes_of(self.reporting))
 
-    def yardstick(self) -> Yardstick:
+    def yardstick(self) -> DPVarEvaluator:
         """Measures DPVar on the reporting rows."""
         if self.reporting is None:
             return self.judged.yardstick
-        return Yardstick.of(attributes_of(self.reporting), self.seed)
+        return DPVarEvaluator.of(attributes_of(self.reporting), self.seed)
 
     def conditional_means(self, unseen: Unseen) -> Array:
         """E[f | A] of each choice at the reporting rows, (level, row)."""
