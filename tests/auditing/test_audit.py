@@ -10,7 +10,6 @@ from fairlevel import audit
 from fairlevel.auditing.attribution import attribute_shares
 from fairlevel.auditing.audit import SIDE_ROWS
 from fairlevel.auditing.by_group import group_table
-from fairlevel.auditing.dependence import MEASURES, maximal_correlation, measure_dependence
 from fairlevel.auditing.page import audit_page
 from fairlevel.exceptions import InvalidInput
 from fairlevel.report.render import render
@@ -95,25 +94,6 @@ def test_groups_by_hand():
     assert table["MSE"].tolist() == [3.0, 1.0]
     fifths = group_table(np.arange(100.0), np.arange(100.0), np.ones(100))
     assert fifths["rows"].tolist() == [20] * 5
-
-
-def test_maximal_correlation_in_known_cases():
-    import torch
-
-    random = np.random.default_rng(0)
-    a, z = random.standard_normal((2, 4000))
-    f = torch.from_numpy(np.stack([0.6 * a + 0.8 * z, a**2, z]))
-    found = maximal_correlation(f, a[:, None], np.ones(4000), 0)
-    assert float(found[0]) == pytest.approx(0.6, abs=0.05)
-    assert float(found[1]) > 0.97
-    assert float(found[2]) < 0.15
-
-
-def test_measures_have_a_chance_level():
-    random = np.random.default_rng(3)
-    measures = measure_dependence(random.standard_normal(500), random.standard_normal((500, 2)), np.ones(500), 0)
-    assert [measure.name for measure in measures] == list(MEASURES)
-    assert all(measure.chance > 0 for measure in measures)
 
 
 def test_budgets_are_decided_at_the_upper_end(audits):

@@ -250,7 +250,7 @@ BAD = {
     "objects in A": ({"sensitive_features": [{"age": 1}] * ROWS}, "dict objects"),
     "level": ({"sensitive_features": A, "level": 95}, "level=95"),
     "negative weights": ({"sensitive_features": A, "sample_weight": -np.ones(ROWS)}, "negative"),
-    "short weights": ({"sensitive_features": A, "sample_weight": np.ones(3)}, "one weight a row"),
+    "short weights": ({"sensitive_features": A, "sample_weight": np.ones(3)}, "one weight per row"),
 }
 
 
@@ -265,7 +265,7 @@ def test_bad_input_is_refused_in_one_sentence(case):
     ("prediction", "message"),
     [
         (np.where(E > 2, np.nan, E), "missing or infinite"),
-        (np.zeros((ROWS, 2)), "one number a row"),
+        (np.zeros((ROWS, 2)), "one number per row"),
         (["a"] * ROWS, "not numbers"),
         (E[:1], "at least 2 rows"),
     ],

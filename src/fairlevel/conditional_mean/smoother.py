@@ -24,7 +24,7 @@ from torch.nn.functional import pad
 from fairlevel.conditional_mean.spectrum import Spectrum
 from fairlevel.tensors import to_device
 
-_BLOCK = 1024  # rows at a time, whose basis values stay in cache
+_BLOCK = 2**16  # residuals at a time, which stay in cache
 
 
 @dataclass(frozen=True)
@@ -128,21 +128,25 @@ class LinearSmoother:
         Where noise is largest at the edge of A, the average leverage is too small for those rows and noise is mistaken
         for structure. All ridges and configurations are evaluated by one product per block of rows.
         """
-        errors = prediction.new_full((len(prediction), len(ridges)), torch.inf)
         sensible = self.spectrum.sensible(ridges, cost)
-        if not sensible.any():
-            return errors
-        shrinkage = self.shrinkage(ridges[sensible])  # (ridge, basis)
+        tried = ridges[sensible] if len(self.moments) else ridges[sensible][:1]  # without a penalty all ridges agree
+        errors = prediction.new_full((len(prediction), len(ridges)), torch.inf)
+        if len(tried):
+            errors[:, sensible] = self._leave_one_out(prediction, self.shrinkage(tried), cost)
+        return errors
+
+    def _leave_one_out(self, prediction: Tensor, shrinkage: Tensor, cost: float) -> Tensor:
+        """The same for given shrinkages (ridge, basis): (config, row) -> (config, ridge)."""
         shrunk = self.coefficients(prediction).unsqueeze(1) * shrinkage  # (config, ridge, basis)
+        configs, ridges, _ = shrunk.shape
         coefficients, columns = shrunk.flatten(0, 1).T.contiguous(), shrinkage.T.contiguous()
-        total = prediction.new_zeros(shrunk.shape[:2])
-        for start in range(0, len(self.row_weight), _BLOCK):
-            rows = slice(start, start + _BLOCK)
-            basis, weight = self.fit_basis[rows], self.row_weight[rows]
-            remaining = (1 - (basis.square() @ columns) * weight.unsqueeze(1)).clamp_min(0.02)  # 1 − S_ii, (row, ridge)
-            fitted = (basis @ coefficients).view(len(basis), *shrunk.shape[:2])
-            residual = prediction[:, rows].T.unsqueeze(2) - fitted  # (row, config, ridge)
-            squared = residual.square_().mul_((weight.unsqueeze(1) * remaining.pow_(-2 * cost)).unsqueeze(1))
-            total += squared.sum(dim=0)
-        errors[:, sensible] = total
+        errors = prediction.new_zeros(configs, ridges)
+        size = max(64, min(1024, _BLOCK // (configs * ridges)))
+        for start in range(0, len(self.row_weight), size):
+            rows = slice(start, start + size)
+            basis, weight = self.fit_basis[rows], self.row_weight[rows].unsqueeze(1)
+            left_out = (1 - (basis.square() @ columns) * weight).clamp_min_(0.02)  # 1 − S_ii, (row, ridge)
+            residual = (basis @ coefficients).view(len(basis), configs, ridges)
+            residual -= prediction[:, rows].T.unsqueeze(2)
+            errors += residual.square_().mul_((weight * left_out.pow_(-2 * cost)).unsqueeze(1)).sum(dim=0)
         return errors

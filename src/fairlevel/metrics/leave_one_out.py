@@ -26,7 +26,7 @@ from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
 from fairlevel.conditional_mean.smoother import LinearSmoother
 
 _FEWEST_USABLE = 0.25  # share of rows below which their average noise is no estimate: all variance may be noise
-_BLOCK = 1024  # rows at a time, whose basis values stay in cache
+_BLOCK, _STRIP = 512, 64  # rows and functions at a time that stay in cache
 
 
 @dataclass(frozen=True)
@@ -182,15 +182,20 @@ def _null_variance(scatter: Tensor, kept: Tensor, own: Tensor) -> Tensor:
 def noise_scatter(values: Tensor, basis: Tensor, row_weight: Tensor) -> Tensor:
     """Σ_i w_i² v_i² b_i b_iᵀ, the covariance of BᵀWf for noise v: (row,), (row, basis) -> (basis, basis).
 
-    Blocks of rows stay in cache, and of the symmetric result the lower left quarter is not computed.
+    Blocks of rows stay in cache, and of the symmetric result only the upper part is computed, in strips.
     """
-    scale = (row_weight * values).unsqueeze(1)
-    count = basis.shape[1]
-    half = count // 2 if count >= 64 else 0
-    upper, lower = basis.new_zeros(half, count), basis.new_zeros(count - half, count - half)
-    for start in range(0, len(basis), _BLOCK):
-        rows = slice(start, start + _BLOCK)
-        scaled = basis[rows] * scale[rows]
-        upper.addmm_(scaled[:, :half].T, scaled)
-        lower.addmm_(scaled[:, half:].T, scaled[:, half:])
-    return torch.cat([upper, torch.cat([upper[:, half:].T, lower], dim=1)])
+    scale, count = (row_weight * values).unsqueeze(1), basis.shape[1]
+    starts = range(0, count, _STRIP)
+    strips = [basis.new_zeros(min(_STRIP, count - start), count - start) for start in starts]
+    room = basis.new_empty(min(_BLOCK, len(basis)), count)
+    for first in range(0, len(basis), _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        part = basis[rows]
+        scaled = torch.mul(part, scale[rows], out=room[: len(part)])
+        for start, strip in zip(starts, strips, strict=True):
+            strip.addmm_(scaled[:, start : start + _STRIP].T, scaled[:, start:])
+    result = basis.new_empty(count, count)
+    for start, strip in zip(starts, strips, strict=True):
+        result[start : start + _STRIP, start:] = strip
+        result[start:, start : start + _STRIP] = strip.T
+    return result
