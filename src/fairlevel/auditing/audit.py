@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ import pandas as pd
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.auditing.attribution import attribute_shares
 from fairlevel.auditing.by_group import group_table, is_grouping
-from fairlevel.auditing.dependence import measure_dependence
+from fairlevel.auditing.dependence import Measure, measure_dependence
 from fairlevel.auditing.findings import Findings, Verdict
 from fairlevel.auditing.flags import find_flags
 from fairlevel.auditing.page import audit_page
@@ -22,7 +22,9 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.evaluator import DPVarEvaluator
 from fairlevel.metrics.inputs import EvaluationRows, read_rows, read_seed, read_vector
+from fairlevel.metrics.interval import DPVarInterval
 from fairlevel.metrics.profile import MeanProfile, mean_profiles
+from fairlevel.metrics.threads import on_single_threads
 from fairlevel.plots.mean_profile import MeanProfileDisplay
 from fairlevel.report.render import write_page
 
@@ -89,19 +91,23 @@ def audit(
     if by_column is not None:
         groups[str(getattr(by, "name", None) or "by")] = pd.Series(by_column).infer_objects()
 
-    evaluator = DPVarEvaluator(Attributes(rows.sensitive, row_weight=rows.row_weight), seed)
-    (interval,) = evaluator.intervals(rows.prediction[None])
-    side_rows = _side_rows(len(rows), seed)
-    side = rows.take(side_rows)
-    plug_in, floor = _paper_estimate(side, seed)
-    measures = measure_dependence(side.prediction, side.sensitive, side.row_weight, seed)
+    chosen = _side_rows(len(rows), seed)
+    side = rows.take(chosen)
+    results = on_single_threads(
+        lambda: _paper_estimate(side, seed),  # the longest task first
+        lambda: attribute_shares(side.prediction, side.sensitive, side.names, side.row_weight, seed),
+        lambda: measure_dependence(side.prediction, side.sensitive, side.row_weight, seed),
+        lambda: _interval(rows, seed),
+        lambda: _profiles(side, frame.iloc[chosen]),
+    )
+    (plug_in, floor), attributes, measures, interval, profiles = cast("_Results", tuple(results))
     return Audit(
         interval=interval,
         plug_in=plug_in,
         floor=floor,
         moves_by=float(np.sqrt(max(interval.estimate, 0.0))),
-        attributes=attribute_shares(side.prediction, side.sensitive, side.names, side.row_weight, seed),
-        profiles=_profiles(side, frame.iloc[side_rows]),
+        attributes=attributes,
+        profiles=profiles,
         measures=measures,
         groups={name: group_table(group, rows.prediction, rows.row_weight, target) for name, group in groups.items()},
         flags=find_flags(interval, plug_in, measures),
@@ -109,6 +115,14 @@ def audit(
         side_rows=len(side),
         accuracy=_accuracy(rows.prediction, target, rows.row_weight),
     )
+
+
+_Results = tuple[tuple[float, float], pd.DataFrame, tuple[Measure, ...], DPVarInterval, dict[str, MeanProfile]]
+
+
+def _interval(rows: EvaluationRows, seed: int) -> DPVarInterval:
+    evaluator = DPVarEvaluator(Attributes(rows.sensitive, row_weight=rows.row_weight), seed)
+    return evaluator.intervals(rows.prediction[None])[0]
 
 
 def _aligned(name: str, values: Any, used: Flags) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from fairlevel.metrics.estimators import estimator_for
 from fairlevel.metrics.evidence import Estimator, Evidence, Standardised
 from fairlevel.metrics.inputs import read_vector
 from fairlevel.metrics.interval import DPVarInterval, error_of, interval_of
+from fairlevel.metrics.threads import on_single_threads
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class DPVarEvaluator:
 
     def intervals(self, predictions: Array) -> list[DPVarInterval]:
         """The 95 % interval of each prediction."""
-        return [interval_of(each) for each in self.evidence(predictions)]
+        return on_single_threads(*(partial(interval_of, each) for each in self.evidence(predictions)))
 
     def errors(self, predictions: Array) -> tuple[Array, Array]:
         """The estimate of each prediction, at least 0, and its standard error upwards, both (config,)."""

@@ -17,6 +17,7 @@ from fairlevel.metrics.choice import Candidate, Choice, candidates, choose
 from fairlevel.metrics.evidence import Evidence, Standardised
 from fairlevel.metrics.leave_one_out import BlockwiseEvidence, leave_out_dpvar, leave_out_streamed, null_variance
 from fairlevel.metrics.no_disparity_test import NoDisparityTest, forms, p_value, ridges_to_try
+from fairlevel.metrics.threads import on_single_threads
 
 MANY_ROWS, SAMPLE = 150_000, 30_000
 """Above so many rows the conditional mean is chosen on a sample of them and computed block by block on all."""
@@ -45,15 +46,14 @@ class InMemory:
         return NoDisparityTest(self.known, self.seed)
 
     def estimates(self, predictions: Tensor) -> Tensor:
-        choice = choose(predictions, self.known)
-        estimate = torch.empty_like(choice.ridge)
-        for number, own in _by_candidate(choice):
-            smoother = self.known[number].smoother
-            estimate[own] = leave_out_dpvar(predictions[own], smoother, choice.ridge[own]).estimate
-        return estimate
+        known = self.known
+        return on_single_threads(lambda: _estimates(predictions, choose(predictions, known)))[0]
 
     def evidence(self, predictions: Standardised) -> list[Evidence]:
-        choice = choose(predictions.values, self.known)
+        known = self.known
+        return on_single_threads(lambda: self._evidence(predictions, choose(predictions.values, known)))[0]
+
+    def _evidence(self, predictions: Standardised, choice: Choice) -> list[Evidence]:
         result: dict[int, Evidence] = {}
         for number, own in _by_candidate(choice):
             smoother = self.known[number].smoother
@@ -145,6 +145,14 @@ class Blockwise:
     @cached_property
     def _sampled(self) -> Index:
         return np.random.default_rng(self.seed).choice(len(self.rows), SAMPLE, replace=False)
+
+
+def _estimates(predictions: Tensor, choice: Choice) -> Tensor:
+    estimate = torch.empty_like(choice.ridge)
+    for number, own in _by_candidate(choice):
+        smoother = choice.candidates[number].smoother
+        estimate[own] = leave_out_dpvar(predictions[own], smoother, choice.ridge[own]).estimate
+    return estimate
 
 
 def _by_candidate(choice: Choice) -> list[tuple[int, Tensor]]:

@@ -19,6 +19,7 @@ from torch import Tensor
 from fairlevel.conditional_mean.spectrum import Spectrum
 from fairlevel.metrics.choice import Candidate
 from fairlevel.metrics.leave_one_out import kept_share, noise_scatter
+from fairlevel.metrics.threads import on_single_threads
 
 _EXTRA_DF = (4.0, 16.0)
 _DRAWS = 4000
@@ -33,6 +34,9 @@ class NoDisparityTest:
 
     def p_value(self, prediction: Tensor) -> float:
         """Of one standardised prediction, (row,)."""
+        return on_single_threads(lambda: self._p_value(prediction))[0]
+
+    def _p_value(self, prediction: Tensor) -> float:
         if not self._functions.shape[1]:
             return 1.0
         smoother = self.known[0].smoother
