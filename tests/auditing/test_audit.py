@@ -69,7 +69,7 @@ def test_nothing_to_flag_in_an_ordinary_disparity(audits):
     assert "No difference" in str(audits["shuffled"])
 
 
-def test_attributes_are_told_apart(audits):
+def test_attributes_are_plain_apart(audits):
     table = audits["linear"].attributes.set_index("attribute")
     assert table.loc["age", "alone"] == pytest.approx(0.5, abs=0.07)
     assert table.loc["age", "lost"] == pytest.approx(0.5, abs=0.07)
@@ -129,9 +129,9 @@ def test_many_rows_say_how_many_the_side_figures_use():
 
 def test_dictionary_and_page(audits, tmp_path):
     found = audits["linear"]
-    told = json.loads(json.dumps(found.to_dict()))
-    assert told["dpvar"]["estimate"] == found.interval.estimate
-    assert told["accuracy"]["mse"] == pytest.approx(1, abs=0.1)
+    plain = json.loads(json.dumps(found.to_dict()))
+    assert plain["dpvar"]["estimate"] == found.interval.estimate
+    assert plain["accuracy"]["mse"] == pytest.approx(1, abs=0.1)
     found.to_html(tmp_path / "audit.html")
     page = (tmp_path / "audit.html").read_text()
     assert "<b>town" not in page

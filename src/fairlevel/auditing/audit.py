@@ -1,4 +1,4 @@
-"""Audit: what a set of predictions does across sensitive attributes, in numbers, pictures and plain words."""
+"""Audits of predictions across sensitive attributes, in numbers, plots and plain words."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def audit(
     by: Any = None,
     random_state: Any = 0,
 ) -> Audit:
-    """What predictions do across sensitive attributes: how much their average moves, how sure that is, what carries it,
-    and what DPVar does not see.
+    """How predictions differ across sensitive attributes: by how much their average differs, how certain that is, which
+    attributes it comes from, and what DPVar does not measure.
 
     Parameters
     ----------

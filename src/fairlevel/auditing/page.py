@@ -34,8 +34,7 @@ def _notes(findings: Findings) -> tuple[str, ...]:
         return (f"Conditional mean: {findings.interval.regressor}.",)
     return (
         f"Conditional mean: {findings.interval.regressor}. DPVar, its interval and the test use all {findings.rows:,} "
-        "rows; the "
-        f"other figures {findings.side_rows:,} of them, drawn at random.",
+        f"rows; the other figures {findings.side_rows:,} of them, drawn at random.",
     )
 
 

@@ -22,8 +22,8 @@ class MLPMean:
     .. math:: \phi \leftarrow \phi - \eta \nabla_\phi \tfrac1n \sum_i \rho\big(f_i - h_\phi(a_i)\big)
 
     Inside training (``FBO``, ``ITD``) the network is warm-started and each call takes a few gradient steps through
-    :meth:`descend`. As a diagnostic, :meth:`fit` trains it from scratch; Adam is the default there, because plain
-    gradient descent of the same length misses a third of a quadratic disparity.
+    :meth:`descend`. As a diagnostic, :meth:`fit` trains it from scratch; Adam is the default there, because as many
+    steps of plain gradient descent miss a third of a quadratic disparity.
     """
 
     hidden: tuple[int, ...] = (64, 64)
@@ -52,8 +52,8 @@ class MLPMean:
     ) -> Tensor:
         """∇_φ of the inner objective, (config, parameter); differentiable in the predictions."""
         network = self.network(sensitive.shape[1])
-        level, activations = network.forward(parameters, sensitive)
-        return network.pullback(parameters, activations, -loss.slope(prediction - level) * row_weight)
+        fitted, activations = network.forward(parameters, sensitive)
+        return network.pullback(parameters, activations, -loss.slope(prediction - fitted) * row_weight)
 
     def descend(
         self,
@@ -79,8 +79,8 @@ class MLPMean:
         return parameters
 
     def fit(self, sensitive: Tensor, prediction: Tensor, row_weight: Tensor, seed: int) -> Tensor:
-        """Train from scratch on squared loss with the optimiser of this object; (config, parameter). Plain gradient
-        descent takes smaller steps on strongly correlated attributes, which would make it explode.
+        """Train from scratch on squared loss with the optimiser of this object; (config, parameter). On strongly
+        correlated attributes plain gradient descent would diverge and therefore takes smaller steps.
         """
         parameters = self.init(sensitive.shape[1], len(prediction), seed, prediction.dtype).to(prediction.device)
         spread = float(torch.linalg.matrix_norm((sensitive.T * row_weight) @ sensitive, ord=2))

@@ -63,7 +63,7 @@ class LinearMean(ABC):
 
     @abstractmethod
     def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> FeatureMap:
-        """Features of A, fitted on these rows: knots, bandwidths, levels. ``sensitive`` is standardised."""
+        """Features of A, fitted on these rows: knots, bandwidths, categories. ``sensitive`` is standardised."""
 
     def prepare(self, fit: Attributes, at: Array | Attributes | None = None, *, seed: int = 0) -> LinearSmoother:
         """Factor the smoother that is fitted on the rows ``fit`` and evaluated at the rows ``at`` (default: the same
@@ -100,17 +100,16 @@ def standardiser(sensitive: Array, row_weight: Array) -> Callable[[Array], Array
     centre, scale = centre[kept], scale[kept]
 
     def standardise(rows: Array) -> Array:
-        centred = rows[:, kept] - centre  # in 64 bits whatever the rows have: a level stays one number
+        centred = rows[:, kept] - centre  # in 64 bits for rows of any type, so that equal values stay equal
         return np.divide(centred, scale, out=centred)
 
     return standardise
 
 
 def free_linear_part(sensitive: Array) -> tuple[Array, Array]:
-    """A itself as free features, or as penalised ones where A has too many columns for the rows to bear.
+    """A itself as free features, or as penalised ones where A has too many columns for the rows.
 
-    A free direction per four rows is the limit: beyond it unpenalised least squares says more about noise than about
-    E[f|A].
+    The limit is one free function per four rows: beyond it unpenalised least squares fits mostly noise.
     """
     nothing = np.empty((len(sensitive), 0))
     return (sensitive, nothing) if 4 * sensitive.shape[1] <= len(sensitive) else (nothing, sensitive)

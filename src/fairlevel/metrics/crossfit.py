@@ -16,7 +16,7 @@ from fairlevel.conditional_mean.protocol import standardiser
 from fairlevel.data.splitting import folds
 from fairlevel.exceptions import InvalidInput
 
-_ROWS_AT_ONCE = 8192  # rows × networks trained together on a CPU: more fall out of its cache
+_ROWS_AT_ONCE = 8192  # rows × networks trained together on a CPU, which stay in its cache
 
 
 def out_of_fold_means(
@@ -71,7 +71,7 @@ def covariance_form(
     fitted, weight = _centred_within(fitted, fold, row_weight)
     centred, _ = _centred_within(prediction, fold, row_weight)
     mass = np.bincount(fold, row_weight)[fold]
-    lost = np.bincount(fold, row_weight**2)[fold] / mass**2  # what centring within a fold takes off a covariance
+    lost = np.bincount(fold, row_weight**2)[fold] / mass**2  # what centring within a fold removes
     return (centred * fitted * weight / torch.from_numpy(1 - lost)).sum(dim=-1), fitted
 
 

@@ -1,4 +1,4 @@
-"""DPVar = Var_A(E[f(X) | A]): how much the average prediction moves across the sensitive attributes."""
+"""DPVar = Var_A(E[f(X) | A]): how much the average prediction differs across the sensitive attributes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""A test of DPVar = 0 that holds whatever the noise of single rows.
+r"""A test of DPVar = 0 that is valid when the noise differs from row to row.
 
 With c = BᵀWf for all functions B of A that the candidates use, and K = Bᵀ diag(w² f²) B the covariance of c when the
 conditional mean is constant, the statistic is the largest standardised quadratic form over candidates and roughnesses,
