@@ -23,10 +23,10 @@ def test_slope_and_curvature_are_derivatives(loss):
 @pytest.mark.parametrize("loss", RHO, ids=lambda loss: type(loss).__name__)
 def test_passes_find_the_minimiser(loss):
     f = torch.tensor([[-1.0, 0.0, 0.5, 4.0]], dtype=torch.float64)
-    level = torch.zeros_like(f)
+    fitted = torch.zeros_like(f)
     for _ in range(4000):
-        level = loss.response(f, level).mean(dim=-1, keepdim=True).expand_as(f)
-    assert float(loss.slope(f - level).sum()) == pytest.approx(0, abs=1e-9)
+        fitted = loss.response(f, fitted).mean(dim=-1, keepdim=True).expand_as(f)
+    assert float(loss.slope(f - fitted).sum()) == pytest.approx(0, abs=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -49,13 +49,13 @@ def test_regressors_agree_on_a_smooth_profile(regressor):
 
 def test_discrete_attributes_are_exact():
     group = np.repeat([0, 1, 2], [20, 30, 50])
-    level = np.array([1.0, 2.0, 4.0])[group]
+    f = np.array([1.0, 2.0, 4.0])[group]
     share = np.array([0.2, 0.3, 0.5])
     expected = share @ np.array([1.0, 2.0, 4.0]) ** 2 - (share @ np.array([1.0, 2.0, 4.0])) ** 2
-    assert dpvar(None, level, sensitive_features=group) == pytest.approx(expected, rel=1e-10)
-    assert dpvar(None, level, sensitive_features=np.array(list("abc"))[group]) == pytest.approx(expected, rel=1e-10)
-    assert dpvar(None, level, sensitive_features=group, regressor=GroupMean()) == pytest.approx(expected, rel=1e-10)
-    assert dpvar_interval(level, sensitive_features=group).regressor.startswith("groups")
+    assert dpvar(None, f, sensitive_features=group) == pytest.approx(expected, rel=1e-10)
+    assert dpvar(None, f, sensitive_features=np.array(list("abc"))[group]) == pytest.approx(expected, rel=1e-10)
+    assert dpvar(None, f, sensitive_features=group, regressor=GroupMean()) == pytest.approx(expected, rel=1e-10)
+    assert dpvar_interval(f, sensitive_features=group).regressor.startswith("groups")
 
 
 def test_discrete_estimate_removes_the_noise_of_group_means():
@@ -71,10 +71,10 @@ def test_binary_predictions_zero_means_demographic_parity():
     group = np.repeat(["a", "b"], [40, 80])
     parity = np.r_[np.repeat([0, 1], [30, 10]), np.repeat([0, 1], [60, 20])]  # both 25 %
     unequal = np.r_[np.repeat([0, 1], [10, 30]), np.repeat([0, 1], [60, 20])]
-    level = GroupMean().prepare(Attributes(np.where(group == "a", 0.0, 1.0)[:, None])).apply
+    smoothed = GroupMean().prepare(Attributes(np.where(group == "a", 0.0, 1.0)[:, None])).apply
     import torch
 
-    assert float(level(torch.from_numpy(parity[None].astype(float)), 0.0).var()) == pytest.approx(0, abs=1e-28)
+    assert float(smoothed(torch.from_numpy(parity[None].astype(float)), 0.0).var()) == pytest.approx(0, abs=1e-28)
     many = [np.tile(values, 200) for values in (parity, unequal)]
     groups = np.tile(group, 200)
     assert dpvar(None, many[0], sensitive_features=groups) == pytest.approx(0, abs=2e-5)
@@ -84,7 +84,7 @@ def test_binary_predictions_zero_means_demographic_parity():
     assert dpvar_interval(many[1], sensitive_features=groups).p_value < 1e-3
 
 
-def test_constant_prediction_is_level_without_warning():
+def test_constant_prediction_has_no_disparity_and_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = dpvar_interval(np.full(50, 3.3), sensitive_features=A[:50])
@@ -103,10 +103,10 @@ def test_units_are_those_of_the_prediction_squared(method):
 
 def test_integer_weights_are_repetitions_for_groups():
     random = np.random.default_rng(0)
-    group, _f, times = random.integers(0, 4, 200), random.standard_normal(200), random.integers(1, 4, 200)
-    level = np.array([0.0, 1.0, 2.0, -1.0])[group]  # noiseless: weighting and repeating must agree exactly
-    weighted = dpvar(None, level, sensitive_features=group, sample_weight=times)
-    repeated = dpvar(None, np.repeat(level, times), sensitive_features=np.repeat(group, times))
+    group, _, times = random.integers(0, 4, 200), random.standard_normal(200), random.integers(1, 4, 200)
+    f = np.array([0.0, 1.0, 2.0, -1.0])[group]  # noiseless: weighting and repeating must agree exactly
+    weighted = dpvar(None, f, sensitive_features=group, sample_weight=times)
+    repeated = dpvar(None, np.repeat(f, times), sensitive_features=np.repeat(group, times))
     assert weighted == pytest.approx(repeated, rel=1e-9)
     # with noise, weights are survey weights: the noise of a weighted mean is Σw²σ²/(Σw)², here by simulation
     estimates = [
@@ -151,7 +151,7 @@ def test_more_attributes_than_rows_gives_a_number():
         assert found.high > 0.3  # nothing is certain here
 
 
-def test_levels_that_never_repeat_prove_nothing():
+def test_categories_that_never_repeat_prove_nothing():
     noise = np.random.default_rng(0).standard_normal(200)
     found = dpvar_interval(noise, sensitive_features=[f"person {k}" for k in range(200)])
     assert found.low == 0
@@ -250,7 +250,7 @@ BAD = {
     "objects in A": ({"sensitive_features": [{"age": 1}] * ROWS}, "dict objects"),
     "level": ({"sensitive_features": A, "level": 95}, "level=95"),
     "negative weights": ({"sensitive_features": A, "sample_weight": -np.ones(ROWS)}, "negative"),
-    "short weights": ({"sensitive_features": A, "sample_weight": np.ones(3)}, "one weight a row"),
+    "short weights": ({"sensitive_features": A, "sample_weight": np.ones(3)}, "one weight per row"),
 }
 
 
@@ -265,7 +265,7 @@ def test_bad_input_is_refused_in_one_sentence(case):
     ("prediction", "message"),
     [
         (np.where(E > 2, np.nan, E), "missing or infinite"),
-        (np.zeros((ROWS, 2)), "one number a row"),
+        (np.zeros((ROWS, 2)), "one number per row"),
         (["a"] * ROWS, "not numbers"),
         (E[:1], "at least 2 rows"),
     ],

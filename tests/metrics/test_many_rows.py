@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from fairlevel import RandomFeaturesMean, SplineMean, dpvar_interval
-from fairlevel.conditional_mean import GroupMean, RidgeMean, streamed
+from fairlevel import RandomFeaturesMean, SplineMean, dpvar, dpvar_interval
+from fairlevel.conditional_mean import GroupMean, RidgeMean, blockwise
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.leave_out import leave_out_dpvar, null_variance
-from fairlevel.conditional_mean.streamed import leave_out_streamed, stream
-from fairlevel.metrics import interval
+from fairlevel.metrics import linear_estimators
+from fairlevel.metrics.leave_one_out import leave_out_dpvar, leave_out_streamed, null_variance
 
 
 @pytest.fixture
@@ -21,19 +20,42 @@ def drawn():
 
 @pytest.mark.parametrize("mean", [SplineMean(), RandomFeaturesMean(), RidgeMean(), GroupMean()], ids=lambda m: m.name)
 def test_blocks_give_the_same_estimate_and_noise(drawn, mean, monkeypatch):
-    monkeypatch.setattr(streamed, "BLOCK", 97)
+    monkeypatch.setattr(blockwise, "BLOCK", 97)
     a, f, _ = drawn
     prediction = torch.from_numpy((f - f.mean()) / f.std())
     together = mean.prepare(Attributes(a))
     ridge = 1e-3
     expected = leave_out_dpvar(prediction.unsqueeze(0), together, torch.tensor([ridge], dtype=torch.float64))
-    evidence = leave_out_streamed(prediction, stream(mean, a, a, np.ones(len(a)), 0), ridge)
+    evidence = leave_out_streamed(prediction, blockwise.blockwise(mean, a, Attributes(a), 0), ridge)
     np.testing.assert_allclose(evidence.found.estimate, expected.estimate, rtol=1e-8)
-    np.testing.assert_allclose(evidence.found.level, expected.level, atol=1e-8)
+    np.testing.assert_allclose(evidence.found.fitted, expected.fitted, atol=1e-8)
     np.testing.assert_allclose(evidence.found.residual, expected.residual, atol=1e-8)
-    weighted = evidence.found.kept[0].unsqueeze(1) * evidence.residual_scatter
-    found = 2 * ((weighted * weighted.T).sum() - evidence.own)
-    np.testing.assert_allclose(found, null_variance(expected.residual[0], together, expected.kept[0]), rtol=1e-6)
+    np.testing.assert_allclose(evidence.null_variance, null_variance(expected, together)[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("singles", [3, 400])  # a few rows of high leverage, and more than three quarters of all
+def test_rows_of_high_leverage_are_treated_alike_in_blocks(singles, monkeypatch):
+    """A cell of one row is fitted exactly: the noise of the others stands in for its own."""
+    monkeypatch.setattr(blockwise, "BLOCK", 97)
+    random = np.random.default_rng(0)
+    a = np.r_[np.repeat([0.0, 1.0], 60), np.arange(2.0, 2.0 + singles)][:, None]
+    f = random.standard_normal(len(a))
+    prediction = torch.from_numpy((f - f.mean()) / f.std())
+    mean = FreeCells()
+    together = mean.prepare(Attributes(a))
+    expected = leave_out_dpvar(prediction.unsqueeze(0), together, torch.zeros(1, dtype=torch.float64))
+    evidence = leave_out_streamed(prediction, blockwise.blockwise(mean, a, Attributes(a), 0), 0.0)
+    np.testing.assert_allclose(evidence.found.estimate, expected.estimate, rtol=1e-9)
+    np.testing.assert_allclose(evidence.found.residual, expected.residual, atol=1e-9)
+    np.testing.assert_allclose(evidence.null_variance, null_variance(expected, together)[0], rtol=1e-8)
+
+
+class FreeCells(RidgeMean):
+    """A free average per distinct value, however few rows it has."""
+
+    def feature_map(self, sensitive, row_weight, seed):
+        known = np.unique(sensitive)
+        return lambda rows: ((rows == known).astype(float), np.empty((len(rows), 0)))
 
 
 def test_intervals_of_many_rows_agree_with_the_direct_ones(monkeypatch):
@@ -41,14 +63,15 @@ def test_intervals_of_many_rows_agree_with_the_direct_ones(monkeypatch):
     a = random.standard_normal((6000, 3))
     f = np.sin(a[:, 0]) + a[:, 1] + random.standard_normal(6000)
     direct = dpvar_interval(f, sensitive_features=a)
-    monkeypatch.setattr(interval, "MANY_ROWS", 5000)
-    monkeypatch.setattr(interval, "SAMPLE", 3000)
+    monkeypatch.setattr(linear_estimators, "MANY_ROWS", 5000)
+    monkeypatch.setattr(linear_estimators, "SAMPLE", 3000)
     streaming = dpvar_interval(f, sensitive_features=a)
     assert "chosen on 3,000 rows" in streaming.regressor
     assert streaming.estimate == pytest.approx(direct.estimate, rel=0.01)
     assert streaming.low == pytest.approx(direct.low, rel=0.02)
     assert streaming.high == pytest.approx(direct.high, rel=0.02)
     assert streaming.p_value < 0.01
-    level = dpvar_interval(random.permutation(f), sensitive_features=a)
-    assert level.low == 0
-    assert level.p_value > 0.05
+    assert dpvar(None, f, sensitive_features=a) == pytest.approx(streaming.estimate, rel=1e-12)
+    none = dpvar_interval(random.permutation(f), sensitive_features=a)
+    assert none.low == 0
+    assert none.p_value > 0.05

@@ -42,7 +42,7 @@ def test_bias_by_number_of_attributes(shape, attributes):
     assert np.mean(estimates) < 0.49 + 3 * np.mean(errors) / np.sqrt(20)
 
 
-GROUP_LEVELS, GROUP_SHARES = np.array([-1.0, 1.0, 0.5, -0.5]), np.full(4, 0.25)
+GROUP_MEANS, GROUP_SHARES = np.array([-1.0, 1.0, 0.5, -0.5]), np.full(4, 0.25)
 
 
 def groups_of(a):
@@ -54,7 +54,7 @@ CASES = {
     "A^2": (lambda a, e: a[:, 0] ** 2, 2.0, 1),
     "|A|": (lambda a, e: np.abs(a[:, 0]), 1 - 2 / np.pi, 1),
     "sin U": (lambda a, e: np.sin(np.pi * (2 * norm.cdf(a[:, 0]) - 1)), 0.5, 1),
-    "4 groups": (lambda a, e: GROUP_LEVELS[groups_of(a)] + e, GROUP_SHARES @ (GROUP_LEVELS**2), 1),
+    "4 groups": (lambda a, e: GROUP_MEANS[groups_of(a)] + e, GROUP_SHARES @ (GROUP_MEANS**2), 1),
     "A Z": (lambda a, e: a[:, 0] * e, 0.0, 1),
     "1{U<s(A)}": (lambda a, e: (np.abs(e) < 0.5 + 0.4 * np.tanh(a[:, 0])).astype(float), None, 1),
 }

@@ -1,1 +1,1 @@
-"""What a set of predictions does across sensitive attributes."""
+"""Audits of predictions: how they differ across sensitive attributes."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 
@@ -15,8 +17,8 @@ def attribute_shares(
     """For each attribute: ``alone``, the share of the prediction's variance that its average explains by itself, and
     ``lost``, by how much the share of all attributes falls without it. Indicators of one column count as one.
 
-    Attributes that say the same have large shares alone and lose little; one that matters only together with others the
-    reverse.
+    Attributes that carry the same information have large shares alone and lose little; for one that matters only
+    together with others it is the reverse.
     """
     columns: dict[str, list[int]] = {}
     for number, name in enumerate(names):
@@ -24,19 +26,19 @@ def attribute_shares(
     weight = row_weight / row_weight.sum()
     variance = float(weight @ (prediction - weight @ prediction) ** 2)
 
-    def share(chosen: list[int]) -> float:
+    @cache
+    def share(chosen: tuple[int, ...]) -> float:
         if not chosen or variance == 0:
             return 0.0
-        found = dpvar_of_many(prediction[None], sensitive[:, chosen], row_weight, random_state=seed)[0]
+        found = dpvar_of_many(prediction[None], sensitive[:, list(chosen)], row_weight, random_state=seed)[0]
         return float(np.clip(found / variance, 0, 1))
 
-    everything = list(range(len(names)))
-    whole = share(everything)
+    everything = tuple(range(len(names)))
     rows = [
         {
             "attribute": name,
-            "alone": share(own),
-            "lost": max(0.0, whole - share([number for number in everything if number not in own])),
+            "alone": share(tuple(own)),
+            "lost": max(0.0, share(everything) - share(tuple(k for k in everything if k not in own))),
         }
         for name, own in columns.items()
     ]

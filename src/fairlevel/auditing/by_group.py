@@ -15,7 +15,7 @@ QUANTILES = 5
 
 def group_table(groups: Any, prediction: Array, row_weight: Array, target: Array | None = None) -> pd.DataFrame:
     """Rows, mean and standard deviation of the prediction, its 10 % and 90 % quantiles, and the mean of y and the mean
-    squared error where y is known, for each level of a column; numbers of many levels are cut into fifths.
+    squared error where y is known, for each category of a column; numbers of many values are cut into fifths.
     """
     labels = _labels(pd.Series(groups).reset_index(drop=True))
     frame = pd.DataFrame({"group": labels, "f": prediction, "w": row_weight})
@@ -37,7 +37,7 @@ def group_table(groups: Any, prediction: Array, row_weight: Array, target: Array
 
 
 def is_grouping(column: pd.Series) -> bool:
-    """Whether a column has few enough levels for a table of its own."""
+    """Whether a column has few enough categories for a table of its own."""
     return bool(column.nunique() <= MOST_GROUPS)
 
 

@@ -1,4 +1,4 @@
-"""Other measures beside DPVar, each with what chance alone would show."""
+"""Other measures beside DPVar, each with its value under random pairings of predictions and attributes."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ import torch
 from torch import Tensor
 
 from fairlevel.arrays import Array
+from fairlevel.auditing.pairings import Pairings
 from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.protocol import standardiser
 from fairlevel.metrics.choice import suitable_means
-from fairlevel.penalties import GDP, FeatureHSIC, LinearR2, Penalty
+from fairlevel.penalties import GDP, FeatureHSIC, LinearR2
 
 PERMUTATIONS = 99
 _DEGREE = 3  # powers of the prediction that maximal correlation may use
 _RIDGE = 1e-3
+_BLOCK = 128  # rows at a time, whose kernels stay in cache
+_NEGLIGIBLE = 1e-12  # of the largest eigenvalue; directions below it are left out
 
 
 @dataclass(frozen=True)
@@ -38,60 +41,97 @@ class Measure:
         return self.value > self.chance
 
 
-Values = Callable[[Tensor, Array, Array, int], Tensor]
-"""(predictions (config, row), attributes, row weights, seed) -> (config,)."""
+Values = Callable[[Pairings, Attributes, int], Tensor]
+"""(pairings, attributes, seed) -> the measure under each pairing, (pairing,)."""
 
 
-def _penalty_value(penalty: Penalty) -> Values:
-    def values(prediction: Tensor, sensitive: Array, row_weight: Array, seed: int) -> Tensor:
-        rows = penalty.rows.assign(0, len(sensitive))
-        prepared = penalty.prepare(Attributes(sensitive, row_weight=row_weight), rows, {}, seed)
-        blocks = [
-            penalty.step(part, prepared, penalty.init(prepared, len(part), {})).value
-            for part in torch.split(prediction, 10)
-        ]
-        return torch.cat(blocks)
-
-    return values
+def linear_r2(pairings: Pairings, attributes: Attributes, seed: int) -> Tensor:
+    """R² of a linear regression on A; see :class:`LinearR2`."""
+    penalty = LinearR2()
+    prepared = penalty.prepare(attributes, penalty.rows.assign(0, len(attributes)), {}, seed)
+    parts = torch.split(pairings.predictions, 10)
+    return torch.cat([penalty.step(part, prepared, penalty.init(prepared, len(part), {})).value for part in parts])
 
 
-def maximal_correlation(prediction: Tensor, sensitive: Array, row_weight: Array, seed: int) -> Tensor:
-    r"""The largest correlation between a cubic of f and a function of A, in closed form (config,).
+def gdp(pairings: Pairings, attributes: Attributes, seed: int) -> Tensor:
+    """Generalised demographic parity, Σ_m |Σ_j k_mj f_j − π_m f̄|; see :class:`GDP`."""
+    penalty = GDP()
+    nodes = penalty.prepare(attributes, penalty.rows.assign(0, len(attributes)), {}, seed)
+    predictions, density = pairings.predictions, nodes.density[0]
+    smoothed = predictions.new_zeros(len(predictions), density.numel())
+    for start in range(0, len(attributes), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        kernel = nodes.first[0, :, None, part] * nodes.second[0, None, :, part]  # (node, node', row)
+        smoothed.addmm_(predictions[:, part], kernel.flatten(0, 1).T)
+    mean = predictions @ nodes.row_weight
+    return (smoothed - mean.unsqueeze(1) * density.flatten()).abs().sum(dim=1)
+
+
+def hsic(pairings: Pairings, attributes: Attributes, seed: int) -> Tensor:
+    r"""HSIC by random features, ‖Z_fᵀ H Z_A‖² / n²; see :class:`FeatureHSIC`.
+
+    The features of f are functions of one number and nearly collinear. They are replaced by their principal components,
+    which changes no norm; those with a share below 1e-12 are left out.
+    """
+    penalty = FeatureHSIC()
+    prepared = penalty.prepare(attributes, penalty.rows.assign(0, len(attributes)), {}, seed)
+    angles = pairings.prediction.unsqueeze(1) * (prepared.frequencies / penalty.bandwidth) + prepared.phases
+    components = _principal((2 / penalty.features) ** 0.5 * angles.cos_())
+    return pairings.sums(components, prepared.features[0]).square().sum(dim=(1, 2))
+
+
+def maximal_correlation(pairings: Pairings, attributes: Attributes, seed: int) -> Tensor:
+    r"""The largest correlation between a cubic of f and a function of A, in closed form (pairing,).
 
     The largest singular value of F'WB with F = (f, f², f³) made orthonormal and B the ridge-shrunk orthonormal basis of
-    functions of A: canonical correlation. With f alone it is the root of the share of DPVar.
+    functions of A: canonical correlation. With f alone it is the root of the share of DPVar. Powers that are linear
+    combinations of lower ones, as for a prediction of two values, are left out.
     """
-    mean: LinearMean = suitable_means(sensitive)[-1]
-    smoother = mean.prepare(Attributes(sensitive, row_weight=row_weight), seed=seed)
-    root = smoother.row_weight.sqrt()
-    basis = (smoother.fit_basis * smoother.shrinkage(_RIDGE).sqrt())[:, 1:] * root.unsqueeze(1)
-    powers = torch.stack([prediction**degree for degree in range(1, _DEGREE + 1)], dim=-1)  # (config, row, power)
-    powers = powers - (powers * smoother.row_weight.unsqueeze(-1)).sum(dim=1, keepdim=True)
-    orthonormal, _ = torch.linalg.qr(powers * root.unsqueeze(-1))
-    largest: Tensor = torch.linalg.matrix_norm(orthonormal.transpose(1, 2) @ basis, ord=2)
+    mean: LinearMean = suitable_means(attributes.values)[-1]
+    smoother = mean.prepare(attributes, seed=seed)
+    first, weight = smoother.nuisance, smoother.row_weight.unsqueeze(1)
+    powers = torch.stack([pairings.prediction**degree for degree in range(1, _DEGREE + 1)], dim=1)
+    powers = powers - powers.mean(dim=0)
+    scale = powers.norm(dim=0)
+    components = _principal(powers / torch.where(scale > 0, scale, 1))
+    count = components.shape[1]
+    if not count:
+        return pairings.prediction.new_zeros(len(pairings.order))
+    components = components / components.norm(dim=0) * len(components) ** 0.5
+    cross = pairings.sums(components, (smoother.weighted_basis * smoother.shrinkage(_RIDGE).sqrt())[:, first:])
+    products = (components.unsqueeze(2) * components.unsqueeze(1)).flatten(1)
+    moments = pairings.sums(torch.cat([components, products], dim=1), weight).squeeze(2)
+    means = moments[:, :count]
+    gram = moments[:, count:].view(-1, count, count) - means.unsqueeze(2) * means.unsqueeze(1)
+    factor: Tensor = torch.linalg.cholesky(gram)
+    largest: Tensor = torch.linalg.matrix_norm(torch.linalg.solve_triangular(factor, cross, upper=False), ord=2)
     return largest.clamp_max(1.0)
 
 
+def _principal(functions: Tensor) -> Tensor:
+    """Principal components with the same FFᵀ up to rounding: (row, function) -> (row, component)."""
+    moments, vectors = torch.linalg.eigh(functions.T @ functions)
+    kept: Tensor = vectors[:, moments > _NEGLIGIBLE * moments.max()]
+    return functions @ kept
+
+
 MEASURES: dict[str, tuple[str, Values]] = {
-    "linear R²": ("straight-line differences in the average", _penalty_value(LinearR2())),
-    "GDP": ("differences in the average, in standard deviations of the prediction", _penalty_value(GDP())),
-    "HSIC": ("any dependence, the spread and shape of predictions included", _penalty_value(FeatureHSIC())),
+    "linear R²": ("straight-line differences in the average", linear_r2),
+    "GDP": ("differences in the average, in standard deviations of the prediction", gdp),
+    "HSIC": ("any dependence, the spread and shape of predictions included", hsic),
     "maximal correlation": ("any dependence of f, f² or f³ on A", maximal_correlation),
 }
 
 
 def measure_dependence(prediction: Array, sensitive: Array, row_weight: Array, seed: int) -> tuple[Measure, ...]:
-    """Every measure of a prediction (row,) on attributes (row, attribute), with the chance level by permuting rows."""
+    """Every measure of a prediction (row,) on attributes (row, attribute), with its 95 % quantile over random
+    pairings.
+    """
     weight = row_weight / row_weight.sum()
-    centred = prediction - weight @ prediction
-    spread = float(np.sqrt(weight @ centred**2))
-    standardised = centred / spread if spread > 0 else centred
-    random = np.random.default_rng(seed)
-    shuffled = [standardised[random.permutation(len(prediction))] for _ in range(PERMUTATIONS)]
-    together = torch.from_numpy(np.stack([standardised, *shuffled]))
-    attributes = standardiser(sensitive, weight)(sensitive)
+    pairings = Pairings.of(prediction, row_weight, PERMUTATIONS, seed)
+    attributes = Attributes(standardiser(sensitive, weight)(sensitive), row_weight=row_weight)
     found = []
     for name, (sees, values) in MEASURES.items():
-        value = values(together, attributes, row_weight, seed).double().numpy()
+        value = values(pairings, attributes, seed).double().numpy()
         found.append(Measure(name, float(value[0]), float(np.quantile(value[1:], 0.95)), sees))
     return tuple(found)

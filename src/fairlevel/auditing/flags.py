@@ -13,28 +13,27 @@ NOTICEABLE = 0.02  # of the prediction's variance
 
 @dataclass(frozen=True)
 class Flag:
-    """A short name for programs and a sentence for people."""
+    """A short name for programs and a sentence for readers."""
 
     name: str
     sentence: str
 
 
 def find_flags(interval: DPVarInterval, plug_in: float, measures: tuple[Measure, ...]) -> tuple[Flag, ...]:
-    """Three classical traps, where they occur."""
+    """Three common misreadings, where they apply."""
     known = {measure.name: measure for measure in measures}
-    level = interval.p_value > SIGNIFICANT or interval.share_high < NOTICEABLE
+    no_disparity = interval.p_value > SIGNIFICANT or interval.share_high < NOTICEABLE
     dependent = known["HSIC"].found and known["maximal correlation"].found
     flags = []
-    if level and dependent:
+    if no_disparity and dependent:
         flags.append(
             Flag(
                 "dependent_spread",
-                "The average prediction is level, but predictions still depend on the attributes: their spread or "
-                "shape "
-                "differs between profiles. DPVar does not see that and is no certificate of full parity.",
+                "The average prediction does not differ between profiles, but the spread or shape of predictions does. "
+                "DPVar does not measure that: a small DPVar is no proof of full parity.",
             )
         )
-    if not level and interval.share > NOTICEABLE and known["linear R²"].value < interval.share / 2:
+    if not no_disparity and interval.share > NOTICEABLE and known["linear R²"].value < interval.share / 2:
         flags.append(
             Flag(
                 "curved",

@@ -1,54 +1,53 @@
-"""An audit as a page."""
+"""The findings of an audit as a page."""
 
 from __future__ import annotations
 
 import pandas as pd
 
-from fairlevel.auditing.audit import Audit, Verdict
+from fairlevel.auditing.findings import Findings, Verdict
 from fairlevel.report.charts import profile_chart
 from fairlevel.report.page import Chart, Page, Section, TableBlock
 
 
-def audit_page(audit: Audit, verdicts: tuple[Verdict, ...] = ()) -> Page:
+def audit_page(findings: Findings, verdicts: tuple[Verdict, ...] = ()) -> Page:
     """Headline, flags, numbers, attributes, profiles, groups."""
     sections = [
-        Section("What to know", tuple(flag.sentence for flag in audit.flags) or ("Nothing unusual.",)),
-        Section("Numbers", _notes(audit), (_numbers(audit), *_verdict_table(verdicts), _measures(audit))),
+        Section("What to know", tuple(flag.sentence for flag in findings.flags) or ("Nothing unusual.",)),
+        Section("Numbers", _notes(findings), (_numbers(findings), *_verdict_table(verdicts), _measures(findings))),
         Section(
             "Which attributes carry it",
             (
                 "alone: share of the prediction's variance that the average over this attribute explains by itself; "
                 "lost: by how much the share of all attributes falls without it.",
             ),
-            (TableBlock.of(audit.attributes, "Attributes"), *_profiles(audit)),
+            (TableBlock.of(findings.attributes, "Attributes"), *_profiles(findings)),
         ),
     ]
-    if audit.groups:
-        tables = tuple(TableBlock.of(table, f"Predictions by {name}") for name, table in audit.groups.items())
+    if findings.groups:
+        tables = tuple(TableBlock.of(table, f"Predictions by {name}") for name, table in findings.groups.items())
         sections.append(Section("By group", (), tables))
-    return Page("Audit: is the average prediction level?", str(audit), tuple(sections))
+    return Page("Audit: is the average prediction level?", str(findings), tuple(sections))
 
 
-def _notes(audit: Audit) -> tuple[str, ...]:
-    if audit.side_rows == audit.rows:
-        return (f"Conditional mean: {audit.interval.regressor}.",)
+def _notes(findings: Findings) -> tuple[str, ...]:
+    if findings.side_rows == findings.rows:
+        return (f"Conditional mean: {findings.interval.regressor}.",)
     return (
-        f"Conditional mean: {audit.interval.regressor}. DPVar, its interval and the test use all {audit.rows:,} "
-        "rows; the "
-        f"other figures {audit.side_rows:,} of them, drawn at random.",
+        f"Conditional mean: {findings.interval.regressor}. DPVar, its interval and the test use all {findings.rows:,} "
+        f"rows; the other figures {findings.side_rows:,} of them, drawn at random.",
     )
 
 
-def _numbers(audit: Audit) -> TableBlock:
-    found = audit.interval
+def _numbers(findings: Findings) -> TableBlock:
+    found = findings.interval
     share = f"{found.share_low:.2%} to {found.share_high:.2%}"
     rows = [
         ("DPVar, debiased", f"{found.estimate:.4g}", f"{found.low:.4g} to {found.high:.4g}"),
-        ("average prediction moves by ±", f"{audit.moves_by:.4g}", f"{found.low**0.5:.4g} to {found.high**0.5:.4g}"),
+        ("average prediction moves by ±", f"{findings.moves_by:.4g}", f"{found.low**0.5:.4g} to {found.high**0.5:.4g}"),
         ("share of the prediction's variance", f"{found.share:.2%}", share),
         ("test of no difference, p", f"{found.p_value:.3g}", ""),
-        ("DPVar, the paper's estimate", f"{audit.plug_in:.4g}", f"by chance alone {audit.floor:.4g}"),
-        *((name, f"{value:.4g}", "") for name, value in audit.accuracy.items()),
+        ("DPVar, the paper's estimate", f"{findings.plug_in:.4g}", f"by chance alone {findings.floor:.4g}"),
+        *((name, f"{value:.4g}", "") for name, value in findings.accuracy.items()),
     ]
     interval = f"{found.level:.0%} interval"
     return TableBlock("DPVar", ("figure", "value", interval), tuple(rows))
@@ -64,7 +63,7 @@ def _verdict_table(verdicts: tuple[Verdict, ...]) -> tuple[TableBlock, ...]:
     return (TableBlock("Budgets", ("budget", "allowed", "upper end of the interval", "verdict"), rows),)
 
 
-def _measures(audit: Audit) -> TableBlock:
+def _measures(findings: Findings) -> TableBlock:
     table = pd.DataFrame(
         [
             {
@@ -74,11 +73,11 @@ def _measures(audit: Audit) -> TableBlock:
                 "found": "yes" if measure.found else "no",
                 "sees": measure.sees,
             }
-            for measure in audit.measures
+            for measure in findings.measures
         ]
     )
     return TableBlock.of(table, "Other measures of dependence", "chance: 95 % of random pairings stay below", digits=4)
 
 
-def _profiles(audit: Audit) -> tuple[Chart, ...]:
-    return tuple(profile_chart({"prediction": profile}, name) for name, profile in audit.profiles.items())
+def _profiles(findings: Findings) -> tuple[Chart, ...]:
+    return tuple(profile_chart({"prediction": profile}, name) for name, profile in findings.profiles.items())

@@ -1,9 +1,9 @@
 r"""Losses ρ(f − h) that define the conditional "mean": the ordinary one, a robust one, a quantile.
 
-Each answers three questions of the inner problem min_h E ρ(f − h(A)): its slope; the response that one least-squares
-pass should smooth (majorise–minimise: with curvature at most L, smoothing h + ρ'(f − h)/L never increases the loss);
-and how strongly h follows each row, ρ''(f − h) / E[ρ''(f − h) | A], which is the closed-form adjoint for any pointwise
-loss (docs/derivations.md).
+For the inner problem min_h E ρ(f − h(A)) each loss knows its slope; the response that one least-squares pass should
+smooth (majorise–minimise: with curvature at most L, smoothing h + ρ'(f − h)/L never increases the loss); and how
+strongly h depends on each row, ρ''(f − h) / E[ρ''(f − h) | A], which is the closed-form adjoint for any pointwise loss
+(docs/derivations.md).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from fairlevel.exceptions import InvalidInput
 
-_LEAST_RELATIVE_CURVATURE = 0.05  # a smoothed curvature below this share of its average is noise of the smoother
+_LEAST_RELATIVE_CURVATURE = 0.05  # a smoothed curvature below this share of its average is an artefact of smoothing
 
 
 class InnerLoss(ABC):
@@ -40,24 +40,24 @@ class InnerLoss(ABC):
     def curvature(self, residual: Tensor) -> Tensor:
         """ρ''."""
 
-    def response(self, prediction: Tensor, level: Tensor) -> Tensor:
+    def response(self, prediction: Tensor, fitted: Tensor) -> Tensor:
         """What one least-squares pass smooths."""
-        return level + self.slope(prediction - level) / self.steepest
+        return fitted + self.slope(prediction - fitted) / self.steepest
 
     def following(self, residual: Tensor, smooth: Callable[[Tensor], Tensor]) -> Tensor:
-        """How strongly h(a_i) follows f_i relative to other rows of the same profile: ρ'' / E[ρ''|A]."""
+        """How strongly h(a_i) depends on f_i relative to other rows of the same profile: ρ'' / E[ρ''|A]."""
         curvature = self.curvature(residual)
         smoothed = smooth(curvature)
         return curvature / torch.maximum(smoothed, _LEAST_RELATIVE_CURVATURE * smoothed.mean(dim=-1, keepdim=True))
 
-    def disparity(self, prediction: Tensor, centred_level: Tensor, row_weight: Tensor) -> Tensor:
+    def disparity(self, prediction: Tensor, centred_mean: Tensor, row_weight: Tensor) -> Tensor:
         """The penalty's value, Var h(A): (config,)."""
-        return (centred_level.square() * row_weight).sum(dim=-1)
+        return (centred_mean.square() * row_weight).sum(dim=-1)
 
 
 @dataclass(frozen=True)
 class Squared(InnerLoss):
-    r"""ρ(r) = r²: h is the conditional mean; one pass solves it and every row counts alike."""
+    r"""ρ(r) = r²: h is the conditional mean; one pass solves it and all rows have the same influence."""
 
     passes: ClassVar[int] = 1
 
@@ -71,17 +71,17 @@ class Squared(InnerLoss):
     def curvature(self, residual: Tensor) -> Tensor:
         return torch.full_like(residual, 2.0)
 
-    def response(self, prediction: Tensor, level: Tensor) -> Tensor:
+    def response(self, prediction: Tensor, fitted: Tensor) -> Tensor:
         return prediction
 
     def following(self, residual: Tensor, smooth: Callable[[Tensor], Tensor]) -> Tensor:
         return residual.new_ones(())
 
-    def disparity(self, prediction: Tensor, centred_level: Tensor, row_weight: Tensor) -> Tensor:
+    def disparity(self, prediction: Tensor, centred_mean: Tensor, row_weight: Tensor) -> Tensor:
         """The covariance form mean(f (h − μ)), whose exact gradient FBO follows; equal to Var h when S is a
         projection.
         """
-        return (prediction * centred_level * row_weight).sum(dim=-1)
+        return (prediction * centred_mean * row_weight).sum(dim=-1)
 
 
 @dataclass(frozen=True)

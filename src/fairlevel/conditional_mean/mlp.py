@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
-from fairlevel.networks.backends import Regression, needs_autograd
-from fairlevel.networks.descent import gradient_steps
+from fairlevel.networks.backends import Regression, differentiated
+from fairlevel.networks.descent import descended
 from fairlevel.networks.network import Network
 from fairlevel.networks.optimizers import Adam, GradientDescent, Moments
 
@@ -22,8 +22,8 @@ class MLPMean:
     .. math:: \phi \leftarrow \phi - \eta \nabla_\phi \tfrac1n \sum_i \rho\big(f_i - h_\phi(a_i)\big)
 
     Inside training (``FBO``, ``ITD``) the network is warm-started and each call takes a few gradient steps through
-    :meth:`descend`. As a diagnostic, :meth:`fit` trains it from scratch; Adam is the default there, because plain
-    gradient descent of the same length misses a third of a quadratic disparity.
+    :meth:`descend`. As a diagnostic, :meth:`fit` trains it from scratch; Adam is the default there, because as many
+    steps of plain gradient descent miss a third of a quadratic disparity.
     """
 
     hidden: tuple[int, ...] = (64, 64)
@@ -31,6 +31,10 @@ class MLPMean:
 
     name: ClassVar[str] = "mlp"
     kind: ClassVar[str] = "trained"
+
+    def describe(self) -> str:
+        """Hidden layers and training steps in words."""
+        return f"hidden {self.hidden}, {self.optimizer.steps} steps"
 
     def network(self, attributes: int) -> Network:
         return Network(attributes, self.hidden)
@@ -48,8 +52,8 @@ class MLPMean:
     ) -> Tensor:
         """∇_φ of the inner objective, (config, parameter); differentiable in the predictions."""
         network = self.network(sensitive.shape[1])
-        level, activations = network.forward(parameters, sensitive)
-        return network.pullback(parameters, activations, -loss.slope(prediction - level) * row_weight)
+        fitted, activations = network.forward(parameters, sensitive)
+        return network.pullback(parameters, activations, -loss.slope(prediction - fitted) * row_weight)
 
     def descend(
         self,
@@ -66,21 +70,21 @@ class MLPMean:
         Shapes: sensitive (row, attribute), prediction (config, row), row_weight (row,) summing to 1, learning_rate
         (config,).
         """
-        if isinstance(loss, Squared) and len(self.hidden) == 2 and not needs_autograd(parameters, prediction):
+        if isinstance(loss, Squared) and len(self.hidden) == 2 and not differentiated(parameters, prediction):
             fit = Regression(sensitive, prediction, row_weight)
-            return gradient_steps(self.network(sensitive.shape[1]), parameters, fit, learning_rate, steps)
+            return descended(self.network(sensitive.shape[1]), parameters, fit, learning_rate, steps)
         rate = learning_rate.unsqueeze(1)
         for _ in range(steps):
             parameters = parameters - rate * self.gradient(parameters, sensitive, prediction, row_weight, loss)
         return parameters
 
     def fit(self, sensitive: Tensor, prediction: Tensor, row_weight: Tensor, seed: int) -> Tensor:
-        """Train from scratch on squared loss with the optimiser of this object; (config, parameter). Plain gradient
-        descent takes smaller steps on strongly correlated attributes, which would make it explode.
+        """Train from scratch on squared loss with the optimiser of this object; (config, parameter). On strongly
+        correlated attributes plain gradient descent would diverge and therefore takes smaller steps.
         """
         parameters = self.init(sensitive.shape[1], len(prediction), seed, prediction.dtype).to(prediction.device)
         spread = float(torch.linalg.matrix_norm((sensitive.T * row_weight) @ sensitive, ord=2))
-        rate = parameters.new_full((len(prediction),), self.optimizer.stable_rate(spread))
+        rate = parameters.new_full((len(prediction),), self.optimizer.steady_rate(spread))
         if isinstance(self.optimizer, GradientDescent):
             return self.descend(parameters, sensitive, prediction, row_weight, rate, self.optimizer.steps, Squared())
         state: Moments | None = self.optimizer.init(parameters)

@@ -4,13 +4,13 @@ With centred features z̃(a) of A, G = E[z̃ z̃ᵀ] and the ridge on the penali
 
 .. math:: h(a) - \mu = \tilde z(a)^\top (G + \lambda R)^{-1} m, \qquad m = E[\tilde z(A) f(X)] .
 
-G is factored once. In its eigenbasis, b and d of :mod:`fairlevel.conditional_mean.streamed`, and with v_j = √d_j b_j,
+G is factored once. In its eigenbasis, b and d of :mod:`fairlevel.conditional_mean.blockwise`, and with v_j = √d_j b_j,
 
 .. math:: h(a) - \mu = v(a)^\top c, \qquad P = \operatorname{Cov}(f, h) = \lVert c \rVert^2, \qquad c = E[v(A) f(X)] ,
 
-so that c is all that training has to remember of the predictions. Every function v is read at every step, which is what
-fairness costs here; of the penalised ones few directions are kept: the one that holds all of the target's own P, and
-those that vary most. P is then the same for the target, and for others never more than that of all functions.
+so that training only keeps c of the predictions. The cost of a step grows with the number of functions v, so only a
+few directions of the penalised ones are kept: the one that contains all of the target's own P, and those that vary
+most. P is then the same for the target, and for other predictions never larger than with all functions.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import torch
 from torch import Tensor
 
 from fairlevel.arrays import Array, Index
+from fairlevel.conditional_mean.blockwise import orthonormal
 from fairlevel.conditional_mean.protocol import LinearMean, standardiser
 from fairlevel.conditional_mean.spectrum import Spectrum
-from fairlevel.conditional_mean.streamed import orthonormal
 
 MOST_PENALISED = 12
 BLOCK = 2_048  # rows at a time, whose features stay in a cache
@@ -30,8 +30,9 @@ BLOCK = 2_048  # rows at a time, whose features stay in a cache
 
 def moment_functions(mean: LinearMean, sensitive: Array, order: Index, target: Array, seed: int) -> Tensor:
     """v at the rows in this order, in float32, (row, function). ``target`` belongs to the first of them: G is factored
-    on those, and an open ridge is the one that cross-validates best for the target on A. Shapes: sensitive (any row,
-    attribute), order (row,), target (first row,).
+    on those, and a ridge of None is replaced by the one that cross-validates best for the target on A.
+
+    Shapes: sensitive (any row, attribute), order (row,), target (first row,).
     """
     sample = sensitive.take(order[: len(target)], axis=0).astype(np.float64)
     weight = np.full(len(sample), 1 / len(sample))
@@ -41,7 +42,7 @@ def moment_functions(mean: LinearMean, sensitive: Array, order: Index, target: A
     free, penalised = map(torch.from_numpy, features(standard))
     centre, transform, count = _to_functions(free, penalised, torch.from_numpy(target), mean.ridge)
     transform, offset, plain = transform.float(), (centre @ transform).float(), free.shape[1]
-    # NumPy asks the system for large pages, of which there are fewer to fetch
+    # NumPy asks the system for large pages, which are read faster
     values = torch.from_numpy(np.empty((len(order), transform.shape[1]), dtype=np.float32))
     for start in range(0, len(order), BLOCK):
         part = slice(start, start + BLOCK)
@@ -59,7 +60,7 @@ def _to_functions(free: Tensor, penalised: Tensor, target: Tensor, ridge: float 
     features = torch.cat([free, penalised], dim=1)
     centre = features.mean(dim=0)
     centred = features.sub_(centre)
-    transform, moments = orthonormal(centred.T @ centred / len(features), free.shape[1])
+    transform, moments, _ = orthonormal(centred.T @ centred / len(features), free.shape[1])
     count = transform.shape[1] - len(moments)
     spectrum = Spectrum(1 + count, moments, len(features))
     coefficients = torch.cat([target.mean().unsqueeze(0), target @ centred @ transform / len(features)])

@@ -1,7 +1,6 @@
 """What an estimator of E[f(X) | A = a] must offer.
 
-Linear means describe A by features once; everything else is shared. Trained means (see ``mlp.py``) follow the gradient
-of an inner loss.
+Linear means differ only in their features of A. Trained means (see ``mlp.py``) follow the gradient of an inner loss.
 """
 
 from __future__ import annotations
@@ -9,18 +8,38 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.smoother import LinearSmoother, factor
-from fairlevel.exceptions import InvalidInput
+from fairlevel.conditional_mean.factorisation import Features, factor
+from fairlevel.conditional_mean.smoother import LinearSmoother
+from fairlevel.exceptions import InvalidInput, InvalidType
 
 FeatureMap = Callable[[Array], tuple[Array, Array]]
 """A (row, attribute) -> (free features, penalised features), fitted on the rows that fit h."""
+
+
+@runtime_checkable
+class ConditionalMean(Protocol):
+    """Any estimator of E[f(X) | A = a]; its kind says how DPVar is estimated with it."""
+
+    name: ClassVar[str]
+    kind: ClassVar[str]
+    """"linear" (a :class:`LinearMean`) or "trained" (a network such as ``MLPMean``)."""
+
+
+def kind_of(regressor: object) -> str:
+    """The kind of a conditional mean; anything else is refused."""
+    if isinstance(regressor, type) or not isinstance(regressor, ConditionalMean):
+        raise InvalidType(
+            f"regressor={regressor!r} was given; a conditional mean object is needed, such as SplineMean() or "
+            "MLPMean()."
+        )
+    return regressor.kind
 
 
 @dataclass(frozen=True)
@@ -44,21 +63,32 @@ class LinearMean(ABC):
 
     @abstractmethod
     def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> FeatureMap:
-        """Features of A, fitted on these rows: knots, bandwidths, levels. ``sensitive`` is standardised."""
+        """Features of A, fitted on these rows: knots, bandwidths, categories. ``sensitive`` is standardised."""
 
-    def prepare(self, fit: Attributes, at: Array | None = None, *, seed: int = 0) -> LinearSmoother:
-        """Factor the smoother that is fitted on the rows ``fit`` and evaluated at attributes ``at`` (default: the
-        same rows), (row, attribute).
+    def prepare(self, fit: Attributes, at: Array | Attributes | None = None, *, seed: int = 0) -> LinearSmoother:
+        """Factor the smoother that is fitted on the rows ``fit`` and evaluated at the rows ``at`` (default: the same
+        rows). Rows to evaluate at are (row, attribute), or :class:`Attributes` where ``fit`` has functions of L.
         """
         weight = fit.weight
         standardise = standardiser(fit.values, weight)
         standard = standardise(fit.values)
         features = self.feature_map(standard, weight, seed)
-        free, penalised = map(torch.from_numpy, features(standard))
         if at is None:
-            return factor(free, penalised, torch.from_numpy(weight))
-        free_at, penalised_at = map(torch.from_numpy, features(standardise(at)))
-        return factor(free, penalised, torch.from_numpy(weight), (free_at, penalised_at))
+            return factor(_features(features, standard, fit.given), torch.from_numpy(weight))
+        there = at if isinstance(at, Attributes) else Attributes(at)
+        if (fit.given is None) != (there.given is None):
+            raise InvalidInput("Functions of legitimate factors are needed for both the fitted rows and the rows at.")
+        return factor(
+            _features(features, standard, fit.given),
+            torch.from_numpy(weight),
+            _features(features, standardise(there.values), there.given),
+        )
+
+
+def _features(features: FeatureMap, standard: Array, given: Array | None) -> Features:
+    free, penalised = map(torch.from_numpy, features(standard))
+    functions = np.empty((len(standard), 0)) if given is None else given.astype(np.float64, copy=False)
+    return Features(torch.from_numpy(functions), free, penalised)
 
 
 def standardiser(sensitive: Array, row_weight: Array) -> Callable[[Array], Array]:
@@ -70,17 +100,16 @@ def standardiser(sensitive: Array, row_weight: Array) -> Callable[[Array], Array
     centre, scale = centre[kept], scale[kept]
 
     def standardise(rows: Array) -> Array:
-        centred = rows[:, kept] - centre  # in 64 bits whatever the rows have: a level stays one number
+        centred = rows[:, kept] - centre  # in 64 bits for rows of any type, so that equal values stay equal
         return np.divide(centred, scale, out=centred)
 
     return standardise
 
 
 def free_linear_part(sensitive: Array) -> tuple[Array, Array]:
-    """A itself as free features, or as penalised ones where A has too many columns for the rows to bear.
+    """A itself as free features, or as penalised ones where A has too many columns for the rows.
 
-    A free direction per four rows is the limit: beyond it unpenalised least squares says more about noise than about
-    E[f|A].
+    The limit is one free function per four rows: beyond it unpenalised least squares fits mostly noise.
     """
     nothing = np.empty((len(sensitive), 0))
     return (sensitive, nothing) if 4 * sensitive.shape[1] <= len(sensitive) else (nothing, sensitive)

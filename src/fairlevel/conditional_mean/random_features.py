@@ -43,7 +43,7 @@ class RandomFeaturesMean(LinearMean):
         linear_is_free = free_linear_part(sensitive)[0].shape[1] > 0
 
         def features(rows: Array) -> tuple[Array, Array]:
-            # all in PyTorch: NumPy's threads would go on spinning beside its own
+            # all in PyTorch: threads of NumPy would keep a core busy after their work
             at, directions, shifts = (
                 torch.from_numpy(each.astype(rows.dtype, copy=False)) for each in (rows, frequencies, phases)
             )

@@ -1,13 +1,15 @@
 r"""A linear smoother h = S f, factored once for every prediction that will ever be smoothed.
 
-With row weights W = diag(w), Σw = 1, features are split into a free part (intercept first) and a penalised part. The
-free part is orthonormalised, the penalised part is freed of it and diagonalised, which leaves a basis B with BᵀWB = I
-and
+With row weights W = diag(w), Σw = 1, features come in three parts: nuisance functions (the constant, or the constant
+and functions of legitimate factors L), free functions of A and penalised ones. The nuisance functions are
+orthonormalised, the free part is made orthogonal to them, the penalised part to both, and diagonalised. That leaves a
+basis B with BᵀWB = I and
 
 .. math:: S_\lambda = B_{at} \operatorname{diag}(d) B_{fit}^\top W, \qquad
-          d_j = 1 \text{ (free)}, \quad d_j = s_j / (s_j + \lambda) \text{ (penalised)} .
+          d_j = 1 \text{ (nuisance, free)}, \quad d_j = s_j / (s_j + \lambda) \text{ (penalised)} .
 
-Any ridge λ is then a diagonal, and all configurations are smoothed by two thin matrix products.
+Any ridge λ is then a diagonal, and all configurations are smoothed by two thin matrix products. Only what the
+functions after the nuisance explain is disparity.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from torch.nn.functional import pad
 from fairlevel.conditional_mean.spectrum import Spectrum
 from fairlevel.tensors import to_device
 
-RANK_TOLERANCE = 1e-10  # directions with less than this share of the largest second moment are noise of the arithmetic
+_BLOCK = 2**16  # residuals at a time, which stay in cache
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,8 @@ class LinearSmoother:
     """The factored smoother.
 
     Shapes: fit_basis (fit row, basis), at_basis (at row, basis), moments (penalised basis,), row_weight (fit row,);
-    predictions (config, fit row), smoothed (config, at row). The first basis vector is the constant 1.
+    predictions (config, fit row), smoothed (config, at row). The first basis function is the constant 1; the first
+    ``nuisance`` functions are no disparity.
     """
 
     fit_basis: Tensor
@@ -41,7 +44,7 @@ class LinearSmoother:
 
     @property
     def free(self) -> int:
-        """Number of unpenalised directions, the intercept among them."""
+        """Number of unpenalised functions, nuisance functions included."""
         return self.fit_basis.shape[1] - len(self.moments)
 
     @cached_property
@@ -56,15 +59,15 @@ class LinearSmoother:
 
     @cached_property
     def aligned_basis(self) -> Tensor:
-        """W B with columns of zeros up to a multiple of 32, (fit row, padded basis): rows that start where fast
-        products want them.
+        """W B with columns of zeros up to a multiple of 32, (fit row, padded basis): matrix products are fastest when
+        rows start at such a boundary.
         """
         return pad(self.weighted_basis, (0, -self.fit_basis.shape[1] % 32))
 
     @cached_property
     def aligned_functions(self) -> Tensor:
-        """The same, a function a line, (padded basis, fit row): products with a turned matrix take four times as
-        long.
+        """The transpose, stored contiguously, (padded basis, fit row): products with a transposed view take four times
+        as long.
         """
         return self.aligned_basis.T.contiguous()
 
@@ -79,12 +82,12 @@ class LinearSmoother:
         kept = self.free + int((penalised >= least * penalised[:1]).sum())  # moments fall
         fit_basis = self.fit_basis[:, :kept].contiguous()
         at_basis = fit_basis if self.at_basis is self.fit_basis else self.at_basis[:, :kept].contiguous()
-        return LinearSmoother(fit_basis, at_basis, self.moments[: kept - self.free], self.row_weight)
+        return LinearSmoother(fit_basis, at_basis, self.moments[: kept - self.free], self.row_weight, self.nuisance)
 
     @cached_property
     def spectrum(self) -> Spectrum:
-        """What a ridge does, whatever the rows."""
-        return Spectrum(self.free, self.moments, self.effective_rows)
+        """The effect of a ridge, which does not depend on single rows."""
+        return Spectrum(self.free, self.moments, self.effective_rows, self.nuisance)
 
     def shrinkage(self, ridge: Tensor | float) -> Tensor:
         """d_j for each ridge: (config,) -> (config, basis); a number -> (basis,)."""
@@ -98,9 +101,14 @@ class LinearSmoother:
         """h = S f: (config, fit row) -> (config, at row)."""
         return (self.coefficients(prediction) * self.shrinkage(ridge)) @ self.at_basis.T
 
-    def adjoint(self, gradient: Tensor, ridge: Tensor | float) -> Tensor:
-        """Sᵀ g: (config, at row) -> (config, fit row)."""
-        return ((gradient @ self.at_basis) * self.shrinkage(ridge)) @ self.fit_basis.T * self.row_weight
+    def beyond_nuisance(self, prediction: Tensor) -> Tensor:
+        """f less its projection on the nuisance functions, (config, fit row); by default f less its weighted mean."""
+        result = prediction
+        for function, weighted in zip(
+            self.fit_basis[:, : self.nuisance].T, self.weighted_basis[:, : self.nuisance].T, strict=True
+        ):
+            result = result - (prediction * weighted).sum(dim=-1, keepdim=True) * function
+        return result
 
     def leverage(self, diagonal: Tensor) -> Tensor:
         """Diagonal of B diag(·) BᵀW on the fit rows: (basis,) -> (fit row,)."""
@@ -112,68 +120,33 @@ class LinearSmoother:
         return self.spectrum.choose_ridge(self.coefficients(prediction), square)
 
     def leave_one_out(self, prediction: Tensor, ridges: Tensor, cost: float) -> Tensor:
-        r"""Leave-one-out error of each ridge, (config, ridge): like :meth:`Spectrum.gcv`, but every row pays for its
-        own leverage.
+        r"""Leave-one-out error of each ridge, (config, ridge): like :meth:`Spectrum.gcv`, but with the leverage of each
+        row in place of the average leverage.
 
         .. math:: \sum_i w_i \Big( \frac{f_i - (S_\lambda f)_i}{(1 - S_{ii})^\kappa} \Big)^2
 
-        Where noise is largest at the edge of A, average leverage undercharges those rows and noise passes for
-        structure.
+        Where noise is largest at the edge of A, the average leverage is too small for those rows and noise is mistaken
+        for structure. All ridges and configurations are evaluated by one product per block of rows.
         """
-        coefficients = self.coefficients(prediction)
-        shrinkage = self.shrinkage(ridges)
-        own_weight = (shrinkage @ self.fit_basis.square().T) * self.row_weight
-        left = (1 - own_weight).clamp_min(0.02) ** cost
-        errors = [
-            (((prediction - (coefficients * shrink) @ self.fit_basis.T) / remaining).square() * self.row_weight).sum(-1)
-            for shrink, remaining in zip(shrinkage, left, strict=True)
-        ]
-        return torch.where(self.spectrum.sensible(ridges, cost), torch.stack(errors, dim=-1), torch.inf)
+        sensible = self.spectrum.sensible(ridges, cost)
+        tried = ridges[sensible] if len(self.moments) else ridges[sensible][:1]  # without a penalty all ridges agree
+        errors = prediction.new_full((len(prediction), len(ridges)), torch.inf)
+        if len(tried):
+            errors[:, sensible] = self._leave_one_out(prediction, self.shrinkage(tried), cost)
+        return errors
 
-
-def factor(
-    free: Tensor, penalised: Tensor, row_weight: Tensor, at: tuple[Tensor, Tensor] | None = None
-) -> LinearSmoother:
-    """Diagonalise a smoother in float64; the intercept is added to the free part.
-
-    Shapes: free (row, k0), penalised (row, k1), row_weight (row,) summing to 1; ``at`` both features of other rows to
-    evaluate at, (at row, k0) and (at row, k1). Collinear columns cost nothing: directions that the rows do not span are
-    dropped.
-    """
-    root = row_weight.sqrt().unsqueeze(1)
-    free_mean, penalised_mean = row_weight @ free, row_weight @ penalised
-
-    _, singular, directions = torch.linalg.svd(root * (free - free_mean), full_matrices=False)
-    kept = singular > RANK_TOLERANCE**0.5 * singular.max() if singular.numel() else singular > 0
-    whiten_free = directions[kept].T / singular[kept]
-    white = (free - free_mean) @ whiten_free
-
-    rest = penalised - penalised_mean
-    overlap = white.T @ (row_weight.unsqueeze(1) * rest)
-    rest -= white @ overlap
-    moments, whiten = _principal(root * rest)
-
-    basis = _with_intercept(white, rest @ whiten)
-    if at is None:
-        return LinearSmoother(basis, basis, moments, row_weight)
-    white = (at[0] - free_mean) @ whiten_free
-    rest = at[1] - penalised_mean - white @ overlap
-    return LinearSmoother(basis, _with_intercept(white, rest @ whiten), moments, row_weight)
-
-
-def _with_intercept(*columns: Tensor) -> Tensor:
-    return torch.cat([columns[0].new_ones(len(columns[0]), 1), *columns], dim=1)
-
-
-def _principal(scaled: Tensor) -> tuple[Tensor, Tensor]:
-    r"""Eigenvalues of XᵀX, descending, and W with Wᵀ XᵀX W = 1; directions that the rows do not span are dropped.
-
-    Shapes: scaled X (row, feature) -> (rank,), (feature, rank). The smaller of XᵀX and XXᵀ is decomposed.
-    """
-    rows, features = scaled.shape
-    by_rows = rows < features
-    moments, vectors = torch.linalg.eigh(scaled @ scaled.T if by_rows else scaled.T @ scaled)
-    largest = torch.cat([moments.new_zeros(1), moments]).max()
-    kept = moments > RANK_TOLERANCE * largest
-    moments, vectors = moments[kept].flip(0), vectors[:, kept].flip(1)
-    return moments, (scaled.T @ vectors) / moments if by_rows else vectors / moments.sqrt()
+    def _leave_one_out(self, prediction: Tensor, shrinkage: Tensor, cost: float) -> Tensor:
+        """The same for given shrinkages (ridge, basis): (config, row) -> (config, ridge)."""
+        shrunk = self.coefficients(prediction).unsqueeze(1) * shrinkage  # (config, ridge, basis)
+        configs, ridges, _ = shrunk.shape
+        coefficients, columns = shrunk.flatten(0, 1).T.contiguous(), shrinkage.T.contiguous()
+        errors = prediction.new_zeros(configs, ridges)
+        size = max(64, min(1024, _BLOCK // (configs * ridges)))
+        for start in range(0, len(self.row_weight), size):
+            rows = slice(start, start + size)
+            basis, weight = self.fit_basis[rows], self.row_weight[rows].unsqueeze(1)
+            left_out = (1 - (basis.square() @ columns) * weight).clamp_min_(0.02)  # 1 − S_ii, (row, ridge)
+            residual = (basis @ coefficients).view(len(basis), configs, ridges)
+            residual -= prediction[:, rows].T.unsqueeze(2)
+            errors += residual.square_().mul_((weight * left_out.pow_(-2 * cost)).unsqueeze(1)).sum(dim=0)
+        return errors

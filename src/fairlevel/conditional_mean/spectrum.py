@@ -1,4 +1,4 @@
-"""What a ridge does to a smoother whose basis is orthonormal: nothing here depends on single rows."""
+"""The effect of a ridge on a smoother whose basis is orthonormal; nothing here depends on single rows."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ RIDGES = torch.cat([torch.logspace(-7, 2, 28, dtype=torch.float64), torch.tensor
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Free directions, the intercept among them, and the second moments of penalised ones, (penalised basis,), as
-    ``rows`` rows show them.
+    """The number of unpenalised functions, the first ``nuisance`` of them no disparity, and the second moments of
+    penalised functions, (penalised basis,), on ``rows`` rows.
     """
 
     free: int
     moments: Tensor
     rows: float
+    nuisance: int = 1
 
     def shrinkage(self, ridge: Tensor | float) -> Tensor:
         """d_j for each ridge, 1 or s_j / (s_j + λ): (config,) -> (config, basis); a number -> (basis,)."""
@@ -33,11 +34,12 @@ class Spectrum:
         return self.shrinkage(ridge).sum(dim=-1)
 
     def sensible(self, ridges: Tensor, cost: float) -> Tensor:
-        """Ridges that the rows can afford and that leave A a say, (ridge,): where nothing of A is free, those with
-        fewer than four degrees of freedom, or half of what A offers, would call any prediction level.
+        """Which ridges the choice may use, (ridge,). Too many degrees of freedom for the rows are refused. So are too
+        few where every function of A is penalised: below four, or below half of the available ones, no disparity could
+        be found.
         """
         df = self.df(ridges)
-        least = min(4.0, len(self.moments) / 2) if self.free == 1 else 0.0
+        least = min(4.0, len(self.moments) / 2) if self.free == self.nuisance else 0.0
         return (cost * df < self.rows) & (df - self.free >= least)
 
     def gcv(self, coefficients: Tensor, square: Tensor, ridges: Tensor = RIDGES, cost: float = 1.0) -> Tensor:
@@ -46,8 +48,8 @@ class Spectrum:
         .. math:: \mathrm{GCV}(\lambda) =
                   \frac{\sum_i w_i (f_i - (S_\lambda f)_i)^2}{(1 - \kappa \operatorname{tr} S_\lambda / n)^2}
 
-        ``cost`` is κ, what a degree of freedom counts for: 1 aims at the smallest error, more at not mistaking noise
-        for structure. Shapes: coefficients of f (config, basis), square Σ w f² (config,).
+        ``cost`` is κ, the price of a degree of freedom: 1 aims at the smallest error, larger values make it less likely
+        that noise is mistaken for structure. Shapes: coefficients of f (config, basis), square Σ w f² (config,).
         """
         energy = coefficients.square()
         residual = (square.unsqueeze(-1) - energy.sum(dim=-1, keepdim=True)).clamp_min(0)

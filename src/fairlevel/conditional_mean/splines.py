@@ -39,8 +39,8 @@ class SplineMean(LinearMean):
         linear_is_free = free_linear_part(sensitive)[0].shape[1] > 0
 
         def features(rows: Array) -> tuple[Array, Array]:
-            bent = [curve(column) for curve, column in zip(curves, rows.T, strict=True)]
-            penalised = np.hstack([np.empty((len(rows), 0)), *bent])
+            curved = [curve(column) for curve, column in zip(curves, rows.T, strict=True)]
+            penalised = np.hstack([np.empty((len(rows), 0)), *curved])
             return (rows, penalised) if linear_is_free else (rows[:, :0], np.hstack([rows, penalised]))
 
         return features
@@ -49,13 +49,13 @@ class SplineMean(LinearMean):
 def _curve(column: Array, knots: int) -> Callable[[Array], Array]:
     """The curved part of one attribute in coordinates where the second-difference penalty is the identity."""
     places = np.unique(np.quantile(column, np.linspace(0, 1, knots)))
-    if len(places) < knots:  # values that repeat swallow knots: spread them over the distinct values instead
+    if len(places) < knots:  # repeated values share a quantile: spread knots over the distinct values instead
         places = np.unique(np.quantile(np.unique(column), np.linspace(0, 1, knots)))
     if len(places) < 3:
-        return lambda values: np.empty((len(values), 0))  # two values: the slope says it all
+        return lambda values: np.empty((len(values), 0))  # two values: the slope is enough
     splines = SplineTransformer(degree=3, knots=places[:, None], extrapolation="linear").fit(column[:, None])
     count = splines.n_features_out_
     roughness = np.diff(np.eye(count), n=2, axis=0)
     stiffness, directions = np.linalg.eigh(roughness.T @ roughness)
-    whiten = directions[:, 2:] / np.sqrt(stiffness[2:])  # the first two, level and slope, are free
+    whiten = directions[:, 2:] / np.sqrt(stiffness[2:])  # the first two, constant and slope, are free
     return lambda values: splines.transform(values[:, None]) @ whiten

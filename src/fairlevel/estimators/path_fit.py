@@ -23,7 +23,8 @@ from fairlevel.estimators.judging import Calibration, JudgedRows, nearest, point
 from fairlevel.exceptions import Diverged, InvalidInput
 from fairlevel.fronts.combiners import Choosing, Combiner
 from fairlevel.fronts.stacking import OutOfReach, without_small_shares
-from fairlevel.metrics.interval import DPVarInterval, Yardstick
+from fairlevel.metrics.evaluator import DPVarEvaluator
+from fairlevel.metrics.interval import DPVarInterval, error_of, interval_of
 from fairlevel.metrics.mixtures import shared_mean
 from fairlevel.models.model import Model
 
@@ -112,20 +113,21 @@ def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[Path
     choosing = judged.choosing
     budgets = points_of_front(choosing)
     unseen = judged.unseen(budgets)
-    measure = Yardstick.of(judged.sensitive, seed)
-    dpvar, error = measure.errors(unseen)
+    evidence = DPVarEvaluator.of(judged.sensitive, seed).evidence(unseen)
+    dpvar, error = np.array([error_of(each) for each in evidence]).T
     calibration = Calibration(budgets, dpvar, error, unseen.var(axis=1))
     fit = PathFit(fitted, choosing, calibration, y_scale, reporting is None)
-    if reporting is None:
+    if reporting is None:  # the rows that calibrate also report
         centre = fitted.y_scaler.mean
         shown, target, sensitive = unseen * y_scale + centre, judged.target * y_scale + centre, judged.sensitive
+        intervals = [interval_of(each).scaled(y_scale**2) for each in evidence]
     else:
         here = table.rows(reporting)
         shares = np.stack([without_small_shares(nearest(choosing, budget).shares) for budget in budgets])
         shown, target, sensitive = shares @ fitted.predict(here.x), here.y, here.attributes
-        measure = Yardstick.of(sensitive, seed)
+        intervals = DPVarEvaluator.of(sensitive, seed).intervals(shown)
     means = judged.mean.fitted(shown, sensitive, seed)
-    return fit, ReportingRows(shown, means, target, sensitive, measure.intervals(shown))
+    return fit, ReportingRows(shown, means, target, sensitive, intervals)
 
 
 _Trained = tuple[FittedCandidates, Index, Array, Index, Index | None]

@@ -1,1 +1,1 @@
-"""What predictions do across A: DPVar, its interval, accuracy, scorers."""
+"""DPVar of predictions, its interval and test, profiles along attributes, scorers."""

@@ -11,25 +11,24 @@ from torch import Tensor
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import GroupMean, LinearMean, RandomFeaturesMean, SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.groups import discrete_columns, few_levels
+from fairlevel.conditional_mean.cells import discrete_columns, few_categories
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.conditional_mean.spectrum import RIDGES
-from fairlevel.exceptions import InvalidType
 
 PARSIMONY = 2.0  # choice and estimate share their rows; at 1, chosen noise would show as DPVar near zero
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A prepared smoother, the name of its family and the ridge asked for (None: chosen)."""
+    """A conditional mean and its smoother for some rows."""
 
-    name: str
+    mean: LinearMean
     smoother: LinearSmoother
-    ridge: float | None
 
     def best(self, prediction: Tensor) -> tuple[Tensor, Tensor]:
         """The ridge for each prediction and its leave-one-out error, both (config,); the largest ridge of several."""
-        ridges = RIDGES.flip(0) if self.ridge is None else torch.tensor([self.ridge], dtype=torch.float64)
+        ridge = self.mean.ridge
+        ridges = RIDGES.flip(0) if ridge is None else torch.tensor([ridge], dtype=torch.float64)
         errors = self.smoother.leave_one_out(prediction, ridges, cost=PARSIMONY)
         error, index = errors.min(dim=-1)
         return ridges[index], error
@@ -44,28 +43,21 @@ class Choice:
     ridge: Tensor
 
     def describe(self, config: int = 0) -> str:
+        """The candidate of a prediction in words."""
         candidate = self.candidates[int(self.index[config])]
         df = float(candidate.smoother.spectrum.df(self.ridge[config]))
-        return f"{candidate.name} (ridge {float(self.ridge[config]):.3g}, {df:.1f} degrees of freedom)"
+        return f"{candidate.mean.name} (ridge {float(self.ridge[config]):.3g}, {df:.1f} degrees of freedom)"
 
 
-def candidates(
-    sensitive: Array, row_weight: Array | None, seed: int, regressor: LinearMean | None
-) -> tuple[Candidate, ...]:
-    """Prepare the regressor that was asked for, or all that suit these attributes."""
-    if regressor is not None and not isinstance(regressor, LinearMean):
-        raise InvalidType(
-            f"regressor={regressor!r} was given; a conditional mean object is needed, such as SplineMean() or "
-            "MLPMean()."
-        )
-    means = [regressor] if regressor is not None else suitable_means(sensitive)
-    rows = Attributes(sensitive, row_weight=row_weight)
-    return tuple(Candidate(mean.name, mean.prepare(rows, seed=seed), mean.ridge) for mean in means)
+def candidates(rows: Attributes, seed: int, regressor: LinearMean | None = None) -> tuple[Candidate, ...]:
+    """The given regressor, or all means that suit these attributes, each prepared for the rows."""
+    means = [regressor] if regressor is not None else suitable_means(rows.values)
+    return tuple(Candidate(mean, mean.prepare(rows, seed=seed)) for mean in means)
 
 
 def suitable_means(sensitive: Array) -> Sequence[LinearMean]:
     """Groups for discrete attributes; splines and random features where any attribute is continuous."""
-    smooth: list[LinearMean] = [] if few_levels(sensitive).all() else [SplineMean(), RandomFeaturesMean()]
+    smooth: list[LinearMean] = [] if few_categories(sensitive).all() else [SplineMean(), RandomFeaturesMean()]
     return [*([GroupMean()] if discrete_columns(sensitive).any() else []), *smooth]
 
 

@@ -16,7 +16,7 @@ from fairlevel.conditional_mean.protocol import standardiser
 from fairlevel.data.splitting import folds
 from fairlevel.exceptions import InvalidInput
 
-_ROWS_AT_ONCE = 8192  # rows × networks trained together on a CPU: more fall out of its cache
+_ROWS_AT_ONCE = 8192  # rows × networks trained together on a CPU, which stay in its cache
 
 
 def out_of_fold_means(
@@ -25,7 +25,7 @@ def out_of_fold_means(
     """ĥ^{-s(i)}(a_i) for every row: (config, row) -> (config, row), on the device of the predictions. Predictions are
     standardised for training and scaled back.
     """
-    level = torch.empty_like(prediction)
+    fitted = torch.empty_like(prediction)
     device = prediction.device
     for held in np.unique(fold):
         fit, at = fold != held, fold == held
@@ -41,8 +41,8 @@ def out_of_fold_means(
         size = max(8, _ROWS_AT_ONCE // len(rows)) if device.type == "cpu" else len(standardised)
         tiles = torch.split(standardised, size)
         found = [regressor.predict(regressor.fit(rows, tile, tensor_weight, seed), there) for tile in tiles]
-        level[:, torch.from_numpy(at).to(device)] = centre + scale * torch.cat(found).to(prediction.dtype)
-    return level
+        fitted[:, torch.from_numpy(at).to(device)] = centre + scale * torch.cat(found).to(prediction.dtype)
+    return fitted
 
 
 def paper_diagnostic(prediction: Tensor, sensitive: Array, row_weight: Array, regressor: MLPMean, seed: int) -> Tensor:
@@ -50,8 +50,8 @@ def paper_diagnostic(prediction: Tensor, sensitive: Array, row_weight: Array, re
     (config,).
     """
     fold = folds(len(sensitive), 2, seed)
-    level = out_of_fold_means(prediction, sensitive, row_weight, regressor, fold, seed)
-    centred, weight = _centred_within(level, fold, row_weight)
+    fitted = out_of_fold_means(prediction, sensitive, row_weight, regressor, fold, seed)
+    centred, weight = _centred_within(fitted, fold, row_weight)
     halves = [torch.from_numpy(fold == half).to(prediction.device) for half in (0, 1)]
     per_half = [(centred.square() * weight)[:, half].sum(dim=-1) for half in halves]
     mass = [row_weight[fold == half].sum() / row_weight.sum() for half in (0, 1)]
@@ -67,12 +67,12 @@ def covariance_form(
             f"{len(sensitive)} rows were given; a trained regressor needs at least 4, or use regressor=None."
         )
     fold = folds(len(sensitive), min(5, len(sensitive) // 2), seed)
-    level = out_of_fold_means(prediction, sensitive, row_weight, regressor, fold, seed)
-    level, weight = _centred_within(level, fold, row_weight)
+    fitted = out_of_fold_means(prediction, sensitive, row_weight, regressor, fold, seed)
+    fitted, weight = _centred_within(fitted, fold, row_weight)
     centred, _ = _centred_within(prediction, fold, row_weight)
     mass = np.bincount(fold, row_weight)[fold]
-    lost = np.bincount(fold, row_weight**2)[fold] / mass**2  # what centring within a fold takes off a covariance
-    return (centred * level * weight / torch.from_numpy(1 - lost)).sum(dim=-1), level
+    lost = np.bincount(fold, row_weight**2)[fold] / mass**2  # what centring within a fold removes
+    return (centred * fitted * weight / torch.from_numpy(1 - lost)).sum(dim=-1), fitted
 
 
 def _centred_within(values: Tensor, fold: Index, row_weight: Array) -> tuple[Tensor, Tensor]:

@@ -1,20 +1,21 @@
-"""DPVar = Var_A(E[f(X) | A]): how much the average prediction moves across the sensitive attributes."""
+"""DPVar = Var_A(E[f(X) | A]): how much the average prediction differs across the sensitive attributes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from fairlevel.arrays import Array
-from fairlevel.conditional_mean import LinearMean, MLPMean
-from fairlevel.conditional_mean.leave_out import leave_out_dpvar
+from fairlevel.conditional_mean import MLPMean
+from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.protocol import ConditionalMean, kind_of
 from fairlevel.exceptions import InvalidType, UnknownName
-from fairlevel.metrics.choice import Candidate, candidates, choose
-from fairlevel.metrics.crossfit import covariance_form, paper_diagnostic
+from fairlevel.metrics.crossfit import paper_diagnostic
+from fairlevel.metrics.estimators import estimator_for
 from fairlevel.metrics.inputs import read_rows, read_seed
 
 
@@ -24,7 +25,7 @@ def dpvar(
     *,
     sensitive_features: Any,
     method: str = "debiased",
-    regressor: LinearMean | MLPMean | None = None,
+    regressor: ConditionalMean | None = None,
     sample_weight: Any = None,
     random_state: Any = 0,
 ) -> float:
@@ -72,7 +73,7 @@ def dpvar_of_many(
     sensitive: Array,
     row_weight: Array | None = None,
     method: str = "debiased",
-    regressor: LinearMean | MLPMean | None = None,
+    regressor: ConditionalMean | None = None,
     random_state: int = 0,
 ) -> Array:
     """DPVar of several predictions on the same rows, what depends on A computed once: (config, row) -> (config,)."""
@@ -83,40 +84,29 @@ def dpvar_of_many(
     result = np.zeros(len(predictions))
     if varies.any():
         scaled = torch.from_numpy((predictions[varies] - mean[varies]) / spread[varies, None])
-        estimate = METHODS[method](scaled, sensitive, weight, regressor, random_state)
+        estimate = METHODS[method](scaled, Attributes(sensitive, row_weight=weight), regressor, random_state)
         result[varies] = estimate.numpy() * spread[varies] ** 2
     return result
 
 
-def debiased(
-    prediction: Tensor, sensitive: Array, row_weight: Array, regressor: LinearMean | MLPMean | None, seed: int
-) -> Tensor:
-    """Debiased DPVar of several predictions at once: (config, row) in float64 -> (config,)."""
-    if isinstance(regressor, MLPMean):
-        return covariance_form(prediction, sensitive, row_weight, regressor, seed)[0]
-    return debiased_with(prediction, candidates(sensitive, row_weight, seed, regressor))
+def debiased(prediction: Tensor, rows: Attributes, regressor: ConditionalMean | None, seed: int) -> Tensor:
+    """Debiased DPVar of several standardised predictions: (config, row) in float64 -> (config,)."""
+    return estimator_for(rows, regressor, seed).estimates(prediction)
 
 
-def debiased_with(prediction: Tensor, known: tuple[Candidate, ...]) -> Tensor:
-    """Debiased DPVar with smoothers prepared before: (config, row) -> (config,)."""
-    choice = choose(prediction, known)
-    each = [leave_out_dpvar(prediction, candidate.smoother, choice.ridge).estimate for candidate in known]
-    return torch.stack(each).gather(0, choice.index.unsqueeze(0)).squeeze(0)
-
-
-def paper(
-    prediction: Tensor, sensitive: Array, row_weight: Array, regressor: LinearMean | MLPMean | None, seed: int
-) -> Tensor:
-    """The paper's diagnostic of several predictions at once: (config, row) -> (config,)."""
-    if isinstance(regressor, LinearMean):
+def paper(prediction: Tensor, rows: Attributes, regressor: ConditionalMean | None, seed: int) -> Tensor:
+    """The paper's diagnostic of several predictions: (config, row) -> (config,)."""
+    if regressor is not None and kind_of(regressor) != MLPMean.kind:
         raise InvalidType(
             f"method='paper' trains a network, but regressor={regressor} was given; pass regressor=MLPMean() or "
             "method='debiased'."
         )
-    return paper_diagnostic(prediction, sensitive, row_weight, regressor or MLPMean(), seed)
+    mean = MLPMean() if regressor is None else cast("MLPMean", regressor)
+    row_weight = np.ones(len(rows)) if rows.row_weight is None else rows.row_weight
+    return paper_diagnostic(prediction, rows.values, row_weight, mean, seed)
 
 
-METHODS: dict[str, Callable[[Tensor, Array, Array, LinearMean | MLPMean | None, int], Tensor]] = {
+METHODS: dict[str, Callable[[Tensor, Attributes, ConditionalMean | None, int], Tensor]] = {
     "debiased": debiased,
     "paper": paper,
 }

@@ -8,30 +8,28 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from fairlevel.arrays import Array
+from fairlevel.arrays import Array, Index
 from fairlevel.data.sensitive import LARGEST, encode_sensitive, refuse_shuffled
 from fairlevel.exceptions import InvalidInput, InvalidType
 
 
 @dataclass(frozen=True)
 class EvaluationRows:
-    """One prediction with its attributes and weights; prediction and row_weight (row,), sensitive (row, attribute)."""
+    """One prediction with its attributes and weights; prediction and row_weight (row,), sensitive (row, attribute)
+    with one name per attribute.
+    """
 
     prediction: Array
     sensitive: Array
     row_weight: Array
+    names: tuple[str, ...]
 
-    @property
-    def mean(self) -> float:
-        return float(np.average(self.prediction, weights=self.row_weight))
+    def __len__(self) -> int:
+        return len(self.prediction)
 
-    @property
-    def spread(self) -> float:
-        """Weighted standard deviation; exactly 0 for a constant prediction."""
-        used = self.prediction[self.row_weight > 0]
-        if np.ptp(used) <= 1e-12 * np.abs(used).max():
-            return 0.0
-        return float(np.sqrt(np.average((self.prediction - self.mean) ** 2, weights=self.row_weight)))
+    def take(self, rows: Index) -> EvaluationRows:
+        """Some of the rows."""
+        return EvaluationRows(self.prediction[rows], self.sensitive[rows], self.row_weight[rows], self.names)
 
 
 def read_rows(y_pred: Any, sensitive_features: Any, sample_weight: Any = None) -> EvaluationRows:
@@ -49,11 +47,11 @@ def read_rows(y_pred: Any, sensitive_features: Any, sample_weight: Any = None) -
             "the same order."
         )
     if sample_weight is None:
-        return EvaluationRows(prediction, sensitive.values, np.ones(len(prediction)))
+        return EvaluationRows(prediction, sensitive.values, np.ones(len(prediction)), sensitive.names)
     weight = read_vector("sample_weight", sample_weight)
     if len(weight) != len(prediction):
         raise InvalidInput(
-            f"sample_weight has {len(weight)} rows but y_pred has {len(prediction)}; one weight a row is needed."
+            f"sample_weight has {len(weight)} rows but y_pred has {len(prediction)}; one weight per row is needed."
         )
     if (weight < 0).any() or not weight.any():
         raise InvalidInput(
@@ -62,7 +60,7 @@ def read_rows(y_pred: Any, sensitive_features: Any, sample_weight: Any = None) -
     used = weight > 0
     if used.sum() < 2:
         raise InvalidInput(f"sample_weight is positive on {used.sum()} row; at least 2 such rows are needed.")
-    return EvaluationRows(prediction[used], sensitive.values[used], weight[used] / weight.max())
+    return EvaluationRows(prediction[used], sensitive.values[used], weight[used] / weight.max(), sensitive.names)
 
 
 def read_seed(random_state: Any) -> int:
@@ -86,7 +84,7 @@ def read_vector(name: str, values: Any) -> Array:
     if vector.ndim == 2 and vector.shape[1] == 1:
         vector = vector[:, 0]
     if vector.ndim != 1:
-        raise InvalidInput(f"{name} has shape {vector.shape}; one number a row is needed, such as model.predict(X).")
+        raise InvalidInput(f"{name} has shape {vector.shape}; one number per row is needed, such as model.predict(X).")
     bad = int((~np.isfinite(vector)).sum())
     if name == "y_pred" and not bad and np.abs(vector).max(initial=0) > LARGEST:
         raise InvalidInput(f"{name} holds values beyond ±{LARGEST:g}; rescale them, such as y_pred / 1e100.")

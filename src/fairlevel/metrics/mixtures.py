@@ -9,8 +9,8 @@ import torch
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.leave_out import leave_out_matrix
-from fairlevel.metrics.choice import candidates, choose, suitable_means
+from fairlevel.metrics.choice import candidates, choose
+from fairlevel.metrics.leave_one_out import leave_out_matrix
 
 
 class SharedMean(NamedTuple):
@@ -29,8 +29,8 @@ class SharedMean(NamedTuple):
         """E[f | A] at the rows themselves, (candidate, row) -> (candidate, row)."""
         smoother = self.mean.prepare(Attributes(sensitive), seed=seed)
         ridge = torch.full((len(predictions),), self.ridge, dtype=torch.float64)
-        level: Array = smoother.apply(torch.from_numpy(predictions), ridge).numpy()
-        return level
+        fitted: Array = smoother.apply(torch.from_numpy(predictions), ridge).numpy()
+        return fitted
 
 
 def shared_mean(predictions: Array, target: Array, sensitive: Array, seed: int) -> SharedMean:
@@ -38,5 +38,6 @@ def shared_mean(predictions: Array, target: Array, sensitive: Array, seed: int) 
     target (row,), sensitive (row, attribute).
     """
     accurate = predictions[((predictions - target) ** 2).mean(axis=1).argmin()]
-    choice = choose(torch.from_numpy(accurate - accurate.mean()).unsqueeze(0), candidates(sensitive, None, seed, None))
-    return SharedMean(suitable_means(sensitive)[int(choice.index)], float(choice.ridge))
+    known = candidates(Attributes(sensitive), seed)
+    choice = choose(torch.from_numpy(accurate - accurate.mean()).unsqueeze(0), known)
+    return SharedMean(known[int(choice.index)].mean, float(choice.ridge))

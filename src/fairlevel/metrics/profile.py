@@ -12,7 +12,7 @@ from scipy.stats import norm
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import GroupMean, LinearMean, SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.groups import few_levels
+from fairlevel.conditional_mean.cells import few_categories
 from fairlevel.metrics.inputs import read_rows
 
 
@@ -45,7 +45,7 @@ def mean_profiles(
 ) -> list[MeanProfile]:
     """Profiles of several predictions along one attribute, which is factored once; (config, row), (row, 1)."""
     regressor: LinearMean
-    if few_levels(attribute)[0]:
+    if few_categories(attribute)[0]:
         regressor, at = GroupMean(), np.unique(attribute)
     else:
         first, last = np.quantile(attribute, [0.01, 0.99])

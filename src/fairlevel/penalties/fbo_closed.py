@@ -12,7 +12,7 @@ from torch.nn.functional import pad
 from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
-from fairlevel.conditional_mean.leave_out import leave_out_covariance
+from fairlevel.conditional_mean.leave_one_out import leave_out_covariance
 from fairlevel.conditional_mean.moments import moment_functions
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput

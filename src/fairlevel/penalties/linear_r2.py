@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fairlevel.conditional_mean import RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.leave_out import leave_out_covariance
+from fairlevel.conditional_mean.leave_one_out import leave_out_covariance
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings

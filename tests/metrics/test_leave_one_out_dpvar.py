@@ -4,7 +4,7 @@ import torch
 
 from fairlevel.conditional_mean import GroupMean, RandomFeaturesMean, RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.leave_out import leave_out_covariance, leave_out_dpvar, leave_out_matrix, null_variance
+from fairlevel.metrics.leave_one_out import LeaveOut, leave_out_dpvar, leave_out_matrix, null_variance
 from tests.conftest import gaussian
 
 
@@ -27,14 +27,14 @@ def test_for_a_projection_it_is_the_covariance_with_refitted_means():
 def test_unbiased_when_noise_differs_between_groups():
     random = np.random.default_rng(0)
     group = np.repeat(np.arange(6), 5)
-    level = np.array([0.0, 0.2, -0.1, 0.4, 0.0, -0.3])[group]
+    mean = np.array([0.0, 0.2, -0.1, 0.4, 0.0, -0.3])[group]
     noise_sd = np.array([0.1, 3.0, 0.5, 2.0, 1.0, 0.2])[group]
-    f = torch.from_numpy(level + noise_sd * random.standard_normal((40_000, 30)))
+    f = torch.from_numpy(mean + noise_sd * random.standard_normal((40_000, 30)))
     estimates = leave_out_dpvar(
         f, GroupMean().prepare(Attributes(group[:, None].astype(float))), torch.zeros(40_000, dtype=torch.float64)
     ).estimate
     error = float(estimates.std() / 200)
-    assert float(estimates.mean()) == pytest.approx(level.var(), abs=4 * error)
+    assert float(estimates.mean()) == pytest.approx(mean.var(), abs=4 * error)
 
 
 def test_single_member_groups_use_the_pooled_noise():
@@ -53,21 +53,9 @@ def test_null_variance_is_what_simulation_shows():
     smoother, ridge = RandomFeaturesMean().prepare(Attributes(a)), torch.full((4000,), 0.05, dtype=torch.float64)
     f = torch.from_numpy(random.standard_normal((4000, 300)))
     found = leave_out_dpvar(f, smoother, ridge)
-    predicted = np.mean([float(null_variance(found.residual[k], smoother, found.kept[k])) for k in range(20)])
+    first = LeaveOut(*(each[:20] for each in vars(found).values()))
+    predicted = float(null_variance(first, smoother).mean())
     assert predicted == pytest.approx(float(found.estimate.var()), rel=0.15)
-
-
-def test_held_out_covariance_is_centred_at_zero_without_disparity():
-    random = np.random.default_rng(0)
-    a = random.standard_normal((150, 3))
-    f = torch.from_numpy(random.standard_normal((4000, 150)))
-    values = leave_out_covariance(
-        f, RandomFeaturesMean().prepare(Attributes(a)), torch.full((4000,), 0.05, dtype=torch.float64)
-    )
-    assert float(values.mean()) == pytest.approx(0, abs=4 * float(values.std()) / 4000**0.5 + 1 / 150)
-    in_sample = RandomFeaturesMean().prepare(Attributes(a))
-    level = in_sample.apply(f, 0.05)
-    assert float((level - level.mean(dim=1, keepdim=True)).mul(f).mean()) > 0.02  # what it corrects
 
 
 def test_matrix_is_the_estimate_of_every_mixture():
@@ -80,3 +68,12 @@ def test_matrix_is_the_estimate_of_every_mixture():
         mixture = torch.from_numpy(shares) @ predictions
         alone = leave_out_dpvar(mixture.unsqueeze(0), smoother, torch.tensor([0.05], dtype=torch.float64)).estimate
         assert float(shares @ matrix.numpy() @ shares) == pytest.approx(float(alone), rel=1e-9)
+
+
+def test_matrix_and_estimate_agree_on_rows_of_high_leverage():
+    random = np.random.default_rng(0)
+    group = np.r_[np.repeat([0.0, 1.0], 30), 2.0, 3.0][:, None]
+    predictions = torch.from_numpy(random.standard_normal((3, 62)))
+    smoother = GroupMean().prepare(Attributes(group))
+    alone = leave_out_dpvar(predictions, smoother, torch.zeros(3, dtype=torch.float64)).estimate
+    torch.testing.assert_close(leave_out_matrix(predictions, smoother, 0.0).diagonal(), alone, rtol=1e-9, atol=1e-12)

@@ -1,0 +1,111 @@
+"""What an audit found, in plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairlevel.auditing.dependence import Measure
+from fairlevel.auditing.flags import Flag
+from fairlevel.exceptions import InvalidInput
+from fairlevel.metrics.interval import DPVarInterval
+from fairlevel.metrics.profile import MeanProfile
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A budget, what was found at the upper end of the interval, and whether it is met."""
+
+    budget: str
+    most: float
+    upper: float
+
+    @property
+    def passed(self) -> bool:
+        return self.upper <= self.most
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The figures of an audit.
+
+    Attributes
+    ----------
+    interval : DPVar, debiased, with its interval, share and test, on all rows
+    plug_in : the paper's estimate; never zero, noise included
+    floor : the paper's estimate when A is paired at random with predictions
+    moves_by : √DPVar, how many units the average prediction moves across profiles (± one standard deviation)
+    attributes : frame with columns attribute, alone, lost
+    profiles : the average prediction along each numeric attribute
+    measures : other measures of dependence, with their values under random pairings
+    groups : a table for each attribute of few categories, and for ``by``
+    flags : what should not be overlooked
+    rows, side_rows : how many rows the headline and the side figures use
+    accuracy : mse and r2, where y is known
+    """
+
+    interval: DPVarInterval
+    plug_in: float
+    floor: float
+    moves_by: float
+    attributes: pd.DataFrame
+    profiles: dict[str, MeanProfile]
+    measures: tuple[Measure, ...]
+    groups: dict[str, pd.DataFrame]
+    flags: tuple[Flag, ...]
+    rows: int
+    side_rows: int
+    accuracy: Mapping[str, float]
+
+    def __str__(self) -> str:
+        """The finding in one sentence."""
+        found = self.interval
+        if found.p_value > 0.05:
+            return (
+                f"No difference in the average prediction across profiles was found in {self.rows:,} rows "
+                f"(p = {found.p_value:.2g}); at most {found.share_high:.1%} of the prediction's variance."
+            )
+        return (
+            f"The average prediction moves by ± {self.moves_by:.3g} across profiles: {found.share:.1%} of the "
+            f"prediction's variance ({found.share_low:.1%} to {found.share_high:.1%}), p = {found.p_value:.2g}, "
+            f"{self.rows:,} rows."
+        )
+
+    def check(self, *, max_share: float | None = None, max_dpvar: float | None = None) -> tuple[Verdict, ...]:
+        """Whether budgets are met, each judged at the upper end of its interval."""
+        verdicts = []
+        for name, most, upper in (
+            ("max_share", max_share, self.interval.share_high),
+            ("max_dpvar", max_dpvar, self.interval.high),
+        ):
+            if most is None:
+                continue
+            if isinstance(most, bool) or not most > 0 or (name == "max_share" and most > 1):
+                limit = "between 0 and 1" if name == "max_share" else "above 0"
+                raise InvalidInput(f"{name}={most} was given; a number {limit} is needed, such as {name}=0.05.")
+            verdicts.append(Verdict(name, float(most), upper))
+        return tuple(verdicts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "dpvar": asdict(self.interval),
+            "dpvar_paper": self.plug_in,
+            "dpvar_paper_by_chance": self.floor,
+            "moves_by": self.moves_by,
+            "attributes": self.attributes.to_dict(orient="records"),
+            "measures": [asdict(measure) | {"found": measure.found} for measure in self.measures],
+            "groups": {name: table.to_dict(orient="records") for name, table in self.groups.items()},
+            "profiles": {
+                name: {key: np.asarray(value).tolist() for key, value in asdict(profile).items()}
+                for name, profile in self.profiles.items()
+            },
+            "flags": [asdict(flag) for flag in self.flags],
+            "rows": self.rows,
+            "side_rows": self.side_rows,
+            "accuracy": dict(self.accuracy),
+        }

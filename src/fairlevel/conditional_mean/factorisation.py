@@ -1,0 +1,126 @@
+r"""From features of A to an orthonormal basis: how :class:`LinearSmoother` is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from fairlevel.conditional_mean.smoother import LinearSmoother
+
+RANK_TOLERANCE = 1e-10  # directions with less than this share of the largest second moment are rounding errors
+
+
+@dataclass(frozen=True)
+class Features:
+    """Features of some rows, each (row, feature): functions of legitimate factors L, free and penalised functions of
+    A.
+    """
+
+    given: Tensor
+    free: Tensor
+    penalised: Tensor
+
+
+@dataclass(frozen=True)
+class Whitening:
+    """The map (values − centre) T that makes columns orthonormal under the row weights; centre (feature,), T (feature,
+    rank).
+    """
+
+    centre: Tensor
+    transform: Tensor
+
+    @classmethod
+    def of(cls, values: Tensor, row_weight: Tensor) -> Whitening:
+        centre = row_weight @ values
+        spread = (row_weight @ (values - centre).square()).sqrt()
+        varies = spread > 8 * torch.finfo(values.dtype).eps * values.abs().amax(dim=0)
+        scale = torch.where(varies, 1 / spread, 0)
+        scaled = row_weight.sqrt().unsqueeze(1) * (values - centre) * scale
+        _, singular, directions = torch.linalg.svd(scaled, full_matrices=False)
+        kept = singular > RANK_TOLERANCE**0.5 * singular.max() if singular.numel() else singular > 0
+        return cls(centre, scale.unsqueeze(1) * directions[kept].T / singular[kept])
+
+    def __call__(self, values: Tensor) -> Tensor:
+        return (values - self.centre) @ self.transform
+
+
+@dataclass(frozen=True)
+class Residual:
+    """Features less their projection on the nuisance functions: less their mean, and less G C for whitened functions G
+    of L. Shapes: mean (feature,), overlap C (function, feature).
+
+    ``spread`` is the largest second moment before functions of L were projected out, 0 where there are none: what is
+    left of a feature that L explains completely is a rounding error.
+    """
+
+    mean: Tensor
+    overlap: Tensor
+    spread: float
+
+    @classmethod
+    def of(cls, values: Tensor, given: Tensor, row_weight: Tensor) -> Residual:
+        mean = row_weight @ values
+        if not given.shape[1] or not values.shape[1]:
+            return cls(mean, values.new_zeros(given.shape[1], values.shape[1]), 0.0)
+        centred = values - mean
+        overlap = given.T @ (row_weight.unsqueeze(1) * centred)
+        return cls(mean, overlap, float((row_weight @ centred.square()).max()))
+
+    def __call__(self, values: Tensor, given: Tensor) -> Tensor:
+        centred = values - self.mean
+        return centred - given @ self.overlap if len(self.overlap) else centred
+
+
+def factor(fit: Features, row_weight: Tensor, at: Features | None = None) -> LinearSmoother:
+    """Diagonalise a smoother in float64; the constant is added as the first nuisance function.
+
+    Shapes: row_weight (row,) summing to 1; ``at`` the features of other rows to evaluate at. Functions that are linear
+    combinations of others are dropped.
+    """
+    nuisance = Whitening.of(fit.given, row_weight)
+    given = nuisance(fit.given)
+    free_residual = Residual.of(fit.free, given, row_weight)
+    penalised_residual = Residual.of(fit.penalised, given, row_weight)
+    root = row_weight.sqrt().unsqueeze(1)
+
+    free = free_residual(fit.free, given)
+    _, singular, directions = torch.linalg.svd(root * free, full_matrices=False)
+    largest = max(float(singular.max()), free_residual.spread**0.5) if singular.numel() else 0.0
+    kept = singular > RANK_TOLERANCE**0.5 * largest
+    whiten_free = directions[kept].T / singular[kept]
+    white = free @ whiten_free
+
+    rest = penalised_residual(fit.penalised, given)
+    overlap = white.T @ (row_weight.unsqueeze(1) * rest)
+    rest -= white @ overlap
+    moments, whiten = _principal(root * rest, penalised_residual.spread)
+
+    basis = _with_constant(given, white, rest @ whiten)
+    if at is None:
+        return LinearSmoother(basis, basis, moments, row_weight, 1 + given.shape[1])
+    given = nuisance(at.given)
+    white = free_residual(at.free, given) @ whiten_free
+    rest = penalised_residual(at.penalised, given) - white @ overlap
+    return LinearSmoother(basis, _with_constant(given, white, rest @ whiten), moments, row_weight, 1 + given.shape[1])
+
+
+def _with_constant(*columns: Tensor) -> Tensor:
+    return torch.cat([columns[0].new_ones(len(columns[0]), 1), *columns], dim=1)
+
+
+def _principal(scaled: Tensor, spread: float) -> tuple[Tensor, Tensor]:
+    r"""Eigenvalues of XᵀX, descending, and W with Wᵀ XᵀX W = 1; directions that the rows do not span are dropped, and
+    those that are small beside the ``spread`` that X had before other functions were projected out.
+
+    Shapes: scaled X (row, feature) -> (rank,), (feature, rank). The smaller of XᵀX and XXᵀ is decomposed.
+    """
+    rows, features = scaled.shape
+    by_rows = rows < features
+    moments, vectors = torch.linalg.eigh(scaled @ scaled.T if by_rows else scaled.T @ scaled)
+    largest = max(float(torch.cat([moments.new_zeros(1), moments]).max()), spread)
+    kept = moments > RANK_TOLERANCE * largest
+    moments, vectors = moments[kept].flip(0), vectors[:, kept].flip(1)
+    return moments, (scaled.T @ vectors) / moments if by_rows else vectors / moments.sqrt()

@@ -1,0 +1,56 @@
+"""DPVar of any number of predictions on the same rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from fairlevel.arrays import Array
+from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.metrics.estimators import estimator_for
+from fairlevel.metrics.evidence import Estimator, Evidence, Standardised
+from fairlevel.metrics.inputs import read_vector
+from fairlevel.metrics.interval import DPVarInterval, error_of, interval_of
+from fairlevel.metrics.threads import on_single_threads
+
+
+@dataclass(frozen=True)
+class DPVarEvaluator:
+    """What depends on the attributes is computed once. For both errors and intervals of the same predictions, compute
+    the evidence once and pass it to :func:`error_of` and :func:`interval_of`.
+
+    Shapes: attributes of the rows (row, attribute); predictions (config, row).
+    """
+
+    rows: Attributes
+    seed: int
+
+    @classmethod
+    def of(cls, sensitive: Array, seed: int) -> DPVarEvaluator:
+        return cls(Attributes(sensitive), seed)
+
+    @cached_property
+    def estimator(self) -> Estimator:
+        return estimator_for(self.rows, None, self.seed)
+
+    def evidence(self, predictions: Array) -> list[Evidence]:
+        """What errors and intervals need, one entry per prediction."""
+        row_weight = np.ones(len(self.rows)) if self.rows.row_weight is None else self.rows.row_weight
+        read = np.stack([read_vector("y_pred", prediction) for prediction in predictions])
+        standardised, varying = Standardised.of(read, row_weight)
+        found = [Evidence.of_constant(len(self.rows)) for _ in predictions]
+        if varying:
+            for config, evidence in zip(varying, self.estimator.evidence(standardised), strict=True):
+                found[config] = evidence
+        return found
+
+    def intervals(self, predictions: Array) -> list[DPVarInterval]:
+        """The 95 % interval of each prediction."""
+        return on_single_threads(*(partial(interval_of, each) for each in self.evidence(predictions)))
+
+    def errors(self, predictions: Array) -> tuple[Array, Array]:
+        """The estimate of each prediction, at least 0, and its standard error upwards, both (config,)."""
+        estimates, errors = np.array([error_of(each) for each in self.evidence(predictions)]).T
+        return estimates, errors

@@ -1,0 +1,92 @@
+"""What an interval needs to know about one prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairlevel.arrays import Array
+
+CONSTANT = "none needed: the prediction is constant"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The estimate of one prediction and its uncertainty, on the scale of Var(f) = 1.
+
+    Parameters
+    ----------
+    prediction : f, standardised (row,)
+    row_weight : weights that sum to 1, (row,)
+    variance : Var(f) in the user's units; 0 for a constant prediction
+    estimate : debiased DPVar
+    fitted : ĥ(a_i) less its mean, (row,)
+    residual : estimates of the noise of each row, (row,)
+    degenerate : variance of the estimate that is left when DPVar = 0
+    test : computes the p-value of DPVar = 0
+    regressor : the conditional mean in words
+    informative : False where the rows are too few for the attributes: then only DPVar ≤ Var(f) is known
+    """
+
+    prediction: Tensor
+    row_weight: Tensor
+    variance: float
+    estimate: float
+    fitted: Tensor
+    residual: Tensor
+    degenerate: float
+    test: Callable[[], float]
+    regressor: str
+    informative: bool = True
+
+    @cached_property
+    def p_value(self) -> float:
+        """Of the test of DPVar = 0; computed when it is first asked for."""
+        return self.test()
+
+    @classmethod
+    def of_constant(cls, rows: int) -> Evidence:
+        """A prediction that does not vary."""
+        zero = torch.zeros(rows, dtype=torch.float64)
+        return cls(zero, zero + 1 / rows, 0.0, 0.0, zero, zero, 0.0, lambda: 1.0, CONSTANT)
+
+
+@dataclass(frozen=True)
+class Standardised:
+    """Predictions with mean 0 and variance 1, and what they had before.
+
+    Shapes: values (config, row), row_weight (row,) summing to 1, variance (config,).
+    """
+
+    values: Tensor
+    row_weight: Tensor
+    variance: Array
+
+    @classmethod
+    def of(cls, predictions: Array, row_weight: Array) -> tuple[Standardised, Sequence[int]]:
+        """The predictions that vary, standardised, and their positions; (config, row), (row,)."""
+        weight = row_weight / row_weight.sum()
+        used = predictions[:, row_weight > 0]
+        smallest = 1e-12 * np.abs(used).max(axis=1)
+        varying = np.flatnonzero(np.ptp(used, axis=1) > smallest)
+        chosen = predictions[varying]
+        mean = np.average(chosen, axis=1, weights=row_weight)[:, None]
+        variance = np.average((chosen - mean) ** 2, axis=1, weights=row_weight)
+        values = (chosen - mean) / np.sqrt(variance)[:, None]
+        return cls(torch.from_numpy(values), torch.from_numpy(weight), variance), varying.tolist()
+
+
+class Estimator(Protocol):
+    """How DPVar is estimated on some rows for one kind of conditional mean; what depends on A is computed once."""
+
+    def estimates(self, predictions: Tensor) -> Tensor:
+        """Debiased DPVar of standardised predictions: (config, row) -> (config,)."""
+
+    def evidence(self, predictions: Standardised) -> list[Evidence]:
+        """The same with its uncertainty, one entry per prediction."""

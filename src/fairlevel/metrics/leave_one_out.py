@@ -1,0 +1,201 @@
+r"""DPVar without the upward bias of the plug-in, in closed form for linear smoothers.
+
+For h = S f with shrinkage d, the form f'(I − (I − S)⁴)f leaves a bias of shrinkage of fourth order only (Tukey's
+twicing, repeated): its diagonal is q = 1 − (1 − d)⁴, and 0 for nuisance functions. What remains is the noise of f given
+A on the diagonal of Q = B diag(q) BᵀW, which is removed with leave-one-out estimates of the noise (Kline, Saggio &
+Sølvsten, Econometrica 2020), valid when the noise differs from row to row:
+
+.. math:: \hat\psi = \sum_j q_j c_j^2 - \sum_i w_i Q_{ii} \hat\sigma_i^2, \qquad c = B^\top W f, \qquad
+          \hat\sigma_i^2 = \tilde f_i (f_i - \hat h_{-i}(a_i)), \qquad
+          f_i - \hat h_{-i}(a_i) = \frac{f_i - \hat h(a_i)}{1 - S_{ii}} ,
+
+with f̃ the prediction less its projection on the nuisance functions (f − f̄ by default). No folds are drawn: the answer
+depends on the data alone. The average noise of the other rows is used for rows whose leverage S_ii exceeds
+``HIGH_LEVERAGE``; the same rule holds for one prediction, for mixtures, and for rows that are read block by block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from fairlevel.conditional_mean.blockwise import BlockwiseSmoother
+from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
+from fairlevel.conditional_mean.smoother import LinearSmoother
+
+_FEWEST_USABLE = 0.25  # share of rows below which their average noise is no estimate: all variance may be noise
+_BLOCK, _STRIP = 512, 64  # rows and functions at a time that stay in cache
+
+
+@dataclass(frozen=True)
+class LeaveOut:
+    """Shapes: estimate (config,), fitted, residual and diagonal (config, row), kept (config, basis)."""
+
+    estimate: Tensor
+    fitted: Tensor  # ĥ(a_i) beyond the nuisance functions
+    residual: Tensor  # (f_i − ĥ(a_i)) / √(1 − S_ii), whose square estimates the noise of a row
+    kept: Tensor  # q_j, zero for nuisance functions
+    diagonal: Tensor  # Q_ii
+
+
+@dataclass(frozen=True)
+class Leverage:
+    """The leverage rule: ``left_out`` is 1 − S_ii, and 1 for rows of high leverage, whose own noise is not ``usable``.
+
+    Shapes: left_out, usable (row,), or (config, row) for one ridge per configuration; row_weight (row,).
+    """
+
+    left_out: Tensor
+    usable: Tensor
+    row_weight: Tensor
+
+    @classmethod
+    def of(cls, own_weight: Tensor, row_weight: Tensor) -> Leverage:
+        """From S_ii."""
+        usable = own_weight < HIGH_LEVERAGE
+        return cls(torch.where(usable, 1 - own_weight, 1), usable, row_weight)
+
+    def noise_weight(self, diagonal: Tensor) -> tuple[Tensor, Tensor]:
+        r"""Weights u and v with Σ w Q_ii σ̂_i² = Σ u_i f̃_i (f̃_i − ĥ_i) + Σ v_i f̃_i²: the noise that an estimate with
+        diagonal Q_ii (…, row) contains, as a quadratic form of the prediction. u is (…, row), v is (…, 1) times w.
+        """
+        own = self.row_weight * diagonal
+        weight = self.row_weight * self.usable
+        share = weight.sum(dim=-1, keepdim=True)
+        others = (own * ~self.usable).sum(dim=-1, keepdim=True)  # what rows of high leverage would need
+        enough = share > _FEWEST_USABLE
+        pooled = torch.where(enough, others / share.clamp_min(torch.finfo(own.dtype).tiny), 0)
+        u = (own * self.usable + pooled * weight) / self.left_out
+        return u, torch.where(enough, 0, others) * self.row_weight
+
+
+def leave_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: Tensor) -> LeaveOut:
+    """The debiased DPVar of each prediction; (config, row), (config,) -> :class:`LeaveOut`."""
+    shrinkage = smoother.shrinkage(ridge)
+    coefficients = smoother.coefficients(prediction)
+    kept = kept_share(shrinkage, smoother.nuisance)
+    squares = smoother.fit_basis.square()
+    leverage = Leverage.of((shrinkage @ squares.T) * smoother.row_weight, smoother.row_weight)
+    first, basis = smoother.nuisance, smoother.fit_basis
+    centred = prediction - coefficients[:, :first] @ basis[:, :first].T
+    fitted = (coefficients * shrinkage)[:, first:] @ basis[:, first:].T
+    diagonal = (kept @ squares.T) * smoother.row_weight
+    own, all_of_it = leverage.noise_weight(diagonal)
+    noise = (own * centred * (centred - fitted)).sum(dim=-1) + (all_of_it * centred.square()).sum(dim=-1)
+    estimate = (kept * coefficients.square()).sum(dim=-1) - noise
+    return LeaveOut(estimate, fitted, (centred - fitted) / leverage.left_out.sqrt(), kept, diagonal)
+
+
+def leave_out_matrix(prediction: Tensor, smoother: LinearSmoother, ridge: float) -> Tensor:
+    r"""The debiased DPVar of every mixture of predictions as a quadratic form: (config, row) -> K (config, config).
+
+    .. math:: \hat\psi(w^\top f) = w^\top K w, \qquad
+              K_{ab} = \sum_j q_j c_{aj} c_{bj}
+              - \sum_i w_i Q_{ii} \tfrac12 \big(\tilde f_{ai} \tilde e_{bi} + \tilde f_{bi} \tilde e_{ai}\big)
+
+    with f̃ the predictions beyond the nuisance functions and ẽ their leave-one-out residuals; the diagonal is
+    :func:`leave_out_dpvar` at this ridge.
+    """
+    shrinkage = smoother.shrinkage(ridge)
+    coefficients = smoother.coefficients(prediction)
+    kept = kept_share(shrinkage, smoother.nuisance)
+    leverage = Leverage.of(smoother.leverage(shrinkage), smoother.row_weight)
+    first, basis = smoother.nuisance, smoother.fit_basis
+    centred = prediction - coefficients[:, :first] @ basis[:, :first].T
+    fitted = (coefficients * shrinkage)[:, first:] @ basis[:, first:].T
+    own, all_of_it = leverage.noise_weight(smoother.leverage(kept))
+    noise = (centred * own) @ (centred - fitted).T + (centred * all_of_it) @ centred.T
+    return (coefficients * kept) @ coefficients.T - (noise + noise.T) / 2
+
+
+@dataclass(frozen=True)
+class BlockwiseEvidence:
+    """The leave-one-out estimate of one prediction on rows read block by block, and what its uncertainty needs.
+
+    Shapes: coefficients (basis,), scatter of the centred prediction (basis, basis).
+    """
+
+    found: LeaveOut
+    coefficients: Tensor
+    centred_scatter: Tensor
+    null_variance: float
+
+
+def leave_out_streamed(prediction: Tensor, smoother: BlockwiseSmoother, ridge: float) -> BlockwiseEvidence:
+    """The estimate of :func:`leave_out_dpvar` for one prediction (row,), in two passes over the rows."""
+    weight, first = smoother.row_weight, smoother.nuisance
+    shrinkage = smoother.spectrum.shrinkage(ridge)
+    kept = kept_share(shrinkage, first)
+    count = len(shrinkage)
+    coefficients = prediction.new_zeros(count)
+    for part, basis in smoother.blocks():
+        coefficients += (weight[part] * prediction[part]) @ basis
+    centred, fitted, own_weight, diagonal = (torch.empty_like(prediction) for _ in range(4))
+    residual = torch.empty_like(prediction)
+    centred_scatter, residual_scatter = prediction.new_zeros(count, count), prediction.new_zeros(count, count)
+    for part, basis in smoother.blocks():
+        squares = basis.square()
+        own_weight[part] = (squares @ shrinkage) * weight[part]
+        diagonal[part] = (squares @ kept) * weight[part]
+        centred[part] = prediction[part] - basis[:, :first] @ coefficients[:first]
+        fitted[part] = basis[:, first:] @ (coefficients * shrinkage)[first:]
+        left_out = Leverage.of(own_weight[part], weight[part]).left_out
+        residual[part] = (centred[part] - fitted[part]) / left_out.sqrt()
+        centred_scatter += noise_scatter(centred[part], basis, weight[part])
+        residual_scatter += noise_scatter(residual[part], basis, weight[part])
+    own, all_of_it = Leverage.of(own_weight, weight).noise_weight(diagonal)
+    noise = (own * centred * (centred - fitted)).sum() + (all_of_it * centred.square()).sum()
+    estimate = (kept * coefficients.square()).sum() - noise
+    found = LeaveOut(*(each.unsqueeze(0) for each in (estimate, fitted, residual, kept, diagonal)))
+    null = _null_variance(residual_scatter, kept, weight * diagonal * residual.square())
+    return BlockwiseEvidence(found, coefficients, centred_scatter, float(null))
+
+
+def kept_share(shrinkage: Tensor, nuisance: int) -> Tensor:
+    """q = 1 − (1 − d)⁴ for every function after the nuisance functions: (..., basis) -> (..., basis)."""
+    kept = 1 - (1 - shrinkage) ** 4
+    kept[..., :nuisance] = 0
+    return kept
+
+
+def null_variance(found: LeaveOut, smoother: LinearSmoother) -> Tensor:
+    r"""Variance of each estimate that is left when DPVar = 0, (config,): 2 tr(qKqK), K = Bᵀ diag(w² r²) B, less the
+    rows' own part, which the estimate leaves out.
+    """
+    first, weight = smoother.nuisance, smoother.row_weight
+    functions = smoother.fit_basis[:, first:]
+    own = weight * found.diagonal * found.residual.square()
+    return torch.stack(
+        [
+            _null_variance(noise_scatter(residual, functions, weight), kept[first:], part)
+            for residual, kept, part in zip(found.residual, found.kept, own, strict=True)
+        ]
+    )
+
+
+def _null_variance(scatter: Tensor, kept: Tensor, own: Tensor) -> Tensor:
+    return 2 * (kept @ scatter.square() @ kept - own.square().sum())
+
+
+def noise_scatter(values: Tensor, basis: Tensor, row_weight: Tensor) -> Tensor:
+    """Σ_i w_i² v_i² b_i b_iᵀ, the covariance of BᵀWf for noise v: (row,), (row, basis) -> (basis, basis).
+
+    Blocks of rows stay in cache, and of the symmetric result only the upper part is computed, in strips.
+    """
+    scale, count = (row_weight * values).unsqueeze(1), basis.shape[1]
+    starts = range(0, count, _STRIP)
+    strips = [basis.new_zeros(min(_STRIP, count - start), count - start) for start in starts]
+    room = basis.new_empty(min(_BLOCK, len(basis)), count)
+    for first in range(0, len(basis), _BLOCK):
+        rows = slice(first, first + _BLOCK)
+        part = basis[rows]
+        scaled = torch.mul(part, scale[rows], out=room[: len(part)])
+        for start, strip in zip(starts, strips, strict=True):
+            strip.addmm_(scaled[:, start : start + _STRIP].T, scaled[:, start:])
+    result = basis.new_empty(count, count)
+    for start, strip in zip(starts, strips, strict=True):
+        result[start : start + _STRIP, start:] = strip
+        result[start:, start : start + _STRIP] = strip.T
+    return result

@@ -1,0 +1,103 @@
+r"""A test of DPVar = 0 that is valid when the noise differs from row to row.
+
+With c = BᵀWf for all functions B of A that the candidates use, and K = Bᵀ diag(w² f²) B the covariance of c when the
+conditional mean is constant, the statistic is the largest standardised quadratic form over candidates and roughnesses,
+
+.. math:: T = \max_q \frac{\sum_j q_j (c_j^2 - K_{jj})}{\sqrt{2 \sum_{jk} q_j q_k K_{jk}^2}} ,
+
+compared with its distribution for c* ~ N(0, K) (multiplier bootstrap).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import torch
+from torch import Tensor
+
+from fairlevel.conditional_mean.spectrum import Spectrum
+from fairlevel.metrics.choice import Candidate
+from fairlevel.metrics.leave_one_out import kept_share, noise_scatter
+from fairlevel.metrics.threads import on_single_threads
+
+_EXTRA_DF = (4.0, 16.0)
+_DRAWS = 4000
+
+
+@dataclass(frozen=True)
+class NoDisparityTest:
+    """The test on some rows, prepared for any number of predictions."""
+
+    known: tuple[Candidate, ...]
+    seed: int
+
+    def p_value(self, prediction: Tensor) -> float:
+        """Of one standardised prediction, (row,)."""
+        return on_single_threads(lambda: self._p_value(prediction))[0]
+
+    def _p_value(self, prediction: Tensor) -> float:
+        if not self._functions.shape[1]:
+            return 1.0
+        smoother = self.known[0].smoother
+        centred = smoother.beyond_nuisance(prediction)
+        scatter = noise_scatter(centred, self._functions, smoother.row_weight)
+        return p_value(self._forms, scatter, (smoother.row_weight * centred) @ self._functions, self.seed)
+
+    @cached_property
+    def _functions(self) -> Tensor:
+        """The functions of A of all candidates, (row, basis)."""
+        return torch.cat([each.smoother.fit_basis[:, each.smoother.nuisance :] for each in self.known], dim=1)
+
+    @cached_property
+    def _forms(self) -> Tensor:
+        """The weights q of each form, (form, basis): each uses the functions of one candidate."""
+        own = [forms(each.smoother.spectrum, ridges_to_try(each)) for each in self.known]
+        together = self._functions.new_zeros(sum(map(len, own)), self._functions.shape[1])
+        row = column = 0
+        for weights in own:
+            together[row : row + len(weights), column : column + weights.shape[1]] = weights
+            row, column = row + len(weights), column + weights.shape[1]
+        return together
+
+
+def forms(spectrum: Spectrum, ridges: list[float]) -> Tensor:
+    """Weights q of the functions after the nuisance functions at each ridge, (form, basis)."""
+    shrinkage = spectrum.shrinkage(torch.tensor(ridges, dtype=torch.float64))
+    return kept_share(shrinkage, spectrum.nuisance)[:, spectrum.nuisance :]
+
+
+def ridges_to_try(candidate: Candidate) -> list[float]:
+    """The ridge that was asked for, or ridges at which the penalised part spends nothing, 4 and 16 degrees of freedom,
+    or all it has.
+    """
+    if candidate.mean.ridge is not None:
+        return [candidate.mean.ridge]
+    spectrum = candidate.smoother.spectrum
+    ridges = torch.logspace(-9, 6, 61, dtype=torch.float64)
+    spent = spectrum.df(ridges) - spectrum.free
+    available = len(spectrum.moments)
+    chosen = [float(ridges[(spent - extra).abs().argmin()]) for extra in _EXTRA_DF if extra < available]
+    return [
+        *([float("inf")] if spectrum.free > spectrum.nuisance else []),  # the free part alone
+        *chosen,
+        *([0.0] if 0 < available <= max(_EXTRA_DF) else []),  # all functions
+    ]
+
+
+def p_value(weights: Tensor, scatter: Tensor, coefficients: Tensor, seed: int) -> float:
+    """P-value of the largest form over weights q (form, basis), noise K (basis, basis), coefficients c (basis,)."""
+    moments, vectors = torch.linalg.eigh(scatter)
+    root = vectors * moments.clamp_min(0).sqrt()
+    draws = _standard_normal(len(moments), seed) @ root.T
+    expected = weights @ scatter.diagonal()
+    spread = (2 * ((weights @ scatter.square()) * weights).sum(dim=1)).sqrt().clamp_min(1e-300)
+    null = ((draws.square_() @ weights.T - expected) / spread).amax(dim=1)
+    seen = (coefficients.square() @ weights.T - expected) / spread
+    return float((1 + (null >= seen.max()).sum()) / (1 + _DRAWS))
+
+
+@lru_cache(maxsize=2)
+def _standard_normal(count: int, seed: int) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(_DRAWS, count, generator=generator, dtype=torch.float64)

@@ -1,0 +1,94 @@
+"""Each measure is what its penalty, or a dense computation, says under every pairing."""
+
+import numpy as np
+import pytest
+import torch
+
+from fairlevel.auditing.dependence import MEASURES, gdp, hsic, linear_r2, maximal_correlation, measure_dependence
+from fairlevel.auditing.pairings import Pairings
+from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.metrics.choice import suitable_means
+from fairlevel.penalties import GDP, FeatureHSIC, LinearR2
+
+WEIGHTS = {"equal": np.ones(700), "unequal": np.linspace(1, 3, 700)}
+ATTRIBUTES = {
+    "one": lambda random: random.standard_normal((700, 1)),
+    "three": lambda random: random.standard_normal((700, 3)),
+    "discrete": lambda random: random.integers(0, 3, (700, 2)).astype(float),
+}
+
+
+def paired(attributes, weights, count=5):
+    random = np.random.default_rng(0)
+    a = ATTRIBUTES[attributes](random)
+    f = np.exp(0.5 * a[:, 0]) + random.standard_normal(700)
+    return Pairings.of(f, WEIGHTS[weights], count, 3), Attributes(a, row_weight=WEIGHTS[weights])
+
+
+def test_the_first_pairing_is_the_own_one():
+    pairings, _ = paired("one", "unequal")
+    assert torch.equal(pairings.order[0], torch.arange(700))
+    assert all(torch.equal(order.sort().values, torch.arange(700)) for order in pairings.order)
+    mean = pairings.row_weight @ pairings.prediction
+    assert float(mean) == pytest.approx(0, abs=1e-14)
+    assert float(pairings.row_weight @ pairings.prediction.square()) == pytest.approx(1, rel=1e-12)
+
+
+def test_sums_over_pairings_are_plain_sums():
+    pairings, _ = paired("one", "equal")
+    random = np.random.default_rng(1)
+    u, v = torch.from_numpy(random.standard_normal((700, 3))), torch.from_numpy(random.standard_normal((700, 4)))
+    expected = torch.stack([u[order].T @ v for order in pairings.order])
+    torch.testing.assert_close(pairings.sums(u, v), expected, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("attributes", ATTRIBUTES)
+@pytest.mark.parametrize(("measure", "penalty"), [(linear_r2, LinearR2()), (gdp, GDP()), (hsic, FeatureHSIC())])
+def test_values_are_those_of_the_penalty(measure, penalty, attributes, weights):
+    pairings, rows = paired(attributes, weights)
+    prepared = penalty.prepare(rows, penalty.rows.assign(0, 700), {}, 0)
+    predictions = pairings.prediction[pairings.order]
+    expected = penalty.step(predictions, prepared, penalty.init(prepared, len(predictions), {})).value
+    torch.testing.assert_close(measure(pairings, rows, 0), expected, rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("attributes", ATTRIBUTES)
+def test_maximal_correlation_is_canonical_correlation(attributes, weights):
+    pairings, rows = paired(attributes, weights)
+    smoother = suitable_means(rows.values)[-1].prepare(rows, seed=0)
+    root = np.sqrt(smoother.row_weight.numpy())[:, None]
+    basis = (smoother.fit_basis * smoother.shrinkage(1e-3).sqrt()).numpy()[:, 1:] * root
+    for found, order in zip(maximal_correlation(pairings, rows, 0), pairings.order, strict=True):
+        f = pairings.prediction[order].numpy()
+        powers = np.column_stack([f, f**2, f**3])
+        orthonormal, _ = np.linalg.qr(root * (powers - smoother.row_weight.numpy() @ powers))
+        assert float(found) == pytest.approx(np.linalg.norm(orthonormal.T @ basis, ord=2), rel=1e-9)
+
+
+def test_maximal_correlation_in_known_cases():
+    random = np.random.default_rng(0)
+    a, z = random.standard_normal((2, 4000))
+    rows = Attributes(a[:, None], row_weight=np.ones(4000))
+
+    def found(f):
+        return float(maximal_correlation(Pairings.of(f, np.ones(4000), 0, 0), rows, 0)[0])
+
+    assert found(0.6 * a + 0.8 * z) == pytest.approx(0.6, abs=0.05)
+    assert found(a**2) > 0.97
+    assert found(z) < 0.15
+    assert found(np.ones(4000)) == 0
+    # two values have no square of their own: the correlation is that of the values
+    two = (a + z > 0).astype(float)
+    smoother = suitable_means(rows.values)[-1].prepare(rows, seed=0)
+    standard = torch.from_numpy((two - two.mean()) / two.std())
+    alone = (standard @ smoother.weighted_basis * smoother.shrinkage(1e-3).sqrt())[1:].norm()
+    assert found(two) == pytest.approx(float(alone), rel=1e-9)
+
+
+def test_measures_have_a_chance_value():
+    random = np.random.default_rng(3)
+    measures = measure_dependence(random.standard_normal(500), random.standard_normal((500, 2)), np.ones(500), 0)
+    assert [measure.name for measure in measures] == list(MEASURES)
+    assert all(measure.chance > 0 for measure in measures)

@@ -1,0 +1,77 @@
+"""Many predictions on the same rows: the figures of each alone."""
+
+import numpy as np
+import pytest
+
+from fairlevel import MLPMean, RidgeMean, dpvar, dpvar_interval
+from fairlevel.conditional_mean import LINEAR_MEANS
+from fairlevel.conditional_mean.protocol import ConditionalMean, kind_of
+from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.metrics import evaluator as module
+from fairlevel.metrics.estimators import ESTIMATORS
+from fairlevel.metrics.evaluator import DPVarEvaluator
+from fairlevel.metrics.interval import error_of, interval_of
+
+RANDOM = np.random.default_rng(0)
+A = np.column_stack([RANDOM.standard_normal((600, 2)), RANDOM.integers(0, 3, 600)])
+E = RANDOM.standard_normal(600)
+PREDICTIONS = np.stack([np.sin(2 * A[:, 0]) + E, np.full(600, 3.3), 1e3 * E + 7, A[:, 2] + 0.1 * E**2])
+FIGURES = ("estimate", "low", "high", "share", "share_low", "share_high", "p_value")
+
+
+def figures(interval):
+    return [getattr(interval, name) for name in FIGURES]
+
+
+def test_intervals_are_those_of_each_prediction_alone():
+    found = DPVarEvaluator.of(A, 0).intervals(PREDICTIONS)
+    for interval, prediction in zip(found, PREDICTIONS, strict=True):
+        alone = dpvar_interval(prediction, sensitive_features=A)
+        np.testing.assert_allclose(figures(interval), figures(alone), rtol=1e-9, atol=1e-12)
+        assert interval.regressor == alone.regressor
+
+
+def test_errors_and_intervals_come_from_the_same_evidence(monkeypatch):
+    evaluator = DPVarEvaluator.of(A, 0)
+    evidence = evaluator.evidence(PREDICTIONS)
+    estimates, errors = evaluator.errors(PREDICTIONS)
+    np.testing.assert_array_equal([error_of(each) for each in evidence], np.column_stack([estimates, errors]))
+    assert [interval_of(each) for each in evidence] == evaluator.intervals(PREDICTIONS)
+    assert (estimates >= 0).all()
+    assert errors[1] == 0
+    for estimate, prediction in zip(estimates, PREDICTIONS, strict=True):
+        assert estimate == pytest.approx(max(dpvar(None, prediction, sensitive_features=A), 0), rel=1e-9)
+    # at z = 1 the upper end of the interval is one standard error away
+    wide = [dpvar_interval(f, sensitive_features=A, level=0.6826894921370859).high for f in PREDICTIONS]
+    np.testing.assert_allclose(estimates + errors, wide, rtol=1e-9)
+
+
+def test_attributes_are_factored_once(monkeypatch):
+    calls = []
+    original = module.estimator_for
+    monkeypatch.setattr(module, "estimator_for", lambda *settings: calls.append(settings) or original(*settings))
+    evaluator = DPVarEvaluator.of(A, 0)
+    evaluator.errors(PREDICTIONS)
+    evaluator.intervals(PREDICTIONS[:1])
+    assert len(calls) == 1
+    assert evaluator.estimator.known is evaluator.estimator.known
+
+
+def test_missing_predictions_are_refused():
+    with pytest.raises(InvalidInput, match="missing or infinite"):
+        DPVarEvaluator.of(A, 0).errors(np.where(PREDICTIONS > 2, np.nan, PREDICTIONS))
+
+
+def test_every_kind_of_mean_has_an_estimator():
+    means = [*(mean() for mean in LINEAR_MEANS.values()), MLPMean()]
+    assert all(isinstance(mean, ConditionalMean) for mean in means)
+    assert {kind_of(mean) for mean in means} == set(ESTIMATORS)
+
+
+@pytest.mark.parametrize("wrong", [RidgeMean, MLPMean, "ridge", 3.0])
+@pytest.mark.parametrize("method", ["debiased", "paper"])
+def test_other_objects_are_refused_as_regressors(wrong, method):
+    with pytest.raises(InvalidType, match=r"such as SplineMean\(\) or MLPMean\(\)"):
+        dpvar(None, E, sensitive_features=A, regressor=wrong, method=method)
+    with pytest.raises(InvalidType, match="conditional mean object is needed"):
+        dpvar_interval(E, sensitive_features=A, regressor=wrong)
