@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
-from fairlevel.networks.backends import Regression, differentiated
-from fairlevel.networks.descent import descended
+from fairlevel.networks.backends import Regression, needs_autograd
+from fairlevel.networks.descent import gradient_steps
 from fairlevel.networks.network import Network
 from fairlevel.networks.optimizers import Adam, GradientDescent, Moments
 
@@ -70,9 +70,9 @@ class MLPMean:
         Shapes: sensitive (row, attribute), prediction (config, row), row_weight (row,) summing to 1, learning_rate
         (config,).
         """
-        if isinstance(loss, Squared) and len(self.hidden) == 2 and not differentiated(parameters, prediction):
+        if isinstance(loss, Squared) and len(self.hidden) == 2 and not needs_autograd(parameters, prediction):
             fit = Regression(sensitive, prediction, row_weight)
-            return descended(self.network(sensitive.shape[1]), parameters, fit, learning_rate, steps)
+            return gradient_steps(self.network(sensitive.shape[1]), parameters, fit, learning_rate, steps)
         rate = learning_rate.unsqueeze(1)
         for _ in range(steps):
             parameters = parameters - rate * self.gradient(parameters, sensitive, prediction, row_weight, loss)
@@ -84,7 +84,7 @@ class MLPMean:
         """
         parameters = self.init(sensitive.shape[1], len(prediction), seed, prediction.dtype).to(prediction.device)
         spread = float(torch.linalg.matrix_norm((sensitive.T * row_weight) @ sensitive, ord=2))
-        rate = parameters.new_full((len(prediction),), self.optimizer.steady_rate(spread))
+        rate = parameters.new_full((len(prediction),), self.optimizer.stable_rate(spread))
         if isinstance(self.optimizer, GradientDescent):
             return self.descend(parameters, sensitive, prediction, row_weight, rate, self.optimizer.steps, Squared())
         state: Moments | None = self.optimizer.init(parameters)
