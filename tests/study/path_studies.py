@@ -117,7 +117,8 @@ def tables(names=("abalone", "concrete", "wind", "space_ga", "pol", "elevators")
 def stacked_case(name, x, y, a, seed, true_dpvar=None):
     """Stacked and single choice from the same candidates, both made on the same selection rows at 30 budgets.
 
-    MSE is measured on the test rows; DPVar is the true one where the design is known, else debiased on test rows. Entries:
+    MSE is measured on the test rows; DPVar is the true one where the design is known, else
+    debiased on test rows. Entries:
     best MSE within 25, 50, 75 % of the DPVar of the plain network.
     """
     torch.set_num_threads(1)
