@@ -36,8 +36,6 @@ def test_raw_form_is_closed_fbo_with_a_linear_mean():
     )
     torch.testing.assert_close(raw.gradient, closed.gradient, rtol=1e-9, atol=1e-13)
     torch.testing.assert_close(raw.value, closed.value, rtol=1e-9, atol=1e-13)
-    assert LinearR2(scale_free=False).quadratic
-    assert not LinearR2().quadratic
 
 
 def test_scale_of_the_prediction_does_not_matter_unless_asked():

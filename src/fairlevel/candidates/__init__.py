@@ -4,7 +4,7 @@ from fairlevel.candidates.candidate_set import CandidateSet
 from fairlevel.candidates.families import Families
 from fairlevel.candidates.penalty_grid import PenaltyGrid, Setting
 from fairlevel.candidates.protocol import PATH_LIMITS, CandidateSource, Limits, TrainingSetup
-from fairlevel.candidates.sources import SOURCES, resolve_source
+from fairlevel.candidates.sources import SOURCES, resolve_candidates
 from fairlevel.candidates.spectral_path import Head, SpectralPath
 
 __all__ = [
@@ -19,5 +19,5 @@ __all__ = [
     "Setting",
     "SpectralPath",
     "TrainingSetup",
-    "resolve_source",
+    "resolve_candidates",
 ]

@@ -111,13 +111,9 @@ def fit_in_batches(
         ring = RingWindows(order, size, _taking(table.x, order, found), target, _values(table))
         held_out = None
         if held is not None:
-            sensitive = table.sensitive
-            attributes = None
-            if sensitive is not None:
-                own = sensitive.values[held].astype(np.float64)
-                attributes = Attributes(Scaler.fit(own).transform(own))
-            x = found.result().transform(np.asarray(table.x[held], dtype=np.float64))
-            held_out = TrainingRows(x, y_scaler.transform(table.y[held]), attributes)
+            sample = table.rows(order[ring.first])
+            scaler = None if sample.sensitive is None else Scaler.fit(sample.sensitive.values)
+            held_out = Scaling(found.result(), y_scaler, scaler).rows(table.rows(held), np.arange(len(held)))
         trained = source.train(CandidateRows(ring, held_out), setup, limits, report)
     return FittedCandidates(trained, found.result(), y_scaler)
 

@@ -104,6 +104,7 @@ def _train_together(
         predictor=setup.predictor,
         penalty=penalty,
         optimizer=setup.optimizer,
+        loss=setup.loss,
         held_out=rows.held_out,
         seed=setup.seed,
         device=setup.device,

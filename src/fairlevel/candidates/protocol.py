@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from fairlevel.candidates.candidate_set import CandidateSet
+from fairlevel.losses import Loss, SquaredLoss
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.predictors import Predictor
 from fairlevel.training.rows import RowSampler, TrainingRows
@@ -40,6 +41,7 @@ class TrainingSetup:
     device: str = "auto"
     rate_scale: float = 1.0
     judge: Judge | None = None
+    loss: Loss = SquaredLoss()
 
     @classmethod
     def at_rate_of(cls, predictor: Predictor, optimizer: Optimizer, seed: int, device: str) -> TrainingSetup:

@@ -34,7 +34,7 @@ SOURCES: dict[str, CandidateSource] = {
 """Sources with a name of their own; the name of a penalty stands for a grid over its weight."""
 
 
-def resolve_source(solver: str | Penalty | CandidateSource) -> CandidateSource:
+def resolve_candidates(solver: str | Penalty | CandidateSource) -> CandidateSource:
     """A source from its name, from the name of a penalty (a grid over its weight), from a penalty object, or itself."""
     if isinstance(solver, str):
         if solver in SOURCES:

@@ -54,11 +54,13 @@ class SpectralPath:
         check_weights(self.weights)
 
     def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
-        if not setup.predictor.linear_head or not isinstance(rows.training, AllRows):
+        if not setup.predictor.linear_head:
             raise InvalidInput(
-                f"The spectral path solves the last, linear step of a predictor on all rows at once; "
-                f"predictor={setup.predictor.name!r} has none, or batch_size was given. Use solver='fbo_closed'."
+                f"The spectral path solves the last, linear step of a predictor, and predictor="
+                f"{setup.predictor.name!r} has none; use the name of a penalty, such as solver='fbo_closed'."
             )
+        if not isinstance(rows.training, AllRows):
+            raise InvalidInput("The spectral path needs all rows at once; leave batch_size=None.")
         solved_on = rows.training.rows if rows.held_out is None else rows.training.rows.joined(rows.held_out)
         weights = tuple(coarse(self.weights, limits.weights).tolist())
         groups = groupby(enumerate(self.heads[: limits.settings]), key=lambda pair: pair[1].learning_rate)

@@ -13,7 +13,7 @@ from rich.progress import Progress
 from sklearn.utils import check_random_state
 from torch import nn
 
-from fairlevel.candidates import PATH_LIMITS, CandidateSource, Limits, TrainingSetup, resolve_source
+from fairlevel.candidates import PATH_LIMITS, CandidateSource, Limits, TrainingSetup, resolve_candidates
 from fairlevel.candidates.protocol import Report
 from fairlevel.estimators.path_fit import PathSettings
 from fairlevel.exceptions import InvalidType, UnknownName
@@ -57,7 +57,7 @@ def path_settings(
     if combiner is not None and (not isinstance(combiner, Combiner) or isinstance(combiner, type)):
         raise InvalidType(f"combiner={combiner!r} was given; Stacked() or Best() is needed.")
     limits = PATH_LIMITS if isinstance(solver, str) else NO_LIMITS
-    return PathSettings(resolve_source(solver), limits, combiner or Stacked(), setup)
+    return PathSettings(resolve_candidates(solver), limits, combiner or Stacked(), setup)
 
 
 @contextmanager

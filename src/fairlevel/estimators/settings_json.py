@@ -48,7 +48,10 @@ def to_plain(value: Any) -> Any:
     if is_dataclass(value) and type(value).__name__ in KNOWN:
         settings = {field.name: to_plain(getattr(value, field.name)) for field in fields(value) if field.init}
         return {"class": type(value).__name__, "settings": settings}
-    raise InvalidInput(f"{value!r} cannot be written to a file; use names, numbers or objects of fairlevel.")
+    raise InvalidInput(
+        f"{value!r} cannot be written to a file: {type(value).__name__} is no class of fairlevel, and files hold no "
+        "code. Use names, numbers or objects of fairlevel."
+    )
 
 
 def from_plain(value: Any, module: nn.Module | None = None) -> Any:

@@ -37,11 +37,13 @@ class ModuleMembers:
 
     @torch.no_grad()
     def predict(self, x: Array, device: torch.device | str = "cpu") -> Array:
+        here = torch.device(device).type == "cpu"
+        modules = self.modules if here else [deepcopy(module).to(device) for module in self.modules]
         blocks = []
         for start in range(0, max(len(x), 1), _ROWS_AT_ONCE):
-            rows = torch.from_numpy(np.asarray(x[start : start + _ROWS_AT_ONCE], dtype=np.float32))
-            outputs = [module(rows).reshape(len(rows)) for module in self.modules]
-            blocks.append(torch.stack(outputs).double() if outputs else torch.empty(0, len(rows)).double())
+            rows = torch.from_numpy(np.asarray(x[start : start + _ROWS_AT_ONCE], dtype=np.float32)).to(device)
+            outputs = [module(rows).reshape(len(rows)).double().cpu() for module in modules]
+            blocks.append(torch.stack(outputs) if outputs else torch.empty(0, len(rows), dtype=torch.float64))
         predictions: Array = torch.cat(blocks, dim=1).numpy()
         return predictions
 
