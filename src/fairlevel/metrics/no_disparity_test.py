@@ -40,9 +40,30 @@ class NoDisparityTest:
         if not self._functions.shape[1]:
             return 1.0
         smoother = self.known[0].smoother
-        centred = smoother.beyond_nuisance(prediction)
-        scatter = noise_scatter(centred, self._functions, smoother.row_weight)
-        return p_value(self._forms, scatter, (smoother.row_weight * centred) @ self._functions, self.seed)
+        weighted = smoother.row_weight * smoother.beyond_nuisance(prediction)
+        coefficients = weighted @ self._functions
+        if self._beyond_every_draw(weighted, coefficients):
+            return 1 / (1 + _DRAWS)
+        scatter = noise_scatter(smoother.beyond_nuisance(prediction), self._functions, smoother.row_weight)
+        return p_value(self._forms, scatter, coefficients, self.seed)
+
+    def _beyond_every_draw(self, weighted: Tensor, coefficients: Tensor) -> bool:
+        r"""Whether the observed form is so large that no draw can reach it, without computing the noise matrix K.
+
+        A draw z has the form :math:`(z^\top M z - \operatorname{tr} qK) / s`, where M has the eigenvalues of qK and
+        :math:`s^2 = 2 \sum \lambda^2`. So no draw exceeds :math:`\|z\|^2 / \sqrt 2`. The observed form is at least
+        :math:`(c^\top q c - \operatorname{tr} qK) / (\sqrt 2 \operatorname{tr} qK)`, because
+        :math:`s \le \sqrt 2 \operatorname{tr} qK`. Shapes: weighted w_i v_i (row,), coefficients c (basis,).
+        """
+        traces = weighted.square() @ self._row_traces
+        excess = coefficients.square() @ self._forms.T - traces
+        most = _largest_square(len(coefficients), self.seed)
+        return bool((excess > most * traces.clamp_min(1e-300)).any())
+
+    @cached_property
+    def _row_traces(self) -> Tensor:
+        """Σ_j q_j b_ij² for each form, (row, form): tr qK is their sum with the weights (w_i v_i)²."""
+        return self._functions.square() @ self._forms.T
 
     @cached_property
     def _functions(self) -> Tensor:
@@ -94,10 +115,16 @@ def p_value(weights: Tensor, scatter: Tensor, coefficients: Tensor, seed: int) -
     spread = (2 * ((weights @ scatter.square()) * weights).sum(dim=1)).sqrt().clamp_min(1e-300)
     null = ((draws.square_() @ weights.T - expected) / spread).amax(dim=1)
     seen = (coefficients.square() @ weights.T - expected) / spread
-    return float((1 + (null >= seen.max()).sum()) / (1 + _DRAWS))
+    return (1 + int((null >= seen.max()).sum())) / (1 + _DRAWS)
 
 
 @lru_cache(maxsize=2)
 def _standard_normal(count: int, seed: int) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(_DRAWS, count, generator=generator, dtype=torch.float64)
+
+
+@lru_cache(maxsize=2)
+def _largest_square(count: int, seed: int) -> float:
+    """The largest ‖z‖² of the draws."""
+    return float(_standard_normal(count, seed).square().sum(dim=1).max())
