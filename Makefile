@@ -12,7 +12,7 @@ demo: .venv/installed
 	$(BIN)/fairlevel demo --out demo
 
 test: lint
-	$(PARALLEL) $(BIN)/python -m pytest -m "not study" -n auto --maxprocesses 8 --dist loadgroup
+	$(PARALLEL) $(BIN)/python -m pytest -m "not study" -n auto --maxprocesses 8 --dist loadfile
 
 check: lint
 	$(PARALLEL) $(BIN)/python -m pytest -x -q -n auto --maxprocesses 8 \

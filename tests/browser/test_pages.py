@@ -24,7 +24,6 @@ pytestmark = [
         CHROMIUM is None and os.environ.get("FAIRLEVEL_BROWSER") != "required",
         reason="no Chromium found: apt-get install chromium",
     ),
-    pytest.mark.xdist_group("browser"),
 ]
 
 
