@@ -38,7 +38,7 @@ def per_step(run, steps):
     return max(seconds(lambda: run(4 * steps)) - short, 1e-9) / (3 * steps)
 
 
-def side_by_side(ours, peer, rounds):
+def alternated(ours, peer, rounds):
     """Medians of both and the relative middle half of their quotients; ``ours`` and ``peer`` give a time."""
     pairs = [(ours(), peer()) for _ in range(rounds)]
     quotients = sorted(there / here for here, there in pairs)
@@ -49,13 +49,13 @@ def side_by_side(ours, peer, rounds):
 
 
 def speed_up(name, ours, peer, at_least, rounds=5):
-    here, there, spread = side_by_side(ours, peer, rounds)
+    here, there, spread = alternated(ours, peer, rounds)
     ratio = there / here
     return Row(name, here * 1e6, there * 1e6, ratio, f"≥ {at_least:g}×", ratio >= at_least, spread)
 
 
 def overhead(name, ours, peer, at_most, rounds=7):
-    here, there, spread = side_by_side(ours, peer, rounds)
+    here, there, spread = alternated(ours, peer, rounds)
     ratio = here / there
     return Row(name, here * 1e6, there * 1e6, ratio, f"≤ {at_most:g}", ratio <= at_most, spread)
 

@@ -47,8 +47,8 @@ def main(
                 "exponent": exponent(sizes, took),
             }
             each = zip(sizes, took, held, strict=True)
-            told = ", ".join(f"{size:,}: {1e3 * time:.3g} ms, {memory:.2f} GiB" for size, time, memory in each)
-            print(f"{name}: {told}; exponent {found[name]['exponent']:.2f}", flush=True)
+            figures = ", ".join(f"{size:,}: {1e3 * time:.3g} ms, {memory:.2f} GiB" for size, time, memory in each)
+            print(f"{name}: {figures}; exponent {found[name]['exponent']:.2f}", flush=True)
     if out is not None:
         out.write_text(json.dumps(found, indent=1) + "\n")
 

@@ -1,14 +1,16 @@
 import os
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import fairlevel
-from fairlevel import cli
+from fairlevel import FairnessPath, cli
 from fairlevel.data.synthetic import SyntheticDesign
+from fairlevel.networks.optimizers import Adam
 from tests.terminal import run_here
 
 
@@ -94,7 +96,9 @@ def test_bad_arguments_are_one_sentence_and_exit_code_two(tmp_path, monkeypatch,
     assert not os.listdir(tmp_path)
 
 
-def test_demo_prints_tables_and_saves_reports_and_models(tmp_path):
+def test_demo_prints_tables_and_saves_reports_and_models(tmp_path, monkeypatch):
+    quick = partial(FairnessPath, optimizer=Adam(steps=80))
+    monkeypatch.setattr("fairlevel.cli.demo.FairnessPath", quick)
     result = run("demo", "--out", str(tmp_path / "demo"))
     assert result.returncode == 0, result.stderr
     assert "95 % interval" in result.stdout

@@ -108,7 +108,7 @@ def test_the_path_itself_pickles_and_answers_alike(path, table):
 def test_a_share_budget_keeps_its_margin_where_dpvar_is_estimated_as_zero(path):
     found = path._fit.calibration
     zero = replace(path._fit, calibration=replace(found, dpvar=np.zeros_like(found.dpvar)))
-    smallest = (zero.calibration.cautious / found.variance).min()
+    smallest = (zero.calibration.dpvar_with_margin / found.variance).min()
     assert smallest > 0
     with pytest.raises(InvalidInput, match="out of reach"):
         zero.budget_within(Budget("max_share", 0.5 * smallest))

@@ -113,7 +113,7 @@ def test_running_averages_do_not_depend_on_their_start():
 
 @pytest.mark.parametrize(("rows", "size"), [(10, 3), (12, 3), (10, 10), (7, 5)])
 def test_every_row_is_seen_before_any_is_seen_again(rows, size):
-    order = RingWindows.ring(rows, size, seed=1)
+    order = RingWindows.ring_order(rows, size, seed=1)
     batches = RingWindows(order, size, take=lambda rows: None, target=torch.zeros(rows), attributes=None)
     once, rounds = rows // size, 3000
     seen = np.array([order[window] for window in batches.windows(once * rounds, seed=0)]).reshape(rounds, once * size)

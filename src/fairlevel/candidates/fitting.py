@@ -1,7 +1,8 @@
-"""One way from a table to candidates: split, scale, train.
+"""From a table to trained candidates: split, scale, train.
 
-Every fit goes through here: a single weight, a budget, batches, a path and a study. Scalers are fitted on the rows of
-the fit, those for early stopping included, and on no others.
+Every fit of an estimator goes through here, with a weight or a budget, on all rows or in batches; a study uses the same
+:class:`Scaling`. x and y are scaled by all rows of the fit, early-stopping rows included. In batches, held-out
+attributes are scaled by the first training rows.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ MOST_HELD_OUT = 5_000  # rows for early stopping of training in batches: they ar
 
 @dataclass(frozen=True)
 class Scaling:
-    """The units of training: standardised x (where the predictor wants that), y and attributes."""
+    """Scalers of x, y and attributes. *Units of training* are their outputs: standardised values, and x as given where
+    the predictor does not standardise.
+    """
 
     x: Scaler
     y: Scaler
@@ -48,7 +51,9 @@ class Scaling:
         return cls(x, Scaler.fit(table.y), attributes)
 
     def rows(self, table: Table, index: Index, rows_in: int = 0) -> TrainingRows:
-        """Some rows of a table in the units of training; the first ``rows_in`` of them are IN."""
+        """Some rows of a table in the units of training; the first ``rows_in`` are IN: penalties that split rows fit
+        the conditional mean on them and carry accuracy on the others (OUT).
+        """
         attributes = None
         if table.sensitive is not None and self.attributes is not None:
             attributes = Attributes(self.attributes.transform(table.sensitive.values[index]))
@@ -57,18 +62,18 @@ class Scaling:
 
 @dataclass(frozen=True)
 class FittedCandidates:
-    """Usable candidates and the units they were trained in."""
+    """Trained candidates, diverged ones included, and the scalers of x and y."""
 
     candidates: CandidateSet
     x_scaler: Scaler
     y_scaler: Scaler
 
     def predict(self, x: Array) -> Array:
-        """(row, feature) -> (candidate, row), in units of y."""
+        """(row, feature) -> (candidate, row), in units of y; NaN for diverged candidates."""
         return self.y_scaler.inverse(self.candidates.predict(self.x_scaler.transform(x)))
 
     def model(self, shares: Array) -> Model:
-        """A mixture of candidates as one model; shares (candidate,)."""
+        """A mixture as one model; shares (usable candidate,), of which those below 0.001 are dropped."""
         groups, of_members = self.candidates.mixture(without_small_shares(shares))
         return Model(groups, of_members, self.x_scaler, self.y_scaler)
 
@@ -103,19 +108,19 @@ def fit_in_batches(
         raise InvalidInput(f"batch_size={batch_size!r} was given; a whole number ≥ 2 is needed, such as 4096.")
     kept, held = split_rows(len(table), validation_fraction, setup.seed, MOST_HELD_OUT)
     size = min(int(batch_size), len(kept))
-    order = kept[RingWindows.ring(len(kept), size, setup.seed)]
+    order = kept[RingWindows.ring_order(len(kept), size, setup.seed)]
     y_scaler = Scaler.fit(table.y)
     target = torch.from_numpy(y_scaler.transform(table.y)[order]).float()
-    with ThreadPoolExecutor(1) as beside:  # scaling columns keeps one core busy while functions of A are found
-        found: Future[Scaler] = beside.submit(_block_scaler, table.x, setup.predictor.standardises)
-        ring = RingWindows(order, size, _taking(table.x, order, found), target, _values(table))
+    with ThreadPoolExecutor(1) as pool:  # scaling columns keeps one core busy while functions of A are found
+        x_scaler: Future[Scaler] = pool.submit(_block_scaler, table.x, setup.predictor.standardises)
+        ring = RingWindows(order, size, _taking(table.x, order, x_scaler), target, _values(table))
         held_out = None
         if held is not None:
             sample = table.rows(order[ring.first])
             scaler = None if sample.sensitive is None else Scaler.fit(sample.sensitive.values)
-            held_out = Scaling(found.result(), y_scaler, scaler).rows(table.rows(held), np.arange(len(held)))
+            held_out = Scaling(x_scaler.result(), y_scaler, scaler).rows(table.rows(held), np.arange(len(held)))
         trained = source.train(CandidateRows(ring, held_out), setup, limits, report)
-    return FittedCandidates(trained, found.result(), y_scaler)
+    return FittedCandidates(trained, x_scaler.result(), y_scaler)
 
 
 def split_rows(

@@ -1,4 +1,4 @@
-"""Candidates judged on rows they have not seen, and what a budget on those rows comes to on others."""
+"""Mixtures of candidates chosen on selection rows, and their DPVar on rows that did not set their shares."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from fairlevel.fronts.stacking import Mixture, OutOfReach, without_small_shares
 from fairlevel.metrics.mixtures import SharedMean
 
 POINTS = 12  # of a front
-MARGIN = 0.5  # standard errors by which a budget is tightened
+MARGIN = 0.5  # standard errors added to DPVar before it is compared with a budget
 
 
 @dataclass(frozen=True)
 class JudgedRows:
-    """Candidates on selection rows, in standard deviations of y.
+    """Predictions of the candidates on selection rows, which did not train them; y has mean 0 and variance 1.
 
-    Shapes: predictions (candidate, row), target (row,), sensitive (row, attribute), fold (row,): the shares for the
-    rows of a fold are set on the other rows.
+    Shapes: predictions (candidate, row), target (row,), sensitive (row, attribute), fold (row,): :meth:`cross_fitted`
+    sets the shares for a fold on the other folds. ``mean`` is the conditional mean, with its ridge, of all candidates.
     """
 
     predictions: Array
@@ -34,11 +34,11 @@ class JudgedRows:
 
     @cached_property
     def choosing(self) -> Choosing:
-        """All selection rows together: they set the shares of the models that are kept."""
+        """The choice of shares on all selection rows; it sets the shares of the models that are returned."""
         return self._choosing_on(np.arange(len(self.target)))
 
-    def unseen(self, budgets: Array) -> Array:
-        """Predictions of the choices at several budgets, each row by shares that were set without it: (budget, row)."""
+    def cross_fitted(self, budgets: Array) -> Array:
+        """Predictions at each budget, the shares for a fold set on the other folds: (budget,) -> (budget, row)."""
         result = np.empty((len(budgets), len(self.target)))
         for number in np.unique(self.fold):
             inside, outside = np.flatnonzero(self.fold == number), np.flatnonzero(self.fold != number)
@@ -55,10 +55,10 @@ class JudgedRows:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What budgets on selection rows come to on rows that set no shares, in squared standard deviations of y.
+    """How a DPVar budget on selection rows turns out under cross-fitting, as a share of Var(y).
 
-    Shapes, each (point,): budget on selection rows, ascending; on unseen rows the DPVar, its standard error, and the
-    variance of the prediction.
+    Shapes, each (point,): budget, ascending; of the cross-fitted predictions the DPVar, its standard error upwards, and
+    their variance.
     """
 
     budget: Array
@@ -67,31 +67,37 @@ class Calibration:
     variance: Array
 
     @property
-    def cautious(self) -> Array:
-        """DPVar with a margin for its own uncertainty, (point,)."""
+    def dpvar_with_margin(self) -> Array:
+        """DPVar + ``MARGIN`` standard errors, (point,)."""
         return self.dpvar + MARGIN * self.error
 
-    def budget_for(self, most: float, figure: Array) -> float:
-        """The largest budget on selection rows whose figure (point,) stays within ``most``, or OutOfReach."""
-        rising = np.maximum.accumulate(figure)
-        if rising[0] > most:
-            raise OutOfReach(most, float(rising[0]))
-        return float(np.interp(most, rising, self.budget)) if rising[-1] > most else float(self.budget[-1])
+    def largest_budget(self, limit: float, measured: Array) -> float:
+        """The largest selection budget, interpolated, at which the running maximum of ``measured`` (point,) is at most
+        ``limit``; raises :class:`OutOfReach` if the first point exceeds it.
+        """
+        rising = np.maximum.accumulate(measured)
+        if rising[0] > limit:
+            raise OutOfReach(limit, float(rising[0]))
+        return float(np.interp(limit, rising, self.budget)) if rising[-1] > limit else float(self.budget[-1])
 
 
 def points_of_front(choosing: Choosing) -> Array:
-    """Budgets on selection rows from the least DPVar that can be reached to that of the most accurate choice."""
-    free = choosing.within(np.inf).dpvar
-    low = min(max(choosing.smallest, 1e-6), free)
-    budgets: Array = np.linspace(np.sqrt(low), np.sqrt(free), POINTS) ** 2
+    """``POINTS`` budgets, evenly spaced in √DPVar, from the smallest reachable DPVar (at least 1e-6) to that of the most
+    accurate choice.
+    """
+    unconstrained = choosing.within(np.inf).dpvar
+    low = min(max(choosing.smallest, 1e-6), unconstrained)
+    budgets: Array = np.linspace(np.sqrt(low), np.sqrt(unconstrained), POINTS) ** 2
     return budgets
 
 
 def nearest(choosing: Choosing, budget: float) -> Mixture:
-    """The choice within a budget, or the one with the least DPVar where the budget is out of reach."""
+    """The most accurate choice within a budget; a budget that is too small is raised to just above the smallest
+    reachable DPVar.
+    """
     return choosing.within(max(budget, choosing.smallest * (1 + 1e-4) + 1e-12))
 
 
 def pruned(choosing: Choosing, budget: float) -> Mixture:
-    """The same without negligible shares, with its figures."""
+    """:func:`nearest` without shares below 0.001, with MSE and DPVar computed again."""
     return choosing.figures(without_small_shares(nearest(choosing, budget).shares))

@@ -73,11 +73,11 @@ class PathFit:
         """The budget on selection rows that keeps a user's budget on unseen rows, margin included."""
         found = self.calibration
         figures = {
-            "max_dpvar": found.cautious * self.y_scale**2,
-            "max_share": found.cautious / found.variance,
+            "max_dpvar": found.dpvar_with_margin * self.y_scale**2,
+            "max_share": found.dpvar_with_margin / found.variance,
         }
         try:
-            return found.budget_for(budget.most, figures[budget.name])
+            return found.largest_budget(budget.most, figures[budget.name])
         except OutOfReach as error:
             raise InvalidInput(
                 f"{budget.name}={budget.most:g} is out of reach: the smallest value on unseen rows is "
@@ -112,7 +112,7 @@ def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[Path
     judged = _judged(table.rows(selection), (predictions - y_mean) / y_scale, y_mean, y_scale, fold, settings)
     choosing = judged.choosing
     budgets = points_of_front(choosing)
-    unseen = judged.unseen(budgets)
+    unseen = judged.cross_fitted(budgets)
     evidence = DPVarEvaluator.of(judged.sensitive, seed).evidence(unseen)
     dpvar, error = np.array([error_of(each) for each in evidence]).T
     calibration = Calibration(budgets, dpvar, error, unseen.var(axis=1))

@@ -1,4 +1,4 @@
-"""DPVar and its evidence by leaving rows out, for means that are linear in the predictions."""
+"""Debiased (leave-one-out) DPVar and what its interval needs, for conditional means E[f|A] that are linear in f."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from fairlevel.metrics.leave_one_out import BlockwiseEvidence, leave_out_dpvar, 
 from fairlevel.metrics.no_disparity_test import NoDisparityTest, forms, p_value, ridges_to_try
 from fairlevel.metrics.threads import on_single_threads
 
-MANY_ROWS, SAMPLE = 150_000, 30_000
-"""Above so many rows the conditional mean is chosen on a sample of them and computed block by block on all."""
-_LEAST_DF = 0.5
+MANY_ROWS, SAMPLE_ROWS = 150_000, 30_000
+"""Above ``MANY_ROWS`` rows, mean and ridge are chosen on ``SAMPLE_ROWS`` of them, and DPVar is computed on all, block by
+block."""
+_LEAST_DF = 0.5  # degrees of freedom below which the rows say nothing about DPVar
 
 
 def linear_estimator(rows: Attributes, regressor: LinearMean | None, seed: int) -> InMemory | Blockwise:
@@ -31,7 +32,9 @@ def linear_estimator(rows: Attributes, regressor: LinearMean | None, seed: int) 
 
 @dataclass(frozen=True)
 class InMemory:
-    """All rows at once. ``regressor`` None stands for all means that suit the attributes."""
+    """All rows in memory. With ``regressor`` None, each prediction gets the suitable mean (groups, splines, random
+    features) with the smallest leave-one-out error. Predictions are standardised, (config, row).
+    """
 
     rows: Attributes
     regressor: LinearMean | None
@@ -144,7 +147,7 @@ class Blockwise:
 
     @cached_property
     def _sampled(self) -> Index:
-        return np.random.default_rng(self.seed).choice(len(self.rows), SAMPLE, replace=False)
+        return np.random.default_rng(self.seed).choice(len(self.rows), SAMPLE_ROWS, replace=False)
 
 
 def _estimates(predictions: Tensor, choice: Choice) -> Tensor:

@@ -1,6 +1,6 @@
-"""Learner and members of predictors that are stacked networks: the only place that knows their parameters.
+"""Members, learner and factory of predictors that are an :class:`InputMap` followed by a tanh :class:`Network`.
 
-Such a predictor is a fixed :class:`InputMap` followed by a :class:`Network`; it says which.
+All networks of a grid are rows of one parameter matrix; nothing outside this file reads that matrix.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from fairlevel.predictors.configurations import Configurations
 from fairlevel.predictors.input_map import InputMap
 from fairlevel.predictors.protocol import OnnxGraph, Tiling
 
-PAIR = 2
-"""Configurations trained together on a CPU, at least. Products of several matrices take another path through the
-library than products of one, so a single fit is filled up to two. A configuration then meets the same arithmetic, bit
-for bit, whatever else is in the grid. Two also keep the activations of a few thousand rows in cache."""
+TILE_MULTIPLE = 2
+"""Every tile is filled to a multiple of this with copies of its last configuration. A batched product of one matrix runs
+other code than one of several, so without this the last bits of a result would depend on the size of the grid. It is
+also the tile size for many rows on a CPU: two keep the activations of a few thousand rows in cache."""
 
-_COMPILED_TILES = {500: 16, 4000: 8}  # up to so many rows: so many configurations together
+_COMPILED_TILES = {500: 16, 4000: 8}  # {at most so many rows: configurations per tile}
 _PYTORCH_TILES = {1000: 16, 4000: 8, 20_000: 4}
 
 _NUMBERS_AT_ONCE = 2**25  # activations of one layer computed together in a prediction
@@ -47,7 +47,8 @@ class NetworkMembers:
     @torch.no_grad()
     def predict(self, x: Array, device: torch.device | str = "cpu") -> Array:
         parameters = self.parameters.to(device, torch.float64)
-        widest = max((*self.network.hidden, 1))
+        waves = 0 if self.input_map.frequencies is None else self.input_map.frequencies.shape[1]
+        widest = max(*self.network.hidden, self.network.inputs, waves, 1)
         size = max(1, _NUMBERS_AT_ONCE // (max(1, len(parameters)) * widest))
         blocks = []
         for start in range(0, max(len(x), 1), size):
@@ -71,7 +72,9 @@ class NetworkMembers:
         return activations.transpose(0, 1).flatten(1)
 
     def with_heads(self, coefficients: Tensor, intercepts: Tensor) -> tuple[NetworkMembers, int]:
-        """Only the last layers differ from these members; the intercept goes to the first member of a head."""
+        """Each head is a linear function of the last hidden units of all members. It becomes one member per body, whose
+        outputs are summed; the first carries the intercept.
+        """
         last = self.network.layers[-1]
         bodies = self.parameters if self.network.hidden else self.parameters[:1]
         heads = bodies.double().repeat(len(coefficients), 1, 1)  # (head, body, parameter)
@@ -100,9 +103,9 @@ class NetworkMembers:
     def add_to(self, graph: OnnxGraph, inputs: str) -> str:
         signal, mapped = inputs, self.input_map
         if mapped.frequencies is not None and mapped.phases is not None:
-            turns = graph.apply("MatMul", signal, graph.constant(mapped.frequencies.double().numpy()))
-            waves = graph.apply("Cos", graph.apply("Add", turns, graph.constant(mapped.phases.double().numpy())))
-            signal = graph.apply("Mul", waves, graph.constant(np.array(2**0.5)))
+            angles = graph.apply("MatMul", signal, graph.constant(mapped.frequencies.double().numpy()))
+            cosines = graph.apply("Cos", graph.apply("Add", angles, graph.constant(mapped.phases.double().numpy())))
+            signal = graph.apply("Mul", cosines, graph.constant(np.array(2**0.5)))
         if mapped.centre is not None and mapped.mixing is not None:
             centred = graph.apply("Sub", signal, graph.constant(mapped.centre.double().numpy()))
             signal = graph.apply("MatMul", centred, graph.constant(mapped.mixing.double().numpy()))
@@ -118,9 +121,8 @@ class NetworkMembers:
 
 
 class NetworkLearner:
-    """Stacked networks that follow a gradient by one pullback and one step of an optimiser, in place.
-
-    Shapes: parameters (config, parameter).
+    """Networks in training: :meth:`follow` back-propagates a gradient in the predictions (a vector-Jacobian product),
+    divided by ``curvature``, and takes one optimiser step in place. Shapes: parameters (config, parameter).
     """
 
     def __init__(
@@ -172,7 +174,7 @@ class NetworkLearner:
 
 @dataclass(frozen=True)
 class NetworkFactory:
-    """An input map fitted on the training rows, and the network that stands on it."""
+    """An input map fitted on (a sample of) the training rows, and the network that reads its output."""
 
     network: Network
     input_map: InputMap
@@ -181,7 +183,7 @@ class NetworkFactory:
 
     @classmethod
     def of(cls, input_map: InputMap, hidden: tuple[int, ...], x: Tensor, seed: int, device: torch.device) -> Self:
-        """``x`` are some rows, (row, feature)."""
+        """``x``: at least one row, (row, feature); only its width is read."""
         return cls(Network(input_map(x[:1]).shape[1], hidden), input_map, seed, device)
 
     def inputs(self, x: Tensor) -> Tensor:
@@ -189,12 +191,12 @@ class NetworkFactory:
 
     def tiling(self, rows: int, configs: int) -> Tiling:
         if self.device.type != "cpu":
-            return Tiling(configs, PAIR)
+            return Tiling(configs, TILE_MULTIPLE)
         start = self.network.init(self.seed).unsqueeze(0)
         compiled = self.network.backend(start, start.new_empty(0, self.network.inputs)) is not None
         tiles = _COMPILED_TILES if compiled else _PYTORCH_TILES  # compiled code uses all cores for one tile
-        size = next((size for most, size in tiles.items() if rows <= most), PAIR)
-        return Tiling(size, PAIR, 1 if compiled else torch.get_num_threads())
+        size = next((size for most, size in tiles.items() if rows <= most), TILE_MULTIPLE)
+        return Tiling(size, TILE_MULTIPLE, 1 if compiled else torch.get_num_threads())
 
     def learner(self, configurations: Configurations, optimizer: Optimizer) -> NetworkLearner:
         start = self.network.init(self.seed).to(self.device)

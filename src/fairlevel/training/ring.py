@@ -1,4 +1,4 @@
-"""Batches: windows on a ring of rows that was shuffled once."""
+"""Batches: slices of rows that are shuffled once and read in a circle."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from fairlevel.training.acting_penalty import BatchedPenalty
 from fairlevel.training.rows import StepRows
 
 SAMPLE = 20_000
-"""Rows of a ring on which features of A are fitted, a predictor is prepared, and final figures are computed."""
+"""At most so many first rows of the ring are used to fit functions of A, to prepare the predictor and to compute final
+figures."""
 
 
 TakeRows = Callable[[slice], Tensor]
@@ -28,16 +29,17 @@ TakeRows = Callable[[slice], Tensor]
 class RingWindows:
     """Windows of ``size`` rows on a ring of rows that was shuffled once.
 
-    Whatever is laid out along the ring is read from one place in memory; scattered rows would take several times as
-    long. The first ``size`` rows stand at the end of the ring again, so that any window is one slice.
+    The target and the penalty's functions of A are stored in ring order, so that a batch of them is one slice, which is
+    several times faster than gathering rows. Features stay in the table and are gathered per batch. The first ``size``
+    rows are repeated at the end, so that a window is always one slice.
 
     Parameters
     ----------
-    order : row numbers along the ring, (row + size,)
+    order : row numbers in the whole table, in ring order, the first ``size`` repeated, (ring row + size,)
     size : rows per step
     take : features of a window
-    target : standardised target along the ring, (row + size,) in float32
-    attributes : attributes of all rows as given, (row, attribute), or None
+    target : standardised target in ring order, (ring row + size,) in float32
+    attributes : attributes of all rows of the table as given, held-out rows included, (table row, attribute), or None
     """
 
     order: Index
@@ -47,7 +49,7 @@ class RingWindows:
     attributes: Array | None
 
     @classmethod
-    def ring(cls, rows: int, size: int, seed: int) -> Index:
+    def ring_order(cls, rows: int, size: int, seed: int) -> Index:
         """Row numbers in random order; the first ``size`` come again at the end."""
         order = np.random.default_rng(seed).permutation(rows)
         return np.concatenate([order, order[:size]])
@@ -61,7 +63,7 @@ class RingWindows:
 
     @property
     def first(self) -> slice:
-        """Rows on which everything that depends on few rows is fitted."""
+        """The first rows, at most ``SAMPLE``."""
         return slice(min(SAMPLE, len(self)))
 
     @property
@@ -69,24 +71,26 @@ class RingWindows:
         return self.take(self.first)
 
     def tiling(self, factory: LearnerFactory, configs: int) -> Tiling:
-        """All configurations at once: a batch is read from memory once for all of them."""
+        """All configurations in one tile: a batch is read from memory once for all of them."""
         return Tiling(configs)
 
     def tuned(self, penalty: Penalty, seed: int) -> Penalty:
-        """An open ridge is chosen on the first rows, where the functions of A are found."""
+        """Unchanged: a ridge of None is chosen in :meth:`bind`, on the first rows."""
         return penalty
 
     def bind(self, penalty: Penalty, settings: Settings, seed: int, device: torch.device) -> BatchedPenalty:
         values = np.empty((len(self), 0)) if self.attributes is None else self.attributes
         target = self.target[self.first].double().numpy()
         form = batch_form(penalty, BatchAttributes(values, self.order, target, seed, device))
-        return BatchedPenalty(penalty, form, slice(None))
+        return BatchedPenalty(penalty, form, slice(None))  # every row of a batch carries accuracy
 
-    def on_device(self, factory: LearnerFactory, accuracy: slice, seed: int, device: torch.device) -> RowsOfRing:
-        return RowsOfRing(self, factory, seed, device)
+    def on_device(self, factory: LearnerFactory, accuracy: slice, seed: int, device: torch.device) -> BatchesOnDevice:
+        return BatchesOnDevice(self, factory, seed, device)
 
     def windows(self, steps: int, seed: int) -> Iterator[slice]:
-        """The batches; after each round over all rows they begin at another place and come in another order."""
+        """Slices of ``size`` rows. Each round has len // size windows without overlap, from a new random offset and in a
+        new random order; the remaining rows are left out of that round.
+        """
         random = np.random.default_rng(seed)
         waiting: list[int] = []
         for _ in range(steps):
@@ -98,7 +102,7 @@ class RingWindows:
 
 
 @dataclass(frozen=True)
-class RowsOfRing:
+class BatchesOnDevice:
     """Batches on the device, one at a time."""
 
     ring: RingWindows
