@@ -64,7 +64,7 @@ def test_intervals_of_many_rows_agree_with_the_direct_ones(monkeypatch):
     f = np.sin(a[:, 0]) + a[:, 1] + random.standard_normal(6000)
     direct = dpvar_interval(f, sensitive_features=a)
     monkeypatch.setattr(linear_estimators, "MANY_ROWS", 5000)
-    monkeypatch.setattr(linear_estimators, "SAMPLE", 3000)
+    monkeypatch.setattr(linear_estimators, "SAMPLE_ROWS", 3000)
     streaming = dpvar_interval(f, sensitive_features=a)
     assert "chosen on 3,000 rows" in streaming.regressor
     assert streaming.estimate == pytest.approx(direct.estimate, rel=0.01)

@@ -82,8 +82,8 @@ class Calibration:
 
 
 def points_of_front(choosing: Choosing) -> Array:
-    """``POINTS`` budgets, evenly spaced in √DPVar, from the smallest reachable DPVar (at least 1e-6) to that of the most
-    accurate choice.
+    """``POINTS`` budgets, evenly spaced in √DPVar, from the smallest reachable DPVar (at least 1e-6) to that of the
+    most accurate choice.
     """
     unconstrained = choosing.within(np.inf).dpvar
     low = min(max(choosing.smallest, 1e-6), unconstrained)

@@ -20,8 +20,8 @@ from fairlevel.metrics.no_disparity_test import NoDisparityTest, forms, p_value,
 from fairlevel.metrics.threads import on_single_threads
 
 MANY_ROWS, SAMPLE_ROWS = 150_000, 30_000
-"""Above ``MANY_ROWS`` rows, mean and ridge are chosen on ``SAMPLE_ROWS`` of them, and DPVar is computed on all, block by
-block."""
+"""Above ``MANY_ROWS`` rows, mean and ridge are chosen on ``SAMPLE_ROWS`` of them, and DPVar is computed on all, in
+blocks."""
 _LEAST_DF = 0.5  # degrees of freedom below which the rows say nothing about DPVar
 
 

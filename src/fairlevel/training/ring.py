@@ -88,8 +88,8 @@ class RingWindows:
         return BatchesOnDevice(self, factory, seed, device)
 
     def windows(self, steps: int, seed: int) -> Iterator[slice]:
-        """Slices of ``size`` rows. Each round has len // size windows without overlap, from a new random offset and in a
-        new random order; the remaining rows are left out of that round.
+        """Slices of ``size`` rows. Each round has len // size windows without overlap, from a new random offset and in
+        a new random order; the remaining rows are left out of that round.
         """
         random = np.random.default_rng(seed)
         waiting: list[int] = []
