@@ -22,8 +22,8 @@ from fairlevel.predictors.protocol import OnnxGraph, Tiling
 
 TILE_MULTIPLE = 2
 """Every tile is filled to a multiple of this with copies of its last configuration. A batched product of one matrix
-runs other code than one of several, so without this the last bits of a result would depend on the size of the grid. It is
-also the tile size for many rows on a CPU: two keep the activations of a few thousand rows in cache."""
+runs other code than one of several, so without this the last bits of a result would depend on the size of the grid. It
+is also the tile size for many rows on a CPU: two keep the activations of a few thousand rows in cache."""
 
 _COMPILED_TILES = {500: 16, 4000: 8}  # {at most so many rows: configurations per tile}
 _PYTORCH_TILES = {1000: 16, 4000: 8, 20_000: 4}
