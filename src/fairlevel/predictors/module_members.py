@@ -88,12 +88,15 @@ class ModuleMembers:
 def describe_module(module: nn.Module) -> dict[str, Any]:
     """The class of a module and, where its attributes of the same names are plain values, the arguments it takes."""
     kind = type(module)
-    arguments = {}
-    for name, parameter in signature(kind.__init__).parameters.items():
+    arguments, unread = {}, []
+    for name, parameter in list(signature(kind.__init__).parameters.items())[1:]:
         value = getattr(module, name, None)
-        if name != "self" and parameter.kind is not Parameter.VAR_POSITIONAL and _is_plain(value):
+        several = parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+        if several or not _is_plain(value):
+            unread.append(name)
+        else:
             arguments[name] = value
-    return {"path": f"{kind.__module__}:{kind.__qualname__}", "arguments": arguments}
+    return {"path": f"{kind.__module__}:{kind.__qualname__}", "arguments": arguments, "unread": unread}
 
 
 def module_from(description: Mapping[str, Any], given: nn.Module | None = None) -> nn.Module:
@@ -114,6 +117,8 @@ def module_from(description: Mapping[str, Any], given: nn.Module | None = None) 
             f"The model holds a module of class {name} from {home}, which is not imported; import it first, or pass "
             f"load(folder, module={name}(...))."
         )
+    if description.get("unread"):
+        _refuse(description, f"takes {', '.join(description['unread'])}, which the file does not hold")
     try:
         return kind(**description["arguments"])
     except TypeError:

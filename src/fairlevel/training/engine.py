@@ -134,7 +134,7 @@ def _train_tile(
     score = learner.evaluate(final.inputs)
     error = _accuracy(loss, score, final).value
     records.append((taken, error, penalty.step(loss.link(score), final.window, result.state).value))
-    worst = WORST_LOSS * loss.of_constant(final.target, final.accuracy_weight)
+    worst = WORST_LOSS * loss.of_constant(final.target[final.accuracy], final.accuracy_weight)
     usable = torch.isfinite(error) & (error <= worst)
     if held_out is not None:
         usable &= torch.isfinite(stopping.score)
