@@ -13,7 +13,7 @@ import pandas as pd
 from fairlevel.arrays import Array
 from fairlevel.candidates.candidate_set import CandidateSet
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
-from fairlevel.exceptions import InvalidType
+from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.fronts.refinement import Proposal, check_weights, coarse, propose
 from fairlevel.penalties import ClosedFBO, NoPenalty, Penalty
 from fairlevel.predictors import Configurations
@@ -46,6 +46,12 @@ class PenaltyGrid:
                 f"settings={self.settings!r} was given; a tuple of Setting objects is needed, or "
                 "PenaltyGrid.over(penalty, weights) for one penalty."
             )
+        for one in self.settings:
+            if any(other.penalty == one.penalty and set(other.numbers) != set(one.numbers) for other in self.settings):
+                raise InvalidInput(
+                    f"Settings of {one.penalty.name} name different numbers; all must name the same ones, such "
+                    "as ridge."
+                )
 
     @classmethod
     def over(cls, penalty: Penalty, weights: Sequence[float] = WEIGHTS) -> PenaltyGrid:
