@@ -9,6 +9,7 @@ from fairlevel.candidates.candidate_set import NO_TRACE
 from fairlevel.candidates.protocol import CandidateRows
 from fairlevel.candidates.sources import AUTO, SPECTRAL
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.estimators.settings import NO_LIMITS
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.networks.network import Network
 from fairlevel.networks.optimizers import GradientDescent
@@ -106,3 +107,23 @@ def test_a_penalty_in_place_of_settings_is_pointed_out():
     with pytest.raises(InvalidType, match=r"PenaltyGrid\.over\(penalty, weights\)"):
         PenaltyGrid(ClosedFBO(), (0.0, 1.0))
     assert PenaltyGrid.over(ClosedFBO(), (0.0, 1.0)) == PenaltyGrid((Setting(ClosedFBO()),), (0.0, 1.0))
+
+
+def test_a_diverged_candidate_has_no_model(candidates):
+    with pytest.raises(InvalidInput, match="diverged"):
+        candidates.only([1])
+
+
+def test_two_grids_of_one_penalty_have_names_of_their_own():
+    weights = (0.0, 0.1234567, 0.1234568)
+    found = trained(Families((PenaltyGrid.over(ClosedFBO(), weights), PenaltyGrid.over(ClosedFBO(), weights))))
+    assert found.table["candidate"].is_unique
+    assert found.table["setting"].tolist() == [0, 0, 0, 1, 1, 1]
+
+
+def test_families_without_limits_train_everything():
+    grid = PenaltyGrid(tuple(Setting(ClosedFBO(), rate) for rate in (0.1, 0.2)), tuple(range(6)))
+    setup = TrainingSetup(SMALL, GradientDescent(0.1, steps=2), seed=0, device="cpu")
+    found = Families((grid, grid)).train(rows(), setup, NO_LIMITS, lambda share: None)
+    assert len(found) == 24
+    assert found.table["setting"].unique().tolist() == [0, 1, 2, 3]

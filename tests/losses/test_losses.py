@@ -75,3 +75,8 @@ def test_log_loss_trains_level_probabilities(predictor):
     value = penalty.step(torch.from_numpy(probability), prepared, penalty.init(prepared, 2, {})).value
     np.testing.assert_allclose(trained.penalty.numpy(), value.numpy(), rtol=1e-2, atol=1e-6)  # of probabilities
     assert value[1] < 0.1 * value[0]
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_the_best_constant_of_one_class_loses_nothing(value):
+    assert Logistic().of_constant(torch.full((7,), value), torch.full((7,), 1 / 7)) == pytest.approx(0.0, abs=1e-5)

@@ -182,3 +182,66 @@ def test_modules_that_do_not_fit_are_refused(rows, module, sentence):
     x, y, a = numbers(rows)
     with pytest.raises(InvalidInput, match=sentence):
         FairRegressor(predictor=module).fit(x, y, sensitive_features=a)
+
+
+class Unusual(nn.Module):
+    """Works in 64 bits, keeps its activations, counts calls in a buffer that is not saved, and asks for a number."""
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.features = features
+        torch.manual_seed(0)
+        self.layer = nn.Linear(features, 1)
+        self.register_buffer("calls", torch.zeros(()), persistent=False)
+
+    def forward(self, x):
+        if self.training:
+            self.calls += 1
+        elif self.calls.item() < 0:
+            return x.sum(dim=1)
+        self.kept = self.layer(x)
+        return self.kept.double()
+
+
+class Keeping(nn.Module):
+    """Pure, but keeps its activations."""
+
+    def __init__(self, features: int) -> None:
+        super().__init__()
+        self.features = features
+        torch.manual_seed(0)
+        self.layer = nn.Linear(features, 1)
+
+    def forward(self, x):
+        self.kept = self.layer(x)
+        return self.kept.double()
+
+
+@pytest.mark.parametrize("kind", [Unusual, Keeping])
+@pytest.mark.parametrize("validation", [None, 0.2])
+def test_unusual_modules_work(rows, kind, validation, tmp_path):
+    x, y, a = numbers(rows)
+    model = FairRegressor(1.0, predictor=kind(2), optimizer=STEPS, validation_fraction=validation, random_state=0)
+    model.fit(x, y, sensitive_features=a)
+    assert model.score(x, y) > 0.1
+    if kind is Unusual:
+        (module,) = model.model_.groups[0].modules
+        assert int(module.calls) == model.n_iter_
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(x), model.predict(x))
+
+
+def test_lazy_layers_take_their_sizes_from_the_rows(rows):
+    x, y, _ = numbers(rows)
+    model = FairRegressor(predictor=nn.Sequential(nn.LazyLinear(8), nn.Tanh(), nn.LazyLinear(1)), optimizer=STEPS)
+    assert model.fit(x, y).score(x, y) > 0.1
+
+
+def test_extra_state_is_refused(rows):
+    class Extra(Perceptron):
+        def get_extra_state(self):
+            return "text"
+
+    x, y, _ = numbers(rows)
+    with pytest.raises(InvalidInput, match="no tensor"):
+        FairRegressor(predictor=Extra(2)).fit(x, y)

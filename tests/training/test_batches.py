@@ -233,3 +233,9 @@ def test_what_batches_cannot_do_is_said(rows, settings, sentence):
     model = FairRegressor(**{"weight": 1.0, "batch_size": 100, **settings})
     with pytest.raises(InvalidInput, match=sentence):
         model.fit(rows.x[:200], rows.y[:200], sensitive_features=rows.a[:200])
+
+
+def test_numbers_that_differ_between_settings_are_refused_in_batches():
+    ring = RingWindows(np.arange(12), 4, lambda window: torch.zeros(4, 1), torch.zeros(12), np.zeros((8, 1)))
+    with pytest.raises(InvalidInput, match="ridge differ"):
+        ring.bind(ClosedFBO(), {"ridge": torch.tensor([0.1, 0.2])}, 0, torch.device("cpu"))

@@ -43,7 +43,7 @@ def same_bits(first, second):
 
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize("predictor", sorted(PREDICTORS))
+@pytest.mark.parametrize("predictor", sorted({*PREDICTORS} - {"boosting"}))  # tests/predictors/test_boosting.py
 @pytest.mark.parametrize("penalty", sorted(PENALTIES))
 def test_a_configuration_is_the_same_bit_for_bit_whatever_stands_beside_it(penalty, predictor, optimizer):
     chosen = PENALTIES[penalty](), PREDICTORS[predictor](), OPTIMIZERS[optimizer]
@@ -187,3 +187,21 @@ def test_cuda_agrees_with_the_cpu(penalty):
 def test_bad_weights_are_refused(weight):
     with pytest.raises(FairLevelError, match="finite numbers"):
         Configurations.of(weight, 0.1)
+
+
+def test_statuses_do_not_depend_on_what_is_trained_beside():
+    data, held = samples(80), samples(400, seed=1)
+    settings = {"penalty": NoPenalty(), "predictor": MLP(), "optimizer": Adam(0.03, steps=400)}
+    rates = [0.03, 1e-5]  # the second improves until the last step
+    together = train(AllRows(data), Configurations.of([0.0, 0.0], rates), held_out=held, **settings)
+    assert together.status == (Status.STOPPED_EARLY, Status.FINISHED)
+    alone = train(AllRows(data), Configurations.of([0.0], rates[:1]), held_out=held, **settings)
+    assert alone.status == together.status[:1]
+
+
+def test_held_out_rows_need_attributes_too():
+    held = samples(100, seed=1)
+    bare = TrainingRows(held.x, held.y)
+    settings = {"penalty": ClosedFBO(), "predictor": MLP(), "optimizer": Adam(steps=5)}
+    with pytest.raises(FairLevelError, match="no sensitive attributes"):
+        train(AllRows(samples(100)), Configurations.of([1.0], 0.01), held_out=bare, **settings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -61,7 +61,8 @@ def scaled_parts(table: Table, parts: Sequence[Index], protocol: Protocol) -> tu
     refuse_too_many_attributes(table.attributes.shape[1], len(training))
     scaling = Scaling.of(table.rows(training), clip=protocol.clip)
     rows = scaling.rows(table, training, len(inside)), scaling.rows(table, validation), scaling.rows(table, test)
-    return rows, scaling.x
+    learning, choosing, judging = (replace(part, x=scaling.x.transform(part.x)) for part in rows)
+    return (learning, choosing, judging), scaling.x
 
 
 def about(source: str, parts: Parts, sensitive: str = "", copies: int = 0) -> dict[str, Any]:

@@ -10,12 +10,18 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array, Flags, Index
+from fairlevel.exceptions import InvalidInput
 from fairlevel.models.model import weighted_sums
 from fairlevel.predictors import Members
 from fairlevel.training.outcome import Status
 
 NO_TRACE = pd.DataFrame({"step": [], "mse": [], "penalty": []})
 """What a candidate has that was solved, not trained."""
+
+
+def candidate_name(family: str, weight: float, setting: int) -> str:
+    """What a candidate is called, the same whenever the same source trains it."""
+    return f"{family} {float(weight)!r}, setting {setting}"
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,8 @@ class CandidateSet:
     def only(self, chosen: Sequence[int] | Index) -> CandidateSet:
         """Some of the usable candidates, by position in the table, and the members they need."""
         index: Index = np.array(chosen, dtype=np.int64)
+        if not self.usable[index].all():
+            raise InvalidInput("A candidate that diverged was asked for; it has no model.")
         position: Index = np.cumsum(self.usable) - 1
         groups, shares = used_members(self.groups, self.shares[position[index]])
         table = self.table.iloc[index].reset_index(drop=True)
@@ -67,6 +75,13 @@ class CandidateSet:
         shares[: len(here), : here.shape[1]], shares[len(here) :, here.shape[1] :] = here, there
         table = pd.concat([self.table, other.table], ignore_index=True)
         return CandidateSet(table, (*self.groups, *other.groups), shares, (*self.traces, *other.traces))
+
+    def renumbered(self, first: int) -> CandidateSet:
+        """With settings counted from ``first``, and names that say so."""
+        table = self.table.assign(setting=self.table["setting"] + first)
+        return replace(
+            self, table=table.assign(candidate=[*map(candidate_name, table.family, table.weight, table.setting)])
+        )
 
     def with_columns(self, **columns: Array) -> CandidateSet:
         """With further columns in the table, each (candidate,)."""

@@ -27,10 +27,10 @@ class Families:
         trained = [
             part.train(rows, setup, own, portion(report, number, len(parts))) for number, part in enumerate(parts)
         ]
-        numbered = [
-            replace(found, table=found.table.assign(setting=found.table["setting"] + number * own.settings))
-            for number, found in enumerate(trained)
-        ]
+        numbered, first = [], 0
+        for found in trained:
+            numbered.append(found.renumbered(first))
+            first += 1 + int(found.table["setting"].max())
         return reduce(CandidateSet.joined, numbered)
 
     @staticmethod

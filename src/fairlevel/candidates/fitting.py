@@ -1,8 +1,8 @@
 """From a table to trained candidates: split, scale, train.
 
 Every fit of an estimator goes through here, with a weight or a budget, on all rows or in batches; a study uses the same
-:class:`Scaling`. x and y are scaled by all rows of the fit, early-stopping rows included. In batches, held-out
-attributes are scaled by the first training rows.
+:class:`Scaling`. Scalers are fitted on all rows of the fit, early-stopping rows included. Predictors get features as
+given, and the scaler of features. In batches, held-out attributes are scaled by the first training rows.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from fairlevel.data.table import Table
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.stacking import without_small_shares
 from fairlevel.models.model import Model
+from fairlevel.predictors.protocol import Rescalable
 from fairlevel.training.ring import RingWindows
 from fairlevel.training.rows import AllRows, TrainingRows
 
@@ -35,47 +35,45 @@ MOST_HELD_OUT = 5_000  # rows for early stopping of training in batches: they ar
 
 @dataclass(frozen=True)
 class Scaling:
-    """Scalers of x, y and attributes. *Units of training* are their outputs: standardised values, and x as given where
-    the predictor does not standardise.
-    """
+    """Scalers of x, y and attributes."""
 
     x: Scaler
     y: Scaler
     attributes: Scaler | None
 
     @classmethod
-    def of(cls, table: Table, standardise_x: bool = True, clip: float = np.inf) -> Scaling:
+    def of(cls, table: Table, clip: float = np.inf) -> Scaling:
         """Fitted on all rows of a table; x and attributes are clipped at ± ``clip``."""
-        x = Scaler.fit(table.x, clip=clip) if standardise_x else Scaler.identity(table.x.shape[1])
         attributes = None if table.sensitive is None else Scaler.fit(table.sensitive.values, clip=clip)
-        return cls(x, Scaler.fit(table.y), attributes)
+        return cls(Scaler.fit(table.x, clip=clip), Scaler.fit(table.y), attributes)
 
     def rows(self, table: Table, index: Index, rows_in: int = 0) -> TrainingRows:
-        """Some rows of a table in the units of training; the first ``rows_in`` are IN: penalties that split rows fit
-        the conditional mean on them and carry accuracy on the others (OUT).
+        """Some rows of a table, features as given; the first ``rows_in`` are IN: penalties that split rows fit the
+        conditional mean on them and carry accuracy on the others (OUT).
         """
         attributes = None
         if table.sensitive is not None and self.attributes is not None:
             attributes = Attributes(self.attributes.transform(table.sensitive.values[index]))
-        return TrainingRows(self.x.transform(table.x[index]), self.y.transform(table.y[index]), attributes, rows_in)
+        return TrainingRows(table.x[index], self.y.transform(table.y[index]), attributes, rows_in)
 
 
 @dataclass(frozen=True)
 class FittedCandidates:
-    """Trained candidates, diverged ones included, and the scalers of x and y."""
+    """Trained candidates, diverged ones included, and the scaler of y."""
 
     candidates: CandidateSet
-    x_scaler: Scaler
     y_scaler: Scaler
 
     def predict(self, x: Array) -> Array:
         """(row, feature) -> (candidate, row), in units of y; NaN for diverged candidates."""
-        return self.y_scaler.inverse(self.candidates.predict(self.x_scaler.transform(x)))
+        return self.y_scaler.inverse(self.candidates.predict(x))
 
     def model(self, shares: Array) -> Model:
         """A mixture as one model; shares (usable candidate,), of which those below 0.001 are dropped."""
         groups, of_members = self.candidates.mixture(without_small_shares(shares))
-        return Model(groups, of_members, self.x_scaler, self.y_scaler)
+        if len(of_members) == 1 and isinstance(groups[0], Rescalable):
+            return Model((groups[0].in_units(self.y_scaler),), of_members, Scaler(np.asarray(0.0), np.asarray(1.0)))
+        return Model(groups, of_members, self.y_scaler)
 
 
 def fit_candidates(
@@ -87,11 +85,11 @@ def fit_candidates(
     report: Report,
 ) -> FittedCandidates:
     """Train on all rows of a table at every step; some rows decide when to stop, if asked."""
-    scaling = Scaling.of(table, setup.predictor.standardises)
+    scaling = Scaling.of(table)
     kept, held = split_rows(len(table), validation_fraction, setup.seed)
     held_out = None if held is None else scaling.rows(table, held)
-    rows = CandidateRows(AllRows(scaling.rows(table, kept, rows_in=len(kept) // 2)), held_out)
-    return FittedCandidates(source.train(rows, setup, limits, report), scaling.x, scaling.y)
+    training = AllRows(scaling.rows(table, kept, rows_in=len(kept) // 2), x_scaler=scaling.x)
+    return FittedCandidates(source.train(CandidateRows(training, held_out), setup, limits, report), scaling.y)
 
 
 def fit_in_batches(
@@ -103,24 +101,28 @@ def fit_in_batches(
     batch_size: Any,
     report: Report,
 ) -> FittedCandidates:
-    """Train on ``batch_size`` rows at a time: features are scaled when their batch comes, never all at once."""
+    """Train on ``batch_size`` rows at a time: features are read when their batch comes, never all at once."""
     if not isinstance(batch_size, int | np.integer) or isinstance(batch_size, bool) or batch_size < 2:
         raise InvalidInput(f"batch_size={batch_size!r} was given; a whole number ≥ 2 is needed, such as 4096.")
+    if not setup.predictor.batches:
+        raise InvalidInput(
+            f"predictor={setup.predictor.name!r} needs all rows at once; leave batch_size=None, or use predictor='mlp'."
+        )
     kept, held = split_rows(len(table), validation_fraction, setup.seed, MOST_HELD_OUT)
     size = min(int(batch_size), len(kept))
     order = kept[RingWindows.ring_order(len(kept), size, setup.seed)]
     y_scaler = Scaler.fit(table.y)
     target = torch.from_numpy(y_scaler.transform(table.y)[order]).float()
     with ThreadPoolExecutor(1) as pool:  # scaling columns keeps one core busy while functions of A are found
-        x_scaler: Future[Scaler] = pool.submit(_block_scaler, table.x, setup.predictor.standardises)
-        ring = RingWindows(order, size, _taking(table.x, order, x_scaler), target, _values(table))
+        x_scaler: Future[Scaler] = pool.submit(Scaler.fit_blocks, table.x)
+        ring = RingWindows(order, size, _taking(table.x, order), target, _values(table), x_scaler.result)
         held_out = None
         if held is not None:
             sample = table.rows(order[ring.first])
             scaler = None if sample.sensitive is None else Scaler.fit(sample.sensitive.values)
-            held_out = Scaling(x_scaler.result(), y_scaler, scaler).rows(table.rows(held), np.arange(len(held)))
+            held_out = Scaling(Scaler.identity(table.x.shape[1]), y_scaler, scaler).rows(table, held)
         trained = source.train(CandidateRows(ring, held_out), setup, limits, report)
-    return FittedCandidates(trained, x_scaler.result(), y_scaler)
+    return FittedCandidates(trained, y_scaler)
 
 
 def split_rows(
@@ -139,25 +141,10 @@ def split_rows(
     return np.concatenate([kept, held[most_held_out:]]), held[:most_held_out]
 
 
-def _block_scaler(x: Array, standardise: bool) -> Scaler:
-    return Scaler.fit_blocks(x) if standardise else Scaler.identity(x.shape[1])
-
-
 def _values(table: Table) -> Array | None:
     return None if table.sensitive is None else table.sensitive.values
 
 
-def _taking(x: Array, order: Index, scaler: Future[Scaler]) -> Callable[[slice], Tensor]:
-    """A function from a window on the ring to its features; centred in the precision in which x is stored."""
-
-    @cache
-    def scaling() -> tuple[Tensor, Tensor]:
-        found = scaler.result()
-        kind = torch.from_numpy(np.empty(0, dtype=x.dtype)).dtype
-        return torch.from_numpy(found.mean).to(kind), torch.from_numpy(found.inverse_scale).to(kind)
-
-    def take(window: slice) -> Tensor:
-        centre, inverse = scaling()
-        return torch.from_numpy(np.asarray(x.take(order[window], axis=0))).sub_(centre).mul_(inverse).float()
-
-    return take
+def _taking(x: Array, order: Index) -> Callable[[slice], Tensor]:
+    """A function from a window on the ring to its features, in the precision in which x is stored."""
+    return lambda window: torch.from_numpy(np.asarray(x.take(order[window], axis=0)))

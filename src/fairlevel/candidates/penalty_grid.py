@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import product
 
 import numpy as np
 import pandas as pd
+import torch
 
 from fairlevel.arrays import Array
-from fairlevel.candidates.candidate_set import CandidateSet
+from fairlevel.candidates.candidate_set import CandidateSet, candidate_name
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.fronts.refinement import Proposal, check_weights, coarse, propose
@@ -104,9 +105,11 @@ def _train_together(
     numbers = {name: np.array([setting.numbers[name] for setting in chosen]) for name in chosen[0].numbers}
     known = rows.training.has_attributes
     penalty = rows.training.tuned(penalty, setup.seed) if known else NoPenalty(rows=penalty.rows)
+    names = [candidate_name(penalty.name, proposal.weight, proposal.setting) for proposal in group]
+    steps = None if rows.steps is None else torch.tensor([rows.steps[name] for name in names])
     trained = train(
         rows.training,
-        Configurations.of([proposal.weight for proposal in group], rates, **numbers),
+        replace(Configurations.of([proposal.weight for proposal in group], rates, **numbers), steps=steps),
         predictor=setup.predictor,
         penalty=penalty,
         optimizer=setup.optimizer,
@@ -116,14 +119,16 @@ def _train_together(
         device=setup.device,
         progress=lambda done, total: report(done / total),
     )
-    found = _candidates(trained, penalty.name, group, rates)
+    found = _candidates(trained, names, penalty.name, group, rates)
     return found if setup.judge is None else setup.judge(found)
 
 
-def _candidates(trained: Trained, family: str, group: Sequence[Proposal], rates: Array) -> CandidateSet:
+def _candidates(
+    trained: Trained, names: Sequence[str], family: str, group: Sequence[Proposal], rates: Array
+) -> CandidateSet:
     table = pd.DataFrame(
         {
-            "candidate": [_name(family, proposal) for proposal in group],
+            "candidate": names,
             "family": family,
             "setting": [proposal.setting for proposal in group],
             "weight": [proposal.weight for proposal in group],
@@ -145,10 +150,6 @@ def _candidates(trained: Trained, family: str, group: Sequence[Proposal], rates:
         for config in range(len(group))
     )
     return CandidateSet(table, (trained.members.take(usable),), np.eye(len(usable)), traces)
-
-
-def _name(family: str, proposal: Proposal) -> str:
-    return f"{family} {proposal.weight:g}, setting {proposal.setting}"
 
 
 def _by_penalty(settings: Sequence[Setting], proposals: Sequence[Proposal]) -> Iterator[tuple[Penalty, list[Proposal]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -75,10 +75,13 @@ PATH_LIMITS = Limits(models=24, settings=4, weights=12, coarse=12)
 
 @dataclass(frozen=True)
 class CandidateRows:
-    """Rows to train on, and rows that decide when to stop, if any."""
+    """Rows to train on, and rows that decide when to stop, if any. Candidates named in ``steps`` end after so many
+    steps instead.
+    """
 
     training: RowSampler
     held_out: TrainingRows | None = None
+    steps: Mapping[str, int] | None = None
 
 
 @runtime_checkable

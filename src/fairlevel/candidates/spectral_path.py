@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from fairlevel.candidates.candidate_set import NO_TRACE, CandidateSet
+from fairlevel.candidates.candidate_set import NO_TRACE, CandidateSet, candidate_name
 from fairlevel.candidates.penalty_grid import PenaltyGrid, Setting
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
 from fairlevel.candidates.spectral_head import spectral_head
@@ -84,7 +84,7 @@ class SpectralPath:
     ) -> CandidateSet:
         """The paths on two trained members, one per ridge. Where one of the two diverged, all candidates have."""
         solvable = bool(bodies.usable.all())
-        names = [f"spectral {weight:g}, setting {number}" for number in ridges for weight in weights]
+        names = [candidate_name("spectral", weight, number) for number in ridges for weight in weights]
         table = pd.DataFrame(
             {
                 "candidate": names,

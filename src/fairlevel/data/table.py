@@ -13,11 +13,14 @@ from fairlevel.exceptions import MissingSensitiveFeatures
 
 @dataclass(frozen=True)
 class Table:
-    """Shapes: x (row, feature), y (row,), sensitive (row, attribute) or None."""
+    """Shapes: x (row, feature), y (row,), sensitive (row, attribute) or None. Columns of x whose numbers are in
+    ``categorical`` hold categories as whole numbers; x may then have gaps (NaN).
+    """
 
     x: Array
     y: Array
     sensitive: Sensitive | None
+    categorical: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.y)
@@ -34,4 +37,4 @@ class Table:
         sensitive = self.sensitive
         if sensitive is not None:
             sensitive = Sensitive(sensitive.values[index].astype(np.float64, copy=False), sensitive.names)
-        return Table(self.x[index], self.y[index], sensitive)
+        return Table(self.x[index], self.y[index], sensitive, self.categorical)

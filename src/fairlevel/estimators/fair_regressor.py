@@ -14,12 +14,20 @@ from torch import nn
 from fairlevel.arrays import Array
 from fairlevel.candidates import SOURCES, CandidateSource, PenaltyGrid, TrainingSetup
 from fairlevel.candidates.fitting import FittedCandidates, fit_candidates, fit_in_batches
+from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.splitting import sample_rows
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget, require_sensitive
 from fairlevel.estimators.path_fit import ChosenModel, fit_path
 from fairlevel.estimators.reading import read_features, read_table, read_weight
-from fairlevel.estimators.settings import NO_LIMITS, path_settings, read_seed, shown_progress, training_setup
+from fairlevel.estimators.settings import (
+    NO_LIMITS,
+    for_columns,
+    path_settings,
+    read_seed,
+    shown_progress,
+    training_setup,
+)
 from fairlevel.estimators.settings_json import from_plain, to_plain
 from fairlevel.exceptions import Diverged, InvalidInput
 from fairlevel.fronts.combiners import Combiner
@@ -28,7 +36,7 @@ from fairlevel.models.folder import read_model, write_model
 from fairlevel.models.onnx import write_onnx
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.penalties import NoPenalty, Penalty, resolve_penalty
-from fairlevel.predictors import Predictor
+from fairlevel.predictors import Predictor, resolve_predictor
 
 MEASURED_ROWS = 5_000  # of a fit in batches: rows that its figures are measured on
 
@@ -140,11 +148,13 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         sensitive_features : array or frame of shape (rows,) or (rows, attributes), numeric or categorical, matched to
             X by position; not needed by ``predict``
         """
+        self.__dict__.pop("model_", None)  # a fit that fails leaves no model of an earlier one
         kinds = (np.float64,) if self.batch_size is None else (np.float64, np.float32)
-        table = read_table(self, X, y, sensitive_features, kinds)
+        predictor = resolve_predictor(self.predictor)
+        table = read_table(self, X, y, sensitive_features, kinds, predictor.native)
         budget = Budget.read(self.weight, self.max_dpvar, self.max_share)
         self._refuse_unused(budget)
-        setup = training_setup(self.predictor, self.optimizer, self.device, read_seed(self.random_state))
+        setup = training_setup(for_columns(predictor, table), self.optimizer, self.device, read_seed(self.random_state))
         if budget is None:
             return self._fit_weight(read_weight(self.weight, table.sensitive is not None), table, setup)
         require_sensitive(budget, table.sensitive is not None)
@@ -156,7 +166,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> Array:
         """Predictions in units of y; the sensitive attributes are not needed."""
         check_is_fitted(self)
-        return self.model_.predict(read_features(self, X))
+        return self.model_.predict(read_features(self, X, self.model_.native))
 
     def keep(self, chosen: ChosenModel) -> Self:
         """Store a choice of a fitted path as this estimator's model."""
@@ -185,6 +195,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             "n_features": int(self.n_features_in_),
             "feature_names": None if names is None else [str(name) for name in names],
             "figures": known,
+            "native_columns": None if self.native_columns_ is None else self.native_columns_.to_plain(),
             "notes": dict(notes or getattr(self, "notes_", {})),
         }
         write_model(Path(folder), self.model_, description, overwrite)
@@ -192,7 +203,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def to_onnx(self, path: str | Path) -> None:
         """Write the fitted model as an ONNX graph: input X (row, feature) in double, output the predictions."""
         check_is_fitted(self)
-        write_onnx(self.model_, Path(path))
+        write_onnx(self.model_, int(self.n_features_in_), Path(path))
 
     def __sklearn_is_fitted__(self) -> bool:
         """An interrupted fit is no fit."""
@@ -267,6 +278,8 @@ def load(folder: str | Path, *, module: nn.Module | None = None) -> FairRegresso
     settings = {name: from_plain(value, module) for name, value in description["settings"].items()}
     estimator = FairRegressor(**settings)
     estimator.model_ = model
+    columns = description.get("native_columns")
+    estimator.native_columns_ = None if columns is None else NativeColumns.from_plain(columns)
     estimator.n_features_in_ = description["n_features"]
     if description.get("feature_names") is not None:
         estimator.feature_names_in_ = np.array(description["feature_names"], dtype=object)

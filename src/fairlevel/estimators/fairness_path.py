@@ -103,6 +103,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y : array of shape (rows,)
         sensitive_features : array or frame of shape (rows,) or (rows, attributes)
         """
+        self.__dict__.pop("knee_index_", None)  # a fit that fails leaves no front of an earlier one
         table = read_table(self, X, y, sensitive_features)
         if table.sensitive is None:
             raise MissingSensitiveFeatures(
@@ -214,6 +215,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             verbose=self.verbose,
         )
         estimator.n_features_in_ = self.n_features_in_
+        estimator.native_columns_ = self.native_columns_
         if hasattr(self, "feature_names_in_"):
             estimator.feature_names_in_ = self.feature_names_in_
         return estimator.keep(chosen)

@@ -71,6 +71,11 @@ class Calibration:
         """DPVar + ``MARGIN`` standard errors, (point,)."""
         return self.dpvar + MARGIN * self.error
 
+    @property
+    def share_with_margin(self) -> Array:
+        """The same as a share of the predictions' variance, (point,); a constant prediction has no disparity."""
+        return np.divide(self.dpvar_with_margin, self.variance, out=np.zeros_like(self.dpvar), where=self.variance > 0)
+
     def largest_budget(self, limit: float, measured: Array) -> float:
         """The largest selection budget, interpolated, at which the running maximum of ``measured`` (point,) is at most
         ``limit``; raises :class:`OutOfReach` if the first point exceeds it.

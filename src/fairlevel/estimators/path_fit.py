@@ -74,7 +74,7 @@ class PathFit:
         found = self.calibration
         figures = {
             "max_dpvar": found.dpvar_with_margin * self.y_scale**2,
-            "max_share": found.dpvar_with_margin / found.variance,
+            "max_share": found.share_with_margin,
         }
         try:
             return found.largest_budget(budget.most, figures[budget.name])
@@ -171,6 +171,11 @@ def _common(
     """Candidates that diverged nowhere: the kept ones reduced to them, and their predictions (candidate, row)."""
     names = fitted.candidates.table["candidate"]
     shared = names[[all((frame["candidate"] == name).any() for frame, _ in found.values()) for name in names]]
+    if shared.empty:
+        raise Diverged(
+            "Every candidate diverged on the rows of some fold; lower the step size, such as "
+            "optimizer=Adam(learning_rate=0.001)."
+        )
     predictions = np.empty((len(shared), len(fold)))
     for number, (frame, own) in found.items():
         position = pd.Series(np.arange(len(frame)), index=frame["candidate"])

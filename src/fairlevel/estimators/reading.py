@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from fairlevel.arrays import Array
+from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffled, refuse_too_many_attributes
 from fairlevel.data.table import Table
@@ -61,15 +62,15 @@ def refuse_missing_target(y: Any) -> None:
     refuse_missing("y", target)
 
 
-def refuse_missing(name: str, values: Array, columns: Any = None) -> None:
-    """Name and count missing and infinite values."""
+def refuse_missing(name: str, values: Array, columns: Any = None, gaps: bool = False) -> None:
+    """Name and count missing and infinite values; where ``gaps`` are allowed, infinite ones only."""
     missing, infinite = int(np.isnan(values).sum()), int(np.isinf(values).sum())
-    if not missing and not infinite:
+    if (not missing or gaps) and not infinite:
         return
     where = ""
     if values.ndim == 2 and columns is not None:
-        first = int(np.flatnonzero(~np.isfinite(values).all(axis=0))[0])
-        where = f", first in column {str(columns[first])!r}"
+        wrong = np.isinf(values) if gaps else ~np.isfinite(values)
+        where = f", first in column {str(columns[int(np.flatnonzero(wrong.any(axis=0))[0])])!r}"
     raise InvalidInput(
         f"{name} holds {missing} missing (NaN) and {infinite} infinite (inf) values{where}; finite numbers are needed: "
         "drop those rows, or fill them with sklearn.impute.SimpleImputer."
@@ -119,10 +120,17 @@ def read_weight(weight: Any, has_sensitive: bool) -> float:
 _ROWS_FOR_COPIES = 5_000
 
 
-def warn_of_copies(x: Array, names: Any, sensitive: Sensitive) -> None:
-    """Warn when a feature is (nearly) a sensitive attribute: the model then sees what it should be level in."""
+def warn_of_copies(x: Array, names: Any, sensitive: Sensitive, categorical: tuple[int, ...] = ()) -> None:
+    """Warn when a feature is (nearly) a sensitive attribute: the model then sees what it should be level in. Gaps are
+    filled by the mean; numbers of categories mean nothing and are left out.
+    """
     thin = slice(None, None, -(-len(x) // _ROWS_FOR_COPIES))  # of very many rows some will do
-    x, values = np.asarray(x[thin], dtype=np.float64), sensitive.values[thin]
+    x, values = np.array(x[thin], dtype=np.float64), sensitive.values[thin]
+    x[:, list(categorical)] = 0.0
+    if np.isnan(x).any():
+        known = ~np.isnan(x)
+        means = np.where(known, x, 0.0).sum(axis=0) / known.sum(axis=0).clip(min=1)
+        x = np.where(known, x, means)
     standard_x, standard_a = Scaler.fit(x).transform(x), Scaler.fit(values).transform(values)
     correlation = np.abs(standard_x.T @ standard_a) / len(x)
     pairs = [
@@ -139,34 +147,70 @@ def warn_of_copies(x: Array, names: Any, sensitive: Sensitive) -> None:
 
 
 def read_table(
-    estimator: BaseEstimator, X: Any, y: Any, sensitive_features: Any, kinds: tuple[type, ...] = (np.float64,)
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    sensitive_features: Any,
+    kinds: tuple[type, ...] = (np.float64,),
+    native: bool = False,
 ) -> Table:
     """Validate input as scikit-learn does, with errors that say what to do; sets the estimator's feature names.
 
-    Numbers of these ``kinds`` in X and A are left as they are; others become 64-bit numbers.
+    Numbers of these ``kinds`` in X and A are left as they are; others become 64-bit numbers. With ``native`` X may be a
+    frame with categories, and may have gaps; the estimator's ``native_columns_`` then say how it was read.
     """
-    refuse_text(X)
+    columns = NativeColumns.fit(_frame(X)) if native and _has_categories(X) else None
+    if columns is None:
+        refuse_text(X)
+        given = X
+    else:
+        validate_data(estimator, X, skip_check_array=True)
+        given = columns.transform(_frame(X))
     refuse_missing_target(y)
+    names = getattr(estimator, "feature_names_in_", None) if columns is not None else None
     x, target = validate_data(
-        estimator, X, y, dtype=list(kinds), y_numeric=True, ensure_all_finite=False, ensure_min_samples=2
+        estimator, given, y, dtype=list(kinds), y_numeric=True, ensure_all_finite=False, ensure_min_samples=2
     )
+    if names is not None:
+        estimator.feature_names_in_ = names
+    estimator.native_columns_ = columns
     target = np.asarray(target, dtype=np.float64)
     names = getattr(estimator, "feature_names_in_", None)
-    refuse_missing("X", x, names)
+    refuse_missing("X", x, names, gaps=native)
+    categorical = () if columns is None else columns.categorical
     if sensitive_features is None:
-        return Table(x, target, None)
+        return Table(x, target, None, categorical)
     refuse_shuffled(X, sensitive_features)
     sensitive = encode_sensitive(sensitive_features, len(x), kinds)
     refuse_too_many_attributes(sensitive.values.shape[1], len(x))
-    warn_of_copies(x, names, sensitive)
-    return Table(x, target, sensitive)
+    warn_of_copies(x, names, sensitive, categorical)
+    return Table(x, target, sensitive, categorical)
 
 
-def read_features(estimator: BaseEstimator, X: Any) -> Array:
+def read_features(estimator: BaseEstimator, X: Any, native: bool = False) -> Array:
     """Rows to predict for, with the columns of fit in the order of fit, (row, feature)."""
     names = getattr(estimator, "feature_names_in_", None)
     X = ordered_like_fit(X, names)
-    refuse_text(X)
-    x: Array = validate_data(estimator, X, reset=False, dtype=np.float64, ensure_all_finite=False)
-    refuse_missing("X", x, names)
+    columns: NativeColumns | None = getattr(estimator, "native_columns_", None)
+    if columns is not None:
+        if not hasattr(X, "columns"):
+            raise InvalidType("fit got a frame with categories; pass a frame with the same columns, not an array.")
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+        x = columns.transform(_frame(X))
+    else:
+        refuse_text(X)
+        x = validate_data(estimator, X, reset=False, dtype=np.float64, ensure_all_finite=False)
+    refuse_missing("X", x, names, gaps=native)
     return x
+
+
+def _frame(X: Any) -> pd.DataFrame:
+    return X if isinstance(X, pd.DataFrame) else X.to_pandas()
+
+
+def _has_categories(X: Any) -> bool:
+    """Whether X is a frame with a column that is no number: text, categories or dates."""
+    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
+        return False
+    frame = _frame(X)
+    return frame.columns.is_unique and not all(map(pd.api.types.is_numeric_dtype, frame.dtypes))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from torch import nn
 
 from fairlevel.candidates import PATH_LIMITS, CandidateSource, Limits, TrainingSetup, resolve_candidates
 from fairlevel.candidates.protocol import Report
+from fairlevel.data.table import Table
 from fairlevel.estimators.path_fit import PathSettings
 from fairlevel.exceptions import InvalidType, UnknownName
 from fairlevel.fronts.combiners import Combiner, Stacked
@@ -22,7 +24,7 @@ from fairlevel.networks.optimizers import OPTIMIZERS, Optimizer
 from fairlevel.penalties import Penalty
 from fairlevel.predictors import Predictor, resolve_predictor
 
-NO_LIMITS = Limits(models=10**6, settings=10**6, weights=10**6, coarse=10**6)
+NO_LIMITS = Limits(models=10**12, settings=10**4, weights=10**4, coarse=10**4)
 
 
 def read_seed(random_state: Any) -> int:
@@ -48,6 +50,14 @@ def training_setup(
 ) -> TrainingSetup:
     """What candidates are trained with."""
     return TrainingSetup.at_rate_of(resolve_predictor(predictor), resolve_optimizer(optimizer), seed, device)
+
+
+def for_columns(predictor: Predictor, table: Table) -> Predictor:
+    """The predictor, told which columns of the table hold categories; columns that the user named stay."""
+    if not table.categorical or getattr(predictor, "categorical", None):
+        return predictor
+    told: Any = predictor
+    return replace(told, categorical=table.categorical)  # type: ignore[no-any-return]
 
 
 def path_settings(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
+from torch import Tensor, special
 from torch.nn.functional import softplus
 
 from fairlevel.losses.protocol import LossStep
@@ -16,6 +16,7 @@ class Logistic:
     r"""ℓ(s, y) = log(1 + eˢ) − y s; users see the probability p = 1 / (1 + e⁻ˢ), and penalties act on p."""
 
     name: ClassVar[str] = "logistic"
+    quadratic: ClassVar[bool] = False
 
     def value(self, score: Tensor, target: Tensor, row_weight: Tensor) -> Tensor:
         return ((softplus(score) - target * score) * row_weight).sum(dim=-1)
@@ -29,8 +30,8 @@ class Logistic:
 
     def of_constant(self, target: Tensor, row_weight: Tensor) -> float:
         """The entropy of the share of ones."""
-        share = ((target * row_weight).sum() / row_weight.sum()).clamp(1e-12, 1 - 1e-12)
-        return float(-(share * share.log() + (1 - share) * (1 - share).log()))
+        share = ((target * row_weight).sum() / row_weight.sum()).double().clamp(0, 1)
+        return float(special.entr(share) + special.entr(1 - share))
 
     def link(self, score: Tensor) -> Tensor:
         return score.sigmoid()

@@ -15,6 +15,7 @@ class SquaredLoss:
     r"""ℓ(s, y) = (s − y)²; the score is the prediction."""
 
     name: ClassVar[str] = "squared"
+    quadratic: ClassVar[bool] = True
 
     def value(self, score: Tensor, target: Tensor, row_weight: Tensor) -> Tensor:
         return ((score - target).square() * row_weight).sum(dim=-1)

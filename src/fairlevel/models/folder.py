@@ -1,4 +1,4 @@
-"""Models as files: arrays in safetensors, everything else in JSON; whole or not at all, no pickle."""
+"""Models as files: arrays in safetensors, trees in LightGBM's text, the rest in JSON; whole or not at all, no code."""
 
 from __future__ import annotations
 
@@ -40,11 +40,13 @@ def write_model(folder: Path, model: Model, description: Mapping[str, Any], over
         raise InvalidInput(f"{str(folder)!r} exists; choose another folder, or pass overwrite=True.")
     if folder.exists() and not (folder / DESCRIPTION).is_file():
         raise InvalidInput(f"{str(folder)!r} exists and holds no model; choose another folder.")
-    content = tensors_to_bytes(_arrays(model))
+    files = {ARRAYS: tensors_to_bytes(_arrays(model))}
+    for number, group in enumerate(model.groups):
+        files |= {_text_file(number, name): text.encode() for name, text in group.texts().items()}
     described = {
         "schema": SCHEMA,
         "version": __version__,
-        "sha256": sha256(content).hexdigest(),
+        "sha256": {name: sha256(content).hexdigest() for name, content in files.items()},
         "groups": [{"kind": group.kind, **group.description()} for group in model.groups],
         **description,
     }
@@ -52,7 +54,8 @@ def write_model(folder: Path, model: Model, description: Mapping[str, Any], over
     folder.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
     try:
-        (partial / ARRAYS).write_bytes(content)
+        for name, content in files.items():
+            (partial / name).write_bytes(content)
         (partial / DESCRIPTION).write_text(text, encoding="utf-8")
         os.chmod(partial, 0o755)
         if folder.exists():
@@ -68,20 +71,33 @@ def read_model(folder: Path, module: Any = None) -> tuple[Model, dict[str, Any]]
     """
     description = _description(folder)
     try:
-        content = (folder / ARRAYS).read_bytes()
-    except OSError as error:
-        raise DamagedModel(
-            f"{str(folder / ARRAYS)!r} cannot be read ({error.strerror}); copy the folder again."
-        ) from None
-    if sha256(content).hexdigest() != description["sha256"]:
-        raise DamagedModel(f"{str(folder / ARRAYS)!r} is not the file that was saved; copy the folder again.")
-    try:
-        arrays = tensors_from_bytes(content)
-        return _model(arrays, description["groups"], module), description
+        files = {str(name): _verified(folder, str(name), sum_) for name, sum_ in description["sha256"].items()}
+        arrays = tensors_from_bytes(files.pop(ARRAYS))
+        texts = {name: content.decode() for name, content in files.items()}
+        return _model(arrays, texts, description["groups"], module), description
     except FairLevelError:
         raise
-    except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+    except (SafetensorError, KeyError, TypeError, AttributeError, ValueError, RuntimeError) as error:
         raise DamagedModel(f"{str(folder)!r} does not hold a whole model ({error}); copy the folder again.") from None
+
+
+def _verified(folder: Path, name: str, checksum: str) -> bytes:
+    """The content of a file of this folder, if it is what was saved."""
+    path = folder / name
+    if path.name != name:
+        raise DamagedModel(f"{name!r} is no file of {str(folder)!r}; copy the folder again.")
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DamagedModel(f"{str(path)!r} cannot be read ({error.strerror}); copy the folder again.") from None
+    if sha256(content).hexdigest() != checksum:
+        raise DamagedModel(f"{str(path)!r} is not the file that was saved; copy the folder again.")
+    return content
+
+
+def _text_file(group: int, name: str) -> str:
+    """The file of a group's text; the first group needs no number."""
+    return name if group == 0 else f"group{group}-{name}"
 
 
 def _description(folder: Path) -> dict[str, Any]:
@@ -107,23 +123,25 @@ def _description(folder: Path) -> dict[str, Any]:
 
 def _arrays(model: Model) -> dict[str, Tensor]:
     arrays = {"shares": torch.from_numpy(np.array(model.shares, dtype=np.float64))}
-    for name, scaler in (("x", model.x_scaler), ("y", model.y_scaler)):
-        arrays[f"{name}_mean"] = torch.from_numpy(np.atleast_1d(scaler.mean).copy())
-        arrays[f"{name}_scale"] = torch.from_numpy(np.atleast_1d(scaler.scale).copy())
+    arrays["y_mean"] = torch.from_numpy(np.atleast_1d(model.y_scaler.mean).copy())
+    arrays["y_scale"] = torch.from_numpy(np.atleast_1d(model.y_scaler.scale).copy())
     for number, group in enumerate(model.groups):
         arrays |= {f"group{number}/{name}": value for name, value in group.arrays().items()}
     return {name: value.contiguous() for name, value in arrays.items()}
 
 
-def _model(arrays: Mapping[str, Tensor], groups: Sequence[Mapping[str, Any]], module: Any) -> Model:
+def _model(
+    arrays: Mapping[str, Tensor], texts: Mapping[str, str], groups: Sequence[Mapping[str, Any]], module: Any
+) -> Model:
     read = []
     for number, description in enumerate(groups):
         own = f"group{number}/"
         values = {name.removeprefix(own): value for name, value in arrays.items() if name.startswith(own)}
-        read.append(MEMBERS[description["kind"]].from_file(values, {**description, "module": module}))
+        prefix = _text_file(number, "")
+        own_texts = {name.removeprefix(prefix): text for name, text in texts.items() if name.startswith(prefix)}
+        read.append(MEMBERS[description["kind"]].from_file(values, own_texts, {**description, "module": module}))
     shares = arrays["shares"].numpy()
     if len(shares) != sum(map(len, read)):
         raise ValueError(f"{len(shares)} shares for {sum(map(len, read))} members")
-    x_scaler = Scaler(arrays["x_mean"].numpy(), arrays["x_scale"].numpy())
     y_scaler = Scaler(np.asarray(arrays["y_mean"].numpy()[0]), np.asarray(arrays["y_scale"].numpy()[0]))
-    return Model(tuple(read), shares, x_scaler, y_scaler)
+    return Model(tuple(read), shares, y_scaler)

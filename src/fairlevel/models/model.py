@@ -13,23 +13,26 @@ from fairlevel.predictors import Members
 
 @dataclass(frozen=True)
 class Model:
-    r"""f(x) = ȳ + s_y Σ_m v_m f_m((x − x̄) / s_x): one member, a solved head or a mixture.
+    r"""f(x) = ȳ + s_y Σ_m v_m f_m(x): one member, a solved head or a mixture.
 
     Members of one kind are evaluated together as a group. Shapes: shares v (member,), over all groups in order.
     """
 
     groups: tuple[Members, ...]
     shares: Array
-    x_scaler: Scaler
     y_scaler: Scaler
 
     def __len__(self) -> int:
         return len(self.shares)
 
+    @property
+    def native(self) -> bool:
+        """Whether all members read gaps (NaN)."""
+        return all(group.native for group in self.groups)
+
     def predict(self, x: Array) -> Array:
         """Predictions in units of y, in float64: (row, feature) -> (row,)."""
-        scaled = self.x_scaler.transform(x)
-        return self.y_scaler.inverse(weighted_sums(self.groups, self.shares, scaled))
+        return self.y_scaler.inverse(weighted_sums(self.groups, self.shares, x))
 
 
 def weighted_sums(groups: tuple[Members, ...], shares: Array, x: Array, device: str = "cpu") -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from fairlevel.arrays import Array
 from fairlevel.exceptions import FairLevelError
 from fairlevel.models.model import Model
+from fairlevel.trees.onnx import DOMAIN, DOMAIN_VERSION
 
 OPSET = 17
 
@@ -33,6 +34,9 @@ class Graph:
         self.constants.append(self._tensor(np.ascontiguousarray(value), name))
         return name
 
+    def tensor(self, value: Array) -> Any:
+        return self._tensor(np.ascontiguousarray(value))
+
     def apply(self, operation: str, *inputs: str, **attributes: Any) -> str:
         return self.named(f"v{len(self.nodes)}", operation, *inputs, **attributes)
 
@@ -42,7 +46,7 @@ class Graph:
         return name
 
 
-def write_onnx(model: Model, path: Path) -> None:
+def write_onnx(model: Model, features: int, path: Path) -> None:
     """Input ``X`` (row, feature) in double, output ``prediction`` (row,) in units of y."""
     try:
         import onnx
@@ -50,18 +54,15 @@ def write_onnx(model: Model, path: Path) -> None:
     except ImportError:
         raise OnnxMissing("onnx is not installed; type: pip install 'fairlevel[onnx]'.") from None
     graph = Graph()
-    centred = graph.apply("Sub", "X", graph.constant(model.x_scaler.mean))
-    inputs = graph.apply("Mul", centred, graph.constant(model.x_scaler.inverse_scale))
     sums, start = [], 0
     for group in model.groups:
         shares = model.shares[start : start + len(group)][:, None, None]
-        weighted = graph.apply("Mul", group.add_to(graph, inputs), graph.constant(shares))
+        weighted = graph.apply("Mul", group.add_to(graph, "X"), graph.constant(shares))
         sums.append(graph.apply("ReduceSum", weighted, graph.constant(np.array([0, 2])), keepdims=0))
         start += len(group)
     total = sums[0] if len(sums) == 1 else graph.apply("Sum", *sums)
     scaled = graph.apply("Mul", total, graph.constant(np.asarray(model.y_scaler.scale, dtype=np.float64)))
     graph.named("prediction", "Add", scaled, graph.constant(np.asarray(model.y_scaler.mean, dtype=np.float64)))
-    features = len(np.atleast_1d(model.x_scaler.mean))
     made = helper.make_model(
         helper.make_graph(
             graph.nodes,
@@ -70,8 +71,8 @@ def write_onnx(model: Model, path: Path) -> None:
             [helper.make_tensor_value_info("prediction", TensorProto.DOUBLE, ["rows"])],
             graph.constants,
         ),
-        opset_imports=[helper.make_opsetid("", OPSET)],
-        ir_version=8,
+        opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid(DOMAIN, DOMAIN_VERSION)],
+        ir_version=10,
         producer_name="fairlevel",
     )
     onnx.checker.check_model(made)

@@ -84,6 +84,12 @@ class Adversarial(PenaltyDefaults):
         if not isinstance(self.critic_steps, int) or self.critic_steps < 1:
             raise InvalidInput(f"critic_steps={self.critic_steps} was given; a whole number ≥ 1 is needed, such as 5.")
 
+    def curvature_along(self, direction: Tensor, value: Tensor, prepared: CriticRows, state: Critic) -> Tensor:
+        """2 E[t²], as for a share of the variance: the critic moves with the predictions, so that no search along
+        them would mean anything.
+        """
+        return 2 * direction.square().mean(dim=-1)
+
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> CriticRows:
         values, weight = torch.from_numpy(attributes.values), torch.from_numpy(attributes.weight)
         centred = values - weight @ values

@@ -125,6 +125,14 @@ class ClosedFBO(PenaltyDefaults):
         gradient = (2 * shrunk) @ prepared.aligned_functions
         return self.transform((shrunk * coefficients).sum(dim=-1)).step(gradient, state)
 
+    def curvature_along(
+        self, direction: Tensor, value: Tensor, prepared: LinearSmoother, state: ClosedState
+    ) -> Tensor | None:
+        """2 Σ_j d_j (BᵀWt)_j² along t."""
+        if self.loss.passes > 1:
+            return None
+        return 2 * ((direction @ prepared.aligned_basis).square() * state.shrinkage).sum(dim=-1)
+
     def value(self, prediction: Tensor, prepared: LinearSmoother, state: ClosedState) -> Tensor:
         """From the covariance of the smoothed response with its leave-one-out mean: P is zero on average where the
         conditional mean is constant.

@@ -39,6 +39,9 @@ class NoPenalty(PenaltyDefaults):
     def step(self, prediction: Tensor, prepared: Nothing, state: None) -> PenaltyStep:
         return PenaltyStep(prediction.new_zeros(len(prediction)), torch.zeros_like(prediction), None)
 
+    def curvature_along(self, direction: Tensor, value: Tensor, prepared: Nothing, state: None) -> Tensor:
+        return direction.new_zeros(len(direction))
+
     def in_batches(self, attributes: BatchAttributes) -> NothingInBatches:
         return NothingInBatches()
 

@@ -89,6 +89,11 @@ class Penalty(Protocol):
     def step(self, prediction: Tensor, prepared: Any, state: Any) -> PenaltyStep:
         """Value and gradient at these predictions, (config, row), and the state for the next step."""
 
+    def curvature_along(self, direction: Tensor, value: Tensor, prepared: Any, state: Any) -> Tensor | None:
+        """Second derivative along a direction, (config, row) -> (config,): that of a quadratic function which touches
+        the penalty, of this value, at the last predictions and is nowhere below it. None where none is known.
+        """
+
     def value(self, prediction: Tensor, prepared: Any, state: Any) -> Tensor:
         """The value on rows that did not train, without the bias of fitting on them, (config,); no state changes."""
 

@@ -34,6 +34,10 @@ class PenaltyDefaults:
         """Every penalty has its own."""
         raise TypeError(f"{type(self).__name__} has no method step(prediction, prepared, state).")
 
+    def curvature_along(self, direction: Tensor, value: Tensor, prepared: Any, state: Any) -> Tensor | None:
+        """Not known."""
+        return None
+
     def value(self, prediction: Tensor, prepared: Any, state: Any) -> Tensor:
         """The same estimate as in training."""
         return self.step(prediction, prepared, state).value

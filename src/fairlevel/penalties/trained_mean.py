@@ -102,6 +102,10 @@ class TrainedMeanPenalty(PenaltyDefaults):
         """As printed: plain step sizes."""
         return torch.ones_like(weight)
 
+    def curvature_along(self, direction: Tensor, value: Tensor, prepared: SplitAttributes, state: Warm) -> Tensor:
+        """2 E[t²]: a conditional mean does not vary more than what it is the mean of."""
+        return 2 * direction.square().mean(dim=-1)
+
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> SplitAttributes:
         """Both parts' attributes and weights."""
         return SplitAttributes.of(attributes, rows, seed)

@@ -3,6 +3,8 @@
 from torch import nn
 
 from fairlevel.exceptions import InvalidType, UnknownName
+from fairlevel.predictors.booster_members import BoosterMembers
+from fairlevel.predictors.boosting import Boosting
 from fairlevel.predictors.configurations import Configurations
 from fairlevel.predictors.linear import Linear
 from fairlevel.predictors.mlp import MLP
@@ -12,13 +14,13 @@ from fairlevel.predictors.protocol import Learner, Members, Predictor
 from fairlevel.predictors.random_features import RandomFeatures
 from fairlevel.predictors.torch_module import TorchModule
 
-PREDICTORS: dict[str, type[MLP] | type[Linear] | type[RandomFeatures]] = {
-    predictor.name: predictor for predictor in (MLP, Linear, RandomFeatures)
+PREDICTORS: dict[str, type[Boosting] | type[MLP] | type[Linear] | type[RandomFeatures]] = {
+    predictor.name: predictor for predictor in (Boosting, MLP, Linear, RandomFeatures)
 }
 """Predictors that can be asked for by name; a user's ``nn.Module`` is asked for as itself."""
 
-MEMBERS: dict[str, type[NetworkMembers] | type[ModuleMembers]] = {
-    members.kind: members for members in (NetworkMembers, ModuleMembers)
+MEMBERS: dict[str, type[NetworkMembers] | type[ModuleMembers] | type[BoosterMembers]] = {
+    members.kind: members for members in (NetworkMembers, ModuleMembers, BoosterMembers)
 }
 """What predictors leave behind, by the kind that stands in a file."""
 
@@ -43,6 +45,7 @@ __all__ = [
     "MEMBERS",
     "MLP",
     "PREDICTORS",
+    "Boosting",
     "Configurations",
     "Learner",
     "Linear",

@@ -15,11 +15,14 @@ from fairlevel.exceptions import InvalidInput
 
 @dataclass(frozen=True)
 class Configurations:
-    """Penalty weight, step size and settings of the penalty, each (config,)."""
+    """Penalty weight, step size and settings of the penalty, each (config,); ``steps`` says after how many steps each
+    one ends, (config,), where that is known before training.
+    """
 
     weight: Tensor
     learning_rate: Tensor
     settings: dict[str, Tensor] = field(default_factory=dict)
+    steps: Tensor | None = None
 
     @classmethod
     def of(
@@ -50,4 +53,5 @@ class Configurations:
             real = min(size, len(self) - start)
             index = torch.arange(start, start + real + -real % multiple).clamp_max(start + real - 1)
             settings = {name: value[index] for name, value in self.settings.items()}
-            yield real, Configurations(self.weight[index], self.learning_rate[index], settings)
+            steps = None if self.steps is None else self.steps[index]
+            yield real, Configurations(self.weight[index], self.learning_rate[index], settings, steps)

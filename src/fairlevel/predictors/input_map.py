@@ -7,21 +7,35 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from fairlevel.data.scaling import Scaler
+
 
 @dataclass(frozen=True)
 class InputMap:
-    r"""z = (φ(x) − m) M with φ(x) = √2 cos(x W + b), or φ(x) = x where there are no waves; without M, z = φ(x).
+    r"""z = (φ(u) − m) M with u = (x − x̄) / s, φ(u) = √2 cos(u W + b), or φ(u) = u where there are no waves; without M,
+    z = φ(u); without x̄, u = x.
 
-    Shapes: frequencies W (feature, wave), phases b (wave,), centre m (wave or feature,),
-    mixing M (wave or feature, input); x (row, feature) -> (row, input).
+    Shapes: mean x̄ and inverse_scale 1/s (feature,), frequencies W (feature, wave), phases b (wave,), centre m (wave or
+    feature,), mixing M (wave or feature, input); x (row, feature) -> (row, input).
     """
 
+    mean: Tensor | None = None
+    inverse_scale: Tensor | None = None
     frequencies: Tensor | None = None
     phases: Tensor | None = None
     centre: Tensor | None = None
     mixing: Tensor | None = None
 
+    @classmethod
+    def standardising(cls, scaler: Scaler | None) -> InputMap:
+        """The map that applies a scaler, or the identity."""
+        if scaler is None:
+            return cls()
+        return cls(torch.from_numpy(scaler.mean), torch.from_numpy(scaler.inverse_scale))
+
     def __call__(self, x: Tensor) -> Tensor:
+        if self.mean is not None and self.inverse_scale is not None:
+            x = (x - self.mean.to(x)).mul_(self.inverse_scale.to(x))
         if self.frequencies is not None and self.phases is not None:
             x = torch.cos(torch.matmul(x, self.frequencies.to(x)) + self.phases.to(x)) * 2**0.5
         if self.centre is None or self.mixing is None:

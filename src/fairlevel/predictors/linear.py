@@ -8,6 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from fairlevel.data.scaling import Scaler
 from fairlevel.predictors.input_map import InputMap
 from fairlevel.predictors.network_stack import NetworkFactory
 
@@ -17,9 +18,10 @@ class Linear:
     r"""f = b + wᵀx, trained in whitened coordinates."""
 
     name: ClassVar[str] = "linear"
-    standardises: ClassVar[bool] = True
+    native: ClassVar[bool] = False
+    batches: ClassVar[bool] = True
     linear_head: ClassVar[bool] = True
 
-    def prepare(self, x: Tensor, seed: int, device: torch.device) -> NetworkFactory:
-        input_map = InputMap().whitened(x, ridge=0.0)
+    def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> NetworkFactory:
+        input_map = InputMap.standardising(scaler).whitened(x, ridge=0.0)
         return NetworkFactory.of(input_map, (), x, seed, device)

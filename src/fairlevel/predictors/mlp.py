@@ -8,6 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from fairlevel.data.scaling import Scaler
 from fairlevel.predictors.input_map import InputMap
 from fairlevel.predictors.network_stack import NetworkFactory
 
@@ -19,9 +20,9 @@ class MLP:
     hidden: tuple[int, ...] = (64, 64)
 
     name: ClassVar[str] = "mlp"
-    standardises: ClassVar[bool] = True
+    native: ClassVar[bool] = False
+    batches: ClassVar[bool] = True
     linear_head: ClassVar[bool] = True
 
-    def prepare(self, x: Tensor, seed: int, device: torch.device) -> NetworkFactory:
-        input_map = InputMap()
-        return NetworkFactory.of(input_map, self.hidden, x, seed, device)
+    def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> NetworkFactory:
+        return NetworkFactory.of(InputMap.standardising(scaler), self.hidden, x, seed, device)

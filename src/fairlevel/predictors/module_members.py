@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from inspect import Parameter, signature
+from math import isfinite
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 
 from fairlevel.arrays import Array, Index
 from fairlevel.exceptions import FairLevelError, InvalidInput
-from fairlevel.predictors.protocol import OnnxGraph
+from fairlevel.onnx_graph import OnnxGraph
 
 _ROWS_AT_ONCE = 65_536
 
@@ -31,6 +32,7 @@ class ModuleMembers:
     modules: tuple[nn.Module, ...]
 
     kind: ClassVar[str] = "modules"
+    native: ClassVar[bool] = False
 
     def __len__(self) -> int:
         return len(self.modules)
@@ -60,11 +62,14 @@ class ModuleMembers:
             for name, value in module.state_dict().items()
         }
 
+    def texts(self) -> dict[str, str]:
+        return {}
+
     def description(self) -> dict[str, Any]:
         return {"count": len(self.modules), "module_class": describe_module(self.modules[0])}
 
     @classmethod
-    def from_file(cls, arrays: Mapping[str, Tensor], description: Mapping[str, Any]) -> Self:
+    def from_file(cls, arrays: Mapping[str, Tensor], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
         """``description["module"]`` may hold a module of the right class, made by the user."""
         template = module_from(description["module_class"], description.get("module"))
         modules = []
@@ -133,4 +138,4 @@ def _refuse(description: Mapping[str, Any], why: str) -> NoReturn:
 def _is_plain(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(map(_is_plain, value))
-    return isinstance(value, bool | int | float | str)
+    return isinstance(value, bool | int | str) or (isinstance(value, float) and isfinite(value))

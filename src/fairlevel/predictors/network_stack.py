@@ -16,9 +16,10 @@ from torch import Tensor
 from fairlevel.arrays import Array, Index
 from fairlevel.networks.network import Kept, Network
 from fairlevel.networks.optimizers import Optimizer
+from fairlevel.onnx_graph import OnnxGraph
 from fairlevel.predictors.configurations import Configurations
 from fairlevel.predictors.input_map import InputMap
-from fairlevel.predictors.protocol import OnnxGraph, Tiling
+from fairlevel.predictors.protocol import PATIENCE, Surroundings, Tiling
 
 TILE_MULTIPLE = 2
 """Every tile is filled to a multiple of this with copies of its last configuration. A batched product of one matrix
@@ -40,6 +41,7 @@ class NetworkMembers:
     parameters: Tensor
 
     kind: ClassVar[str] = "networks"
+    native: ClassVar[bool] = False
 
     def __len__(self) -> int:
         return len(self.parameters)
@@ -88,11 +90,14 @@ class NetworkMembers:
         present = {f"input_{name}": value for name, value in mapped.items() if value is not None}
         return {"parameters": self.parameters.contiguous(), **present}
 
+    def texts(self) -> dict[str, str]:
+        return {}
+
     def description(self) -> dict[str, Any]:
         return {"inputs": self.network.inputs, "hidden": list(self.network.hidden)}
 
     @classmethod
-    def from_file(cls, arrays: Mapping[str, Tensor], description: Mapping[str, Any]) -> Self:
+    def from_file(cls, arrays: Mapping[str, Tensor], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
         network = Network(int(description["inputs"]), tuple(int(width) for width in description["hidden"]))
         parameters = arrays["parameters"]
         if parameters.ndim != 2 or parameters.shape[1] != network.size:
@@ -102,6 +107,9 @@ class NetworkMembers:
 
     def add_to(self, graph: OnnxGraph, inputs: str) -> str:
         signal, mapped = inputs, self.input_map
+        if mapped.mean is not None and mapped.inverse_scale is not None:
+            centred = graph.apply("Sub", signal, graph.constant(mapped.mean.double().numpy()))
+            signal = graph.apply("Mul", centred, graph.constant(mapped.inverse_scale.double().numpy()))
         if mapped.frequencies is not None and mapped.phases is not None:
             angles = graph.apply("MatMul", signal, graph.constant(mapped.frequencies.double().numpy()))
             cosines = graph.apply("Cos", graph.apply("Add", angles, graph.constant(mapped.phases.double().numpy())))
@@ -142,10 +150,6 @@ class NetworkLearner:
         self._kept: Kept = ()
 
     @property
-    def steps(self) -> int:
-        return self._optimizer.steps
-
-    @property
     def changing(self) -> tuple[Tensor, ...]:
         return (self._parameters, *(self._moments or ()), self._count)
 
@@ -153,7 +157,7 @@ class NetworkLearner:
         prediction, self._kept = self._network.forward(self._parameters, inputs)
         return prediction
 
-    def follow(self, gradient: Tensor, curvature: Tensor) -> None:
+    def follow(self, gradient: Tensor, curvature: Tensor, around: Surroundings) -> None:
         scaled = gradient * curvature.reciprocal().unsqueeze(1)
         slope = self._network.pullback(self._parameters, self._kept, scaled)
         self._optimizer.update(self._parameters, slope, self._moments, self._rate, self._count)
@@ -185,6 +189,13 @@ class NetworkFactory:
     def of(cls, input_map: InputMap, hidden: tuple[int, ...], x: Tensor, seed: int, device: torch.device) -> Self:
         """``x``: at least one row, (row, feature); only its width is read."""
         return cls(Network(input_map(x[:1]).shape[1], hidden), input_map, seed, device)
+
+    @property
+    def patience(self) -> int:
+        return PATIENCE
+
+    def steps(self, optimizer: Optimizer) -> int:
+        return optimizer.steps
 
     def inputs(self, x: Tensor) -> Tensor:
         return self.input_map(x).to(self.device, torch.float32)

@@ -13,24 +13,17 @@ import torch
 from torch import Tensor
 
 from fairlevel.arrays import Array, Index
+from fairlevel.data.scaling import Scaler
 from fairlevel.networks.optimizers import Optimizer
+from fairlevel.onnx_graph import OnnxGraph
 from fairlevel.predictors.configurations import Configurations
 
 
-class OnnxGraph(Protocol):
-    """A graph under construction; values are known by name."""
-
-    def constant(self, value: Array) -> str:
-        """Add a constant."""
-
-    def apply(self, operation: str, *inputs: str, **attributes: Any) -> str:
-        """Add an operation of ONNX."""
-
-
 class Members(Protocol):
-    """Fitted functions of the features that are evaluated together."""
+    """Fitted functions of the features that are evaluated together; ``native`` says whether they read gaps (NaN)."""
 
     kind: ClassVar[str]
+    native: ClassVar[bool]
 
     def __len__(self) -> int: ...
 
@@ -46,12 +39,15 @@ class Members(Protocol):
     def arrays(self) -> dict[str, Tensor]:
         """All numbers, for a file."""
 
+    def texts(self) -> dict[str, str]:
+        """Files of text, by name, where another library has a format of its own."""
+
     def description(self) -> dict[str, Any]:
         """Everything else, as plain values for JSON."""
 
     @classmethod
-    def from_file(cls, arrays: Mapping[str, Tensor], description: Mapping[str, Any]) -> Self:
-        """What :meth:`arrays` and :meth:`description` wrote."""
+    def from_file(cls, arrays: Mapping[str, Tensor], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
+        """What :meth:`arrays`, :meth:`texts` and :meth:`description` wrote."""
 
     def add_to(self, graph: OnnxGraph, inputs: str) -> str:
         """Add them to an ONNX graph: inputs (row, feature) -> (member, row, 1)."""
@@ -70,12 +66,28 @@ class LinearHead(Protocol):
         """
 
 
+@runtime_checkable
+class Rescalable(Protocol):
+    """Members that can be brought to the units of y, so that another library reads them as a complete model."""
+
+    def in_units(self, scaler: Scaler) -> Members:
+        """mean + scale · f."""
+
+
+class Surroundings(Protocol):
+    """The objective around the last predictions, for learners that use more of it than its gradient."""
+
+    def row_curvature(self) -> Tensor:
+        """Second derivative of the loss in each prediction, (config, row)."""
+
+    def step_along(self, direction: Tensor, rate: float) -> Tensor:
+        """How far to go along a direction of predictions, (config, row) -> (config,), between 0 and ``rate``: ``rate``
+        times the minimum of the objective where it is quadratic, else a step that does not raise it.
+        """
+
+
 class Learner(Protocol):
     """One model per configuration, in training."""
-
-    @property
-    def steps(self) -> int:
-        """How many steps a full training takes."""
 
     @property
     def changing(self) -> tuple[Tensor, ...] | None:
@@ -84,9 +96,9 @@ class Learner(Protocol):
     def predictions(self, inputs: Tensor) -> Tensor:
         """Predictions (config, row) for inputs (row, …); what :meth:`follow` needs is kept."""
 
-    def follow(self, gradient: Tensor, curvature: Tensor) -> None:
+    def follow(self, gradient: Tensor, curvature: Tensor, around: Surroundings) -> None:
         """One step against a gradient in the last predictions, (config, row). The objective may be ``curvature``,
-        (config,), times as curved as the loss alone.
+        (config,), times as curved as the loss alone; ``around`` tells more, if asked.
         """
 
     def evaluate(self, inputs: Tensor) -> Tensor:
@@ -103,35 +115,58 @@ class Learner(Protocol):
 
 
 class Tiling(NamedTuple):
-    """How a grid is trained: configurations per tile, to which multiple tiles are filled, threads over tiles."""
+    """How a grid is trained: configurations per tile, to which multiple tiles are filled, threads over tiles; with
+    ``one_thread_each`` also a tile that is alone gets a single thread, so that it rounds as in a grid.
+    """
 
     size: int
     multiple: int = 1
     threads: int = 1
+    one_thread_each: bool = False
+
+    @property
+    def alone(self) -> bool:
+        """Whether every configuration is trained by itself, whatever the grid."""
+        return self.size == 1 and self.multiple == 1
+
+
+PATIENCE = 25
+"""The patience of learners that take small steps."""
 
 
 class LearnerFactory(Protocol):
     """What a predictor has prepared from the features of the training rows."""
 
+    @property
+    def patience(self) -> int:
+        """After how many checks without a better score, ten steps apart, early stopping ends."""
+
+    def steps(self, optimizer: Optimizer) -> int:
+        """How many steps a full training takes."""
+
     def inputs(self, x: Tensor) -> Tensor:
-        """Rows as the learner reads them, on its device in float32: (row, feature) -> (row, …)."""
+        """Rows as the learner reads them: (row, feature) -> (row, …). A learner is only asked about such rows."""
 
     def tiling(self, rows: int, configs: int) -> Tiling:
         """How many configurations are trained together."""
 
     def learner(self, configurations: Configurations, optimizer: Optimizer) -> Learner:
-        """A learner before its first step."""
+        """A learner before its first step; called when :meth:`inputs` has seen all rows."""
 
 
 @runtime_checkable
 class Predictor(Protocol):
-    """One frozen object per kind of model. ``standardises`` says whether it reads standardised features or X as given;
-    ``linear_head`` whether its members are :class:`LinearHead`.
+    """One frozen object per kind of model. ``native`` says whether it reads gaps (NaN) and categories (whole numbers);
+    such a predictor has a field ``categorical`` for the numbers of those columns. ``batches`` says whether it can
+    train on some rows at a time, ``linear_head`` whether its members are :class:`LinearHead`.
     """
 
     name: ClassVar[str]
-    standardises: ClassVar[bool]
+    native: ClassVar[bool]
+    batches: ClassVar[bool]
     linear_head: ClassVar[bool]
 
-    def prepare(self, x: Tensor, seed: int, device: torch.device) -> LearnerFactory:
-        """Prepare on training rows, (row, feature)."""
+    def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> LearnerFactory:
+        """Prepare on training rows, (row, feature), as given. ``scaler`` standardises features, for predictors that
+        need it; None where they are standardised already. Members read features as given.
+        """

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from fairlevel.data.scaling import Scaler
 from fairlevel.predictors.input_map import InputMap
 from fairlevel.predictors.network_stack import NetworkFactory
 
@@ -25,13 +26,16 @@ class RandomFeatures:
     ridge: float = 1e-3
 
     name: ClassVar[str] = "random_features"
-    standardises: ClassVar[bool] = True
+    native: ClassVar[bool] = False
+    batches: ClassVar[bool] = True
     linear_head: ClassVar[bool] = True
 
-    def prepare(self, x: Tensor, seed: int, device: torch.device) -> NetworkFactory:
+    def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> NetworkFactory:
+        standard = InputMap.standardising(scaler)
         generator = torch.Generator().manual_seed(seed)
-        spread = (2 * x.double().var(dim=0, correction=0).sum()).sqrt().clamp_min(1e-12)
+        spread = (2 * standard(x).double().var(dim=0, correction=0).sum()).sqrt().clamp_min(1e-12)
         draws = torch.randn(x.shape[1], self.features, generator=generator, dtype=torch.float64)
         phases = torch.rand(self.features, generator=generator, dtype=torch.float64) * 2 * torch.pi
-        input_map = InputMap(draws / (self.bandwidth * spread), phases).whitened(x, ridge=self.ridge)
+        waves = replace(standard, frequencies=draws / (self.bandwidth * spread), phases=phases)
+        input_map = waves.whitened(x, ridge=self.ridge)
         return NetworkFactory.of(input_map, (), x, seed, device)

@@ -7,6 +7,7 @@ parameters and rows are trained as one stack by ``torch.func``. Others (dropout,
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,11 +16,12 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
+from fairlevel.data.scaling import Scaler
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.predictors.configurations import Configurations
 from fairlevel.predictors.module_members import ModuleMembers
-from fairlevel.predictors.protocol import Learner, Tiling
+from fairlevel.predictors.protocol import PATIENCE, Learner, Surroundings, Tiling
 
 _MOST_TOGETHER = 16  # configurations per tile, which bounds memory
 
@@ -34,14 +36,19 @@ class TorchModule:
     module: nn.Module
 
     name: ClassVar[str] = "module"
-    standardises: ClassVar[bool] = False
+    native: ClassVar[bool] = False
+    batches: ClassVar[bool] = True
     linear_head: ClassVar[bool] = False
 
-    def prepare(self, x: Tensor, seed: int, device: torch.device) -> ModuleFactory:
+    def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> ModuleFactory:
         template = deepcopy(self.module).to(device, torch.float32)
+        rows = x[:4].to(device, torch.float32)
+        if any(map(nn.parameter.is_lazy, template.parameters())):
+            template.eval()(rows)  # lazy layers take their sizes from the first rows
+        if not all(isinstance(value, Tensor) for value in template.state_dict().values()):
+            raise InvalidInput(f"predictor={_name(template)} keeps extra state that is no tensor; keep it in buffers.")
         if not any(parameter.requires_grad for parameter in template.parameters()):
             raise InvalidInput(f"predictor={_name(template)} has no parameters that require a gradient.")
-        rows = x[:4].to(device, torch.float32)
         _check_output(template, rows)
         return ModuleFactory(template, _is_pure(template, rows), seed, device)
 
@@ -54,6 +61,13 @@ class ModuleFactory:
     stackable: bool
     seed: int
     device: torch.device
+
+    @property
+    def patience(self) -> int:
+        return PATIENCE
+
+    def steps(self, optimizer: Optimizer) -> int:
+        return optimizer.steps
 
     def inputs(self, x: Tensor) -> Tensor:
         return x.to(self.device, torch.float32)
@@ -70,7 +84,8 @@ class StackedModules:
     """All configurations in one call of the module. Shapes: parameters (config, parameter)."""
 
     def __init__(self, template: nn.Module, configurations: Configurations, optimizer: Optimizer, seed: int) -> None:
-        self._training, self._evaluating = deepcopy(template).train(), deepcopy(template).eval()
+        self._template, self._training = template, deepcopy(template).train()
+        self._evaluating = deepcopy(template).eval()
         self._layout = _Layout.of(template)
         self._fixed = {
             name: value.detach() for name, value in template.state_dict().items() if name not in self._layout.shapes
@@ -84,10 +99,6 @@ class StackedModules:
         self._leaf = self._output = self._parameters
 
     @property
-    def steps(self) -> int:
-        return self._optimizer.steps
-
-    @property
     def changing(self) -> None:
         return None
 
@@ -97,7 +108,7 @@ class StackedModules:
             self._output = self._call(self._training, self._leaf, inputs)
         return self._output.detach()
 
-    def follow(self, gradient: Tensor, curvature: Tensor) -> None:
+    def follow(self, gradient: Tensor, curvature: Tensor, around: Surroundings) -> None:
         (slope,) = torch.autograd.grad(self._output, self._leaf, gradient / curvature.unsqueeze(1))
         self._optimizer.update(self._parameters, slope, self._moments, self._rate, self._count)
         self._count += 1
@@ -115,9 +126,9 @@ class StackedModules:
     def model(self, configs: int) -> ModuleMembers:
         modules = []
         for row in self._parameters[:configs]:
-            module = deepcopy(self._evaluating)
-            module.load_state_dict({**self._fixed, **self._layout.named(row)})
-            modules.append(module.cpu())
+            module = deepcopy(self._template)  # which was never called and so keeps no activations
+            _copy_into(module, self._layout.named(row))
+            modules.append(module.eval().cpu())
         return ModuleMembers(tuple(modules))
 
     def _call(self, module: nn.Module, parameters: Tensor, inputs: Tensor) -> Tensor:
@@ -144,12 +155,8 @@ class SeparateModules:
         self._count = 0
         device = self._parameters.device
         self._random = [torch.Generator(device).manual_seed(seed).get_state() for _ in self._modules]
-        self._snapshot = [deepcopy(module.state_dict()) for module in self._modules]
+        self._snapshot = list(map(_numbers_of, self._modules))
         self._outputs: list[Tensor] = []
-
-    @property
-    def steps(self) -> int:
-        return self._optimizer.steps
 
     @property
     def changing(self) -> None:
@@ -164,7 +171,7 @@ class SeparateModules:
                 self._random[number] = _random_state(inputs)
         return torch.stack([output.detach() for output in self._outputs])
 
-    def follow(self, gradient: Tensor, curvature: Tensor) -> None:
+    def follow(self, gradient: Tensor, curvature: Tensor, around: Surroundings) -> None:
         scaled = gradient / curvature.unsqueeze(1)
         rows = []
         for output, trained, own in zip(self._outputs, self._trained, scaled, strict=True):
@@ -183,17 +190,17 @@ class SeparateModules:
     def snapshot(self, which: Tensor) -> None:
         for number, chosen in enumerate(which.tolist()):
             if chosen:
-                self._snapshot[number] = deepcopy(self._modules[number].state_dict())
+                self._snapshot[number] = _numbers_of(self._modules[number])
 
     def restore(self) -> None:
         for module, state in zip(self._modules, self._snapshot, strict=True):
-            module.load_state_dict(state)
+            _copy_into(module, state)
 
     def model(self, configs: int) -> ModuleMembers:
         copies = []
         for module in self._modules[:configs]:
-            copy = deepcopy(self._template)  # a copy of the module itself would carry the whole matrix
-            copy.load_state_dict(module.state_dict())
+            copy = deepcopy(self._template)  # which was never called and so keeps no activations
+            _copy_into(copy, _numbers_of(module))
             copies.append(copy.eval().cpu())
         return ModuleMembers(tuple(copies))
 
@@ -220,8 +227,21 @@ class _Layout:
 
 
 def _vector(output: Tensor) -> Tensor:
-    """(row,) or (row, 1) -> (row,)."""
-    return output.squeeze(-1) if output.ndim == 2 else output
+    """(row,) or (row, 1) of any float type -> (row,) in float32."""
+    return (output.squeeze(-1) if output.ndim == 2 else output).float()
+
+
+def _numbers_of(module: nn.Module) -> dict[str, Tensor]:
+    """Copies of all parameters and buffers, those included that a state_dict leaves out."""
+    return {name: value.detach().clone() for name, value in (*module.named_parameters(), *module.named_buffers())}
+
+
+@torch.no_grad()
+def _copy_into(module: nn.Module, numbers: Mapping[str, Tensor]) -> None:
+    """Write numbers into the parameters and buffers of these names."""
+    own = dict((*module.named_parameters(), *module.named_buffers()))
+    for name, value in numbers.items():
+        own[name].copy_(value)
 
 
 def _name(module: nn.Module) -> str:
@@ -247,21 +267,23 @@ def _check_output(module: nn.Module, rows: Tensor) -> None:
 
 @torch.no_grad()
 def _is_pure(module: nn.Module, rows: Tensor) -> bool:
-    """Whether the forward pass in training uses no random numbers, changes no buffer, and can be mapped."""
-    copy = deepcopy(module).train()
-    before = {name: value.clone() for name, value in copy.named_buffers()}
-    layout = _Layout.of(copy)
-    fixed = {name: value for name, value in copy.state_dict().items() if name not in layout.shapes}
+    """Whether the forward pass uses no random numbers in training, changes no buffer, and can be mapped."""
+    layout = _Layout.of(module)
+    for copy in (deepcopy(module).train(), deepcopy(module).eval()):
+        before = {name: value.clone() for name, value in copy.named_buffers()}
+        fixed = {name: value for name, value in copy.state_dict().items() if name not in layout.shapes}
 
-    def one(row: Tensor) -> Tensor:
-        return _vector(functional_call(copy, {**fixed, **layout.named(row)}, (rows,)))
+        def one(row: Tensor, copy: nn.Module = copy, fixed: Mapping[str, Tensor] = fixed) -> Tensor:
+            return _vector(functional_call(copy, {**fixed, **layout.named(row)}, (rows,)))
 
-    try:
-        vmap(one)(layout.flat(copy).repeat(2, 1))  # vmap refuses random numbers
-        copy(rows)
-    except Exception:
-        return False
-    return all(torch.equal(before[name], value) for name, value in copy.named_buffers())
+        try:
+            vmap(one)(layout.flat(module).repeat(2, 1))  # vmap refuses random numbers
+            copy(rows)
+        except Exception:
+            return False
+        if not all(torch.equal(before[name], value) for name, value in copy.named_buffers()):
+            return False
+    return True
 
 
 def _cuda_devices(inputs: Tensor) -> list[int]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
 from fairlevel.penalties import Penalty
 from fairlevel.penalties.protocol import BatchForm, PenaltyStep, Settings
-from fairlevel.training.execution.fixed_groups import FixedGroups
+from fairlevel.predictors.protocol import Tiling
+from fairlevel.training.execution.fixed_groups import FixedGroups, in_fixed_groups
 
 
 class ActingPenalty(Protocol):
@@ -26,6 +28,12 @@ class ActingPenalty(Protocol):
 
     def step(self, prediction: Tensor, window: slice, state: Any) -> PenaltyStep:
         """Value, gradient and next state for the rows of one step; prediction (config, row of the step)."""
+
+    def curvature_along(self, direction: Tensor, value: Tensor, state: Any) -> Tensor | None:
+        """Second derivative along a direction, (config, row) -> (config,), where it is known."""
+
+    def grouped(self, tiling: Tiling, device: torch.device) -> ActingPenalty:
+        """Ready for tiles of configurations, which must not influence each other."""
 
     def value_on(self, held_out: AllRowsPenalty, prediction: Tensor, settings: Settings, state: Any) -> Tensor:
         """The value on held-out rows, (config,), for predictions (config, held-out row)."""
@@ -48,6 +56,14 @@ class AllRowsPenalty:
     def step(self, prediction: Tensor, window: slice, state: Any) -> PenaltyStep:
         return self.penalty.step(prediction, self.prepared, state)
 
+    def curvature_along(self, direction: Tensor, value: Tensor, state: Any) -> Tensor | None:
+        return self.penalty.curvature_along(direction, value, self.prepared, state)
+
+    def grouped(self, tiling: Tiling, device: torch.device) -> AllRowsPenalty:
+        if tiling.alone or isinstance(self.penalty, FixedGroups):
+            return self
+        return replace(self, penalty=in_fixed_groups(self.penalty, device))
+
     def value_on(self, held_out: AllRowsPenalty, prediction: Tensor, settings: Settings, state: Any) -> Tensor:
         """With the state of training: critics and trained means are evaluated as they are."""
         return self.penalty.value(prediction, held_out.prepared, state)
@@ -69,6 +85,13 @@ class BatchedPenalty:
 
     def step(self, prediction: Tensor, window: slice, state: Any) -> PenaltyStep:
         return self.form.step(prediction, window, state)
+
+    def curvature_along(self, direction: Tensor, value: Tensor, state: Any) -> Tensor | None:
+        return None
+
+    def grouped(self, tiling: Tiling, device: torch.device) -> BatchedPenalty:
+        """As it is: all configurations are in one tile."""
+        return self
 
     def value_on(self, held_out: AllRowsPenalty, prediction: Tensor, settings: Settings, state: Any) -> Tensor:
         """The held-out rows are few: the penalty is evaluated on all of them, without the running moments."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.exceptions import InvalidInput, UnknownName
-from fairlevel.losses import Loss, LossStep, SquaredLoss
+from fairlevel.losses import Loss, SquaredLoss
 from fairlevel.networks.memory import keep_freed_memory_if_asked
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.penalties import Penalty
@@ -20,6 +20,7 @@ from fairlevel.training.acting_penalty import ActingPenalty, AllRowsPenalty
 from fairlevel.training.execution.cuda_graph import RecordedStep, RepeatedStep, StepResult
 from fairlevel.training.execution.progress import Progress, StepCounter
 from fairlevel.training.execution.threads import in_threads
+from fairlevel.training.line_search import LineSearch, accuracy_term
 from fairlevel.training.outcome import WORST_LOSS, Status, Trace, Trained
 from fairlevel.training.rows import AllRows, RowSampler, RowsOnDevice, StepRows, TrainingRows, require_attributes
 from fairlevel.training.stopping import CHECK_EVERY, EarlyStopping
@@ -43,6 +44,13 @@ class Objective(NamedTuple):
     held_out: HeldOut | None
 
 
+class Length(NamedTuple):
+    """How long training may take, and how many checks without a better held-out score end it."""
+
+    steps: int
+    patience: int
+
+
 def train(
     rows: RowSampler,
     configurations: Configurations,
@@ -59,6 +67,7 @@ def train(
     r"""Minimise loss(s_c, y) + weight_c · penalty(link(s_c), A) for every configuration c by steps in prediction space.
 
     With ``held_out`` rows each configuration returns to its state with the best held-out loss + weight · penalty.
+    Configurations that say so end after their own number of steps.
     """
     target = resolve_device(device)
     check_settings(penalty, configurations.settings)
@@ -66,16 +75,19 @@ def train(
     if target.type == "cpu":
         keep_freed_memory_if_asked()
     acting = rows.bind(penalty, configurations.settings, seed, target)
-    factory = predictor.prepare(rows.sample, seed, target)
+    factory = predictor.prepare(rows.sample, seed, target, rows.x_scaler)
     ready = rows.on_device(factory, acting.accuracy, seed, target)
     held = None
     if held_out is not None:
         watched = AllRows(held_out, ALL_TRAINING_ROWS)
-        held_penalty = watched.bind(penalty, configurations.settings, seed, target)
+        require_attributes(watched, configurations.weight)
+        held_penalty = watched.bind(watched.tuned(penalty, seed), configurations.settings, seed, target)
         held = HeldOut(watched.on_device(factory, held_penalty.accuracy, seed, target).final, held_penalty)
-    tiling = rows.tiling(factory, len(configurations))
+    tiling, length = rows.tiling(factory, len(configurations)), Length(factory.steps(optimizer), factory.patience)
+    acting = acting.grouped(tiling, target)
+    held = held and held._replace(penalty=held.penalty.grouped(tiling, target))
     tiles = list(configurations.tiles(tiling.size, tiling.multiple))
-    count = StepCounter(len(tiles), optimizer.steps, progress)
+    count = StepCounter(len(tiles), length.steps, progress)
 
     def train_one(number: int, check: Callable[[], None]) -> tuple[int, Trained]:
         def advance(step: int) -> None:
@@ -84,66 +96,75 @@ def train(
 
         real, tile = tiles[number]
         objective = Objective(loss or SquaredLoss(), acting, tile, held)
-        return real, _train_tile(factory.learner(tile, optimizer), ready, objective, real, advance)
+        return real, _train_tile(factory.learner(tile, optimizer), length, ready, objective, real, advance)
 
-    return Trained.joined(in_threads(train_one, range(len(tiles)), min(tiling.threads, len(tiles))))
+    return Trained.joined(in_threads(train_one, range(len(tiles)), tiling))
 
 
 @torch.no_grad()
 def _train_tile(
-    learner: Learner, rows: RowsOnDevice, objective: Objective, real: int, advance: Callable[[int], None]
+    learner: Learner,
+    length: Length,
+    rows: RowsOnDevice,
+    objective: Objective,
+    real: int,
+    advance: Callable[[int], None],
 ) -> Trained:
     loss, penalty, tile, held_out = objective
+    ends = None if tile.steps is None else tile.steps.clamp(1, length.steps)
+    steps = length.steps if ends is None else int(ends.max())
     final = rows.final
     weight = tile.weight.to(final.target)
     fair, curvature = (weight > 0).unsqueeze(1), penalty.curvature(weight)
 
     def step(here: StepRows, state: object) -> StepResult:
         score = learner.predictions(here.inputs)
-        accuracy = _accuracy(loss, score, here)
-        value, gradient, state = penalty.step(loss.link(score), here.window, state)
+        accuracy = accuracy_term(loss, score, here)
+        value, gradient, after = penalty.step(loss.link(score), here.window, state)
         disparity = torch.where(fair, weight.unsqueeze(1) * loss.through_link(score, gradient), 0.0)
-        learner.follow(accuracy.gradient + disparity, curvature)
-        return StepResult(state, accuracy.value, value)
+        total = accuracy.gradient + disparity
+        learner.follow(total, curvature, LineSearch(loss, penalty, here, weight, score, total, value, state))
+        return StepResult(after, accuracy.value, value)
 
     state = penalty.init(len(tile), tile.settings)
     take: RepeatedStep | RecordedStep = RepeatedStep(step, state)
     if final.target.is_cuda and rows.same_every_step and learner.changing is not None:
         take = RecordedStep(step, state, final, learner.changing)
-    stopping = EarlyStopping(len(tile), final.target.device)
-    record_every = max(1, learner.steps // RECORDS)
+    stopping = EarlyStopping(len(tile), length.patience, final.target.device)
+    record_every = max(1, length.steps // RECORDS)
     records: list[tuple[int, Tensor, Tensor]] = []
-    status, taken = Status.FINISHED, 0
-    for number, here in enumerate(rows.steps(learner.steps)):
+    taken = 0
+    for number, here in enumerate(rows.steps(steps)):
         result, taken = take(here), number + 1
         if number % record_every == 0:
             records.append((number, result.loss.clone(), result.value.clone()))
             advance(number)
-        if held_out is not None and (taken % CHECK_EVERY == 0 or taken == learner.steps):
+        if ends is not None:
+            learner.snapshot(ends == taken)
+        elif held_out is not None and (taken % CHECK_EVERY == 0 or taken == steps):
             score = learner.evaluate(held_out.rows.inputs)
             error = loss.value(score, held_out.rows.target, held_out.rows.accuracy_weight)
             value = penalty.value_on(held_out.penalty, loss.link(score), tile.settings, result.state)
             learner.snapshot(stopping.improved(error + torch.where(weight > 0, weight * value, 0.0), taken))
-            if stopping.done:
-                status = Status.STOPPED_EARLY
+            if stopping.done.all():
                 break
-    if held_out is not None:
+    if ends is not None or held_out is not None:
         learner.restore()
-    advance(learner.steps)
+    advance(length.steps)
 
     score = learner.evaluate(final.inputs)
-    error = _accuracy(loss, score, final).value
+    error = accuracy_term(loss, score, final).value
     records.append((taken, error, penalty.step(loss.link(score), final.window, result.state).value))
     worst = WORST_LOSS * loss.of_constant(final.target[final.accuracy], final.accuracy_weight)
     usable = torch.isfinite(error) & (error <= worst)
-    if held_out is not None:
+    if ends is None and held_out is not None:
         usable &= torch.isfinite(stopping.score)
     return Trained(
         learner.model(real),
-        tuple(status if fine else Status.DIVERGED for fine in usable.tolist()),
+        tuple(map(_status, usable.tolist(), stopping.done.tolist())),
         error.cpu(),
         records[-1][2].cpu(),
-        (stopping.step if held_out is not None else torch.full_like(stopping.step, taken)).cpu(),
+        _steps(ends, stopping, held_out, taken).cpu(),
         Trace(
             torch.tensor([when for when, _, _ in records]),
             torch.stack([each for _, each, _ in records]).cpu(),
@@ -152,14 +173,17 @@ def _train_tile(
     )
 
 
-def _accuracy(loss: Loss, score: Tensor, rows: StepRows) -> LossStep:
-    """The accuracy term; its gradient, (config, row), is zero on rows that do not carry it."""
-    found = loss.step(score[:, rows.accuracy], rows.target[rows.accuracy], rows.accuracy_weight)
-    if found.gradient.shape == score.shape:
-        return found
-    gradient = torch.zeros_like(score)
-    gradient[:, rows.accuracy] = found.gradient
-    return LossStep(found.value, gradient)
+def _steps(ends: Tensor | None, stopping: EarlyStopping, held_out: HeldOut | None, taken: int) -> Tensor:
+    """Steps behind the final state of each configuration, (config,)."""
+    if ends is not None:
+        return ends
+    return torch.full_like(stopping.step, taken) if held_out is None else stopping.step
+
+
+def _status(usable: bool, stopped: bool) -> Status:
+    if not usable:
+        return Status.DIVERGED
+    return Status.STOPPED_EARLY if stopped else Status.FINISHED
 
 
 def resolve_device(device: str) -> torch.device:

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 
 from fairlevel.arrays import Array, Index
+from fairlevel.data.scaling import Scaler
+from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties import Penalty, batch_form
 from fairlevel.penalties.protocol import BatchAttributes, Settings
 from fairlevel.predictors.protocol import LearnerFactory, Tiling
@@ -22,7 +24,7 @@ figures."""
 
 
 TakeRows = Callable[[slice], Tensor]
-"""A window on the ring -> features in the units of training, (row, feature) in float32."""
+"""A window on the ring -> features as given, (row, feature)."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class RingWindows:
     take : features of a window
     target : standardised target in ring order, (ring row + size,) in float32
     attributes : attributes of all rows of the table as given, held-out rows included, (table row, attribute), or None
+    find_scaler : what standardises the features; called when functions of A are known
     """
 
     order: Index
@@ -47,6 +50,7 @@ class RingWindows:
     take: TakeRows
     target: Tensor
     attributes: Array | None
+    find_scaler: Callable[[], Scaler | None] = lambda: None
 
     @classmethod
     def ring_order(cls, rows: int, size: int, seed: int) -> Index:
@@ -70,6 +74,10 @@ class RingWindows:
     def sample(self) -> Tensor:
         return self.take(self.first)
 
+    @property
+    def x_scaler(self) -> Scaler | None:
+        return self.find_scaler()
+
     def tiling(self, factory: LearnerFactory, configs: int) -> Tiling:
         """All configurations in one tile: a batch is read from memory once for all of them."""
         return Tiling(configs)
@@ -79,6 +87,11 @@ class RingWindows:
         return penalty
 
     def bind(self, penalty: Penalty, settings: Settings, seed: int, device: torch.device) -> BatchedPenalty:
+        if settings:
+            raise InvalidInput(
+                f"{', '.join(settings)} differ between the settings of {penalty.name}; batches need one value for all: "
+                "give it to the penalty object, or leave batch_size=None."
+            )
         values = np.empty((len(self), 0)) if self.attributes is None else self.attributes
         target = self.target[self.first].double().numpy()
         form = batch_form(penalty, BatchAttributes(values, self.order, target, seed, device))

@@ -17,19 +17,19 @@ from torch import Tensor
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.data.scaling import Scaler
 from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
 from fairlevel.penalties import Penalty
 from fairlevel.penalties.protocol import RowPlan, Settings
 from fairlevel.predictors.protocol import LearnerFactory, Tiling
 from fairlevel.tensors import weights_of_part
 from fairlevel.training.acting_penalty import ActingPenalty, AllRowsPenalty
-from fairlevel.training.execution.fixed_groups import in_fixed_groups
 from fairlevel.training.tuning import with_chosen_ridge
 
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Rows in the units of training; the first ``rows_in`` are IN, the others OUT.
+    """Rows with y and attributes standardised; the first ``rows_in`` are IN, the others OUT.
 
     Shapes: x (row, feature), y (row,), attributes of the rows or None.
     """
@@ -108,6 +108,10 @@ class RowSampler(Protocol):
     def sample(self) -> Tensor:
         """Features that a predictor is prepared on, (row, feature)."""
 
+    @property
+    def x_scaler(self) -> Scaler | None:
+        """What standardises the features; None where they are standardised already."""
+
     def tiling(self, factory: LearnerFactory, configs: int) -> Tiling:
         """How many configurations are trained together."""
 
@@ -127,6 +131,7 @@ class AllRows:
 
     rows: TrainingRows
     plan: RowPlan | None = None
+    x_scaler: Scaler | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -152,7 +157,7 @@ class AllRows:
                 f"{len(self.rows)} rows cannot be split into IN and OUT; at least 2 training rows are needed."
             )
         prepared = penalty.prepare(self.rows.some_attributes, assigned, settings, seed).to(torch.float32, device)
-        return AllRowsPenalty(in_fixed_groups(penalty, device), prepared, assigned.accuracy)
+        return AllRowsPenalty(penalty, prepared, assigned.accuracy)
 
     def on_device(self, factory: LearnerFactory, accuracy: slice, seed: int, device: torch.device) -> FixedRows:
         weight = weights_of_part(self.rows.row_weight, accuracy, len(self.rows))

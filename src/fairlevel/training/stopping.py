@@ -6,13 +6,15 @@ import torch
 from torch import Tensor
 
 CHECK_EVERY = 10
-PATIENCE = 25  # checks without a better score
 
 
 class EarlyStopping:
-    """The best held-out score of each configuration and the step that reached it; each (config,)."""
+    """The best held-out score of each configuration and the step that reached it; each (config,). ``patience`` is the
+    number of checks without a better score after which a configuration ends.
+    """
 
-    def __init__(self, configs: int, device: torch.device) -> None:
+    def __init__(self, configs: int, patience: int, device: torch.device) -> None:
+        self._patience = patience
         self.score = torch.full((configs,), torch.inf, device=device)
         self.step = torch.zeros(configs, dtype=torch.int64, device=device)
         self._waited = torch.zeros(configs, dtype=torch.int64, device=device)
@@ -22,13 +24,13 @@ class EarlyStopping:
 
         A configuration whose patience is used up never improves again, whatever the others still do.
         """
-        better = (score < self.score) & (self._waited < PATIENCE)
+        better = (score < self.score) & (self._waited < self._patience)
         self.score = torch.where(better, score, self.score)
         self.step = torch.where(better, step, self.step)
         self._waited = torch.where(better, 0, self._waited + 1)
         return better
 
     @property
-    def done(self) -> bool:
-        """Whether the patience of all configurations is used up."""
-        return bool((self._waited >= PATIENCE).all())
+    def done(self) -> Tensor:
+        """Whose patience is used up, (config,) of booleans."""
+        return self._waited >= self._patience

@@ -57,6 +57,16 @@ class FixedGroups:
             after.append(found.state)
         return PenaltyStep(value, gradient, tuple(after))
 
+    def curvature_along(self, direction: Tensor, value: Tensor, prepared: Any, state: tuple[Any, ...]) -> Tensor | None:
+        """That of all groups, (config,)."""
+        starts = range(0, len(direction), self.size)
+        found = [
+            self.penalty.curvature_along(self._group(direction, start), self._group(value, start), prepared, own)
+            for start, own in zip(starts, state, strict=True)
+        ]
+        known = [each for each in found if each is not None]
+        return torch.cat(known)[: len(direction)] if len(known) == len(found) else None
+
     def value(self, prediction: Tensor, prepared: Any, state: tuple[Any, ...]) -> Tensor:
         """Held-out values of all groups, (config,)."""
         starts = range(0, len(prediction), self.size)

@@ -8,13 +8,14 @@ differently in the last bit.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from threading import Event
 from typing import TypeVar
 
 import torch
 
 from fairlevel.exceptions import FairLevelError
+from fairlevel.predictors.protocol import Tiling
 
 Tile = TypeVar("Tile")
 Result = TypeVar("Result")
@@ -24,7 +25,9 @@ class Cancelled(FairLevelError):
     """Another tile failed, or the user stopped the run."""
 
 
-def in_threads(work: Callable[[Tile, Callable[[], None]], Result], tiles: Sequence[Tile], threads: int) -> list[Result]:
+def in_threads(
+    work: Callable[[Tile, Callable[[], None]], Result], tiles: Sequence[Tile], tiling: Tiling
+) -> list[Result]:
     """``work(tile, check)`` for all tiles, in order; ``check`` raises as soon as another tile has failed."""
     stopped = Event()
 
@@ -32,12 +35,16 @@ def in_threads(work: Callable[[Tile, Callable[[], None]], Result], tiles: Sequen
         if stopped.is_set():
             raise Cancelled("training was stopped.")
 
-    if threads == 1:
+    threads = min(tiling.threads, len(tiles))
+    if threads == 1 and not tiling.one_thread_each:
         return [work(tile, check) for tile in tiles]
     before = torch.get_num_threads()
     pool = ThreadPoolExecutor(threads, initializer=lambda: torch.set_num_threads(1))
     try:
-        return list(pool.map(lambda tile: work(tile, check), tiles))
+        running = [pool.submit(work, tile, check) for tile in tiles]
+        for finished in as_completed(running):
+            finished.result()  # raises at once, whichever tile failed
+        return [each.result() for each in running]
     finally:
         stopped.set()
         pool.shutdown(cancel_futures=True)

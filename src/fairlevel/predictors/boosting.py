@@ -1,0 +1,244 @@
+"""Gradient-boosted trees: LightGBM grown on the gradient of the whole objective, one line search per tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import lightgbm as lgb
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairlevel.arrays import Array
+from fairlevel.data.scaling import Scaler
+from fairlevel.exceptions import InvalidInput
+from fairlevel.networks.optimizers import Optimizer
+from fairlevel.predictors.booster_members import BoosterMembers, FittedTrees
+from fairlevel.predictors.configurations import Configurations
+from fairlevel.predictors.protocol import Surroundings, Tiling
+from fairlevel.trees.lightgbm_text import LightGBMText
+
+PATIENCE = 8  # checks, ten trees apart
+SMALL = 1_000_000  # numbers in a table for which more than one thread per booster costs more than it saves
+
+
+@dataclass(frozen=True)
+class Boosting:
+    r"""f = Σ_t η s_t T_t. Tree T_t is grown by LightGBM on the gradient of loss + weight · penalty in the predictions.
+    The step s_t ∈ [0, 1] minimises that objective along the tree's predictions on the training rows.
+
+    Missing values and categories are read as they are: no imputation and no indicator columns are needed.
+
+    Parameters
+    ----------
+    leaves : most leaves of a tree
+    learning_rate : η
+    rounds : trees; fewer where held-out rows stop training early
+    rows_in_leaf : fewest training rows in a leaf
+    l2 : ridge on the values of the leaves
+    features : share of the features that each tree may use
+    bins : most bins of a feature
+    categorical : numbers of the columns that hold categories, as whole numbers ≥ 0; the estimators fill it in for
+        columns of text and of pandas' type ``category``
+    monotone : for each feature 1 (predictions may only rise along it), -1 (only fall) or 0; empty for no constraint
+    """
+
+    leaves: int = 15
+    learning_rate: float = 0.1
+    rounds: int = 300
+    rows_in_leaf: int = 20
+    l2: float = 1.0
+    features: float = 1.0
+    bins: int = 255
+    categorical: tuple[int, ...] = ()
+    monotone: tuple[int, ...] = ()
+
+    name: ClassVar[str] = "boosting"
+    native: ClassVar[bool] = True
+    batches: ClassVar[bool] = False
+    linear_head: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for name, least in (("leaves", 2), ("rounds", 1), ("rows_in_leaf", 1), ("bins", 2)):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+                raise InvalidInput(f"{name}={value!r} was given; a whole number ≥ {least} is needed.")
+        for name, above, most in (("learning_rate", 0.0, 1.0), ("features", 0.0, 1.0)):
+            value = getattr(self, name)
+            if not above < value <= most:
+                raise InvalidInput(
+                    f"{name}={value!r} was given; a number above {above:g} and at most {most:g} is needed."
+                )
+        if not 0 <= self.l2 < np.inf:
+            raise InvalidInput(f"l2={self.l2!r} was given; a finite number ≥ 0 is needed.")
+        if not set(self.monotone) <= {-1, 0, 1}:
+            raise InvalidInput(f"monotone={self.monotone!r} was given; one of -1, 0 and 1 is needed for each feature.")
+
+    def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> BoosterFactory:
+        if self.monotone and len(self.monotone) != x.shape[1]:
+            raise InvalidInput(
+                f"monotone has {len(self.monotone)} entries for {x.shape[1]} features; give one for each."
+            )
+        return BoosterFactory(self, seed, device)
+
+    def parameters(self, seed: int, threads: int) -> dict[str, Any]:
+        """LightGBM's names of these settings. Trees are scaled by η s_t here, hence its step size of 1. Its
+        deterministic mode makes results independent of the number of threads.
+        """
+        given = {
+            "objective": "none",
+            "learning_rate": 1.0,
+            "num_leaves": int(self.leaves),
+            "min_data_in_leaf": int(self.rows_in_leaf),
+            "min_sum_hessian_in_leaf": 1e-3,
+            "lambda_l2": float(self.l2),
+            "feature_fraction": float(self.features),
+            "max_bin": int(self.bins),
+            "feature_pre_filter": False,
+            "seed": seed % 2**31,
+            "deterministic": True,
+            "force_row_wise": True,
+            "num_threads": threads,
+            "verbosity": -1,
+        }
+        if self.monotone:
+            given["monotone_constraints"] = list(map(int, self.monotone))
+        return given
+
+
+@dataclass(frozen=True)
+class BoosterFactory:
+    """Rows are binned once, for all boosters of a grid: the training rows first, then rows to evaluate on."""
+
+    settings: Boosting
+    seed: int
+    device: torch.device
+    _rows: list[tuple[Tensor, lgb.Dataset]] = field(default_factory=list)
+
+    @property
+    def _small(self) -> bool:
+        return self._rows[0][0].numel() < SMALL
+
+    @property
+    def patience(self) -> int:
+        return PATIENCE
+
+    def steps(self, optimizer: Optimizer) -> int:
+        return int(self.settings.rounds)
+
+    def inputs(self, x: Tensor) -> Tensor:
+        values = x.double().contiguous()
+        reference = self._rows[0][1] if self._rows else None
+        parameters = self.settings.parameters(self.seed, torch.get_num_threads())
+        categorical: Any = list(self.settings.categorical) or "auto"
+        binned = lgb.Dataset(
+            values.numpy(), reference=reference, categorical_feature=categorical, params=parameters, free_raw_data=True
+        )
+        self._rows.append((values, binned.construct()))
+        return values
+
+    def tiling(self, rows: int, configs: int) -> Tiling:
+        """Small tables: boosters side by side, one thread each. Large ones: one booster after another, all threads."""
+        if self._small:
+            return Tiling(1, threads=torch.get_num_threads(), one_thread_each=True)
+        return Tiling(1)
+
+    def learner(self, configurations: Configurations, optimizer: Optimizer) -> BoosterLearner:
+        threads = 1 if self._small else torch.get_num_threads()
+        return BoosterLearner(self.settings, self._rows, self.seed, threads, self.device)
+
+
+class BoosterLearner:
+    """One booster in training. LightGBM keeps the sums of its unscaled trees on all rows; a tree's predictions are the
+    difference of two of them, so that no row is ever passed through a tree. Shapes: predictions (1, row).
+    """
+
+    def __init__(
+        self,
+        settings: Boosting,
+        rows: Sequence[tuple[Tensor, lgb.Dataset]],
+        seed: int,
+        threads: int,
+        device: torch.device,
+    ) -> None:
+        (_, training), *others = rows
+        self._inputs = [inputs for inputs, _ in rows]
+        self._features = self._inputs[0].shape[1]
+        self._finished = not any(training.feature_num_bin(number) > 1 for number in range(self._features))
+        self._booster = None if self._finished else lgb.Booster(settings.parameters(seed, threads), training)
+        for number, (_, binned) in enumerate(others):
+            if self._booster is not None:
+                self._booster.add_valid(binned, str(number))
+        self._settings, self._device = settings, device
+        self._sums: list[Array] = [np.zeros(len(inputs)) for inputs in self._inputs]
+        self._predictions = [torch.zeros(1, len(inputs), device=device) for inputs in self._inputs]
+        self._steps: list[float] = []
+        self._snapshot = 0, [prediction.clone() for prediction in self._predictions]
+
+    @property
+    def changing(self) -> None:
+        return None
+
+    def predictions(self, inputs: Tensor) -> Tensor:
+        return self._predictions[self._position(inputs)]
+
+    def follow(self, gradient: Tensor, curvature: Tensor, around: Surroundings) -> None:
+        if self._finished or self._booster is None:
+            return
+        scale = gradient.shape[1] / 2  # a squared loss then has second derivatives of about 1, as LightGBM's own
+        slopes, bends = (_numbers(values[0] * scale) for values in (gradient, around.row_curvature()))
+        self._finished = bool(self._booster.update(fobj=lambda scores, data: (slopes, bends)))
+        if self._finished:
+            return
+        trees = self._new_trees(self._booster)
+        step = float(around.step_along(trees[0], self._settings.learning_rate))
+        self._steps.append(step)
+        for prediction, tree in zip(self._predictions, trees, strict=True):
+            prediction += step * tree
+
+    def evaluate(self, inputs: Tensor) -> Tensor:
+        return self._predictions[self._position(inputs)]
+
+    def snapshot(self, which: Tensor) -> None:
+        if bool(which[0]):
+            self._snapshot = len(self._steps), [prediction.clone() for prediction in self._predictions]
+
+    def restore(self) -> None:
+        count, self._predictions = self._snapshot
+        self._steps = self._steps[:count]
+
+    def model(self, configs: int) -> BoosterMembers:
+        text = LightGBMText.constant(self._features)
+        if self._booster is not None and self._steps:
+            text = LightGBMText.read(self._booster.model_to_string()).first(len(self._steps))
+        steps = self._steps or [0.0]  # before its first tree a booster is the constant 0
+        scaled = [step * values for step, values in zip(steps, text.leaf_values, strict=True)]
+        return BoosterMembers((FittedTrees(text.with_leaf_values(scaled).write()),), (0,), (len(steps),))
+
+    def _new_trees(self, booster: lgb.Booster) -> list[Tensor]:
+        """What the last tree adds, unscaled, on all rows: one (1, row) for each set of rows."""
+        sums: list[Array] = []
+
+        def collect(scores: Array, data: lgb.Dataset) -> tuple[str, float, bool]:
+            sums.append(scores.copy())
+            return "", 0.0, False
+
+        booster.eval_train(collect)
+        booster.eval_valid(collect)
+        new = [
+            torch.from_numpy(after - before).float().unsqueeze(0)
+            for after, before in zip(sums, self._sums, strict=True)
+        ]
+        self._sums = sums
+        return [tree.to(self._device) for tree in new]
+
+    def _position(self, inputs: Tensor) -> int:
+        return next(number for number, known in enumerate(self._inputs) if known is inputs)
+
+
+def _numbers(values: Tensor) -> Array:
+    """As LightGBM reads gradients: (row,) in float32."""
+    array: Array = values.float().cpu().numpy()
+    return array

@@ -1,0 +1,1 @@
+"""Tree ensembles of LightGBM, XGBoost, scikit-learn and CatBoost: their leaves, read and written."""
