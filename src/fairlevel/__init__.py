@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fairlevel.conditional_mean import GroupMean, MLPMean, RandomFeaturesMean, RidgeMean, SplineMean
     from fairlevel.estimators.fair_regressor import FairRegressor, load
     from fairlevel.estimators.fairness_path import FairnessPath
+    from fairlevel.estimators.relevel import relevel
     from fairlevel.metrics.dpvar import dpvar
     from fairlevel.metrics.interval import dpvar_interval
     from fairlevel.penalties import FBO, GDP, HSIC, ITD, Adversarial, ClosedFBO, LinearR2
@@ -36,6 +37,7 @@ __all__ = [
     "dpvar",
     "dpvar_interval",
     "load",
+    "relevel",
 ]
 
 _HOME = {
@@ -57,6 +59,7 @@ _HOME = {
     "dpvar": "fairlevel.metrics.dpvar",
     "dpvar_interval": "fairlevel.metrics.interval",
     "load": "fairlevel.estimators.fair_regressor",
+    "relevel": "fairlevel.estimators.relevel",
 }
 
 

@@ -42,3 +42,7 @@ class ProxyWarning(UserWarning):
 
 class AlreadyLevel(UserWarning):
     """No disparity was found in the most accurate model, so there is nothing to trade off."""
+
+
+class SeenRows(UserWarning):
+    """A model is judged on rows that it was trained on."""

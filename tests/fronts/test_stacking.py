@@ -14,7 +14,7 @@ def instance(seed, candidates=8, rows=60):
     target = random.standard_normal(rows)
     predictions = 0.7 * target + random.standard_normal((candidates, rows)) * random.uniform(0.2, 1.5, (candidates, 1))
     level = random.standard_normal((candidates, 5)) * random.uniform(0.1, 1, (candidates, 1))
-    return predictions, target, level @ level.T / 5
+    return predictions, target, np.full(rows, 1 / rows), level @ level.T / 5
 
 
 def reference(mixing, budget):
@@ -64,8 +64,8 @@ def test_optimum_within_a_budget_equals_a_reference_solver(seed):
 
 
 def test_figures_are_those_of_the_mixture():
-    predictions, target, disparity = instance(3)
-    found = Mixing.of(predictions, target, disparity).weighted(2.0)
+    predictions, target, weight, disparity = instance(3)
+    found = Mixing.of(predictions, target, weight, disparity).weighted(2.0)
     mixture = found.shares @ predictions
     assert found.shares.sum() == pytest.approx(1)
     assert (found.shares >= 0).all()
@@ -89,15 +89,15 @@ def test_out_of_reach_names_the_smallest():
 
 
 def test_indefinite_estimates_are_made_convex():
-    predictions, target, disparity = instance(2)
-    mixing = Mixing.of(predictions, target, disparity - 0.3 * np.eye(len(disparity)))
+    predictions, target, weight, disparity = instance(2)
+    mixing = Mixing.of(predictions, target, weight, disparity - 0.3 * np.eye(len(disparity)))
     assert np.linalg.eigvalsh(mixing.disparity).min() > -1e-12
     assert mixing.within(np.inf).residual <= 1e-6
 
 
 def test_best_takes_one_candidate():
-    predictions, target, disparity = instance(4)
-    picking = Best().over(predictions, target, disparity)
+    predictions, target, weight, disparity = instance(4)
+    picking = Best().over(predictions, target, weight, disparity)
     budget = float(np.median(np.diag(disparity)))
     found = picking.within(budget)
     allowed = np.diag(disparity) <= budget
@@ -106,7 +106,7 @@ def test_best_takes_one_candidate():
     assert found.shares.sum() == 1
     with pytest.raises(OutOfReach):
         picking.within(picking.smallest / 2)
-    assert Stacked().over(predictions, target, disparity).within(budget).mse <= found.mse + 0.01
+    assert Stacked().over(predictions, target, weight, disparity).within(budget).mse <= found.mse + 0.01
 
 
 def test_small_shares_are_dropped():
@@ -120,3 +120,13 @@ def test_refuses_numbers_that_are_none():
         Mixing.of(*instance(0)).weighted(-1.0)
     with pytest.raises(InvalidInput, match="ridge="):
         Stacked(ridge=-1.0)
+
+
+def test_weights_of_rows_equal_repeated_rows():
+    predictions, target, _, disparity = instance(6)
+    times = np.random.default_rng(0).integers(0, 4, len(target))
+    weighted = Mixing.of(predictions, target, times / times.sum(), disparity).within(0.05)
+    repeated = Mixing.of(
+        predictions.repeat(times, axis=1), target.repeat(times), np.full(times.sum(), 1 / times.sum()), disparity
+    ).within(0.05)
+    np.testing.assert_allclose(weighted.shares, repeated.shares, atol=1e-6)

@@ -65,9 +65,9 @@ def parts_of(x, y, a, seed):
 
 
 def judged(candidates, rows, combiner, seed=0):
-    predictions, a = candidates.predict(rows.x), rows.attributes.values
+    predictions, a = candidates.predict(rows.x), rows.attributes
     mean = shared_mean(predictions, rows.y, a, seed)
-    return combiner.over(predictions, rows.y, mean.disparity(predictions, a, seed))
+    return combiner.over(predictions, rows.y, a.weight, mean.disparity(predictions, a, seed))
 
 
 def spectral_case(beta, seed):

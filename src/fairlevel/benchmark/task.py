@@ -93,10 +93,11 @@ def _single(candidates: CandidateSet, problem: Problem, protocol: Protocol, devi
 
 def _stacked(candidates: CandidateSet, problem: Problem, protocol: Protocol, device: torch.device) -> pd.DataFrame:
     """Mixtures of the same models, their shares set on VAL, one for each ζ."""
-    validation, sensitive = problem.validation, problem.validation.some_attributes.values
+    validation, attributes = problem.validation, problem.validation.some_attributes
     predictions = candidates.predict(validation.x, device.type)
-    mean = shared_mean(predictions, validation.y, sensitive, problem.seed)
-    mixing = Stacked().over(predictions, validation.y, mean.disparity(predictions, sensitive, problem.seed))
+    mean = shared_mean(predictions, validation.y, attributes, problem.seed)
+    disparity = mean.disparity(predictions, attributes, problem.seed)
+    mixing = Stacked().over(predictions, validation.y, attributes.weight, disparity)
     shares = np.stack([without_small_shares(mixing.weighted(zeta).shares) for zeta in protocol.zetas])
     first = _distinct(shares)
     shares = shares[first]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairlevel.arrays import Array
+from fairlevel.arrays import Array, Index
 from fairlevel.exceptions import InvalidInput
 
 
@@ -28,6 +28,11 @@ class Attributes:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def take(self, rows: Index) -> Attributes:
+        """Some of the rows."""
+        given = None if self.given is None else self.given[rows]
+        return Attributes(self.values[rows], given, None if self.row_weight is None else self.row_weight[rows])
 
     @property
     def weight(self) -> Array:

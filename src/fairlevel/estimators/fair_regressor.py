@@ -161,7 +161,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         settings = path_settings(self.penalty, self.combiner, setup)
         with shown_progress(self.verbose, "training candidates") as report:
             fit, _ = fit_path(table, settings, report)
-        return self.keep(fit.model(fit.budget_within(budget)))
+        return self.keep(fit.within(budget))
 
     def predict(self, X: Any) -> Array:
         """Predictions in units of y; the sensitive attributes are not needed."""

@@ -15,12 +15,12 @@ from fairlevel.arrays import Array
 from fairlevel.candidates import CandidateSource
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.fair_regressor import FairRegressor
+from fairlevel.estimators.judging import SelectionBudget, knee_index
 from fairlevel.estimators.path_fit import ChosenModel, PathFit, ReportingRows, fit_path
 from fairlevel.estimators.reading import read_table
 from fairlevel.estimators.settings import path_settings, read_seed, shown_progress, training_setup
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, MissingSensitiveFeatures
 from fairlevel.fronts.combiners import Combiner
-from fairlevel.fronts.points import non_dominated
 from fairlevel.metrics.profile import MeanProfile, mean_profiles
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.penalties import Penalty
@@ -134,7 +134,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             for k, name in enumerate(table.sensitive.names)
         }
         self._means = np.quantile(reporting.conditional_means[shown], np.linspace(0, 1, QUANTILES), axis=1).T
-        self.knee_index_ = _knee_index(self.front_)
+        self.knee_index_ = knee_index(self.front_)
         self.best_estimator_ = self.knee()
         return self
 
@@ -151,8 +151,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         budget = Budget.read("auto", max_dpvar, max_share)
         if budget is None:
             raise InvalidInput("No budget was given; pass best(max_dpvar=...) or best(max_share=...).")
-        chosen = self._fit.model(self._fit.budget_within(budget))
-        return self._regressor(chosen, **{budget.name: budget.most})
+        return self._regressor(self._fit.within(budget), **{budget.name: budget.most})
 
     def knee(self) -> FairRegressor:
         """The model of the front that is farthest below the straight line between its ends, both figures scaled to
@@ -167,7 +166,8 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not -len(self.front_) <= number < len(self.front_):
             raise InvalidInput(f"model({number}) was asked for; the front has rows 0 to {len(self.front_) - 1}.")
         row = self.front_.iloc[number]
-        return self._regressor(self._fit.model(float(row["selection_dpvar"])), max_dpvar=max(row["dpvar"], 1e-12))
+        chosen = self._fit.model(SelectionBudget(float(row["selection_dpvar"])))
+        return self._regressor(chosen, max_dpvar=max(row["dpvar"], 1e-12))
 
     def models(self) -> list[FairRegressor]:
         """The models of all rows of ``front_``."""
@@ -221,22 +221,12 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return estimator.keep(chosen)
 
 
-def _knee_index(front: pd.DataFrame) -> int:
-    """Row number of the knee; the most accurate model where the front has no bend."""
-    points = non_dominated(front).points
-    if len(points) <= 2:
-        return len(front) - 1
-    scaled = points[["mse", "dpvar"]].to_numpy()
-    scaled = (scaled - scaled.min(axis=0)) / np.ptp(scaled, axis=0)
-    return int(points.index[int(scaled.sum(axis=1).argmin())])
-
-
 def _measured(fit: PathFit, reporting: ReportingRows) -> pd.DataFrame:
     """One row per point, from the least disparity to the most accurate model."""
-    budgets, intervals = fit.calibration.budget, reporting.intervals
+    budgets, intervals = fit.points, reporting.intervals
     return pd.DataFrame(
         {
-            "selection_dpvar": budgets,
+            "selection_dpvar": [budget.most for budget in budgets],
             "mse": ((reporting.predictions - reporting.target) ** 2).mean(axis=1),
             "dpvar": [interval.estimate for interval in intervals],
             "dpvar_low": [interval.low for interval in intervals],

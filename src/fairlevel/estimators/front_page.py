@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import pandas as pd
 
-from fairlevel.estimators.fairness_path import FairnessPath
+from fairlevel.arrays import Array
+from fairlevel.metrics.profile import MeanProfile
 from fairlevel.report.charts import front_chart, profile_chart, spread_chart
 from fairlevel.report.page import Block, Chooser, Code, Option, Page, Section, TableBlock
 
@@ -17,7 +18,21 @@ T = TypeVar("T")
 BEFORE = "most accurate model"
 
 
-def front_page(path: FairnessPath, target: str, folders: Sequence[str] | None = None) -> Page:
+class Front(Protocol):
+    """A front that can be shown: a fitted path, or that of a model that exists."""
+
+    front_: pd.DataFrame
+    knee_index_: int
+    cross_fitted_: bool
+
+    def to_frame(self) -> pd.DataFrame: ...
+
+    def profiles(self) -> dict[str, list[MeanProfile]]: ...
+
+    def conditional_means(self) -> Array: ...
+
+
+def front_page(path: Front, target: str, folders: Sequence[str] | None = None, notes: Sequence[str] = ()) -> Page:
     """All figures come from rows that set nothing. ``folders`` are where the models of the front were saved."""
     front = path.to_frame()
     names = [f"point-{number:02d}" for number in range(1, len(front) + 1)]
@@ -40,11 +55,12 @@ def front_page(path: FairnessPath, target: str, folders: Sequence[str] | None = 
     )
     how = "Click on a point, or choose below with the arrow keys; the page opens with the knee of the front."
     summary = f"{len(front)} models, level across {', '.join(profiles)}."
-    return Page(f"Trade-offs for {target}", summary, (Section("The front", (meaning, how), (chooser,)),))
+    return Page(f"Trade-offs for {target}", summary, (Section("The front", (meaning, *notes, how), (chooser,)),))
 
 
-def _figures(path: FairnessPath, row: int) -> TableBlock:
-    here, plain = path.front_.iloc[row], path.front_.iloc[-1]
+def _figures(path: Front, row: int) -> TableBlock:
+    shown = path.to_frame()
+    here, plain = shown.iloc[row], shown.iloc[-1]
     rows = (
         ("mean squared error", f"{here['mse']:.4g}", f"{plain['mse']:.4g}"),
         ("DPVar", f"{here['dpvar']:.4g}", f"{plain['dpvar']:.4g}"),
@@ -61,13 +77,13 @@ def _both(values: Sequence[T], row: int, name: str) -> dict[str, T]:
     return {BEFORE: values[-1]} if row == len(values) - 1 else {BEFORE: values[-1], name: values[row]}
 
 
-def _label(path: FairnessPath, row: int, name: str) -> str:
+def _label(path: Front, row: int, name: str) -> str:
     roles = {0: "tightest", path.knee_index_: "knee", len(path.front_) - 1: "most accurate"}
     return f"{name} ({roles[row]})" if row in roles else name
 
 
-def _in_words(path: FairnessPath, row: int) -> str:
-    here = path.front_.iloc[row]
+def _in_words(path: Front, row: int) -> str:
+    here = path.to_frame().iloc[row]
     return f"MSE {here['mse']:.4g}, average prediction moves by ± {_moves(here):.3g}, share {here['share']:.1%}"
 
 

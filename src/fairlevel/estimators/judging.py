@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 
 from fairlevel.arrays import Array, Index
+from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.estimators.budget import Budget
+from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.combiners import Choosing, Combiner
+from fairlevel.fronts.points import non_dominated
 from fairlevel.fronts.stacking import Mixture, OutOfReach, without_small_shares
-from fairlevel.metrics.mixtures import SharedMean
+from fairlevel.metrics.evaluator import DPVarEvaluator
+from fairlevel.metrics.evidence import Evidence
+from fairlevel.metrics.interval import error_of
+from fairlevel.metrics.mixtures import SharedMean, shared_mean
 
 POINTS = 12  # of a front
+SHARE_POINTS = 8  # at which budgets on shares are calibrated
 MARGIN = 0.5  # standard errors added to DPVar before it is compared with a budget
 
 
@@ -20,89 +31,159 @@ MARGIN = 0.5  # standard errors added to DPVar before it is compared with a budg
 class JudgedRows:
     """Predictions of the candidates on selection rows, which did not train them; y has mean 0 and variance 1.
 
-    Shapes: predictions (candidate, row), target (row,), sensitive (row, attribute), fold (row,): :meth:`cross_fitted`
-    sets the shares for a fold on the other folds. ``mean`` is the conditional mean, with its ridge, of all candidates.
+    Shapes: predictions (candidate, row), target (row,), attributes of the rows, fold (row,): :meth:`cross_fitted` sets
+    the shares for a fold on the other folds. ``mean`` is the conditional mean, with its ridge, of all candidates.
     """
 
     predictions: Array
     target: Array
-    sensitive: Array
+    attributes: Attributes
     fold: Index
     mean: SharedMean
     combiner: Combiner
     seed: int
+
+    @classmethod
+    def of(
+        cls, predictions: Array, target: Array, attributes: Attributes, fold: Index, combiner: Combiner, seed: int
+    ) -> JudgedRows:
+        """With one smoother for all candidates: the one that describes the most accurate of them best."""
+        mean = shared_mean(predictions, target, attributes, seed)
+        return cls(predictions, target, attributes, fold, mean, combiner, seed)
 
     @cached_property
     def choosing(self) -> Choosing:
         """The choice of shares on all selection rows; it sets the shares of the models that are returned."""
         return self._choosing_on(np.arange(len(self.target)))
 
-    def cross_fitted(self, budgets: Array) -> Array:
-        """Predictions at each budget, the shares for a fold set on the other folds: (budget,) -> (budget, row)."""
+    def cross_fitted(self, budgets: Sequence[SelectionBudget]) -> Array:
+        """Predictions at each budget, the shares for a fold set on the other folds: (budget, row)."""
         result = np.empty((len(budgets), len(self.target)))
         for number in np.unique(self.fold):
             inside, outside = np.flatnonzero(self.fold == number), np.flatnonzero(self.fold != number)
             choosing = self._choosing_on(outside)
-            shares = np.stack([nearest(choosing, budget).shares for budget in budgets])
+            shares = np.stack([budget.nearest(choosing).shares for budget in budgets])
             result[:, inside] = shares @ self.predictions[:, inside]
         return result
 
     def _choosing_on(self, rows: Index) -> Choosing:
-        predictions = self.predictions[:, rows]
-        disparity = self.mean.disparity(predictions, self.sensitive[rows], self.seed)
-        return self.combiner.over(predictions, self.target[rows], disparity)
+        predictions, attributes = self.predictions[:, rows], self.attributes.take(rows)
+        disparity = self.mean.disparity(predictions, attributes, self.seed)
+        return self.combiner.over(predictions, self.target[rows], attributes.weight, disparity)
+
+
+@dataclass(frozen=True)
+class SelectionBudget:
+    """A budget on the rows that set the shares: the largest DPVar, in squared standard deviations of y."""
+
+    most: float
+
+    name: ClassVar[str] = "max_dpvar"
+
+    def nearest(self, choosing: Choosing) -> Mixture:
+        """The most accurate choice within the budget; one that is too small is raised to just above the smallest
+        reachable value.
+        """
+        return choosing.within(max(self.most, choosing.smallest * (1 + 1e-4) + 1e-12))
+
+    @classmethod
+    def points(cls, choosing: Choosing, count: int) -> list[SelectionBudget]:
+        """Budgets evenly spaced in √DPVar, from the smallest reachable one (at least 1e-6) to that of the most
+        accurate choice.
+        """
+        unconstrained = choosing.within(np.inf).dpvar
+        low = min(max(choosing.smallest, 1e-6), unconstrained)
+        return [cls(float(root) ** 2) for root in np.linspace(np.sqrt(low), np.sqrt(unconstrained), count)]
+
+    @staticmethod
+    def measured(dpvar: Array, variance: Array) -> Array:
+        """What a user's budget is compared with, (point,)."""
+        return dpvar
+
+
+@dataclass(frozen=True)
+class SelectionShare(SelectionBudget):
+    """The same on the share of the prediction's variance."""
+
+    name: ClassVar[str] = "max_share"
+
+    def nearest(self, choosing: Choosing) -> Mixture:
+        return choosing.within_share(max(self.most, choosing.smallest_share * (1 + 1e-2) + 1e-9))
+
+    @classmethod
+    def points(cls, choosing: Choosing, count: int) -> list[SelectionBudget]:
+        """Shares evenly spaced in their roots."""
+        free = choosing.share(choosing.within(np.inf))
+        low = min(max(choosing.smallest_share, 1e-6), free)
+        return [cls(float(root) ** 2) for root in np.linspace(np.sqrt(low), np.sqrt(free), count)]
+
+    @staticmethod
+    def measured(dpvar: Array, variance: Array) -> Array:
+        return np.divide(dpvar, variance, out=np.zeros_like(dpvar), where=variance > 0)
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """How a DPVar budget on selection rows turns out under cross-fitting, as a share of Var(y).
+    """How budgets on selection rows turn out under cross-fitting: one value per budget, margin included, (point,)."""
 
-    Shapes, each (point,): budget, ascending; of the cross-fitted predictions the DPVar, its standard error upwards, and
-    their variance.
-    """
+    budgets: tuple[SelectionBudget, ...]
+    measured: Array
 
-    budget: Array
-    dpvar: Array
-    error: Array
-    variance: Array
+    @classmethod
+    def of(
+        cls, budgets: Sequence[SelectionBudget], unseen: Array, evidence: Sequence[Evidence], weight: Array
+    ) -> Calibration:
+        """From cross-fitted predictions (point, row), what is known about their DPVar, and row weights (row,)."""
+        dpvar, error = np.array([error_of(each) for each in evidence]).T
+        variance = (unseen - (unseen @ weight)[:, None]) ** 2 @ weight
+        return cls(tuple(budgets), budgets[0].measured(dpvar + MARGIN * error, variance))
 
-    @property
-    def dpvar_with_margin(self) -> Array:
-        """DPVar + ``MARGIN`` standard errors, (point,)."""
-        return self.dpvar + MARGIN * self.error
+    def scaled(self, factor: float) -> Calibration:
+        """In other units."""
+        return replace(self, measured=factor * self.measured)
 
-    @property
-    def share_with_margin(self) -> Array:
-        """The same as a share of the predictions' variance, (point,); a constant prediction has no disparity."""
-        return np.divide(self.dpvar_with_margin, self.variance, out=np.zeros_like(self.dpvar), where=self.variance > 0)
-
-    def largest_budget(self, limit: float, measured: Array) -> float:
-        """The largest selection budget, interpolated, at which the running maximum of ``measured`` (point,) is at most
+    def within(self, limit: float) -> SelectionBudget:
+        """The largest selection budget, interpolated, at which the running maximum of what was measured is at most
         ``limit``; raises :class:`OutOfReach` if the first point exceeds it.
         """
-        rising = np.maximum.accumulate(measured)
+        rising, most = np.maximum.accumulate(self.measured), [budget.most for budget in self.budgets]
         if rising[0] > limit:
             raise OutOfReach(limit, float(rising[0]))
-        return float(np.interp(limit, rising, self.budget)) if rising[-1] > limit else float(self.budget[-1])
+        return replace(self.budgets[0], most=float(np.interp(limit, rising, most)) if rising[-1] > limit else most[-1])
 
 
-def points_of_front(choosing: Choosing) -> Array:
-    """``POINTS`` budgets, evenly spaced in √DPVar, from the smallest reachable DPVar (at least 1e-6) to that of the
-    most accurate choice.
-    """
-    unconstrained = choosing.within(np.inf).dpvar
-    low = min(max(choosing.smallest, 1e-6), unconstrained)
-    budgets: Array = np.linspace(np.sqrt(low), np.sqrt(unconstrained), POINTS) ** 2
-    return budgets
+def pruned(choosing: Choosing, budget: SelectionBudget) -> Mixture:
+    """The choice within a budget without shares below 0.001, with MSE and DPVar computed again."""
+    return choosing.figures(without_small_shares(budget.nearest(choosing).shares))
 
 
-def nearest(choosing: Choosing, budget: float) -> Mixture:
-    """The most accurate choice within a budget; a budget that is too small is raised to just above the smallest
-    reachable DPVar.
-    """
-    return choosing.within(max(budget, choosing.smallest * (1 + 1e-4) + 1e-12))
+def calibrations(
+    judged: JudgedRows, evaluator: DPVarEvaluator, y_scale: float, known: Calibration
+) -> dict[str, Calibration]:
+    """One calibration for each kind of budget, in a user's units; that of DPVar is ``known``."""
+    shares = SelectionShare.points(judged.choosing, SHARE_POINTS)
+    unseen = judged.cross_fitted(shares)
+    of_shares = Calibration.of(shares, unseen, evaluator.evidence(unseen), judged.attributes.weight)
+    return {SelectionBudget.name: known.scaled(y_scale**2), SelectionShare.name: of_shares}
 
 
-def pruned(choosing: Choosing, budget: float) -> Mixture:
-    """:func:`nearest` without shares below 0.001, with MSE and DPVar computed again."""
-    return choosing.figures(without_small_shares(nearest(choosing, budget).shares))
+def allowed(found: Mapping[str, Calibration], budget: Budget) -> SelectionBudget:
+    """The budget on selection rows that keeps a user's budget on unseen rows, margin included."""
+    try:
+        return found[budget.name].within(budget.most)
+    except OutOfReach as error:
+        raise InvalidInput(
+            f"{budget.name}={budget.most:g} is out of reach: the smallest value on unseen rows is "
+            f"{error.smallest:.3g}, margin included; allow at least that much, or use more rows, another predictor "
+            "or other candidates."
+        ) from None
+
+
+def knee_index(front: pd.DataFrame) -> int:
+    """Row number of the knee; the most accurate model where the front has no bend."""
+    points = non_dominated(front).points
+    if len(points) <= 2:
+        return len(front) - 1
+    scaled = points[["mse", "dpvar"]].to_numpy()
+    scaled = (scaled - scaled.min(axis=0)) / np.ptp(scaled, axis=0)
+    return int(points.index[int(scaled.sum(axis=1).argmin())])

@@ -16,16 +16,16 @@ import pandas as pd
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.fitting import FittedCandidates, fit_candidates
 from fairlevel.candidates.protocol import CandidateSource, Limits, Report, TrainingSetup, portion
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.splitting import folds, split_off
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget
-from fairlevel.estimators.judging import Calibration, JudgedRows, nearest, points_of_front, pruned
+from fairlevel.estimators.judging import POINTS, Calibration, JudgedRows, SelectionBudget, allowed, calibrations, pruned
 from fairlevel.exceptions import Diverged, InvalidInput
 from fairlevel.fronts.combiners import Choosing, Combiner
-from fairlevel.fronts.stacking import OutOfReach, without_small_shares
+from fairlevel.fronts.stacking import without_small_shares
 from fairlevel.metrics.evaluator import DPVarEvaluator
-from fairlevel.metrics.interval import DPVarInterval, error_of, interval_of
-from fairlevel.metrics.mixtures import shared_mean
+from fairlevel.metrics.interval import DPVarInterval, interval_of
 from fairlevel.models.model import Model
 
 MANY_ROWS = 3000  # from here on three disjoint sets
@@ -59,31 +59,20 @@ class PathFit:
 
     fitted: FittedCandidates
     choosing: Choosing
-    calibration: Calibration
+    points: tuple[SelectionBudget, ...]
+    calibrations: dict[str, Calibration]
     y_scale: float
     cross_fitted: bool
 
-    def model(self, budget: float) -> ChosenModel:
-        """The choice within a budget on selection rows, in squared standard deviations of y."""
+    def model(self, budget: SelectionBudget) -> ChosenModel:
+        """The choice within a budget on selection rows."""
         chosen = pruned(self.choosing, budget)
         variance = self.y_scale**2
         return ChosenModel(self.fitted.model(chosen.shares), chosen.mse * variance, chosen.dpvar * variance)
 
-    def budget_within(self, budget: Budget) -> float:
-        """The budget on selection rows that keeps a user's budget on unseen rows, margin included."""
-        found = self.calibration
-        figures = {
-            "max_dpvar": found.dpvar_with_margin * self.y_scale**2,
-            "max_share": found.share_with_margin,
-        }
-        try:
-            return found.largest_budget(budget.most, figures[budget.name])
-        except OutOfReach as error:
-            raise InvalidInput(
-                f"{budget.name}={budget.most:g} is out of reach: the smallest value on unseen rows is "
-                f"{error.smallest:.3g}, margin included; allow at least that much, or use more rows, another predictor "
-                "or other candidates."
-            ) from None
+    def within(self, budget: Budget) -> ChosenModel:
+        """The choice that keeps a user's budget on unseen rows, margin included."""
+        return self.model(allowed(self.calibrations, budget))
 
 
 @dataclass(frozen=True)
@@ -109,24 +98,26 @@ def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[Path
     few = rows < MANY_ROWS
     fitted, selection, predictions, fold, reporting = (_by_folds if few else _by_parts)(table, settings, report)
     y_scale, y_mean = float(table.y.std()) or 1.0, float(table.y.mean())
-    judged = _judged(table.rows(selection), (predictions - y_mean) / y_scale, y_mean, y_scale, fold, settings)
+    chosen_on, standard = table.rows(selection), (predictions - y_mean) / y_scale
+    attributes, target = Attributes(chosen_on.attributes), (chosen_on.y - y_mean) / y_scale
+    judged = JudgedRows.of(standard, target, attributes, fold, settings.combiner, seed)
     choosing = judged.choosing
-    budgets = points_of_front(choosing)
+    budgets, evaluator = SelectionBudget.points(choosing, POINTS), DPVarEvaluator(attributes, seed)
     unseen = judged.cross_fitted(budgets)
-    evidence = DPVarEvaluator.of(judged.sensitive, seed).evidence(unseen)
-    dpvar, error = np.array([error_of(each) for each in evidence]).T
-    calibration = Calibration(budgets, dpvar, error, unseen.var(axis=1))
-    fit = PathFit(fitted, choosing, calibration, y_scale, reporting is None)
+    evidence = evaluator.evidence(unseen)
+    of_dpvar = Calibration.of(budgets, unseen, evidence, attributes.weight)
+    found = calibrations(judged, evaluator, y_scale, of_dpvar)
+    fit = PathFit(fitted, choosing, tuple(budgets), found, y_scale, reporting is None)
     if reporting is None:  # the rows that calibrate also report
         centre = fitted.y_scaler.mean
-        shown, target, sensitive = unseen * y_scale + centre, judged.target * y_scale + centre, judged.sensitive
+        shown, target, sensitive = unseen * y_scale + centre, target * y_scale + centre, attributes.values
         intervals = [interval_of(each).scaled(y_scale**2) for each in evidence]
     else:
         here = table.rows(reporting)
-        shares = np.stack([without_small_shares(nearest(choosing, budget).shares) for budget in budgets])
+        shares = np.stack([without_small_shares(budget.nearest(choosing).shares) for budget in budgets])
         shown, target, sensitive = shares @ fitted.predict(here.x), here.y, here.attributes
         intervals = DPVarEvaluator.of(sensitive, seed).intervals(shown)
-    means = judged.mean.fitted(shown, sensitive, seed)
+    means = judged.mean.fitted(shown, Attributes(sensitive), seed)
     return fit, ReportingRows(shown, means, target, sensitive, intervals)
 
 
@@ -181,12 +172,3 @@ def _common(
         position = pd.Series(np.arange(len(frame)), index=frame["candidate"])
         predictions[:, fold == number] = own[position[shared].to_numpy()]
     return replace(fitted, candidates=fitted.candidates.only(shared.index.to_numpy())), predictions
-
-
-def _judged(
-    table: Table, predictions: Array, y_mean: float, y_scale: float, fold: Index, settings: PathSettings
-) -> JudgedRows:
-    """One smoother for all candidates: the one that describes the most accurate of them best."""
-    target, sensitive, seed = (table.y - y_mean) / y_scale, table.attributes, settings.setup.seed
-    mean = shared_mean(predictions, target, sensitive, seed)
-    return JudgedRows(predictions, target, sensitive, fold, mean, settings.combiner, seed)

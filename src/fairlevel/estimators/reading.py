@@ -120,9 +120,11 @@ def read_weight(weight: Any, has_sensitive: bool) -> float:
 _ROWS_FOR_COPIES = 5_000
 
 
-def warn_of_copies(x: Array, names: Any, sensitive: Sensitive, categorical: tuple[int, ...] = ()) -> None:
-    """Warn when a feature is (nearly) a sensitive attribute: the model then sees what it should be level in. Gaps are
-    filled by the mean; numbers of categories mean nothing and are left out.
+def copies_of_sensitive(
+    x: Array, names: Any, sensitive: Sensitive, categorical: tuple[int, ...] = ()
+) -> list[str]:
+    """Features that are (nearly) a sensitive attribute, as "feature ~ attribute". Gaps are filled by the mean; numbers
+    of categories mean nothing and are left out.
     """
     thin = slice(None, None, -(-len(x) // _ROWS_FOR_COPIES))  # of very many rows some will do
     x, values = np.array(x[thin], dtype=np.float64), sensitive.values[thin]
@@ -133,10 +135,15 @@ def warn_of_copies(x: Array, names: Any, sensitive: Sensitive, categorical: tupl
         x = np.where(known, x, means)
     standard_x, standard_a = Scaler.fit(x).transform(x), Scaler.fit(values).transform(values)
     correlation = np.abs(standard_x.T @ standard_a) / len(x)
-    pairs = [
+    return [
         f"{names[j] if names is not None else f'column {j}'} ~ {sensitive.names[k]}"
         for j, k in np.argwhere(correlation > NEARLY_A_COPY)
     ]
+
+
+def warn_of_copies(x: Array, names: Any, sensitive: Sensitive, categorical: tuple[int, ...] = ()) -> None:
+    """Warn when a feature is (nearly) a sensitive attribute: the model then sees what it should be level in."""
+    pairs = copies_of_sensitive(x, names, sensitive, categorical)
     if pairs:
         warnings.warn(
             f"Features of X that are (nearly) copies of sensitive attributes: {', '.join(map(str, pairs[:5]))}. "

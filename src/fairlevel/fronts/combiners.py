@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from fairlevel.arrays import Array
+from fairlevel.arrays import Array, Flags
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.stacking import Mixing, Mixture, OutOfReach
 
@@ -23,6 +23,16 @@ class Choosing(Protocol):
     def within(self, budget: float) -> Mixture:
         """The most accurate choice with DPVar ≤ budget; raises :class:`OutOfReach` if there is none."""
 
+    @property
+    def smallest_share(self) -> float:
+        """The smallest share of the variance that can be reached."""
+
+    def within_share(self, share: float) -> Mixture:
+        """The most accurate choice with DPVar ≤ share · variance; raises :class:`OutOfReach` if there is none."""
+
+    def share(self, mixture: Mixture) -> float:
+        """DPVar of a choice as a share of its variance."""
+
     def figures(self, shares: Array) -> Mixture:
         """MSE and DPVar of given shares, (candidate,)."""
 
@@ -31,9 +41,9 @@ class Choosing(Protocol):
 class Combiner(Protocol):
     """How a model is made from candidates."""
 
-    def over(self, predictions: Array, target: Array, disparity: Array) -> Choosing:
-        """Measure candidates: predictions (candidate, row), target (row,), and disparity K (candidate, candidate), with
-        which DPVar of the mixture with shares w is wᵀKw.
+    def over(self, predictions: Array, target: Array, weight: Array, disparity: Array) -> Choosing:
+        """Measure candidates: predictions (candidate, row), target (row,), weights of the rows that sum to 1, (row,),
+        and disparity K (candidate, candidate), with which DPVar of the mixture with shares w is wᵀKw.
         """
 
 
@@ -47,36 +57,54 @@ class Stacked:
         if not 0 <= self.ridge < np.inf:
             raise InvalidInput(f"ridge={self.ridge} was given; a finite number ≥ 0 is needed, such as 0.001.")
 
-    def over(self, predictions: Array, target: Array, disparity: Array) -> Mixing:
-        return Mixing.of(predictions, target, disparity, self.ridge)
+    def over(self, predictions: Array, target: Array, weight: Array, disparity: Array) -> Mixing:
+        return Mixing.of(predictions, target, weight, disparity, self.ridge)
 
 
 @dataclass(frozen=True)
 class Best:
     """Single candidates, without mixing."""
 
-    def over(self, predictions: Array, target: Array, disparity: Array) -> Picking:
-        return Picking(((predictions - target) ** 2).mean(axis=1), np.diag(disparity).clip(min=0))
+    def over(self, predictions: Array, target: Array, weight: Array, disparity: Array) -> Picking:
+        variance = (predictions - (predictions @ weight)[:, None]) ** 2 @ weight
+        return Picking((predictions - target) ** 2 @ weight, np.diag(disparity).clip(min=0), variance)
 
 
 @dataclass(frozen=True)
 class Picking:
-    """Error and disparity of single candidates: mse and dpvar (candidate,)."""
+    """Error, disparity and variance of single candidates, each (candidate,)."""
 
     mse: Array
     dpvar: Array
+    variance: Array
 
     @cached_property
     def smallest(self) -> float:
         return float(self.dpvar.min())
 
+    @cached_property
+    def shares(self) -> Array:
+        """DPVar as a share of the variance, (candidate,); 0 for a constant."""
+        return np.divide(self.dpvar, self.variance, out=np.zeros_like(self.dpvar), where=self.variance > 1e-12)
+
+    @cached_property
+    def smallest_share(self) -> float:
+        return float(self.shares.min())
+
     def within(self, budget: float) -> Mixture:
-        allowed = np.where(self.dpvar <= budget, self.mse, np.inf)
-        best = int(allowed.argmin())
-        if not np.isfinite(allowed[best]):
-            raise OutOfReach(budget, self.smallest)
+        return self._best(self.dpvar <= budget, budget, self.smallest)
+
+    def within_share(self, share: float) -> Mixture:
+        return self._best(self.shares <= share, share, self.smallest_share)
+
+    def share(self, mixture: Mixture) -> float:
+        return float(self.shares[int(mixture.shares.argmax())])
+
+    def _best(self, allowed: Flags, limit: float, smallest: float) -> Mixture:
+        if not allowed.any():
+            raise OutOfReach(limit, smallest)
         shares = np.zeros(len(self.mse))
-        shares[best] = 1.0
+        shares[int(np.where(allowed, self.mse, np.inf).argmin())] = 1.0
         return self.figures(shares)
 
     def figures(self, shares: Array) -> Mixture:

@@ -3,7 +3,7 @@ r"""Mixtures of trained models: the front as one convex programme.
 For candidates F (candidate, row) and mixtures f = wᵀF with w on the simplex, error and disparity are quadratic,
 
 .. math:: \mathrm{MSE}(w) = w^\top G w - 2 q^\top w + \overline{y^2}, \qquad \mathrm{DPVar}(w) = w^\top K w,
-          \qquad G = F F^\top / n, \quad q = F y / n,
+          \qquad G = F W F^\top, \quad q = F W y,
 
 so the best mixture for a weight of DPVar solves a quadratic programme, and the best mixture within a budget solves one
 with a second-order cone. Clarabel (Goulart & Chen, 2024) solves both; a result says how far it is from optimal.
@@ -23,6 +23,8 @@ from fairlevel.exceptions import InvalidInput
 
 SMALLEST_SHARE = 1e-3  # models with a smaller share are left out of a mixture
 _TOLERANCE = 1e-9
+_SMALLEST_RATIO, _LARGEST_RATIO = 1e-2, 1e5  # of the weight of DPVar to that of the variance, under a budget on shares
+_BISECTIONS = 12
 
 
 class OutOfReach(InvalidInput):
@@ -45,28 +47,29 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Mixing:
-    """The quadratic forms over candidates: G (candidate, candidate), q (candidate,), mean of y², K (candidate,
+    """The quadratic forms over candidates: G (candidate, candidate), q and mean (candidate,), mean of y², K (candidate,
     candidate). ``ridge`` · ‖w‖² is added to the error: similar candidates then get similar shares.
     """
 
     gram: Array
     cross: Array
+    mean: Array
     mean_square: float
     disparity: Array
     ridge: float = 1e-3
 
     @classmethod
-    def of(cls, predictions: Array, target: Array, disparity: Array, ridge: float = 1e-3) -> Mixing:
-        """From predictions (candidate, row), target (row,) and K; negative eigenvalues of K, which can only come from
-        noise, are set to zero.
+    def of(cls, predictions: Array, target: Array, weight: Array, disparity: Array, ridge: float = 1e-3) -> Mixing:
+        """From predictions (candidate, row), target and weights that sum to 1, each (row,), and K; negative eigenvalues
+        of K, which can only come from noise, are set to zero.
         """
-        rows = predictions.shape[1]
         values, vectors = np.linalg.eigh((disparity + disparity.T) / 2)
         positive = (vectors * values.clip(min=0)) @ vectors.T
         return cls(
-            predictions @ predictions.T / rows,
-            predictions @ target / rows,
-            float(np.mean(target**2)),
+            (predictions * weight) @ predictions.T,
+            predictions @ (weight * target),
+            predictions @ weight,
+            float(weight @ target**2),
             positive,
             ridge,
         )
@@ -85,6 +88,54 @@ class Mixing:
         if budget < self.smallest * (1 + 1e-6):
             raise OutOfReach(budget, self.smallest)
         return self._solve(self.gram, self.cross, budget)
+
+    def within_share(self, share: float) -> Mixture:
+        r"""min MSE(w) + ridge ‖w‖² subject to DPVar(w) ≤ share · Var(w), where Var(w) = wᵀVw is that of the mixture.
+
+        Shrinking to a constant does not change the share, so this is not a budget on DPVar in other words. The
+        constraint is not convex. Its Lagrangian, V + rK with the linear term multiplied by 1 + r · share, is, for every
+        r, and the share falls with r: the smallest r that keeps the share is found by bisection.
+        """
+        free = self._solve(self.gram, self.cross, None)
+        if self.share(free) <= share:
+            return free
+        low, high = np.log(_SMALLEST_RATIO), np.log(_LARGEST_RATIO)
+        best = self._levelled(float(np.exp(high)), share)
+        if self.share(best) > share * (1 + 1e-6):
+            raise OutOfReach(share, self.share(best))
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            found = self._levelled(float(np.exp(middle)), share)
+            if self.share(found) <= share:
+                best, high = found, middle
+            else:
+                low = middle
+        return best
+
+    def share(self, mixture: Mixture) -> float:
+        """DPVar as a share of the mixture's variance; 0 for a constant."""
+        shares = mixture.shares
+        variance = float(shares @ self._variance @ shares)
+        return mixture.dpvar / variance if variance > 1e-12 else 0.0
+
+    @cached_property
+    def smallest_share(self) -> float:
+        """The smallest share that :meth:`within_share` can reach."""
+        return self.share(self._levelled(_LARGEST_RATIO, 1e-3))
+
+    @cached_property
+    def _variance(self) -> Array:
+        """V with the variance wᵀVw, (candidate, candidate)."""
+        variance: Array = self.gram - np.outer(self.mean, self.mean)
+        return variance
+
+    def _levelled(self, ratio: float, share: float) -> Mixture:
+        """min of V + ratio · K with the linear term of a budget on the share; the mean is fitted as before. Beyond twice
+        its length a linear term would only press against the simplex.
+        """
+        longer = min(1 + ratio * share, 2.0)
+        square = np.outer(self.mean, self.mean)
+        return self._solve(self._variance + square * longer + ratio * self.disparity, longer * self.cross, None)
 
     @cached_property
     def smallest(self) -> float:

@@ -19,25 +19,26 @@ class SharedMean(NamedTuple):
     mean: LinearMean
     ridge: float
 
-    def disparity(self, predictions: Array, sensitive: Array, seed: int) -> Array:
+    def disparity(self, predictions: Array, attributes: Attributes, seed: int) -> Array:
         r"""K with DPVar(wᵀF) = wᵀ K w, debiased by leaving each row out; (candidate, row) -> (candidate, candidate)."""
-        smoother = self.mean.prepare(Attributes(sensitive), seed=seed)
+        smoother = self.mean.prepare(attributes, seed=seed)
         matrix: Array = leave_out_matrix(torch.from_numpy(predictions), smoother, self.ridge).numpy()
         return matrix
 
-    def fitted(self, predictions: Array, sensitive: Array, seed: int) -> Array:
+    def fitted(self, predictions: Array, attributes: Attributes, seed: int) -> Array:
         """E[f | A] at the rows themselves, (candidate, row) -> (candidate, row)."""
-        smoother = self.mean.prepare(Attributes(sensitive), seed=seed)
+        smoother = self.mean.prepare(attributes, seed=seed)
         ridge = torch.full((len(predictions),), self.ridge, dtype=torch.float64)
         fitted: Array = smoother.apply(torch.from_numpy(predictions), ridge).numpy()
         return fitted
 
 
-def shared_mean(predictions: Array, target: Array, sensitive: Array, seed: int) -> SharedMean:
+def shared_mean(predictions: Array, target: Array, attributes: Attributes, seed: int) -> SharedMean:
     """The mean and the ridge that describe the most accurate prediction best. Shapes: predictions (candidate, row),
-    target (row,), sensitive (row, attribute).
+    target (row,), attributes of the rows.
     """
-    accurate = predictions[((predictions - target) ** 2).mean(axis=1).argmin()]
-    known = candidates(Attributes(sensitive), seed)
-    choice = choose(torch.from_numpy(accurate - accurate.mean()).unsqueeze(0), known)
+    weight = attributes.weight
+    accurate = predictions[((predictions - target) ** 2 @ weight).argmin()]
+    known = candidates(attributes, seed)
+    choice = choose(torch.from_numpy(accurate - weight @ accurate).unsqueeze(0), known)
     return SharedMean(known[int(choice.index)].mean, float(choice.ridge))

@@ -127,7 +127,7 @@ def _arrays(model: Model) -> dict[str, Tensor]:
     arrays["y_scale"] = torch.from_numpy(np.atleast_1d(model.y_scaler.scale).copy())
     for number, group in enumerate(model.groups):
         arrays |= {f"group{number}/{name}": value for name, value in group.arrays().items()}
-    return {name: value.contiguous() for name, value in arrays.items()}
+    return {name: value.clone().contiguous() for name, value in arrays.items()}  # groups may share a scaler
 
 
 def _model(

@@ -43,7 +43,7 @@ class ModuleMembers:
         modules = self.modules if here else [deepcopy(module).to(device) for module in self.modules]
         blocks = []
         for start in range(0, max(len(x), 1), _ROWS_AT_ONCE):
-            rows = torch.from_numpy(np.asarray(x[start : start + _ROWS_AT_ONCE], dtype=np.float32)).to(device)
+            rows = torch.from_numpy(np.array(x[start : start + _ROWS_AT_ONCE], dtype=np.float32)).to(device)
             outputs = [module(rows).reshape(len(rows)).double().cpu() for module in modules]
             blocks.append(torch.stack(outputs) if outputs else torch.empty(0, len(rows), dtype=torch.float64))
         predictions: Array = torch.cat(blocks, dim=1).numpy()

@@ -54,7 +54,8 @@ class NetworkMembers:
         size = max(1, _NUMBERS_AT_ONCE // (max(1, len(parameters)) * widest))
         blocks = []
         for start in range(0, max(len(x), 1), size):
-            inputs = self.input_map(torch.from_numpy(np.ascontiguousarray(x[start : start + size])).to(device).double())
+            rows = torch.from_numpy(np.array(x[start : start + size], dtype=np.float64))  # x may be read-only
+            inputs = self.input_map(rows.to(device))
             blocks.append(self.network.predict(parameters, inputs).cpu())
         predictions: Array = torch.cat(blocks, dim=1).numpy()
         return predictions
@@ -67,7 +68,7 @@ class NetworkMembers:
 
     @torch.no_grad()
     def features(self, x: Array) -> Tensor:
-        inputs = self.input_map(torch.from_numpy(x)).double()
+        inputs = self.input_map(torch.from_numpy(np.array(x, dtype=np.float64)))
         if not self.network.hidden:
             return inputs
         activations = self.network.forward_all(self.parameters.double(), inputs)[1][-1]

@@ -1,0 +1,331 @@
+"""relevel: the front of a model that exists, without training it again."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairlevel.arrays import Array
+from fairlevel.auditing.audit import Audit, audit
+from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffled, refuse_too_many_attributes
+from fairlevel.data.splitting import folds
+from fairlevel.estimators.budget import Budget
+from fairlevel.estimators.front_page import front_page
+from fairlevel.estimators.judging import Calibration, JudgedRows, SelectionBudget, allowed, calibrations, knee_index
+from fairlevel.estimators.reading import copies_of_sensitive, refuse_missing
+from fairlevel.exceptions import InvalidInput, SeenRows, UnknownName
+from fairlevel.fronts.combiners import Choosing, Stacked
+from fairlevel.fronts.stacking import without_small_shares
+from fairlevel.metrics.evaluator import DPVarEvaluator
+from fairlevel.metrics.inputs import read_seed, read_vector
+from fairlevel.metrics.interval import DPVarInterval, interval_of
+from fairlevel.metrics.profile import MeanProfile, mean_profiles
+from fairlevel.plots.front import FrontDisplay
+from fairlevel.releveling.fitting import FOLDS, FittedCorrections, cross_fitted
+from fairlevel.releveling.protocol import ExistingModel
+from fairlevel.releveling.reading import METHODS, read_model
+from fairlevel.report.render import write_page
+
+FEWEST_ROWS = 60
+QUANTILES = 201
+
+
+def relevel(
+    model: Any,
+    X: Any,
+    *,
+    sensitive_features: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    seen: bool = False,
+    method: str = "auto",
+    points: int = 12,
+    random_state: Any = 0,
+) -> RelevelledFront:
+    """The trade-off between a model as it is and a level one, from the model and some rows with A.
+
+    Trees of LightGBM, XGBoost, scikit-learn and CatBoost are weighted anew or get other values in their leaves; the
+    result is a model of the same type. Any other model gets a correction on top. The model is never trained again, and
+    A is not needed to predict.
+
+    Parameters
+    ----------
+    model : a fitted regressor, a Pipeline that ends in one, or a function that predicts
+    X : rows as the model reads them, best rows that it has not seen
+    sensitive_features : array or frame of shape (rows,) or (rows, attributes)
+    y : array of shape (rows,), optional; without it the front shows how far predictions move, not how accurate they are
+    sample_weight : array of shape (rows,), optional
+    seen : whether the model was trained on these rows. Its errors there are too small, and so are those of the front
+    method : "auto"; "trees" for one weight per tree; "leaves" for one value per leaf, which costs more and gives more;
+        "correction" for a correction on top of any model. "auto" uses trees, and leaves where they are few
+    points : models on the front
+    random_state : int
+
+    Returns
+    -------
+    RelevelledFront
+
+    Examples
+    --------
+    >>> from fairlevel import relevel
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = RandomForestRegressor(50, min_samples_leaf=5, random_state=0).fit(X[:200], y[:200])
+    >>> front = relevel(model, X[200:], sensitive_features=X.loc[200:, ["age"]], y=y[200:])
+    >>> type(front.best(max_share=0.2)).__name__
+    'RandomForestRegressor'
+    """
+    if method not in METHODS:
+        raise UnknownName("method", method, METHODS)
+    seed, rows = read_seed(random_state), len(X)
+    if rows < FEWEST_ROWS:
+        raise InvalidInput(f"{rows} rows were given; relevel needs at least {FEWEST_ROWS}.")
+    if not isinstance(points, int | np.integer) or points < 2:
+        raise InvalidInput(f"points={points!r} was given; a whole number ≥ 2 is needed.")
+    refuse_shuffled(X, sensitive_features)
+    sensitive = encode_sensitive(sensitive_features, rows)
+    refuse_too_many_attributes(sensitive.values.shape[1], rows)
+    weight = None if sample_weight is None else _weights(sample_weight, rows)
+    existing, reason = read_model(model, X, method, seed)
+    target = None if y is None else _target(y, rows)
+    if existing.seen and not seen:
+        warnings.warn(
+            SeenRows(
+                "These are the rows that the model was trained on, so its errors here are too small, and those of the "
+                "front, too; pass rows that it has not seen, or seen=True to say that you know."
+            ),
+            stacklevel=2,
+        )
+    attributes = Attributes(sensitive.values, row_weight=weight)
+    found = _judged(existing, attributes, target, int(points), seed)
+    about = About(existing.kind, seen or existing.seen, _copies(X, sensitive), reason)
+    return RelevelledFront(existing, found, sensitive, target, about)
+
+
+@dataclass(frozen=True)
+class About:
+    """What is known of the model: what it is, whether it has seen the rows, which of its features are sensitive, and
+    why its own trees could not be changed, if so.
+    """
+
+    kind: str
+    seen: bool
+    sensitive_inputs: tuple[str, ...]
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Candidates judged on rows that did not fit them. Shapes: predictions of the points (point, row), the last of which
+    is the model as it is; one interval per point.
+    """
+
+    fitted: FittedCorrections
+    choosing: Choosing
+    budgets: tuple[SelectionBudget, ...]
+    calibrations: dict[str, Calibration]
+    predictions: Array
+    means: Array
+    intervals: list[DPVarInterval]
+    weight: Array
+
+    @property
+    def points(self) -> int:
+        return len(self.predictions)
+
+    def shares(self, budget: SelectionBudget) -> Array:
+        """Shares of the candidates within a budget on these rows, (candidate,)."""
+        return without_small_shares(budget.nearest(self.choosing).shares)
+
+
+def _judged(
+    model: ExistingModel, attributes: Attributes, target: Array | None, points: int, seed: int
+) -> Judged:
+    rows, weight, before = len(attributes), attributes.weight, model.prediction
+    aim = before if target is None else target
+    centre = float(weight @ aim)
+    scale = float(np.sqrt(weight @ (aim - centre) ** 2)) or 1.0
+    fold = folds(rows, FOLDS, seed)
+    candidates = (cross_fitted(model, attributes, fold, seed) - centre) / scale
+    judged = JudgedRows.of(candidates, (aim - centre) / scale, attributes, fold, Stacked(), seed)
+    budgets, evaluator = SelectionBudget.points(judged.choosing, points - 1), DPVarEvaluator(attributes, seed)
+    unseen = np.concatenate([judged.cross_fitted(budgets), candidates[:1]])
+    evidence = evaluator.evidence(unseen)
+    of_dpvar = Calibration.of(budgets, unseen[:-1], evidence[:-1], weight)
+    found = calibrations(judged, evaluator, scale, of_dpvar)
+    fitted = FittedCorrections.on(model, attributes, np.arange(rows), seed)
+    shown = unseen * scale + centre
+    means = judged.mean.fitted(shown, attributes, seed)
+    intervals = [interval_of(each).scaled(scale**2) for each in evidence]
+    return Judged(fitted, judged.choosing, tuple(budgets), found, shown, means, intervals, weight)
+
+
+class RelevelledFront:
+    """What :func:`relevel` returns: models between the one given and a level one.
+
+    Attributes
+    ----------
+    front_ : DataFrame
+        One row per model, from the least disparity to the model as it is: selection_dpvar, mse (NaN without y),
+        mse_valid (False for rows that the model has seen), distance (mean squared change of the predictions), dpvar,
+        dpvar_low, dpvar_high, share, members (how many candidates are mixed). Figures are in units of y², from rows
+        that did not fit the correction.
+    knee_index_ : int
+        The row of the knee.
+    kind_ : str
+        What the model is.
+    seen_ : bool
+        Whether the rows are known to the model.
+    sensitive_inputs_ : tuple of str
+        Features of the model that are (nearly) sensitive attributes.
+    """
+
+    cross_fitted_ = True
+
+    def __init__(
+        self, model: ExistingModel, judged: Judged, sensitive: Sensitive, target: Array | None, about: About
+    ) -> None:
+        self._model, self._judged, self._sensitive = model, judged, sensitive
+        self.kind_, self.seen_, self.sensitive_inputs_, self.reason_ = (
+            about.kind,
+            about.seen,
+            about.sensitive_inputs,
+            about.reason,
+        )
+        self.front_ = _front(judged, target, about.seen)
+        self.knee_index_ = knee_index(self.front_.rename(columns={"distance": "mse", "mse": "error"}))
+
+    def __repr__(self) -> str:
+        last = self.front_.iloc[-1]
+        first = self.front_.iloc[0]
+        text = f"{len(self.front_)} models, share from {first['share']:.1%} to {last['share']:.1%}; {self.kind_}"
+        return f"<RelevelledFront: {text}{', rows seen in training' if self.seen_ else ''}>"
+
+    def best(self, *, max_dpvar: float | None = None, max_share: float | None = None) -> Any:
+        """The model that changes least and whose DPVar (units of y²), or share of the variance, stays within a budget
+        on rows that did not fit it; of the type that was given to :func:`relevel` where that is possible.
+        """
+        budget = Budget.read("auto", max_dpvar, max_share)
+        if budget is None:
+            raise InvalidInput("No budget was given; pass best(max_dpvar=...) or best(max_share=...).")
+        plain = self._judged.intervals[-1]
+        if (plain.share_high if budget.name == "max_share" else plain.high) <= budget.most:
+            return self.model(-1)
+        return self._changed(self._judged.shares(allowed(self._judged.calibrations, budget)))
+
+    def model(self, number: int) -> Any:
+        """The model of a row of ``front_``, counted from 0; the last one is the model as it was given."""
+        if not -len(self.front_) <= number < len(self.front_):
+            raise InvalidInput(f"model({number}) was asked for; the front has rows 0 to {len(self.front_) - 1}.")
+        if number in (-1, len(self.front_) - 1):
+            return self._changed(np.eye(len(self._judged.fitted.names))[0])
+        return self._changed(self._judged.shares(self._judged.budgets[number % len(self.front_)]))
+
+    def models(self) -> list[Any]:
+        """The models of all rows of ``front_``."""
+        return [self.model(number) for number in range(len(self.front_))]
+
+    def knee(self) -> Any:
+        """The model of the front that is farthest below the straight line between its ends."""
+        return self.model(self.knee_index_)
+
+    def profiles(self) -> dict[str, list[MeanProfile]]:
+        """For each attribute the average prediction along it, one profile per row of ``front_``."""
+        values, weight = self._sensitive.values, self._judged.weight
+        return {
+            name: mean_profiles(self._judged.predictions, values[:, [k]], weight)
+            for k, name in enumerate(self._sensitive.names)
+        }
+
+    def conditional_means(self) -> Array:
+        """How E[f | A] is distributed: 201 quantiles for each row of ``front_``, (model, quantile)."""
+        return np.quantile(self._judged.means, np.linspace(0, 1, QUANTILES), axis=1).T
+
+    def audit(self, number: int) -> Audit:
+        """An audit of a row of ``front_``, on rows that did not fit its correction."""
+        frame = pd.DataFrame(self._sensitive.values, columns=list(self._sensitive.names))
+        return audit(self._judged.predictions[number], sensitive_features=frame, sample_weight=self._judged.weight)
+
+    def plot(self, ax: Any = None) -> FrontDisplay:
+        """Draw the front."""
+        return FrontDisplay.from_frame(self._shown(), ax=ax)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A copy of the front."""
+        return self._shown()
+
+    def to_html(self, path: str | Path, target: str = "the prediction") -> None:
+        """Write the front as one self-contained page."""
+        write_page(front_page(self, target, notes=self.notes()), Path(path))
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the front has to know, in sentences."""
+        notes = [f"The model: {self.kind_}. The last point is the model as it was given."]
+        if self.front_["mse"].isna().all():
+            notes.append("No target was given: the error is the mean squared change of the predictions.")
+        if self.seen_:
+            notes.append("The model was trained on these rows: errors are too small and not valid.")
+        if self.sensitive_inputs_:
+            notes.append(f"The model reads sensitive attributes: {', '.join(self.sensitive_inputs_)}.")
+        if self.reason_:
+            notes.append(f"A correction was added, because the trees cannot be changed: {self.reason_}")
+        return tuple(notes)
+
+    def _shown(self) -> pd.DataFrame:
+        """The front with the distance in place of an error that is not known."""
+        front = self.front_.copy()
+        front["mse"] = front["mse"].fillna(front["distance"])
+        return front
+
+    def _changed(self, shares: Array) -> Any:
+        fitted = self._judged.fitted
+        return self._model.changed(fitted.change(shares), fitted.families)
+
+
+def _front(judged: Judged, target: Array | None, seen: bool) -> pd.DataFrame:
+    predictions, weight = judged.predictions, judged.weight
+    error = np.full(judged.points, np.nan) if target is None else (predictions - target) ** 2 @ weight
+    members = [int((judged.shares(budget) > 0).sum()) for budget in judged.budgets]
+    return pd.DataFrame(
+        {
+            "selection_dpvar": [*(budget.most for budget in judged.budgets), np.inf],
+            "mse": error,
+            "mse_valid": not seen and target is not None,
+            "distance": (predictions - predictions[-1]) ** 2 @ weight,
+            "dpvar": [interval.estimate for interval in judged.intervals],
+            "dpvar_low": [interval.low for interval in judged.intervals],
+            "dpvar_high": [interval.high for interval in judged.intervals],
+            "share": [interval.share for interval in judged.intervals],
+            "members": [*members, 1],
+        }
+    )
+
+
+def _weights(sample_weight: Any, rows: int) -> Array:
+    weight = read_vector("sample_weight", sample_weight)
+    if len(weight) != rows or (weight < 0).any() or not weight.sum() > 0:
+        raise InvalidInput(f"sample_weight needs {rows} numbers ≥ 0, not all zero; {len(weight)} were given.")
+    return weight
+
+
+def _target(y: Any, rows: int) -> Array:
+    target = np.asarray(y, dtype=np.float64).reshape(-1)
+    if len(target) != rows:
+        raise InvalidInput(f"y has {len(target)} rows but X has {rows}; pass the same rows.")
+    refuse_missing("y", target)
+    return target
+
+
+def _copies(X: Any, sensitive: Sensitive) -> tuple[str, ...]:
+    """Features that are (nearly) sensitive attributes."""
+    numeric = X.select_dtypes("number") if isinstance(X, pd.DataFrame) else None
+    values = np.asarray(X, dtype=np.float64) if numeric is None else numeric.to_numpy(dtype=np.float64)
+    names = None if numeric is None else [str(name) for name in numeric.columns]
+    return tuple(copies_of_sensitive(values, names, sensitive))

@@ -1,0 +1,58 @@
+"""A model that exists, as re-levelling sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from fairlevel.arrays import Array, Index
+from fairlevel.candidates.corrections import Columns, Disparity
+
+
+@dataclass(frozen=True)
+class Change:
+    """What becomes of a model: ``kept`` · f0 + ``intercept`` + Σ over families of Φ u. Shapes: coefficients u (column,),
+    by the name of the family of columns.
+    """
+
+    kept: float
+    intercept: float
+    coefficients: Mapping[str, Array]
+
+    @property
+    def nothing(self) -> bool:
+        """Whether the model stays as it is."""
+        return self.kept == 1 and self.intercept == 0 and not any(u.any() for u in self.coefficients.values())
+
+
+class ExistingModel(Protocol):
+    """A fitted model on the rows given. Shapes: prediction f0 (row,)."""
+
+    @property
+    def kind(self) -> str:
+        """What it is, in words for a report."""
+
+    @property
+    def prediction(self) -> Array:
+        """f0, (row,)."""
+
+    @property
+    def seen(self) -> bool:
+        """Whether these are certainly the rows that it was trained on."""
+
+    def families(self, rows: Index, disparity: Disparity) -> Mapping[str, Family]:
+        """Columns that may be added to it, at all rows. Where columns are found by training, ``rows`` train them, and
+        ``disparity`` is that of the model on those rows.
+        """
+
+    def changed(self, change: Change, families: Mapping[str, Family]) -> Any:
+        """The model after a change; a model of the same type where that is possible."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Columns and the ridges ρ with which they are used."""
+
+    columns: Columns
+    ridges: tuple[float, ...]

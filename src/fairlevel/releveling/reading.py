@@ -1,0 +1,115 @@
+"""Reading a model that exists: what is refused, and with which sentence."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+
+from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.releveling.any_model import AnyModel
+from fairlevel.releveling.protocol import ExistingModel
+from fairlevel.releveling.tree_model import LEAVES, TREES, TreeModel
+from fairlevel.trees import NotASumOfLeaves, read_ensemble
+
+METHODS = ("auto", TREES, LEAVES, "correction")
+
+
+def read_model(model: Any, X: Any, method: str, seed: int) -> tuple[ExistingModel, str | None]:
+    """The model on these rows, and why its own trees are not used where it has some that could be."""
+    _refuse_classifier(model)
+    if not hasattr(model, "predict") and not callable(model):
+        raise InvalidType(f"model={model!r} was given; a fitted model or a predict function is needed.")
+    X = _in_order(model, X)
+    steps, last = (model[:-1], model[-1]) if isinstance(model, Pipeline) else (None, model)
+    reason = None
+    try:
+        ensemble = read_ensemble(last)
+        if ensemble is not None and method != "correction":
+            rows = X if steps is None or not len(steps) else steps.transform(X)
+            found = TreeModel.of(ensemble, rows, model, lambda changed: _replaced(model, changed), method)
+            _check_sum(found)
+            return found, None
+    except NotASumOfLeaves as error:
+        reason = str(error)
+    except (NotFittedError, AttributeError, ValueError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise _not_usable(model, error) from error
+    if method in (TREES, LEAVES):
+        raise InvalidInput(
+            f"method={method!r} needs trees that can be changed, and {type(last).__name__} has none"
+            + (f" ({reason})" if reason else "")
+            + "; use method='correction'."
+        )
+    try:
+        return AnyModel.of(model, X, seed), reason
+    except (NotFittedError, AttributeError) as error:
+        raise _not_usable(model, error) from error
+
+
+def _not_usable(model: Any, error: Exception) -> InvalidInput:
+    name = type(model).__name__
+    if isinstance(error, NotFittedError) or "fit" in str(error).lower():
+        return InvalidInput(f"{name} is not fitted yet; call its fit method first.")
+    return InvalidInput(f"{name} cannot predict these rows: {error}")
+
+
+def _refuse_classifier(model: Any) -> None:
+    try:
+        classifies = is_classifier(model)
+    except (AttributeError, TypeError):
+        classifies = False
+    if isinstance(model, type):
+        raise InvalidType(f"model={model!r} is a class; a fitted model is needed.")
+    if classifies:
+        raise InvalidType(f"{type(model).__name__} is a classifier; relevel is for models that predict numbers.")
+
+
+def _replaced(model: Any, changed: Any) -> Any:
+    """The model with its last step replaced, where it is a Pipeline."""
+    if not isinstance(model, Pipeline):
+        return changed
+    result = copy(model)
+    result.steps = [*model.steps[:-1], (model.steps[-1][0], changed)]
+    return result
+
+
+def _check_sum(model: TreeModel) -> None:
+    """The trees must explain all of the predictions but a constant, or a start that depends on X."""
+    if not len(model.values):
+        raise NotASumOfLeaves("The model has no trees.")
+    if not np.isfinite(model.prediction).all() or (model.leaves < 0).any():
+        raise NotASumOfLeaves("The trees do not explain the predictions.")
+
+
+def _in_order(model: Any, X: Any) -> Any:
+    """X with the columns that the model knows, in its order."""
+    names = _names(model)
+    if names is None:
+        return X
+    if not isinstance(X, pd.DataFrame):
+        if np.ndim(X) == 2 and np.shape(X)[1] != len(names):
+            raise InvalidInput(f"X has {np.shape(X)[1]} columns; the model was trained on {len(names)}.")
+        return X
+    missing = [name for name in names if name not in X.columns]
+    if missing:
+        raise InvalidInput(
+            f"X lacks {len(missing)} of the {len(names)} columns that the model was trained on: "
+            f"{', '.join(map(repr, missing[:5]))}."
+        )
+    return X[list(names)]
+
+
+def _names(model: Any) -> list[str] | None:
+    """Names of the columns that the model was trained on; None where it knows none."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is None and type(model).__name__ == "Booster":
+        own = model.feature_name() if hasattr(model, "feature_name") else model.feature_names
+        names = None if own is None or all(str(name).startswith("Column_") for name in own) else own
+    return None if names is None else [str(name) for name in names]

@@ -1,0 +1,100 @@
+"""Tree ensembles: trees are weighted anew, leaves get other values, and the result is a model of the same type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fairlevel.arrays import Array, Index
+from fairlevel.candidates.corrections import DenseColumns, Disparity, LeafColumns
+from fairlevel.exceptions import InvalidInput
+from fairlevel.releveling.protocol import Change, Family
+from fairlevel.trees import TreeEnsemble
+
+TREES, LEAVES = "trees", "leaves"
+TREE_RIDGES = (1e-3, 3e-2, 1.0)
+LEAF_RIDGES = (0.1,)
+MOST_LEAVES = 3_000  # of all trees, up to which leaves are used without being asked for
+
+
+@dataclass(frozen=True)
+class TreeModel:
+    """An ensemble on some rows; ``wrapped`` puts a changed ensemble in its place, such as the last step of a Pipeline.
+
+    Shapes: prediction (row,), leaves (row, tree).
+    """
+
+    ensemble: TreeEnsemble
+    prediction: Array
+    leaves: Index
+    wrapped: Callable[[Any], Any]
+    original: Any
+    methods: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, ensemble: TreeEnsemble, X: Any, original: Any, wrapped: Callable[[Any], Any], method: str
+    ) -> TreeModel:
+        """Pass the rows through all trees."""
+        sizes = [len(values) for values in ensemble.leaf_values]
+        chosen = {"auto": (TREES, LEAVES) if sum(sizes) <= MOST_LEAVES else (TREES,)}.get(method, (method,))
+        return cls(ensemble, ensemble.predict(X), ensemble.leaves(X), wrapped, original, chosen)
+
+    @property
+    def kind(self) -> str:
+        return f"{len(self.values)} trees ({self.ensemble.library})"
+
+    @cached_property
+    def values(self) -> list[Array]:
+        return self.ensemble.leaf_values
+
+    @cached_property
+    def by_tree(self) -> Array:
+        """What each tree adds, (row, tree)."""
+        return np.column_stack([values[self.leaves[:, tree]] for tree, values in enumerate(self.values)])
+
+    @cached_property
+    def offset(self) -> Array:
+        """What the trees do not explain, (row,): mostly a constant."""
+        rest: Array = self.prediction - self.by_tree.sum(axis=1)
+        return rest
+
+    @property
+    def seen(self) -> bool:
+        """The leaves of every tree hold exactly as many of these rows as they held in training."""
+        counts = self.ensemble.training_counts
+        return bool(counts) and all(
+            np.array_equal(np.bincount(self.leaves[:, tree], minlength=len(own)), np.round(own))
+            for tree, own in enumerate(counts)
+        )
+
+    @cached_property
+    def _families(self) -> dict[str, Family]:
+        made = {
+            TREES: lambda: Family(DenseColumns(self.by_tree), TREE_RIDGES),
+            LEAVES: lambda: Family(LeafColumns.of(self.leaves, [len(own) for own in self.values]), LEAF_RIDGES),
+        }
+        return {name: made[name]() for name in self.methods}
+
+    def families(self, rows: Index, disparity: Disparity) -> Mapping[str, Family]:
+        return self._families
+
+    def changed(self, change: Change, families: Mapping[str, Family]) -> Any:
+        if change.nothing:
+            return self.original
+        values = [change.kept * own for own in self.values]
+        weights = change.coefficients.get(TREES, np.zeros(len(values)))
+        values = [own + weight * before for own, weight, before in zip(values, weights, self.values, strict=True)]
+        if LEAVES in change.coefficients:
+            ends = np.cumsum([len(own) for own in values])[:-1]
+            added = np.split(change.coefficients[LEAVES], ends)
+            values = [own + more for own, more in zip(values, added, strict=True)]
+        offset = float(self.offset.mean())
+        if change.kept != 1 and np.ptp(self.offset) > 1e-4 * max(np.ptp(self.prediction), 1e-300):
+            raise InvalidInput("The ensemble starts from another model (init=...), which cannot be shrunk to a constant.")
+        values[0] = values[0] + change.intercept + (change.kept - 1) * offset
+        return self.wrapped(self.ensemble.with_leaf_values(values))

@@ -1,0 +1,77 @@
+"""LightGBM: ``Booster`` and ``LGBMRegressor``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import lightgbm as lgb
+import numpy as np
+
+from fairlevel.arrays import Array, Index
+from fairlevel.trees.lightgbm_text import LightGBMText
+from fairlevel.trees.protocol import NotASumOfLeaves
+
+_IDENTITY = ("regression", "regression_l1", "huber", "fair", "quantile", "mape", "none", "custom", "")
+
+
+@dataclass(frozen=True)
+class LightGBMEnsemble:
+    """Gradient boosting, DART or a random forest; of an early-stopped model the trees up to its best iteration."""
+
+    model: Any
+
+    library: ClassVar[str] = "lightgbm"
+
+    def __post_init__(self) -> None:
+        objective, *options = self._head("objective").split() or [""]
+        if self._head("num_tree_per_iteration") not in ("", "1"):
+            raise NotASumOfLeaves("The booster has several outputs; one number per row is needed.")
+        if objective not in _IDENTITY or "sqrt" in options:
+            raise NotASumOfLeaves(f"Predictions with objective={objective!r} are no sum of leaves.")
+
+    @cached_property
+    def booster(self) -> lgb.Booster:
+        return self.model if isinstance(self.model, lgb.Booster) else self.model.booster_
+
+    @cached_property
+    def text(self) -> LightGBMText:
+        return LightGBMText.read(self.booster.model_to_string())
+
+    @property
+    def leaf_values(self) -> list[Array]:
+        return [self._scale * values for values in self.text.leaf_values]
+
+    @property
+    def training_counts(self) -> list[Array]:
+        return [self.text.numbers(tree, "leaf_count", np.float64) for tree in range(len(self.text.trees))]
+
+    def leaves(self, X: Any) -> Index:
+        found: Any = self.booster.predict(X, pred_leaf=True, num_iteration=len(self.text.trees))
+        return np.asarray(found, dtype=np.int32).reshape(len(found), -1)
+
+    def predict(self, X: Any) -> Array:
+        return np.asarray(self.model.predict(X), dtype=np.float64)
+
+    def with_leaf_values(self, values: Sequence[Array]) -> Any:
+        text = self.text.with_leaf_values([own / self._scale for own in values]).write()
+        booster = lgb.Booster(model_str=text)
+        if isinstance(self.model, lgb.Booster):
+            return booster
+        changed = deepcopy(self.model)
+        changed._Booster = booster
+        changed._best_iteration = len(values)
+        return changed
+
+    @property
+    def _scale(self) -> float:
+        """A random forest averages its trees."""
+        averages = "\naverage_output\n" in self.text.head
+        return 1 / len(self.text.trees) if averages else 1.0
+
+    def _head(self, name: str) -> str:
+        lines = (line.partition("=") for line in self.text.head.splitlines())
+        return next((value for key, _, value in lines if key == name), "")

@@ -1,0 +1,48 @@
+"""What re-levelling needs to know of an ensemble of trees, whichever library has trained it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from fairlevel.arrays import Array, Index
+from fairlevel.exceptions import FairLevelError
+
+
+class NotASumOfLeaves(FairLevelError, ValueError):
+    """The predictions of a model are not a sum of values of leaves that could be replaced."""
+
+
+class TreeEnsemble(Protocol):
+    """A fitted model with f(x) = offset(x) + Σ_t v_t[leaf_t(x)]."""
+
+    library: ClassVar[str]
+
+    @property
+    def leaf_values(self) -> list[Array]:
+        """What each leaf adds to a prediction, v_t (leaf,) for each tree."""
+
+    @property
+    def training_counts(self) -> list[Array]:
+        """How many training rows each leaf held, (leaf,) for each tree; empty where the model does not say."""
+
+    def leaves(self, X: Any) -> Index:
+        """The number of the leaf that each row falls into, (row, tree)."""
+
+    def predict(self, X: Any) -> Array:
+        """The model's own predictions, (row,)."""
+
+    def with_leaf_values(self, values: Sequence[Array]) -> Any:
+        """A model of the same type with other values, one (leaf,) for each tree; the given model is left alone."""
+
+
+def leaf_numbers(nodes: Index, leaves: Sequence[Index]) -> Index:
+    """Numbers of leaves from numbers of nodes, (row, tree); ``leaves`` are the nodes of each tree that are leaves."""
+    found = np.empty(nodes.shape, dtype=np.int32)
+    for tree, own in enumerate(leaves):
+        number = np.full(int(own.max()) + 1, -1, dtype=np.int32)
+        number[own] = np.arange(len(own), dtype=np.int32)
+        found[:, tree] = number[nodes[:, tree]]
+    return found

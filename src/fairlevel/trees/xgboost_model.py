@@ -1,0 +1,128 @@
+"""XGBoost: ``Booster`` and ``XGBRegressor``, through the model's JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fairlevel.arrays import Array, Index
+from fairlevel.trees.protocol import NotASumOfLeaves, leaf_numbers
+
+_IDENTITY = ("reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror", "reg:linear")
+
+
+@dataclass(frozen=True)
+class XGBoostEnsemble:
+    """Gradient boosting or DART; of an early-stopped ``XGBRegressor`` the trees up to its best iteration."""
+
+    model: Any
+
+    library: ClassVar[str] = "xgboost"
+
+    def __post_init__(self) -> None:
+        objective = self._json["learner"]["objective"]["name"]
+        if objective not in _IDENTITY:
+            raise NotASumOfLeaves(f"Predictions with objective={objective!r} are no sum of leaves.")
+        if self._json["learner"]["gradient_booster"]["name"] not in ("gbtree", "dart"):
+            raise NotASumOfLeaves("A linear booster has no trees.")
+        if any(tree["tree_param"].get("size_leaf_vector", "1") not in ("0", "1") for tree in self._trees):
+            raise NotASumOfLeaves("The booster has several outputs; one number per row is needed.")
+
+    @cached_property
+    def _booster(self) -> Any:
+        return self.model if _is_booster(self.model) else self.model.get_booster()
+
+    @cached_property
+    def _json(self) -> dict[str, Any]:
+        content: dict[str, Any] = json.loads(self._booster.save_raw("json"))
+        return content
+
+    @property
+    def _trees(self) -> list[dict[str, Any]]:
+        trees: list[dict[str, Any]] = _ensemble(self._json)["model"]["trees"]
+        return trees
+
+    @cached_property
+    def _used(self) -> int:
+        """Trees that a prediction uses."""
+        if _is_booster(self.model) or getattr(self.model, "early_stopping_rounds", None) is None:
+            return len(self._trees)
+        per_round = len(self._trees) // self._booster.num_boosted_rounds()
+        return per_round * (int(self.model.best_iteration) + 1)
+
+    @cached_property
+    def _leaf_nodes(self) -> list[Index]:
+        return [np.flatnonzero(np.array(tree["left_children"]) == -1) for tree in self._trees[: self._used]]
+
+    @cached_property
+    def _weights(self) -> Array:
+        """By what each tree is multiplied; DART keeps a weight for each."""
+        weights = self._json["learner"]["gradient_booster"].get("weight_drop", [1.0] * len(self._trees))
+        return np.array(weights[: self._used], dtype=np.float64)
+
+    @property
+    def leaf_values(self) -> list[Array]:
+        return [
+            weight * np.array(tree["split_conditions"], dtype=np.float32)[nodes].astype(np.float64)
+            for weight, tree, nodes in zip(self._weights, self._trees, self._leaf_nodes, strict=False)
+        ]
+
+    @property
+    def training_counts(self) -> list[Array]:
+        """Sums of second derivatives, which are counts for a squared error without weights."""
+        return [
+            np.array(tree["sum_hessian"], dtype=np.float64)[nodes]
+            for tree, nodes in zip(self._trees, self._leaf_nodes, strict=False)
+        ]
+
+    def leaves(self, X: Any) -> Index:
+        if _is_booster(self.model):
+            nodes = self._booster.predict(_matrix(X, self._booster), pred_leaf=True)
+        else:
+            nodes = self.model.apply(X)
+        return leaf_numbers(np.asarray(nodes).reshape(len(nodes), -1)[:, : self._used].astype(np.int64), self._leaf_nodes)
+
+    def predict(self, X: Any) -> Array:
+        given = _matrix(X, self._booster) if _is_booster(self.model) else X
+        return np.asarray(self.model.predict(given), dtype=np.float64)
+
+    def with_leaf_values(self, values: Sequence[Array]) -> Any:
+        import xgboost
+
+        content = deepcopy(self._json)
+        trees = _ensemble(content)["model"]["trees"]
+        for tree, nodes, weight, own in zip(trees, self._leaf_nodes, self._weights, values, strict=False):
+            for node, value in zip(nodes.tolist(), (own / weight if weight else own).tolist(), strict=True):
+                tree["split_conditions"][node] = tree["base_weights"][node] = value
+        booster = xgboost.Booster(model_file=bytearray(json.dumps(content).encode()))
+        if _is_booster(self.model):
+            return booster
+        changed = deepcopy(self.model)
+        changed._Booster = booster
+        return changed
+
+
+def _ensemble(content: dict[str, Any]) -> dict[str, Any]:
+    """The part of the JSON with the trees; DART keeps it one level deeper."""
+    outer: dict[str, Any] = content["learner"]["gradient_booster"]
+    inner: dict[str, Any] = outer.get("gbtree", outer)
+    return inner
+
+
+def _is_booster(model: Any) -> bool:
+    return type(model).__name__ == "Booster"
+
+
+def _matrix(X: Any, booster: Any) -> Any:
+    import xgboost
+
+    if isinstance(X, xgboost.DMatrix):
+        return X
+    names = None if hasattr(X, "columns") else booster.feature_names
+    return xgboost.DMatrix(X, enable_categorical=True, feature_names=names)
