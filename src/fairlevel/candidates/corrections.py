@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from scipy.linalg import cho_factor, cho_solve
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.trees.protocol import Leaves
 
 LEFT = (0.75, 0.55, 0.4, 0.27, 0.17, 0.1, 0.055, 0.025, 0.01, 0.003)
 """Shares of fᵀPf that the corrections of a path leave, from the least change to the most level."""
@@ -78,11 +79,11 @@ class LeafColumns:
     Shapes: leaves (row, tree), counted within each tree; first (tree + 1,), the first column of each tree.
     """
 
-    leaves: Index
+    leaves: Leaves
     first: Index
 
     @classmethod
-    def of(cls, leaves: Index, sizes: Sequence[int]) -> LeafColumns:
+    def of(cls, leaves: Leaves, sizes: Sequence[int]) -> LeafColumns:
         """From numbers of leaves and the number of leaves of each tree."""
         return cls(np.asfortranarray(leaves), np.concatenate([[0], np.cumsum(sizes)]))
 
@@ -179,7 +180,8 @@ class CorrectionPath:
             gram[np.diag_indices_from(gram)] += ridge * scale - added
             added = ridge * scale
             last = ridge == ridges[-1]
-            solved = cho_solve(cho_factor(gram, lower=True, overwrite_a=last, check_finite=False), crossed)
+            square: Any = gram
+            solved: Array = cho_solve(cho_factor(square, lower=True, overwrite_a=last, check_finite=False), crossed)
             eigenvalues, vectors = np.linalg.eigh(crossed.T @ solved)
             paths.append(cls(solved @ vectors, eigenvalues.clip(min=0), vectors.T @ start))
         return paths
@@ -192,7 +194,8 @@ class CorrectionPath:
     def left(self, alphas: Array) -> Array:
         """fᵀPf after the correction, as a share of that before, (alpha,)."""
         shrunk = self.start / (1 + alphas[:, None] * self.eigenvalues)
-        return (shrunk**2).sum(axis=1) / max(self.largest, 1e-300)
+        found: Array = (shrunk**2).sum(axis=1) / max(self.largest, 1e-300)
+        return found
 
     def coefficients(self, shares: Sequence[float] = LEFT) -> Array:
         """u for the α that leave these shares of fᵀPf, or as little as the columns can: (share, column)."""

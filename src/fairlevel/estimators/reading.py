@@ -120,9 +120,7 @@ def read_weight(weight: Any, has_sensitive: bool) -> float:
 _ROWS_FOR_COPIES = 5_000
 
 
-def copies_of_sensitive(
-    x: Array, names: Any, sensitive: Sensitive, categorical: tuple[int, ...] = ()
-) -> list[str]:
+def copies_of_sensitive(x: Array, names: Any, sensitive: Sensitive, categorical: tuple[int, ...] = ()) -> list[str]:
     """Features that are (nearly) a sensitive attribute, as "feature ~ attribute". Gaps are filled by the mean; numbers
     of categories mean nothing and are left out.
     """

@@ -123,8 +123,8 @@ class About:
 
 @dataclass(frozen=True)
 class Judged:
-    """Candidates judged on rows that did not fit them. Shapes: predictions of the points (point, row), the last of which
-    is the model as it is; one interval per point.
+    """Candidates judged on rows that did not fit them. Shapes: predictions of the points (point, row), the last of
+    which is the model as it is; one interval per point.
     """
 
     fitted: FittedCorrections
@@ -145,9 +145,7 @@ class Judged:
         return without_small_shares(budget.nearest(self.choosing).shares)
 
 
-def _judged(
-    model: ExistingModel, attributes: Attributes, target: Array | None, points: int, seed: int
-) -> Judged:
+def _judged(model: ExistingModel, attributes: Attributes, target: Array | None, points: int, seed: int) -> Judged:
     rows, weight, before = len(attributes), attributes.weight, model.prediction
     aim = before if target is None else target
     centre = float(weight @ aim)

@@ -130,8 +130,8 @@ class Mixing:
         return variance
 
     def _levelled(self, ratio: float, share: float) -> Mixture:
-        """min of V + ratio · K with the linear term of a budget on the share; the mean is fitted as before. Beyond twice
-        its length a linear term would only press against the simplex.
+        """min of V + ratio · K with the linear term of a budget on the share; the mean is fitted as before. A linear
+        term beyond twice its length would only press against the simplex.
         """
         longer = min(1 + ratio * share, 2.0)
         square = np.outer(self.mean, self.mean)

@@ -34,13 +34,6 @@ _SETTINGS = {
 
 
 @dataclass(frozen=True)
-class CorrectionColumns(DenseColumns):
-    """f0 itself and what each tree of a booster adds; the booster is kept to correct other rows."""
-
-    booster: str = ""
-
-
-@dataclass(frozen=True)
 class AnyModel:
     """A predict function on some rows. Shapes: prediction (row,), features (row, feature)."""
 
@@ -73,16 +66,14 @@ class AnyModel:
         categorical: Any = list(self.columns.categorical) if self.columns is not None else "auto"
         data = lgb.Dataset(self.features[rows], explained, weight=disparity.row_weight, categorical_feature=categorical)
         booster = lgb.train({**_SETTINGS, "seed": self.seed}, data, TREES)
-        columns = booster_columns(booster, self.prediction, self.features)
-        return {CORRECTION: Family(CorrectionColumns(columns, booster.model_to_string()), RIDGES)}
+        columns = DenseColumns(booster_columns(booster, self.prediction, self.features))
+        return {CORRECTION: Family(columns, RIDGES, about=booster.model_to_string())}
 
     def changed(self, change: Change, families: Mapping[str, Family]) -> Any:
         if change.nothing:
             return self.original
-        columns = families[CORRECTION].columns
-        assert isinstance(columns, CorrectionColumns)
-        weights = change.coefficients.get(CORRECTION, np.zeros(columns.values.shape[1]))
-        text = LightGBMText.read(columns.booster)
+        text = LightGBMText.read(families[CORRECTION].about)
+        weights = change.coefficients.get(CORRECTION, np.zeros(1 + len(text.trees)))
         values = [weight * own for weight, own in zip(weights[1:], text.leaf_values, strict=True)]
         return CorrectedModel(
             self.original,
@@ -113,9 +104,9 @@ class CorrectedModel:
     def save(self, folder: Any) -> None:
         """Only the correction could be written; the model itself is a Python object."""
         raise InvalidInput(
-            f"A corrected {type(self.original).__name__} cannot be saved, because files hold no code; save your model by "
-            "its own library and the correction with open(path, 'w').write(model.trees): scale · f0(X) + intercept + "
-            "the trees is the corrected prediction."
+            f"A corrected {type(self.original).__name__} cannot be saved: files hold no code. Save your model by "
+            "its own library, and scale, intercept and trees of this one; the corrected prediction is scale · f0(X) + "
+            "intercept + that of the trees."
         )
 
 

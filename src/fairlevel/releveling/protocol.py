@@ -12,8 +12,8 @@ from fairlevel.candidates.corrections import Columns, Disparity
 
 @dataclass(frozen=True)
 class Change:
-    """What becomes of a model: ``kept`` · f0 + ``intercept`` + Σ over families of Φ u. Shapes: coefficients u (column,),
-    by the name of the family of columns.
+    """What becomes of a model: ``kept`` · f0 + ``intercept`` + Σ over families of Φ u. Shapes: coefficients u
+    (column,), by the name of the family of columns.
     """
 
     kept: float
@@ -52,7 +52,8 @@ class ExistingModel(Protocol):
 
 @dataclass(frozen=True)
 class Family:
-    """Columns and the ridges ρ with which they are used."""
+    """Columns, the ridges ρ with which they are used, and what is needed to compute the columns for other rows."""
 
     columns: Columns
     ridges: tuple[float, ...]
+    about: str = ""

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.releveling.any_model import AnyModel
@@ -29,6 +30,8 @@ def read_model(model: Any, X: Any, method: str, seed: int) -> tuple[ExistingMode
     steps, last = (model[:-1], model[-1]) if isinstance(model, Pipeline) else (None, model)
     reason = None
     try:
+        if isinstance(model, BaseEstimator):
+            check_is_fitted(model)
         ensemble = read_ensemble(last)
         if ensemble is not None and method != "correction":
             rows = X if steps is None or not len(steps) else steps.transform(X)

@@ -14,6 +14,7 @@ from fairlevel.candidates.corrections import DenseColumns, Disparity, LeafColumn
 from fairlevel.exceptions import InvalidInput
 from fairlevel.releveling.protocol import Change, Family
 from fairlevel.trees import TreeEnsemble
+from fairlevel.trees.protocol import Leaves
 
 TREES, LEAVES = "trees", "leaves"
 TREE_RIDGES = (1e-3, 3e-2, 1.0)
@@ -30,15 +31,13 @@ class TreeModel:
 
     ensemble: TreeEnsemble
     prediction: Array
-    leaves: Index
+    leaves: Leaves
     wrapped: Callable[[Any], Any]
     original: Any
     methods: tuple[str, ...]
 
     @classmethod
-    def of(
-        cls, ensemble: TreeEnsemble, X: Any, original: Any, wrapped: Callable[[Any], Any], method: str
-    ) -> TreeModel:
+    def of(cls, ensemble: TreeEnsemble, X: Any, original: Any, wrapped: Callable[[Any], Any], method: str) -> TreeModel:
         """Pass the rows through all trees."""
         sizes = [len(values) for values in ensemble.leaf_values]
         chosen = {"auto": (TREES, LEAVES) if sum(sizes) <= MOST_LEAVES else (TREES,)}.get(method, (method,))
@@ -95,6 +94,6 @@ class TreeModel:
             values = [own + more for own, more in zip(values, added, strict=True)]
         offset = float(self.offset.mean())
         if change.kept != 1 and np.ptp(self.offset) > 1e-4 * max(np.ptp(self.prediction), 1e-300):
-            raise InvalidInput("The ensemble starts from another model (init=...), which cannot be shrunk to a constant.")
+            raise InvalidInput("The ensemble starts from another model (init=...), which cannot be shrunk.")
         values[0] = values[0] + change.intercept + (change.kept - 1) * offset
         return self.wrapped(self.ensemble.with_leaf_values(values))

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairlevel.arrays import Array, Index
-from fairlevel.trees.protocol import NotASumOfLeaves
+from fairlevel.arrays import Array
+from fairlevel.trees.protocol import Leaves, NotASumOfLeaves
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,9 @@ class CatBoostEnsemble:
     def training_counts(self) -> list[Array]:
         return [np.array(tree["leaf_weights"], dtype=np.float64) for tree in self._json["oblivious_trees"]]
 
-    def leaves(self, X: Any) -> Index:
-        return np.asarray(self.model.calc_leaf_indexes(X), dtype=np.int32)
+    def leaves(self, X: Any) -> Leaves:
+        found: Leaves = np.asarray(self.model.calc_leaf_indexes(X), dtype=np.int32)
+        return found
 
     def predict(self, X: Any) -> Array:
         return np.asarray(self.model.predict(X), dtype=np.float64)

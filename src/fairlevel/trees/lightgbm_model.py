@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import lightgbm as lgb
 import numpy as np
 
-from fairlevel.arrays import Array, Index
+from fairlevel.arrays import Array
 from fairlevel.trees.lightgbm_text import LightGBMText
-from fairlevel.trees.protocol import NotASumOfLeaves
+from fairlevel.trees.protocol import Leaves, NotASumOfLeaves
 
 _IDENTITY = ("regression", "regression_l1", "huber", "fair", "quantile", "mape", "none", "custom", "")
 
@@ -49,7 +49,7 @@ class LightGBMEnsemble:
     def training_counts(self) -> list[Array]:
         return [self.text.numbers(tree, "leaf_count", np.float64) for tree in range(len(self.text.trees))]
 
-    def leaves(self, X: Any) -> Index:
+    def leaves(self, X: Any) -> Leaves:
         found: Any = self.booster.predict(X, pred_leaf=True, num_iteration=len(self.text.trees))
         return np.asarray(found, dtype=np.int32).reshape(len(found), -1)
 

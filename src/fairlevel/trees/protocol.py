@@ -10,6 +10,9 @@ import numpy as np
 from fairlevel.arrays import Array, Index
 from fairlevel.exceptions import FairLevelError
 
+Leaves = np.ndarray[tuple[int, int], np.dtype[np.int32]]
+"""Numbers of leaves, counted within each tree, (row, tree)."""
+
 
 class NotASumOfLeaves(FairLevelError, ValueError):
     """The predictions of a model are not a sum of values of leaves that could be replaced."""
@@ -28,7 +31,7 @@ class TreeEnsemble(Protocol):
     def training_counts(self) -> list[Array]:
         """How many training rows each leaf held, (leaf,) for each tree; empty where the model does not say."""
 
-    def leaves(self, X: Any) -> Index:
+    def leaves(self, X: Any) -> Leaves:
         """The number of the leaf that each row falls into, (row, tree)."""
 
     def predict(self, X: Any) -> Array:
@@ -38,9 +41,9 @@ class TreeEnsemble(Protocol):
         """A model of the same type with other values, one (leaf,) for each tree; the given model is left alone."""
 
 
-def leaf_numbers(nodes: Index, leaves: Sequence[Index]) -> Index:
+def leaf_numbers(nodes: Any, leaves: Sequence[Index]) -> Leaves:
     """Numbers of leaves from numbers of nodes, (row, tree); ``leaves`` are the nodes of each tree that are leaves."""
-    found = np.empty(nodes.shape, dtype=np.int32)
+    found = np.empty((len(nodes), len(leaves)), dtype=np.int32)
     for tree, own in enumerate(leaves):
         number = np.full(int(own.max()) + 1, -1, dtype=np.int32)
         number[own] = np.arange(len(own), dtype=np.int32)

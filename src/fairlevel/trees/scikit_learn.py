@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairlevel.arrays import Array, Index
-from fairlevel.trees.protocol import NotASumOfLeaves, leaf_numbers
+from fairlevel.trees.protocol import Leaves, NotASumOfLeaves, leaf_numbers
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,7 @@ class TreeSum:
     @property
     def leaf_values(self) -> list[Array]:
         return [
-            self._scale * tree.value[nodes, 0, 0]
-            for tree, nodes in zip(self._trees, self._leaf_nodes, strict=True)
+            self._scale * tree.value[nodes, 0, 0] for tree, nodes in zip(self._trees, self._leaf_nodes, strict=True)
         ]
 
     @property
@@ -55,8 +54,9 @@ class TreeSum:
             for tree, nodes in zip(self._trees, self._leaf_nodes, strict=True)
         ]
 
-    def leaves(self, X: Any) -> Index:
-        nodes = np.asarray(self.model.apply(X)).reshape(-1, len(self._trees))
+    def leaves(self, X: Any) -> Leaves:
+        rows = np.ascontiguousarray(X, dtype=np.float32)  # as scikit-learn's trees read them
+        nodes = np.column_stack([tree.apply(rows) for tree in self._trees])
         return leaf_numbers(nodes.astype(np.int64), self._leaf_nodes)
 
     def predict(self, X: Any) -> Array:
@@ -103,7 +103,7 @@ class HistogramBoosting:
             for tree, nodes in zip(self._trees, self._leaf_nodes, strict=True)
         ]
 
-    def leaves(self, X: Any) -> Index:
+    def leaves(self, X: Any) -> Leaves:
         """scikit-learn has no ``apply`` here: copies of the trees predict the numbers of their leaves."""
         rows = self.model._preprocess_X(X, reset=False)
         categories = self.model._bin_mapper.make_known_categories_bitsets()

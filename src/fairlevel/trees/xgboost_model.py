@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairlevel.arrays import Array, Index
-from fairlevel.trees.protocol import NotASumOfLeaves, leaf_numbers
+from fairlevel.trees.protocol import Leaves, NotASumOfLeaves, leaf_numbers
 
 _IDENTITY = ("reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror", "reg:linear")
 
@@ -53,7 +53,7 @@ class XGBoostEnsemble:
         """Trees that a prediction uses."""
         if _is_booster(self.model) or getattr(self.model, "early_stopping_rounds", None) is None:
             return len(self._trees)
-        per_round = len(self._trees) // self._booster.num_boosted_rounds()
+        per_round = len(self._trees) // int(self._booster.num_boosted_rounds())
         return per_round * (int(self.model.best_iteration) + 1)
 
     @cached_property
@@ -81,12 +81,14 @@ class XGBoostEnsemble:
             for tree, nodes in zip(self._trees, self._leaf_nodes, strict=False)
         ]
 
-    def leaves(self, X: Any) -> Index:
+    def leaves(self, X: Any) -> Leaves:
         if _is_booster(self.model):
             nodes = self._booster.predict(_matrix(X, self._booster), pred_leaf=True)
         else:
             nodes = self.model.apply(X)
-        return leaf_numbers(np.asarray(nodes).reshape(len(nodes), -1)[:, : self._used].astype(np.int64), self._leaf_nodes)
+        return leaf_numbers(
+            np.asarray(nodes).reshape(len(nodes), -1)[:, : self._used].astype(np.int64), self._leaf_nodes
+        )
 
     def predict(self, X: Any) -> Array:
         given = _matrix(X, self._booster) if _is_booster(self.model) else X

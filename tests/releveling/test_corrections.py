@@ -1,0 +1,72 @@
+"""The closed form of a correction against dense linear algebra."""
+
+import numpy as np
+import pytest
+
+from fairlevel.candidates.corrections import LEFT, CorrectionPath, DenseColumns, Disparity, LeafColumns
+from fairlevel.conditional_mean.attributes import Attributes
+
+
+@pytest.fixture(params=["equal", "weighted"])
+def rows(request):
+    random = np.random.default_rng(0)
+    n, trees = 150, 6
+    leaves = np.stack([random.integers(0, 4 + tree, n) for tree in range(trees)], axis=1)
+    values = [random.standard_normal(4 + tree) for tree in range(trees)]
+    by_tree = np.column_stack([own[leaves[:, tree]] for tree, own in enumerate(values)])
+    a = random.standard_normal((n, 2))
+    weight = None if request.param == "equal" else random.integers(1, 4, n).astype(float)
+    f0 = by_tree.sum(axis=1) + a[:, 0]
+    return leaves, values, by_tree, f0, Attributes(a, row_weight=weight)
+
+
+def indicators(leaves, values):
+    return np.concatenate([np.eye(len(own))[leaves[:, tree]] for tree, own in enumerate(values)], axis=1)
+
+
+def test_leaf_columns_are_indicators(rows):
+    leaves, values, _, _, attributes = rows
+    columns, dense = LeafColumns.of(leaves, [*map(len, values)]), DenseColumns(indicators(leaves, values))
+    np.testing.assert_allclose(columns.gram(attributes.weight), dense.gram(attributes.weight), atol=1e-14)
+    functions = np.random.default_rng(1).standard_normal((len(leaves), 3))
+    np.testing.assert_allclose(columns.cross(functions), dense.cross(functions), atol=1e-12)
+    coefficients = np.random.default_rng(2).standard_normal((2, dense.values.shape[1]))
+    np.testing.assert_allclose(columns.apply(coefficients), dense.apply(coefficients), atol=1e-12)
+    some = np.array([5, 3, 77])
+    np.testing.assert_allclose(columns.take(some).apply(coefficients), dense.apply(coefficients)[:, some], atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["trees", "leaves"])
+def test_a_correction_minimises_its_objective(rows, kind):
+    """Against the normal equations in full, for the α behind each share that is left."""
+    leaves, values, by_tree, f0, attributes = rows
+    phi = by_tree if kind == "trees" else indicators(leaves, values)
+    columns = DenseColumns(by_tree) if kind == "trees" else LeafColumns.of(leaves, [*map(len, values)])
+    disparity, weight, ridge = Disparity.of(f0, attributes, 0), attributes.weight, 0.03
+    (path,) = CorrectionPath.all(columns, f0, disparity, (ridge,))
+    centred = phi - weight @ phi
+    gram = (centred * weight[:, None]).T @ centred
+    crossed = centred.T @ disparity.functions
+    tau = np.trace(gram) / len(gram)
+    for u in path.coefficients():
+        f = f0 + centred @ u
+        left = float(disparity.coefficients(f) @ disparity.coefficients(f))
+        stationary = gram @ u + ridge * tau * u
+        pull = crossed @ disparity.coefficients(f)
+        alpha = -float(stationary @ pull) / float(pull @ pull)
+        np.testing.assert_allclose(stationary, -alpha * pull, atol=2e-6 * np.abs(stationary).max())
+        assert alpha > 0
+        assert left <= path.largest
+    found = [float(np.sum(disparity.coefficients(f0 + centred @ u) ** 2)) / path.largest for u in path.coefficients()]
+    reachable = path.left(np.array([1e9]))[0] * 1.05
+    expected = [max(share, reachable) for share in LEFT]
+    for share, wanted in zip(found, expected, strict=True):
+        if wanted > reachable * 1.1:
+            assert share == pytest.approx(wanted, rel=0.05)
+
+
+def test_no_disparity_needs_no_correction(rows):
+    _, _, by_tree, _, attributes = rows
+    disparity = Disparity.of(by_tree.sum(axis=1), attributes, 0)
+    (path,) = CorrectionPath.all(DenseColumns(by_tree), np.full(len(by_tree), 3.0), disparity, (0.1,))
+    np.testing.assert_allclose(path.coefficients(), 0, atol=1e-10)

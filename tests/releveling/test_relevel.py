@@ -1,0 +1,235 @@
+"""relevel, end to end: models of other libraries come back level, in their own format."""
+
+import json
+import pickle
+import subprocess
+import sys
+
+import lightgbm as lgb
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost as xgb
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from fairlevel import dpvar_interval, relevel
+from fairlevel.exceptions import InvalidInput, InvalidType, SeenRows, UnknownName
+
+
+def draw(n, seed):
+    random = np.random.default_rng(seed)
+    a = pd.DataFrame({"age": random.standard_normal(n), "income": random.standard_normal(n)})
+    x = pd.DataFrame(random.standard_normal((n, 5)), columns=[f"x{k}" for k in range(5)])
+    x["x0"] += a["age"]
+    y = x["x0"] + np.sin(2 * x["x1"]) * 2 + x["x2"] * x["x3"] + 0.3 * random.standard_normal(n)
+    return x, y, a
+
+
+TRAIN, OWN, FRESH = draw(900, 0), draw(900, 1), draw(3000, 2)
+MODELS = {
+    "lightgbm": lgb.LGBMRegressor(n_estimators=60, num_leaves=15, verbose=-1, n_jobs=1),
+    "xgboost": xgb.XGBRegressor(n_estimators=40, max_depth=4, n_jobs=1),
+    "histogram": HistGradientBoostingRegressor(max_iter=50),
+    "forest": RandomForestRegressor(40, min_samples_leaf=3, random_state=0),
+    "pipeline": make_pipeline(StandardScaler(), lgb.LGBMRegressor(n_estimators=40, verbose=-1, n_jobs=1)).set_output(
+        transform="pandas"
+    ),
+    "linear": LinearRegression(),
+}
+
+
+@pytest.fixture(params=MODELS, scope="module")
+def case(request):
+    model = MODELS[request.param].fit(*TRAIN[:2])
+    return request.param, model, relevel(model, OWN[0], sensitive_features=OWN[2], y=OWN[1])
+
+
+def test_the_model_comes_back_level_and_of_its_own_type(case):
+    name, model, front = case
+    best = front.best(max_share=0.1)
+    if name != "linear":
+        assert type(best) is type(model)
+    x, y, a = FRESH
+    before, after = (dpvar_interval(each.predict(x), sensitive_features=a) for each in (model, best))
+    assert after.share < 0.15 < before.share
+    if name != "linear":  # whose level part has nothing to predict with
+        assert ((best.predict(x) - y) ** 2).mean() < y.var()
+
+
+def test_the_last_point_is_the_model_itself(case):
+    _, model, front = case
+    assert front.model(-1) is model
+    assert front.front_["distance"].iloc[-1] == 0
+    assert front.front_["dpvar"].is_monotonic_increasing
+    assert front.best(max_share=1.0) is model
+
+
+def test_claims_hold_on_new_rows(case):
+    _, _, front = case
+    x, y, a = FRESH
+    for number in (2, 6, 10):
+        new = front.model(number).predict(x)
+        claimed = front.front_.iloc[number]
+        assert ((new - y) ** 2).mean() == pytest.approx(claimed["mse"], rel=0.2)
+        assert dpvar_interval(new, sensitive_features=a).estimate < 1.6 * claimed["dpvar_high"] + 0.01
+
+
+def test_every_figure_is_a_copy_of_a_shifted_target(case):
+    """The front of y + 50 is the front of y."""
+    name, _, front = case
+    shifted = type(MODELS[name])(**MODELS[name].get_params(deep=False)) if name != "pipeline" else None
+    if shifted is None or name == "xgboost":  # 32-bit leaves
+        return
+    other = relevel(shifted.fit(TRAIN[0], TRAIN[1] + 50), OWN[0], sensitive_features=OWN[2], y=OWN[1] + 50)
+    np.testing.assert_allclose(other.front_["mse"], front.front_["mse"], rtol=0.02)
+    np.testing.assert_allclose(other.front_["dpvar"], front.front_["dpvar"], rtol=0.05, atol=0.003)
+
+
+def test_without_labels_the_front_shows_the_distance():
+    model = MODELS["lightgbm"].fit(*TRAIN[:2])
+    front = relevel(model, OWN[0], sensitive_features=OWN[2])
+    assert front.front_["mse"].isna().all()
+    assert not front.front_["mse_valid"].any()
+    assert front.front_["distance"].is_monotonic_decreasing
+    assert dpvar_interval(front.best(max_share=0.1).predict(FRESH[0]), sensitive_features=FRESH[2]).share < 0.15
+
+
+def test_leaves_change_less_than_trees():
+    model = lgb.LGBMRegressor(n_estimators=15, num_leaves=8, verbose=-1, n_jobs=1).fit(*TRAIN[:2])
+    distance = {}
+    for method in ("trees", "leaves"):
+        front = relevel(model, OWN[0], sensitive_features=OWN[2], method=method).front_
+        distance[method] = float(np.interp(0.3 * front["dpvar"].iloc[-1], front["dpvar"], front["distance"]))
+    assert distance["leaves"] < distance["trees"]
+
+
+LOADERS = {
+    "lightgbm": "import lightgbm; m = lightgbm.Booster(model_file=path)",
+    "xgboost": "import xgboost; m = xgboost.XGBRegressor(); m.load_model(path)",
+    "histogram": "import pickle; m = pickle.load(open(path, 'rb'))",
+    "forest": "import pickle; m = pickle.load(open(path, 'rb'))",
+}
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_round_trip_through_the_models_own_library(name, tmp_path):
+    model = MODELS[name].fit(*TRAIN[:2])
+    best = relevel(model, OWN[0], sensitive_features=OWN[2], y=OWN[1]).best(max_share=0.05)
+    path = tmp_path / "model.json"
+    if name == "lightgbm":
+        best.booster_.save_model(path)
+    elif name == "xgboost":
+        best.save_model(path)
+    else:
+        path.write_bytes(pickle.dumps(best))
+    FRESH[0].to_parquet(tmp_path / "x.parquet")
+    script = (
+        f"import json, sys; import pandas; path = sys.argv[1]; {LOADERS[name]}; x = pandas.read_parquet(sys.argv[2]);"
+        "assert 'fairlevel' not in sys.modules; print(json.dumps([float(p) for p in m.predict(x)]))"
+    )
+    run = [sys.executable, "-c", script, path, tmp_path / "x.parquet"]
+    found = subprocess.run(run, capture_output=True, text=True, check=True)
+    rtol = 1e-5 if name == "xgboost" else 1e-6
+    np.testing.assert_allclose(json.loads(found.stdout), best.predict(FRESH[0]), rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize("name", ["lightgbm", "histogram", "xgboost"])
+def test_rows_of_training_are_noticed(name):
+    model = MODELS[name].fit(*TRAIN[:2])
+    with pytest.warns(SeenRows, match="trained on"):
+        front = relevel(model, TRAIN[0], sensitive_features=TRAIN[2], y=TRAIN[1])
+    assert front.seen_
+    assert not front.front_["mse_valid"].any()
+    assert any("not valid" in note for note in front.notes())
+    assert relevel(model, OWN[0], sensitive_features=OWN[2], y=OWN[1], seen=True).seen_
+
+
+def test_weights_of_rows_count_like_repeated_rows():
+    model = MODELS["lightgbm"].fit(*TRAIN[:2])
+    weight = np.random.default_rng(0).integers(0, 3, len(OWN[1]))
+    weighted = relevel(model, OWN[0], sensitive_features=OWN[2], y=OWN[1], sample_weight=weight, method="trees")
+    index = np.repeat(np.arange(len(weight)), weight)
+    x, y, a = (each.iloc[index].reset_index(drop=True) for each in OWN)
+    repeated = relevel(model, x, sensitive_features=a, y=y, method="trees")
+    share = [front.front_["share"].iloc[-1] for front in (weighted, repeated)]
+    assert share[0] == pytest.approx(share[1], abs=0.05)
+    assert weighted.front_["mse"].iloc[-1] == pytest.approx(repeated.front_["mse"].iloc[-1], rel=1e-9)
+
+
+def test_models_that_read_sensitive_attributes_work_and_the_page_says_so(tmp_path):
+    x, y, a = pd.concat([OWN[0], OWN[2]], axis=1), OWN[1], OWN[2]
+    model = lgb.LGBMRegressor(n_estimators=30, verbose=-1, n_jobs=1)
+    model.fit(pd.concat([TRAIN[0], TRAIN[2]], axis=1), TRAIN[1])
+    front = relevel(model, x, sensitive_features=a, y=y)
+    assert front.sensitive_inputs_ == ("age ~ age", "income ~ income")
+    front.to_html(tmp_path / "front.html")
+    assert "reads sensitive attributes: age" in (tmp_path / "front.html").read_text(encoding="utf-8")
+    assert front.audit(0).interval.share < front.audit(-1).interval.share
+    assert front.plot() is not None
+    assert "models, share from" in repr(front)
+
+
+def test_columns_are_matched_by_name():
+    model = MODELS["lightgbm"].fit(*TRAIN[:2])
+    shuffled = OWN[0][OWN[0].columns[::-1]]
+    same, other = (relevel(model, x, sensitive_features=OWN[2], method="trees") for x in (OWN[0], shuffled))
+    pd.testing.assert_frame_equal(same.front_, other.front_)
+
+
+X, Y, A = OWN
+BAD = {
+    "unfitted": (lgb.LGBMRegressor(), X, A, {}, InvalidInput, "not fitted"),
+    "unfitted forest": (RandomForestRegressor(), X, A, {}, InvalidInput, "not fitted"),
+    "unfitted linear": (LinearRegression(), X, A, {}, InvalidInput, "not fitted"),
+    "classifier": (RandomForestClassifier(5).fit(X, Y > 0), X, A, {}, InvalidType, "is a classifier"),
+    "class": (RandomForestRegressor, X, A, {}, InvalidType, "is a class"),
+    "no model": (3, X, A, {}, InvalidType, "a fitted model or a predict function"),
+    "other names": (
+        LinearRegression().fit(X, Y),
+        X.rename(columns={"x0": "z"}),
+        A,
+        {},
+        InvalidInput,
+        "lacks 1 of the 5 columns",
+    ),
+    "other columns": (
+        lgb.train({"verbosity": -1}, lgb.Dataset(X, Y), 2),
+        X.rename(columns={"x0": "z"}),
+        A,
+        {},
+        InvalidInput,
+        "lacks 1 of the 5 columns",
+    ),
+    "missing A": (LinearRegression().fit(X, Y), X, A.assign(age=np.nan), {}, InvalidInput, "missing values"),
+    "two outputs": (RandomForestRegressor(3).fit(X, np.c_[Y, Y]), X, A, {}, InvalidInput, "one finite number per row"),
+    "trees of a line": (LinearRegression().fit(X, Y), X, A, {"method": "trees"}, InvalidInput, "has none"),
+    "method": (LinearRegression().fit(X, Y), X, A, {"method": "leafs"}, UnknownName, "Did you mean 'leaves'"),
+    "few rows": (LinearRegression().fit(X, Y), X[:20], A[:20], {}, InvalidInput, "at least 60"),
+    "y": (LinearRegression().fit(X, Y), X, A, {"y": Y[:5]}, InvalidInput, "y has 5 rows"),
+    "weights": (LinearRegression().fit(X, Y), X, A, {"sample_weight": -Y.abs()}, InvalidInput, "sample_weight"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_refused_in_one_sentence(name):
+    model, x, a, settings, kind, sentence = BAD[name]
+    with pytest.raises(kind, match=sentence):
+        relevel(model, x, sensitive_features=a, **settings)
+
+
+def test_an_ensemble_of_one_tree_works():
+    model = RandomForestRegressor(1, min_samples_leaf=20, random_state=0).fit(*TRAIN[:2])
+    front = relevel(model, OWN[0], sensitive_features=OWN[2], y=OWN[1])
+    assert front.front_["dpvar"].iloc[0] < 0.2 * front.front_["dpvar"].iloc[-1]
+
+
+def test_a_predict_function_is_enough():
+    model = MODELS["lightgbm"].fit(*TRAIN[:2])
+    front = relevel(lambda x: model.predict(x), OWN[0], sensitive_features=OWN[2], y=OWN[1])
+    best = front.best(max_share=0.1)
+    assert dpvar_interval(best.predict(FRESH[0]), sensitive_features=FRESH[2]).share < 0.15
+    with pytest.raises(InvalidInput, match="cannot be saved"):
+        best.save("anywhere")
