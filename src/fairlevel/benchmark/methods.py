@@ -6,12 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from fairlevel.candidates import SOURCES, CandidateSource, PenaltyGrid, Setting
-from fairlevel.candidates.sources import GDP_WEIGHTS
+from fairlevel.candidates import (
+    SOURCES,
+    CandidateSource,
+    Families,
+    OnPredictor,
+    PenaltyGrid,
+    Setting,
+    WithConstant,
+    WithStages,
+)
+from fairlevel.candidates.sources import GDP_WEIGHTS, LARGE_TREES, SMALL_TREES, STEP_SIZES
 from fairlevel.conditional_mean import RandomFeaturesMean
 from fairlevel.exceptions import UnknownName
-from fairlevel.penalties import FBO, GDP, HSIC, ITD, Adversarial, ClosedFBO, LinearR2, Penalty
+from fairlevel.penalties import FBO, GDP, HSIC, ITD, Adversarial, ClosedFBO, LinearR2, NoPenalty, Penalty
 from fairlevel.penalties.protocol import IN_OUT_ALL_LABELS
+from fairlevel.predictors import MLP
 
 
 @dataclass(frozen=True)
@@ -56,6 +66,13 @@ BANDWIDTHS = tuple(
     for of_f, of_a in product((1.0, 0.5), (1.0, 0.5, 0.25, 2.0))
 )
 
+_PLAIN = (0.0,)
+_PLAIN_STAGES = WithStages(PenaltyGrid.over(NoPenalty(), _PLAIN))
+PLAIN_BOOSTER = WithConstant(Families(tuple(OnPredictor(each, _PLAIN_STAGES) for each in (LARGE_TREES, SMALL_TREES))))
+PLAIN_NETWORK = WithConstant(
+    OnPredictor(MLP(), PenaltyGrid(tuple(Setting(NoPenalty(), rate) for rate in STEP_SIZES), _PLAIN))
+)
+
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
@@ -67,7 +84,11 @@ METHODS: dict[str, Method] = {
         Method("hsic", "HSIC", PenaltyGrid(BANDWIDTHS, HSIC_WEIGHTS), slow=True),
         Method("fbo_closed", "FBO closed form", CLOSED),
         Method("spectral", "spectral", SOURCES["spectral"]),
+        Method("boosting", "fair boosting", SOURCES["boosting"]),
+        Method("relevel", "re-weighted trees", SOURCES["relevel"]),
         Method("auto", "auto", SOURCES["auto"], slow=True),
+        Method("plain_boosting", "plain booster, shrunk", PLAIN_BOOSTER),
+        Method("plain_network", "plain network, shrunk", PLAIN_NETWORK),
         Method(
             "fbo_all_labels",
             "FBO, all labels",
@@ -84,7 +105,9 @@ METHODS: dict[str, Method] = {
 }
 
 PAPER_METHODS = ("fbo", "itd", "r2", "gdp", "adversarial", "hsic")
-OUR_METHODS = ("fbo_closed", "spectral", "auto")
+OUR_METHODS = ("fbo_closed", "spectral", "boosting", "relevel", "auto")
+REFERENCES = ("plain_boosting", "plain_network")
+"""Plain models, mixed with the constant: what every method has to beat."""
 
 
 def resolve_methods(names: Sequence[str]) -> tuple[Method, ...]:

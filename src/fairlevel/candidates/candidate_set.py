@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,9 +20,17 @@ NO_TRACE = pd.DataFrame({"step": [], "mse": [], "penalty": []})
 """What a candidate has that was solved, not trained."""
 
 
-def candidate_name(family: str, weight: float, setting: int) -> str:
-    """What a candidate is called, the same whenever the same source trains it."""
-    return f"{family} {float(weight)!r}, setting {setting}"
+class CandidateKey(NamedTuple):
+    """What distinguishes a candidate from the others of its source, the same whenever that source trains it."""
+
+    family: str
+    weight: float
+    setting: int
+
+    @property
+    def name(self) -> str:
+        """The key in words."""
+        return f"{self.family} {float(self.weight)!r}, setting {self.setting}"
 
 
 @dataclass(frozen=True)
@@ -76,14 +85,17 @@ class CandidateSet:
         table = pd.concat([self.table, other.table], ignore_index=True)
         return CandidateSet(table, (*self.groups, *other.groups), shares, (*self.traces, *other.traces))
 
+    @property
+    def keys(self) -> list[CandidateKey]:
+        """One per candidate."""
+        return [CandidateKey(*key) for key in self.table[["family", "weight", "setting"]].itertuples(index=False)]
+
     def renumbered(self, first: int) -> CandidateSet:
         """With settings counted from ``first``, and names that say so."""
-        table = self.table.assign(setting=self.table["setting"] + first)
-        return replace(
-            self, table=table.assign(candidate=[*map(candidate_name, table.family, table.weight, table.setting)])
-        )
+        moved = replace(self, table=self.table.assign(setting=self.table["setting"] + first))
+        return moved.with_columns(candidate=[key.name for key in moved.keys])
 
-    def with_columns(self, **columns: Array) -> CandidateSet:
+    def with_columns(self, **columns: Array | Sequence[str]) -> CandidateSet:
         """With further columns in the table, each (candidate,)."""
         return replace(self, table=self.table.assign(**columns))
 

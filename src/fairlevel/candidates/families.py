@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from fairlevel.candidates.candidate_set import CandidateSet
+from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup, portion
-from fairlevel.candidates.spectral_path import SpectralPath
 
 FEWEST_WEIGHTS = 4  # a setting is worth training with at least so many
 
@@ -16,22 +15,23 @@ FEWEST_WEIGHTS = 4  # a setting is worth training with at least so many
 class Families:
     """Families that err in different ways; together they train no more models than any other source.
 
-    The spectral family is left out where the predictor has no linear head.
+    Families that cannot read the rows, or that need a linear head which the predictor does not have, are left out.
     """
 
     parts: tuple[CandidateSource, ...]
 
     def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
-        parts = [part for part in self.parts if setup.predictor.linear_head or not isinstance(part, SpectralPath)]
-        own = self.limits_of_one(limits, len(parts))
-        trained = [
-            part.train(rows, setup, own, portion(report, number, len(parts))) for number, part in enumerate(parts)
-        ]
-        numbered, first = [], 0
-        for found in trained:
-            numbered.append(found.renumbered(first))
-            first += 1 + int(found.table["setting"].max())
-        return reduce(CandidateSet.joined, numbered)
+        parts = [part for part in self.parts if part.possible(rows, setup)]
+        own, found, first = self.limits_of_one(limits, len(parts)), [], 0
+        for number, part in enumerate(parts):
+            steps = None if rows.steps is None else {_moved(key, -first): taken for key, taken in rows.steps.items()}
+            trained = part.train(replace(rows, steps=steps), setup, own, portion(report, number, len(parts)))
+            found.append(trained.renumbered(first))
+            first += 1 + int(trained.table["setting"].max())
+        return reduce(CandidateSet.joined, found)
+
+    def possible(self, rows: CandidateRows, setup: TrainingSetup) -> bool:
+        return any(part.possible(rows, setup) for part in self.parts)
 
     @staticmethod
     def limits_of_one(limits: Limits, families: int) -> Limits:
@@ -40,3 +40,7 @@ class Families:
         settings = max(1, min(limits.settings // 2, each // FEWEST_WEIGHTS))
         weights = max(1, each // settings)
         return replace(limits, models=settings * weights, settings=settings, weights=weights)
+
+
+def _moved(key: CandidateKey, by: int) -> CandidateKey:
+    return key._replace(setting=key.setting + by)

@@ -7,9 +7,9 @@ given, and the scaler of features. In batches, held-out attributes are scaled by
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 
 from fairlevel.arrays import Array, Index
-from fairlevel.candidates.candidate_set import CandidateSet
-from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup
+from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
+from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup, portion
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.splitting import split_off
@@ -43,9 +43,12 @@ class Scaling:
 
     @classmethod
     def of(cls, table: Table, clip: float = np.inf) -> Scaling:
-        """Fitted on all rows of a table; x and attributes are clipped at ± ``clip``."""
+        """Fitted on all rows of a table; x and attributes are clipped at ± ``clip``. Features with gaps are left as
+        they are: only predictors that need no scaling read them.
+        """
         attributes = None if table.sensitive is None else Scaler.fit(table.sensitive.values, clip=clip)
-        return cls(Scaler.fit(table.x, clip=clip), Scaler.fit(table.y), attributes)
+        x = Scaler.identity(table.x.shape[1]) if table.gaps else Scaler.fit(table.x, clip=clip)
+        return cls(x, Scaler.fit(table.y), attributes)
 
     def rows(self, table: Table, index: Index, rows_in: int = 0) -> TrainingRows:
         """Some rows of a table, features as given; the first ``rows_in`` are IN: penalties that split rows fit the
@@ -76,20 +79,59 @@ class FittedCandidates:
         return Model(groups, of_members, self.y_scaler)
 
 
+@dataclass(frozen=True)
+class Stopping:
+    """When training ends: ``fraction`` of the rows are held out and decide; with ``refit`` all rows then train again
+    for as many steps as were best. Without a fraction, training takes all its steps.
+    """
+
+    fraction: float | None
+    refit: bool = False
+
+
 def fit_candidates(
     table: Table,
     source: CandidateSource,
     setup: TrainingSetup,
     limits: Limits,
-    validation_fraction: float | None,
+    stopping: Stopping,
     report: Report,
 ) -> FittedCandidates:
     """Train on all rows of a table at every step; some rows decide when to stop, if asked."""
-    scaling = Scaling.of(table)
-    kept, held = split_rows(len(table), validation_fraction, setup.seed)
+    scaling, parts = Scaling.of(table), 2 if stopping.refit else 1
+    kept, held = split_rows(len(table), stopping.fraction, setup.seed)
     held_out = None if held is None else scaling.rows(table, held)
-    training = AllRows(scaling.rows(table, kept, rows_in=len(kept) // 2), x_scaler=scaling.x)
-    return FittedCandidates(source.train(CandidateRows(training, held_out), setup, limits, report), scaling.y)
+    rows = replace(candidate_rows(table, scaling, kept), held_out=held_out)
+    found = source.train(rows, setup, limits, portion(report, 0, parts))
+    if stopping.refit:
+        return refitted(table, source, setup, limits, steps_of(found), portion(report, 1, parts))
+    return FittedCandidates(found, scaling.y)
+
+
+def refitted(
+    table: Table,
+    source: CandidateSource,
+    setup: TrainingSetup,
+    limits: Limits,
+    steps: Mapping[CandidateKey, int],
+    report: Report,
+) -> FittedCandidates:
+    """All rows train, each candidate for its own number of steps."""
+    scaling = Scaling.of(table)
+    every = np.random.default_rng(setup.seed).permutation(len(table))
+    rows = replace(candidate_rows(table, scaling, every), steps=steps)
+    return FittedCandidates(source.train(rows, setup, limits, report), scaling.y)
+
+
+def steps_of(found: CandidateSet) -> dict[CandidateKey, int]:
+    """After how many steps each candidate ended."""
+    return dict(zip(found.keys, map(int, found.table["steps"].clip(lower=1)), strict=True))
+
+
+def candidate_rows(table: Table, scaling: Scaling, index: Index) -> CandidateRows:
+    """Some rows of a table to train on; the first half of them are IN."""
+    training = AllRows(scaling.rows(table, index, rows_in=len(index) // 2), x_scaler=scaling.x)
+    return CandidateRows(training, categorical=table.categorical, gaps=table.gaps)
 
 
 def fit_in_batches(

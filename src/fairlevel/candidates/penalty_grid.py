@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 
 from fairlevel.arrays import Array
-from fairlevel.candidates.candidate_set import CandidateSet, candidate_name
+from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.fronts.refinement import Proposal, check_weights, coarse, propose
@@ -59,9 +59,13 @@ class PenaltyGrid:
         """A grid over the weight of one penalty."""
         return cls((Setting(penalty),), tuple(weights))
 
+    def possible(self, rows: CandidateRows, setup: TrainingSetup) -> bool:
+        return rows.suits(setup.predictor)
+
     def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
         settings = self.settings[: limits.settings]
-        weights = coarse(self.weights, min(limits.coarse, limits.weights))
+        most = max(limits.weights, limits.models // len(settings))  # settings that are not there leave room for weights
+        weights = coarse(self.weights, min(limits.coarse, most) if limits.rounds else most)
         grid = [Proposal(*pair) for pair in product(range(len(settings)), weights)]
         rounds = limits.rounds if setup.judge is not None else 0
         found = _train(rows, settings, grid, setup, portion(report, 0, 1 + rounds))
@@ -105,8 +109,8 @@ def _train_together(
     numbers = {name: np.array([setting.numbers[name] for setting in chosen]) for name in chosen[0].numbers}
     known = rows.training.has_attributes
     penalty = rows.training.tuned(penalty, setup.seed) if known else NoPenalty(rows=penalty.rows)
-    names = [candidate_name(penalty.name, proposal.weight, proposal.setting) for proposal in group]
-    steps = None if rows.steps is None else torch.tensor([rows.steps[name] for name in names])
+    keys = [CandidateKey(penalty.name, float(proposal.weight), proposal.setting) for proposal in group]
+    steps = None if rows.steps is None else torch.tensor([rows.steps[key] for key in keys])
     trained = train(
         rows.training,
         replace(Configurations.of([proposal.weight for proposal in group], rates, **numbers), steps=steps),
@@ -119,19 +123,18 @@ def _train_together(
         device=setup.device,
         progress=lambda done, total: report(done / total),
     )
-    found = _candidates(trained, names, penalty.name, group, rates)
+    found = _candidates(trained, keys, rates, setup.predictor.name)
     return found if setup.judge is None else setup.judge(found)
 
 
-def _candidates(
-    trained: Trained, names: Sequence[str], family: str, group: Sequence[Proposal], rates: Array
-) -> CandidateSet:
+def _candidates(trained: Trained, keys: Sequence[CandidateKey], rates: Array, predictor: str) -> CandidateSet:
     table = pd.DataFrame(
         {
-            "candidate": names,
-            "family": family,
-            "setting": [proposal.setting for proposal in group],
-            "weight": [proposal.weight for proposal in group],
+            "candidate": [key.name for key in keys],
+            "predictor": predictor,
+            "family": [key.family for key in keys],
+            "setting": [key.setting for key in keys],
+            "weight": [key.weight for key in keys],
             "learning_rate": rates,
             "status": [status.value for status in trained.status],
             "steps": trained.steps.numpy(),
@@ -147,7 +150,7 @@ def _candidates(
                 "penalty": trained.trace.penalty[:, config].numpy(),
             }
         )
-        for config in range(len(group))
+        for config in range(len(keys))
     )
     return CandidateSet(table, (trained.members.take(usable),), np.eye(len(usable)), traces)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
 
-from fairlevel.candidates.candidate_set import CandidateSet
+from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
 from fairlevel.losses import Loss, SquaredLoss
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.predictors import Predictor
@@ -49,6 +49,14 @@ class TrainingSetup:
         return cls(predictor, optimizer, seed, device, optimizer.learning_rate / PLAIN_RATE)
 
 
+def for_columns(predictor: Predictor, categorical: tuple[int, ...]) -> Predictor:
+    """The predictor, told which columns hold categories; columns that the user named stay."""
+    if not categorical or getattr(predictor, "categorical", None):
+        return predictor
+    told: Any = predictor
+    return replace(told, categorical=categorical)  # type: ignore[no-any-return]
+
+
 @dataclass(frozen=True)
 class Limits:
     """How many candidates a source may train.
@@ -75,13 +83,20 @@ PATH_LIMITS = Limits(models=24, settings=4, weights=12, coarse=12)
 
 @dataclass(frozen=True)
 class CandidateRows:
-    """Rows to train on, and rows that decide when to stop, if any. Candidates named in ``steps`` end after so many
-    steps instead.
+    """Rows to train on, and rows that decide when to stop, if any. Where ``steps`` are given, each candidate ends after
+    its own number instead. Columns whose numbers are in ``categorical`` hold categories; ``gaps`` says whether features
+    are missing somewhere.
     """
 
     training: RowSampler
     held_out: TrainingRows | None = None
-    steps: Mapping[str, int] | None = None
+    steps: Mapping[CandidateKey, int] | None = None
+    categorical: tuple[int, ...] = ()
+    gaps: bool = False
+
+    def suits(self, predictor: Predictor) -> bool:
+        """Whether a predictor can read these features."""
+        return predictor.native or not (self.categorical or self.gaps)
 
 
 @runtime_checkable
@@ -90,3 +105,6 @@ class CandidateSource(Protocol):
 
     def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
         """All candidates within the limits."""
+
+    def possible(self, rows: CandidateRows, setup: TrainingSetup) -> bool:
+        """Whether these rows and this predictor suit it; among several families it is left out where not."""

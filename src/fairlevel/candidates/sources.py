@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from itertools import product
 
+from fairlevel.candidates.constant import WithConstant
 from fairlevel.candidates.families import Families
+from fairlevel.candidates.on_predictor import OnPredictor, WithStages
 from fairlevel.candidates.penalty_grid import PenaltyGrid, Setting
 from fairlevel.candidates.protocol import CandidateSource
+from fairlevel.candidates.reweighted_trees import ReweightedTrees
 from fairlevel.candidates.spectral_path import Head, SpectralPath
 from fairlevel.exceptions import InvalidType, UnknownName
 from fairlevel.penalties import GDP, PENALTIES, Penalty, RootFBO
+from fairlevel.predictors import MLP, Boosting
 
 GDP_WEIGHTS = (0, 0.01, 0.03, 0.1, 0.2, 0.5, 1, 2, 3, 5, 10, 20)
 ROOT_WEIGHTS = (0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.4, 2, 3, 5)
@@ -19,16 +23,33 @@ STEP_SIZES = (0.1, 0.02, 0.2, 0.05)  # of the families of auto, the most differe
 SPECTRAL = SpectralPath(
     SPECTRAL_WEIGHTS, tuple(Head(ridge, rate) for rate, ridge in product((0.1, 0.2), (1e-4, 1e-3, 1e-5, 1e-2)))
 )
-AUTO = Families(
+ON_ONE_PREDICTOR = Families(
     (
         PenaltyGrid(tuple(Setting(RootFBO(), rate) for rate in STEP_SIZES), ROOT_WEIGHTS),
         PenaltyGrid(tuple(Setting(GDP(), rate) for rate in STEP_SIZES), GDP_WEIGHTS[1:]),
         SpectralPath(SPECTRAL_WEIGHTS[1:], tuple(map(Head, (1e-4, 1e-3, 1e-3, 1e-3), STEP_SIZES))),
     )
 )
+"""What ``auto`` stands for where the user names the predictor."""
+
+BOOSTING_WEIGHTS = tuple(2 * weight for weight in ROOT_WEIGHTS)
+LARGE_TREES, SMALL_TREES = Boosting(leaves=15, learning_rate=0.1), Boosting(leaves=6, learning_rate=0.05)
+_ROOT = PenaltyGrid((Setting(RootFBO()),), BOOSTING_WEIGHTS)
+BOOSTING = WithConstant(Families(tuple(OnPredictor(trees, WithStages(_ROOT)) for trees in (LARGE_TREES, SMALL_TREES))))
+AUTO = WithConstant(
+    Families(
+        (
+            OnPredictor(LARGE_TREES, WithStages(_ROOT)),
+            OnPredictor(SMALL_TREES, WithStages(_ROOT)),
+            OnPredictor(MLP(), PenaltyGrid(tuple(Setting(RootFBO(), rate) for rate in STEP_SIZES), ROOT_WEIGHTS)),
+        )
+    )
+)
 
 SOURCES: dict[str, CandidateSource] = {
-    "auto": AUTO,  # several families
+    "auto": AUTO,  # boosters, networks and the constant
+    "boosting": BOOSTING,  # boosters of two sizes
+    "relevel": WithConstant(ReweightedTrees()),  # one booster, its trees weighted anew
     "spectral": SPECTRAL,  # two trained members, then closed form
 }
 """Sources with a name of their own; the name of a penalty stands for a grid over its weight."""

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from fairlevel.candidates.candidate_set import NO_TRACE, CandidateSet, candidate_name
+from fairlevel.candidates.candidate_set import NO_TRACE, CandidateKey, CandidateSet
 from fairlevel.candidates.penalty_grid import PenaltyGrid, Setting
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
 from fairlevel.candidates.spectral_head import spectral_head
@@ -53,6 +53,9 @@ class SpectralPath:
     def __post_init__(self) -> None:
         check_weights(self.weights)
 
+    def possible(self, rows: CandidateRows, setup: TrainingSetup) -> bool:
+        return setup.predictor.linear_head and rows.suits(setup.predictor)
+
     def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
         if not setup.predictor.linear_head:
             raise InvalidInput(
@@ -69,10 +72,18 @@ class SpectralPath:
         parts = []
         for number, (rate, ridges) in enumerate(by_rate):
             grid = PenaltyGrid((Setting(ClosedFBO(self.mean), rate),), (0.0, self.middle))
-            bodies = grid.train(rows, unjudged, pair, portion(report, number, len(by_rate)))
+            own = replace(rows, steps=self._steps_of_bodies(rows, weights[0], min(ridges)))
+            bodies = grid.train(own, unjudged, pair, portion(report, number, len(by_rate)))
             parts.append(self._solved(bodies, ridges, weights, solved_on, setup))
         found = reduce(CandidateSet.joined, parts)
         return found if setup.judge is None else setup.judge(found)
+
+    def _steps_of_bodies(self, rows: CandidateRows, weight: float, setting: int) -> dict[CandidateKey, int] | None:
+        """Where steps are known, both members take those of the candidates that are solved on them."""
+        if rows.steps is None:
+            return None
+        steps = rows.steps[CandidateKey("spectral", weight, setting)]
+        return {CandidateKey(ClosedFBO.name, body, 0): steps for body in (0.0, self.middle)}
 
     def _solved(
         self,
@@ -84,10 +95,11 @@ class SpectralPath:
     ) -> CandidateSet:
         """The paths on two trained members, one per ridge. Where one of the two diverged, all candidates have."""
         solvable = bool(bodies.usable.all())
-        names = [candidate_name("spectral", weight, number) for number in ridges for weight in weights]
+        names = [CandidateKey("spectral", weight, number).name for number in ridges for weight in weights]
         table = pd.DataFrame(
             {
                 "candidate": names,
+                "predictor": bodies.table["predictor"].iloc[0],
                 "family": "spectral",
                 "setting": np.repeat(list(ridges), len(weights)),
                 "weight": np.tile(weights, len(ridges)),

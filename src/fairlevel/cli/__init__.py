@@ -19,6 +19,7 @@ COMMANDS = {
     "demo": "Train, explain and save the fronts of two embedded tables.",
     "audit": "Measure how much the average prediction varies with the sensitive attributes.",
     "front": "Train models along the trade-off between accuracy and level predictions.",
+    "relevel": "Make a model that exists level, without training it again.",
     "predict": "Predict for every row of a file; the sensitive columns are not needed.",
     "synthetic": "Write a table of the paper's synthetic design.",
     "bench run": "Run a study; the same command resumes one that was stopped.",

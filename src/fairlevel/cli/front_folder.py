@@ -46,7 +46,7 @@ def write_front(
     if max_share is not None:
         chosen[f"share within {max_share:g}"] = Choice("within-budget", path.best(max_share=max_share))
     named = [f"models/point-{number:02d}" for number in range(1, len(models) + 1)]
-    with _complete_or_absent(out) as partial:
+    with complete_or_absent(out) as partial:
         write_table(path.to_frame(), partial / "front.csv")
         for name, model in zip(named, models, strict=True):
             model.save(partial / name, notes=dict(notes))
@@ -79,7 +79,7 @@ def front_table(path: FairnessPath, chosen: Mapping[str, Choice], title: str) ->
 
 
 @contextmanager
-def _complete_or_absent(out: Path) -> Iterator[Path]:
+def complete_or_absent(out: Path) -> Iterator[Path]:
     """A temporary folder to fill; it becomes ``out`` if the block succeeds and is deleted otherwise."""
     out.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(mkdtemp(dir=out.parent, prefix=f".{out.name}."))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -21,6 +22,11 @@ class Table:
     y: Array
     sensitive: Sensitive | None
     categorical: tuple[int, ...] = ()
+
+    @cached_property
+    def gaps(self) -> bool:
+        """Whether features are missing somewhere."""
+        return bool(np.isnan(self.x).any())
 
     def __len__(self) -> int:
         return len(self.y)

@@ -13,7 +13,8 @@ from torch import nn
 
 from fairlevel.arrays import Array
 from fairlevel.candidates import SOURCES, CandidateSource, PenaltyGrid, TrainingSetup
-from fairlevel.candidates.fitting import FittedCandidates, fit_candidates, fit_in_batches
+from fairlevel.candidates.fitting import FittedCandidates, Stopping, fit_candidates, fit_in_batches
+from fairlevel.candidates.protocol import for_columns
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.splitting import sample_rows
 from fairlevel.data.table import Table
@@ -22,9 +23,10 @@ from fairlevel.estimators.path_fit import ChosenModel, fit_path
 from fairlevel.estimators.reading import read_features, read_table, read_weight
 from fairlevel.estimators.settings import (
     NO_LIMITS,
-    for_columns,
+    default_predictor,
     path_settings,
     read_seed,
+    reads_gaps,
     shown_progress,
     training_setup,
 )
@@ -36,8 +38,10 @@ from fairlevel.models.folder import read_model, write_model
 from fairlevel.models.onnx import write_onnx
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.penalties import NoPenalty, Penalty, resolve_penalty
-from fairlevel.predictors import Predictor, resolve_predictor
+from fairlevel.predictors import Predictor
 
+HELD_OUT = 0.2  # of the rows, for early stopping, where nothing else was asked for
+FEWEST_TO_SPLIT = 20  # rows
 MEASURED_ROWS = 5_000  # of a fit in batches: rows that its figures are measured on
 
 _FIGURES = ("mse_", "dpvar_", "weight_", "n_iter_")  # what a file keeps of a fit, apart from the model
@@ -62,15 +66,18 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     penalty : str or penalty object, default="fbo_closed"
         The name of a penalty ("fbo_closed", "fbo_root", "fbo", "itd", "r2", "gdp", "hsic", "adversarial"), or an object
         such as ``ITD(steps=10)``. With a budget also a solver of :class:`fairlevel.FairnessPath`: "auto", "spectral".
-    predictor : str, predictor object or nn.Module, default="mlp"
-        "mlp", "linear", "random_features", an object such as ``MLP(hidden=(32,))``, or your own ``nn.Module`` that maps
+    predictor : str, predictor object or nn.Module, default=None
+        "boosting" (LightGBM, which also reads categories and missing values), "mlp", "linear", "random_features", an
+        object such as ``Boosting(leaves=31)`` or ``MLP(hidden=(32,))``, or your own ``nn.Module`` that maps
         (row, feature) to (row,) or (row, 1). A module gets X as given, in 32 bits, and every fit starts from a copy of
-        it; the target is standardised.
+        it; the target is standardised. None stands for "boosting"; with ``penalty="auto"`` and a budget, for boosters
+        and networks together.
     optimizer : str or optimiser object, default="adam"
-        "adam", "gd", or an object such as ``Adam(learning_rate=3e-3, steps=2000)``.
-    validation_fraction : float, optional
-        Share of the rows held out for early stopping; None trains on all rows for all steps. Not with a budget, which
-        holds rows out in any case.
+        Of networks: "adam", "gd", or an object such as ``Adam(learning_rate=3e-3, steps=2000)``.
+    validation_fraction : float, None or "auto", default="auto"
+        Share of the rows held out for early stopping; None trains on all rows for all steps. "auto" holds out a fifth
+        to find the best number of steps, and then trains on all rows for as many. Not with a budget, which holds rows
+        out in any case.
     batch_size : int, optional
         Rows per step; None uses all of them. For tables of a million rows: X may then be a memory map (also
         :func:`fairlevel.data.memmaps.parquet_memmaps`), the optimiser's steps are batches, the conditional mean is kept
@@ -116,9 +123,9 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         max_dpvar: float | None = None,
         max_share: float | None = None,
         penalty: str | Penalty | CandidateSource = "fbo_closed",
-        predictor: str | Predictor | nn.Module = "mlp",
+        predictor: str | Predictor | nn.Module | None = None,
         optimizer: str | Optimizer = "adam",
-        validation_fraction: float | None = None,
+        validation_fraction: float | str | None = "auto",
         batch_size: int | None = None,
         combiner: Combiner | None = None,
         device: str = "auto",
@@ -150,15 +157,16 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         self.__dict__.pop("model_", None)  # a fit that fails leaves no model of an earlier one
         kinds = (np.float64,) if self.batch_size is None else (np.float64, np.float32)
-        predictor = resolve_predictor(self.predictor)
+        predictor = default_predictor(self.predictor, self.penalty)
         table = read_table(self, X, y, sensitive_features, kinds, predictor.native)
         budget = Budget.read(self.weight, self.max_dpvar, self.max_share)
         self._refuse_unused(budget)
-        setup = training_setup(for_columns(predictor, table), self.optimizer, self.device, read_seed(self.random_state))
+        predictor = for_columns(predictor, table.categorical)
+        setup = training_setup(predictor, self.optimizer, self.device, read_seed(self.random_state))
         if budget is None:
             return self._fit_weight(read_weight(self.weight, table.sensitive is not None), table, setup)
         require_sensitive(budget, table.sensitive is not None)
-        settings = path_settings(self.penalty, self.combiner, setup)
+        settings = path_settings(self.penalty, self.combiner, setup, self.predictor is not None)
         with shown_progress(self.verbose, "training candidates") as report:
             fit, _ = fit_path(table, settings, report)
         return self.keep(fit.within(budget))
@@ -205,6 +213,11 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         write_onnx(self.model_, int(self.n_features_in_), Path(path))
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = reads_gaps(self.predictor, self.penalty)
+        return tags
+
     def __sklearn_is_fitted__(self) -> bool:
         """An interrupted fit is no fit."""
         return hasattr(self, "model_")
@@ -218,11 +231,17 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
         if budget is not None and self.batch_size is not None:
             raise InvalidInput("batch_size was given with a budget; budgets need all rows: set weight instead.")
-        if budget is not None and self.validation_fraction is not None:
+        if budget is not None and self.validation_fraction not in ("auto", None):
             raise InvalidInput(
                 f"validation_fraction={self.validation_fraction} was given with a budget, which holds out rows of its "
-                "own; leave validation_fraction=None."
+                "own; leave validation_fraction='auto'."
             )
+
+    def _stopping(self, rows: int) -> Stopping:
+        """Early stopping as asked for; tables of a few rows have none to spare."""
+        if self.validation_fraction != "auto":
+            return Stopping(self.validation_fraction)  # type: ignore[arg-type]
+        return Stopping(HELD_OUT, refit=True) if rows >= FEWEST_TO_SPLIT else Stopping(None)
 
     def _fit_weight(self, weight: float, table: Table, setup: TrainingSetup) -> Self:
         """One model at one weight, on all rows at each step or in batches."""
@@ -230,7 +249,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         with shown_progress(self.verbose, "training") as report:
             if self.batch_size is None:
                 grid = PenaltyGrid.over(penalty, (weight,))
-                fitted = fit_candidates(table, grid, setup, NO_LIMITS, self.validation_fraction, report)
+                fitted = fit_candidates(table, grid, setup, NO_LIMITS, self._stopping(len(table)), report)
             else:
                 acting = penalty if weight > 0 else NoPenalty()  # plain batches need no functions of A
                 fitted = fit_in_batches(
@@ -238,7 +257,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                     PenaltyGrid.over(acting, (weight,)),
                     setup,
                     NO_LIMITS,
-                    self.validation_fraction,
+                    self._stopping(len(table)).fraction,
                     self.batch_size,
                     report,
                 )

@@ -13,12 +13,20 @@ from torch import nn
 
 from fairlevel.arrays import Array
 from fairlevel.candidates import CandidateSource
+from fairlevel.candidates.protocol import for_columns
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.judging import SelectionBudget, knee_index
 from fairlevel.estimators.path_fit import ChosenModel, PathFit, ReportingRows, fit_path
 from fairlevel.estimators.reading import read_table
-from fairlevel.estimators.settings import path_settings, read_seed, shown_progress, training_setup
+from fairlevel.estimators.settings import (
+    default_predictor,
+    path_settings,
+    read_seed,
+    reads_gaps,
+    shown_progress,
+    training_setup,
+)
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, MissingSensitiveFeatures
 from fairlevel.fronts.combiners import Combiner
 from fairlevel.metrics.profile import MeanProfile, mean_profiles
@@ -36,13 +44,14 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     solver : str or object, default="auto"
-        Where candidates come from: "auto" (several families, the same as the method ``auto`` of the study), "spectral"
-        (two trained models and an eigendecomposition), the name of any penalty (a grid over its weight), or an object
-        such as ``PenaltyGrid.over(ClosedFBO(), weights)``.
+        Where candidates come from: "auto" (boosters, networks and the constant, the same as the method ``auto`` of the
+        study), "boosting" (boosters alone), "spectral" (two trained models and an eigendecomposition), the name of any
+        penalty (a grid over its weight), or an object such as ``PenaltyGrid.over(ClosedFBO(), weights)``.
     combiner : ``Stacked()`` or ``Best()``, default=None
         Whether models are mixtures of candidates or single ones; None stands for ``Stacked()``.
-    predictor : str, predictor object or nn.Module, default="mlp"
-        As in :class:`fairlevel.FairRegressor`. Give a module that has not seen the rows.
+    predictor : str, predictor object or nn.Module, default=None
+        As in :class:`fairlevel.FairRegressor`; None leaves "auto" its own, boosters and networks. Give a module that
+        has not seen the rows.
     optimizer : str or optimiser object, default="adam"
     device : {"auto", "cpu", "cuda"}, default="auto"
     random_state : int, RandomState instance or None, default=None
@@ -53,9 +62,10 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     front_ : DataFrame
         One row per model, from the least disparity to the most accurate: selection_dpvar (the DPVar that was allowed on
         selection rows, in standard deviations of y squared), mse, dpvar, dpvar_low, dpvar_high, share, members (how
-        many models are mixed). Figures are from the reporting rows, in units of y².
+        many models are mixed). Figures are from rows that neither trained the candidates nor set their shares, in
+        units of y².
     cross_fitted_ : bool
-        Whether rows were few, so that figures come from cross-validation instead of rows of their own.
+        Whether rows were few, so that all of them are judged by cross-validation, instead of a quarter kept apart.
     best_estimator_ : FairRegressor
         The knee of the front; ``predict`` uses it.
     knee_index_ : int
@@ -80,7 +90,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self,
         solver: str | Penalty | CandidateSource = "auto",
         combiner: Combiner | None = None,
-        predictor: str | Predictor | nn.Module = "mlp",
+        predictor: str | Predictor | nn.Module | None = None,
         optimizer: str | Optimizer = "adam",
         device: str = "auto",
         random_state: Any = None,
@@ -104,14 +114,16 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         sensitive_features : array or frame of shape (rows,) or (rows, attributes)
         """
         self.__dict__.pop("knee_index_", None)  # a fit that fails leaves no front of an earlier one
-        table = read_table(self, X, y, sensitive_features)
+        predictor = default_predictor(self.predictor, self.solver)
+        table = read_table(self, X, y, sensitive_features, native=predictor.native)
         if table.sensitive is None:
             raise MissingSensitiveFeatures(
                 "FairnessPath.fit got no sensitive_features. Pass fit(X, y, sensitive_features=A); inside a Pipeline "
                 "or GridSearchCV also enable metadata routing and call set_fit_request(sensitive_features=True)."
             )
-        setup = training_setup(self.predictor, self.optimizer, self.device, read_seed(self.random_state))
-        settings = path_settings(self.solver, self.combiner, setup)
+        predictor = for_columns(predictor, table.categorical)
+        setup = training_setup(predictor, self.optimizer, self.device, read_seed(self.random_state))
+        settings = path_settings(self.solver, self.combiner, setup, self.predictor is not None)
         with shown_progress(self.verbose, "training candidates") as report:
             self._fit, reporting = fit_path(table, settings, report)
         self.cross_fitted_ = self._fit.cross_fitted
@@ -197,6 +209,11 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """A copy of the front."""
         check_is_fitted(self)
         return self.front_.copy()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = reads_gaps(self.predictor, self.solver)
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         """An interrupted fit is no fit."""

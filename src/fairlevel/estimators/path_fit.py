@@ -1,20 +1,20 @@
 """From a table to a front: train candidates, judge them on rows they have not seen, and answer for any budget.
 
-Three kinds of rows. *Training* rows train the candidates, *selection* rows judge them and set the shares of mixtures,
-*reporting* rows measure the result. Where rows are many these are three disjoint sets. Where they are few, candidates
-are trained on all folds but one, every row is judged by candidates that have not seen it, the figures of a row come
-from shares that were set without it, and the candidates that are kept are trained on all rows.
+Candidates are trained on some rows and judged on others; some of the training rows decide when to stop. Where rows are
+few, this is done for each fold, so that every row is judged. The candidates that are kept are trained once more, on all
+rows, for as many steps as were best. The figures of a judged row come from shares that were set without it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 
 from fairlevel.arrays import Array, Index
-from fairlevel.candidates.fitting import FittedCandidates, fit_candidates
+from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
+from fairlevel.candidates.fitting import FittedCandidates, Stopping, fit_candidates, refitted
 from fairlevel.candidates.protocol import CandidateSource, Limits, Report, TrainingSetup, portion
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.splitting import folds, split_off
@@ -23,12 +23,12 @@ from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.judging import POINTS, Calibration, JudgedRows, SelectionBudget, allowed, calibrations, pruned
 from fairlevel.exceptions import Diverged, InvalidInput
 from fairlevel.fronts.combiners import Choosing, Combiner
-from fairlevel.fronts.stacking import without_small_shares
 from fairlevel.metrics.evaluator import DPVarEvaluator
 from fairlevel.metrics.interval import DPVarInterval, interval_of
 from fairlevel.models.model import Model
 
-MANY_ROWS = 3000  # from here on three disjoint sets
+MANY_ROWS = 8000  # from here on a part of the rows is judged, not all
+JUDGED = 0.25  # that part
 FOLDS = 3
 FEWEST_ROWS = 60
 EARLY_STOPPING = 0.15  # share of the training rows that decide when to stop
@@ -77,7 +77,7 @@ class PathFit:
 
 @dataclass(frozen=True)
 class ReportingRows:
-    """The models of a front on rows that set nothing of theirs, in units of y.
+    """The models of a front on rows that neither trained them nor set their shares, in units of y.
 
     Shapes: predictions (model, row), fitted means E[f|A] (model, row), target (row,), sensitive (row, attribute); one
     interval per model.
@@ -94,81 +94,65 @@ def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[Path
     """Train, judge and calibrate."""
     rows, seed = len(table), settings.setup.seed
     if rows < FEWEST_ROWS:
-        raise InvalidInput(f"{rows} rows were given; a path needs at least {FEWEST_ROWS} to train, choose and report.")
+        raise InvalidInput(f"{rows} rows were given; a path needs at least {FEWEST_ROWS} to train and choose.")
     few = rows < MANY_ROWS
-    fitted, selection, predictions, fold, reporting = (_by_folds if few else _by_parts)(table, settings, report)
+    fitted, selection, predictions = _trained(table, settings, _parts(rows, few, seed), report)
     y_scale, y_mean = float(table.y.std()) or 1.0, float(table.y.mean())
     chosen_on, standard = table.rows(selection), (predictions - y_mean) / y_scale
     attributes, target = Attributes(chosen_on.attributes), (chosen_on.y - y_mean) / y_scale
-    judged = JudgedRows.of(standard, target, attributes, fold, settings.combiner, seed)
-    choosing = judged.choosing
-    budgets, evaluator = SelectionBudget.points(choosing, POINTS), DPVarEvaluator(attributes, seed)
+    judged = JudgedRows.of(standard, target, attributes, folds(len(selection), FOLDS, seed), settings.combiner, seed)
+    budgets, evaluator = SelectionBudget.points(judged.choosing, POINTS), DPVarEvaluator(attributes, seed)
     unseen = judged.cross_fitted(budgets)
     evidence = evaluator.evidence(unseen)
     of_dpvar = Calibration.of(budgets, unseen, evidence, attributes.weight)
     found = calibrations(judged, evaluator, y_scale, of_dpvar)
-    fit = PathFit(fitted, choosing, tuple(budgets), found, y_scale, reporting is None)
-    if reporting is None:  # the rows that calibrate also report
-        centre = fitted.y_scaler.mean
-        shown, target, sensitive = unseen * y_scale + centre, target * y_scale + centre, attributes.values
-        intervals = [interval_of(each).scaled(y_scale**2) for each in evidence]
-    else:
-        here = table.rows(reporting)
-        shares = np.stack([without_small_shares(budget.nearest(choosing).shares) for budget in budgets])
-        shown, target, sensitive = shares @ fitted.predict(here.x), here.y, here.attributes
-        intervals = DPVarEvaluator.of(sensitive, seed).intervals(shown)
-    means = judged.mean.fitted(shown, Attributes(sensitive), seed)
-    return fit, ReportingRows(shown, means, target, sensitive, intervals)
+    fit = PathFit(fitted, judged.choosing, tuple(budgets), found, y_scale, few)
+    intervals = [interval_of(each).scaled(y_scale**2) for each in evidence]
+    shown = unseen * y_scale + y_mean
+    means = judged.mean.fitted(shown, attributes, seed)
+    return fit, ReportingRows(shown, means, chosen_on.y, attributes.values, intervals)
 
 
-_Trained = tuple[FittedCandidates, Index, Array, Index, Index | None]
-"""Kept candidates, selection rows, predictions there (candidate, row), their folds, reporting rows if others."""
+def _parts(rows: int, few: bool, seed: int) -> list[Index]:
+    """Row numbers that are judged together, by candidates that the other rows train: all rows where they are few."""
+    if few:
+        fold = folds(rows, FOLDS, seed)
+        return [np.flatnonzero(fold == number) for number in range(FOLDS)]
+    return [split_off(rows, JUDGED, seed)[1]]
 
 
-def _by_parts(table: Table, settings: PathSettings, report: Report) -> _Trained:
-    """Three disjoint sets of rows."""
-    seed = settings.setup.seed
-    kept, held = split_off(len(table), 0.4, seed)
-    selection, reporting = held[: len(held) // 2], held[len(held) // 2 :]
-    fitted = _train(table.rows(kept), settings, report)
-    return fitted, selection, fitted.predict(table.x[selection]), folds(len(selection), FOLDS, seed), reporting
-
-
-def _by_folds(table: Table, settings: PathSettings, report: Report) -> _Trained:
-    """Candidates for each fold from the other folds, and candidates from all rows to keep."""
-    fold = folds(len(table), FOLDS, settings.setup.seed)
-    found = {}
-    for number in range(FOLDS):
-        part = _train(table.rows(np.flatnonzero(fold != number)), settings, portion(report, number, FOLDS + 1))
-        found[number] = (part.candidates.table, part.predict(table.x[fold == number]))
-    fitted = _train(table, settings, portion(report, FOLDS, FOLDS + 1))
-    fitted, predictions = _common(fitted, found, fold)
-    return fitted, np.arange(len(table)), predictions, fold, None
-
-
-def _train(table: Table, settings: PathSettings, report: Report) -> FittedCandidates:
-    """The usable candidates that these rows train; some rows decide when to stop."""
-    fitted = fit_candidates(table, settings.source, settings.setup, settings.limits, EARLY_STOPPING, report)
-    if not fitted.candidates.usable.any():
+def _trained(
+    table: Table, settings: PathSettings, parts: Sequence[Index], report: Report
+) -> tuple[FittedCandidates, Index, Array]:
+    """Candidates that all rows have trained; the judged rows; and the predictions there of the same candidates, trained
+    without them, (candidate, row). Candidates that diverged anywhere are left out.
+    """
+    found: list[tuple[CandidateSet, Array]] = []
+    for number, part in enumerate(parts):
+        others = table.rows(np.setdiff1d(np.arange(len(table)), part))
+        fitted = fit_candidates(
+            others,
+            settings.source,
+            settings.setup,
+            settings.limits,
+            Stopping(EARLY_STOPPING),
+            portion(report, number, len(parts) + 1),
+        )
+        found.append((fitted.candidates, fitted.predict(table.x[part])))
+    steps = _median_steps([candidates for candidates, _ in found])
+    last = portion(report, len(parts), len(parts) + 1)
+    kept = refitted(table, settings.source, settings.setup, settings.limits, steps, last)
+    usable = np.logical_and.reduce([kept.candidates.usable, *(candidates.usable for candidates, _ in found)])
+    if not usable.any():
         raise Diverged(
             "Training diverged for every candidate; lower the step size, such as optimizer=Adam(learning_rate=0.001)."
         )
-    return replace(fitted, candidates=fitted.candidates.without_diverged())
+    predictions = np.concatenate([own[usable] for _, own in found], axis=1)
+    return replace(kept, candidates=kept.candidates.only(np.flatnonzero(usable))), np.concatenate(parts), predictions
 
 
-def _common(
-    fitted: FittedCandidates, found: dict[int, tuple[pd.DataFrame, Array]], fold: Index
-) -> tuple[FittedCandidates, Array]:
-    """Candidates that diverged nowhere: the kept ones reduced to them, and their predictions (candidate, row)."""
-    names = fitted.candidates.table["candidate"]
-    shared = names[[all((frame["candidate"] == name).any() for frame, _ in found.values()) for name in names]]
-    if shared.empty:
-        raise Diverged(
-            "Every candidate diverged on the rows of some fold; lower the step size, such as "
-            "optimizer=Adam(learning_rate=0.001)."
-        )
-    predictions = np.empty((len(shared), len(fold)))
-    for number, (frame, own) in found.items():
-        position = pd.Series(np.arange(len(frame)), index=frame["candidate"])
-        predictions[:, fold == number] = own[position[shared].to_numpy()]
-    return replace(fitted, candidates=fitted.candidates.only(shared.index.to_numpy())), predictions
+def _median_steps(found: Sequence[CandidateSet]) -> dict[CandidateKey, int]:
+    """For each candidate the median number of steps after which it ended."""
+    counts = np.stack([candidates.table["steps"].to_numpy() for candidates in found])
+    median = np.maximum(1, np.round(np.median(counts, axis=0))).astype(int)
+    return dict(zip(found[0].keys, median.tolist(), strict=True))

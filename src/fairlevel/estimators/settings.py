@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,15 +13,15 @@ from rich.progress import Progress
 from sklearn.utils import check_random_state
 from torch import nn
 
-from fairlevel.candidates import PATH_LIMITS, CandidateSource, Limits, TrainingSetup, resolve_candidates
+from fairlevel.candidates import PATH_LIMITS, CandidateSource, Limits, SpectralPath, TrainingSetup, resolve_candidates
 from fairlevel.candidates.protocol import Report
-from fairlevel.data.table import Table
+from fairlevel.candidates.sources import ON_ONE_PREDICTOR
 from fairlevel.estimators.path_fit import PathSettings
 from fairlevel.exceptions import InvalidType, UnknownName
 from fairlevel.fronts.combiners import Combiner, Stacked
 from fairlevel.networks.optimizers import OPTIMIZERS, Optimizer
 from fairlevel.penalties import Penalty
-from fairlevel.predictors import Predictor, resolve_predictor
+from fairlevel.predictors import MLP, Boosting, Predictor, resolve_predictor
 
 NO_LIMITS = Limits(models=10**12, settings=10**4, weights=10**4, coarse=10**4)
 
@@ -52,22 +51,32 @@ def training_setup(
     return TrainingSetup.at_rate_of(resolve_predictor(predictor), resolve_optimizer(optimizer), seed, device)
 
 
-def for_columns(predictor: Predictor, table: Table) -> Predictor:
-    """The predictor, told which columns of the table hold categories; columns that the user named stay."""
-    if not table.categorical or getattr(predictor, "categorical", None):
-        return predictor
-    told: Any = predictor
-    return replace(told, categorical=table.categorical)  # type: ignore[no-any-return]
+def default_predictor(
+    predictor: str | Predictor | nn.Module | None, solver: str | Penalty | CandidateSource
+) -> Predictor:
+    """The predictor given; without one, boosting, and a network for the path that needs a linear head."""
+    if predictor is None:
+        return MLP() if solver == "spectral" or isinstance(solver, SpectralPath) else Boosting()
+    return resolve_predictor(predictor)
+
+
+def reads_gaps(predictor: Any, solver: Any) -> bool:
+    """Whether missing values are fine; an unknown name is not, it is refused in ``fit``."""
+    try:
+        return default_predictor(predictor, solver).native
+    except (TypeError, ValueError):
+        return False
 
 
 def path_settings(
-    solver: str | Penalty | CandidateSource, combiner: Combiner | None, setup: TrainingSetup
+    solver: str | Penalty | CandidateSource, combiner: Combiner | None, setup: TrainingSetup, predictor_given: bool
 ) -> PathSettings:
     """What a path is fitted with; candidates that were defined by the user are all trained."""
     if combiner is not None and (not isinstance(combiner, Combiner) or isinstance(combiner, type)):
         raise InvalidType(f"combiner={combiner!r} was given; Stacked() or Best() is needed.")
     limits = PATH_LIMITS if isinstance(solver, str) else NO_LIMITS
-    return PathSettings(resolve_candidates(solver), limits, combiner or Stacked(), setup)
+    source = ON_ONE_PREDICTOR if solver == "auto" and predictor_given else resolve_candidates(solver)
+    return PathSettings(source, limits, combiner or Stacked(), setup)
 
 
 @contextmanager

@@ -22,15 +22,16 @@ class OnnxMissing(FairLevelError, ImportError):
 class Graph:
     """Nodes and constants in the order in which they were added."""
 
-    def __init__(self) -> None:
+    def __init__(self, prefix: str = "") -> None:
         from onnx import helper, numpy_helper
 
+        self._prefix = prefix
         self._node, self._tensor = helper.make_node, numpy_helper.from_array
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 
     def constant(self, value: Array) -> str:
-        name = f"c{len(self.constants)}"
+        name = f"{self._prefix}c{len(self.constants)}"
         self.constants.append(self._tensor(np.ascontiguousarray(value), name))
         return name
 
@@ -38,7 +39,7 @@ class Graph:
         return self._tensor(np.ascontiguousarray(value))
 
     def apply(self, operation: str, *inputs: str, **attributes: Any) -> str:
-        return self.named(f"v{len(self.nodes)}", operation, *inputs, **attributes)
+        return self.named(f"{self._prefix}v{len(self.nodes)}", operation, *inputs, **attributes)
 
     def named(self, name: str, operation: str, *inputs: str, **attributes: Any) -> str:
         """The same with a chosen name for the result."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -90,18 +90,9 @@ class BoosterMembers:
             )
         return result
 
-    def stages(self, shares: Sequence[float]) -> tuple[BoosterMembers, Index]:
-        """Members after these shares of their trees, and the number of the member that each comes from."""
-        found = [(member, max(1, round(share * self.trees[member]))) for member in range(len(self)) for share in shares]
-        distinct = list(dict.fromkeys(found))
-        return (
-            BoosterMembers(
-                self.boosters,
-                tuple(self.source[member] for member, _ in distinct),
-                tuple(count for _, count in distinct),
-            ),
-            np.array([member for member, _ in distinct], dtype=np.int64),
-        )
+    def after(self, share: float) -> BoosterMembers:
+        """Members after this share of their trees, at least one."""
+        return replace(self, trees=tuple(max(1, round(share * count)) for count in self.trees))
 
     def in_units(self, scaler: Scaler) -> BoosterMembers:
         """mean + scale · f: leaves are scaled, and the first tree carries the mean, so that LightGBM predicts it."""

@@ -74,6 +74,14 @@ class Rescalable(Protocol):
         """mean + scale · f."""
 
 
+@runtime_checkable
+class Staged(Protocol):
+    """Members that were built up in steps, so that what they were earlier is known."""
+
+    def after(self, share: float) -> Members:
+        """All members after this share of their steps."""
+
+
 class Surroundings(Protocol):
     """The objective around the last predictions, for learners that use more of it than its gradient."""
 

@@ -84,11 +84,13 @@ def _replaced(model: Any, changed: Any) -> Any:
 
 
 def _check_sum(model: TreeModel) -> None:
-    """The trees must explain all of the predictions but a constant, or a start that depends on X."""
+    """The trees must explain all of the predictions but a constant."""
     if not len(model.values):
         raise NotASumOfLeaves("The model has no trees.")
     if not np.isfinite(model.prediction).all() or (model.leaves < 0).any():
         raise NotASumOfLeaves("The trees do not explain the predictions.")
+    if np.ptp(model.offset) > 1e-4 * max(float(np.ptp(model.prediction)), 1e-300):
+        raise NotASumOfLeaves("The trees start from the predictions of another model.")
 
 
 def _in_order(model: Any, X: Any) -> Any:

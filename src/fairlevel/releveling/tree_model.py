@@ -11,7 +11,6 @@ import numpy as np
 
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.corrections import DenseColumns, Disparity, LeafColumns
-from fairlevel.exceptions import InvalidInput
 from fairlevel.releveling.protocol import Change, Family
 from fairlevel.trees import TreeEnsemble
 from fairlevel.trees.protocol import Leaves
@@ -58,7 +57,7 @@ class TreeModel:
 
     @cached_property
     def offset(self) -> Array:
-        """What the trees do not explain, (row,): mostly a constant."""
+        """What the trees do not explain, (row,): a constant."""
         rest: Array = self.prediction - self.by_tree.sum(axis=1)
         return rest
 
@@ -93,7 +92,5 @@ class TreeModel:
             added = np.split(change.coefficients[LEAVES], ends)
             values = [own + more for own, more in zip(values, added, strict=True)]
         offset = float(self.offset.mean())
-        if change.kept != 1 and np.ptp(self.offset) > 1e-4 * max(np.ptp(self.prediction), 1e-300):
-            raise InvalidInput("The ensemble starts from another model (init=...), which cannot be shrunk.")
         values[0] = values[0] + change.intercept + (change.kept - 1) * offset
         return self.wrapped(self.ensemble.with_leaf_values(values))

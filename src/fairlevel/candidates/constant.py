@@ -1,0 +1,48 @@
+"""The constant as a candidate: no disparity, no accuracy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from fairlevel.candidates.candidate_set import NO_TRACE, CandidateKey, CandidateSet
+from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup
+from fairlevel.predictors.booster_members import BoosterMembers, FittedTrees
+from fairlevel.training.outcome import Status
+from fairlevel.trees.lightgbm_text import LightGBMText
+
+
+@dataclass(frozen=True)
+class WithConstant:
+    """The candidates of a source and the mean of y; mixed with any other candidate, it shrinks that one."""
+
+    source: CandidateSource
+
+    def possible(self, rows: CandidateRows, setup: TrainingSetup) -> bool:
+        return self.source.possible(rows, setup)
+
+    def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
+        found = self.source.train(rows, setup, limits, report)
+        constant = self._constant(rows.training.sample.shape[1])
+        constant = constant if setup.judge is None else setup.judge(constant)
+        return found.joined(constant.renumbered(1 + int(found.table["setting"].max())))
+
+    def _constant(self, features: int) -> CandidateSet:
+        members = BoosterMembers((FittedTrees(LightGBMText.constant(features).write()),), (0,), (1,))
+        key = CandidateKey("constant", 0.0, 0)
+        table = pd.DataFrame(
+            {
+                "candidate": [key.name],
+                "predictor": "none",
+                "family": key.family,
+                "setting": key.setting,
+                "weight": key.weight,
+                "learning_rate": np.nan,
+                "status": Status.FINISHED.value,
+                "steps": 0,
+                "loss": np.nan,
+            }
+        )
+        return CandidateSet(table, (members,), np.ones((1, 1)), (NO_TRACE,))

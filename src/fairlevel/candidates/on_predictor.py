@@ -1,0 +1,59 @@
+"""A source on a predictor of its own, whichever one the others use; stages of boosters as further candidates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairlevel.candidates.candidate_set import NO_TRACE, CandidateSet
+from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup, for_columns
+from fairlevel.predictors import Predictor
+from fairlevel.predictors.protocol import Staged
+
+
+@dataclass(frozen=True)
+class OnPredictor:
+    """``source`` with ``predictor``."""
+
+    predictor: Predictor
+    source: CandidateSource
+
+    def possible(self, rows: CandidateRows, setup: TrainingSetup) -> bool:
+        return self.source.possible(rows, self._setup(rows, setup))
+
+    def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
+        return self.source.train(rows, self._setup(rows, setup), limits, report)
+
+    def _setup(self, rows: CandidateRows, setup: TrainingSetup) -> TrainingSetup:
+        return replace(setup, predictor=for_columns(self.predictor, rows.categorical))
+
+
+@dataclass(frozen=True)
+class WithStages:
+    """The candidates of a source, and those that they were after a share of their steps; the latter cost nothing."""
+
+    source: CandidateSource
+    shares: tuple[float, ...] = (0.125, 0.25, 0.5)
+
+    def possible(self, rows: CandidateRows, setup: TrainingSetup) -> bool:
+        return self.source.possible(rows, setup)
+
+    def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
+        found = self.source.train(rows, replace(setup, judge=None), limits, report)
+        complete = found
+        for share in self.shares:
+            complete = complete.joined(self._stage(found.without_diverged(), share))
+        return complete if setup.judge is None else setup.judge(complete)
+
+    def _stage(self, found: CandidateSet, share: float) -> CandidateSet:
+        """All candidates after a share of their steps."""
+        groups = []
+        for group in found.groups:
+            if not isinstance(group, Staged):
+                raise TypeError(f"{type(group).__name__} has no stages.")
+            groups.append(group.after(share))
+        steps = np.maximum(1, np.round(share * found.table["steps"])).astype(np.int64)
+        table = found.table.assign(family=found.table["family"] + f" after {share:g}", steps=steps, loss=np.nan)
+        stage = CandidateSet(table, tuple(groups), found.shares, (NO_TRACE,) * len(table))
+        return stage.renumbered(0)

@@ -1,0 +1,99 @@
+"""Candidates from one booster: its trees are weighted anew on rows that it has not seen, in closed form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from fairlevel.arrays import Array, Index
+from fairlevel.candidates.candidate_set import NO_TRACE, CandidateKey, CandidateSet
+from fairlevel.candidates.corrections import LEFT, CorrectionPath, DenseColumns, Disparity
+from fairlevel.candidates.penalty_grid import PenaltyGrid
+from fairlevel.candidates.protocol import CandidateRows, Limits, Report, TrainingSetup, for_columns
+from fairlevel.exceptions import InvalidInput
+from fairlevel.penalties import NoPenalty
+from fairlevel.predictors import Boosting
+from fairlevel.predictors.booster_members import BoosterMembers, FittedTrees
+from fairlevel.training.outcome import Status
+from fairlevel.training.rows import AllRows, TrainingRows
+from fairlevel.trees.lightgbm_model import LightGBMEnsemble
+from fairlevel.trees.lightgbm_text import LightGBMText
+
+NEW_ROWS = 0.3  # share of the training rows that weight the trees; the others grow them
+FAMILY = "reweighted"
+
+
+@dataclass(frozen=True)
+class ReweightedTrees:
+    """One plain booster, and corrections of it that leave ever less disparity; only the booster is trained."""
+
+    predictor: Boosting = Boosting()
+    ridges: tuple[float, ...] = (1e-3, 3e-2, 1.0)
+
+    def possible(self, rows: CandidateRows, setup: TrainingSetup) -> bool:
+        return rows.training.has_attributes
+
+    def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
+        if not isinstance(rows.training, AllRows):
+            raise InvalidInput("Trees are weighted on all rows at once; leave batch_size=None.")
+        known = rows.training.rows
+        count = round((1 - NEW_ROWS) * len(known))
+        steps = None if rows.steps is None else {CandidateKey(NoPenalty.name, 0.0, 0): self._steps(rows)}
+        grown = replace(
+            rows, training=replace(rows.training, rows=_some(known, np.arange(count)), plan=None), steps=steps
+        )
+        own = replace(setup, predictor=for_columns(self.predictor, rows.categorical), judge=None)
+        plain = PenaltyGrid.over(NoPenalty(), (0.0,)).train(grown, own, limits, report)
+        found = self._corrected(plain, _some(known, np.arange(count, len(known))), setup.seed)
+        return found if setup.judge is None else setup.judge(found)
+
+    def _steps(self, rows: CandidateRows) -> int:
+        assert rows.steps is not None
+        return rows.steps[CandidateKey(FAMILY, 1.0, 0)]
+
+    def _corrected(self, plain: CandidateSet, rows: TrainingRows, seed: int) -> CandidateSet:
+        """The booster as it is, and re-weighted on new rows; ``weight`` is the share of disparity that is left."""
+        (members,) = plain.groups
+        if not isinstance(members, BoosterMembers):
+            raise TypeError(f"{type(members).__name__} has no trees.")
+        text = LightGBMText.read(members.boosters[0].text)
+        ensemble = LightGBMEnsemble(members.boosters[0].booster)
+        leaves, values = ensemble.leaves(rows.x), text.leaf_values
+        by_tree = np.column_stack([own[leaves[:, tree]] for tree, own in enumerate(values)])
+        prediction = by_tree.sum(axis=1)
+        columns, disparity = DenseColumns(by_tree), Disparity.of(prediction, rows.some_attributes, seed)
+        texts, keys = [members.boosters[0]], [CandidateKey(FAMILY, 1.0, 0)]
+        for setting, path in enumerate(CorrectionPath.all(columns, prediction, disparity, self.ridges)):
+            for left, change in zip(LEFT, path.coefficients(), strict=True):
+                intercept = -float(disparity.row_weight @ (by_tree @ change))
+                changed = [(1 + weight) * own for weight, own in zip(change, values, strict=True)]
+                changed[0] = changed[0] + intercept
+                texts.append(FittedTrees(text.with_leaf_values(changed).write()))
+                keys.append(CandidateKey(FAMILY, left, setting))
+        table = pd.DataFrame(
+            {
+                "candidate": [key.name for key in keys],
+                "predictor": self.predictor.name,
+                "family": FAMILY,
+                "setting": [key.setting for key in keys],
+                "weight": [key.weight for key in keys],
+                "learning_rate": np.nan,
+                "status": Status.FINISHED.value,
+                "steps": int(plain.table["steps"].iloc[0]),
+                "loss": np.nan,
+            }
+        )
+        group = BoosterMembers(tuple(texts), tuple(range(len(texts))), (len(values),) * len(texts))
+        return CandidateSet(table, (group,), np.eye(len(table)), (NO_TRACE,) * len(table))
+
+
+def _some(rows: TrainingRows, index: Index) -> TrainingRows:
+    """Some of the rows; the first half of them are IN."""
+
+    def own(values: Array | None) -> Array | None:
+        return None if values is None else values[index]
+
+    attributes = None if rows.attributes is None else rows.attributes.take(index)
+    return TrainingRows(rows.x[index], rows.y[index], attributes, len(index) // 2, own(rows.row_weight))

@@ -1,0 +1,87 @@
+"""Files of models that other libraries have trained: one row each in the table at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairlevel.arrays import Array
+from fairlevel.exceptions import FairLevelError, InvalidInput
+from fairlevel.models.onnx_correction import write_corrected_onnx
+
+
+@dataclass(frozen=True)
+class ModelFormat:
+    """How files of one ending are read, and how a re-levelled model is written."""
+
+    library: str
+    read: Callable[[Path], Any]
+    write: Callable[[Any, Path], None]
+
+
+@dataclass(frozen=True)
+class OnnxModel:
+    """A model in ONNX as a predict function; it reads one matrix of numbers."""
+
+    path: Path
+
+    def predict(self, X: Any) -> Array:
+        """(row, feature) -> (row,)."""
+        import onnxruntime
+
+        session = onnxruntime.InferenceSession(str(self.path), providers=["CPUExecutionProvider"])
+        if len(session.get_inputs()) != 1:
+            raise InvalidInput(f"{self.path.name!r} has {len(session.get_inputs())} inputs; one matrix is needed.")
+        (given,) = session.get_inputs()
+        kind = np.float64 if "double" in given.type else np.float32
+        found = session.run(None, {given.name: np.asarray(X, dtype=kind)})[0]
+        return np.asarray(found, dtype=np.float64).reshape(len(X), -1)[:, 0]
+
+
+def _lightgbm(path: Path) -> Any:
+    import lightgbm
+
+    return lightgbm.Booster(model_file=str(path))
+
+
+def _xgboost(path: Path) -> Any:
+    import xgboost
+
+    return xgboost.Booster(model_file=str(path))
+
+
+def _catboost(path: Path) -> Any:
+    import catboost
+
+    return catboost.CatBoost().load_model(str(path))
+
+
+FORMATS: dict[str, ModelFormat] = {
+    ".txt": ModelFormat("lightgbm", _lightgbm, lambda model, path: model.save_model(str(path))),
+    ".json": ModelFormat("xgboost", _xgboost, lambda model, path: model.save_model(str(path))),
+    ".ubj": ModelFormat("xgboost", _xgboost, lambda model, path: model.save_model(str(path))),
+    ".cbm": ModelFormat("catboost", _catboost, lambda model, path: model.save_model(str(path))),
+    ".onnx": ModelFormat("onnxruntime", OnnxModel, lambda model, path: write_corrected_onnx(model, path)),
+}
+"""By the ending of the file."""
+
+
+def read_model_file(path: Path) -> Any:
+    """The model in a file."""
+    if not path.is_file():
+        raise InvalidInput(f"{str(path)!r} does not exist.")
+    found = FORMATS.get(path.suffix.lower())
+    if found is None:
+        raise InvalidInput(f"{path.name!r} ends in {path.suffix!r}; a model ending in {', '.join(FORMATS)} is needed.")
+    try:
+        return found.read(path)
+    except ImportError:
+        raise InvalidInput(f"{path.name!r} needs {found.library}; type: pip install {found.library}.") from None
+    except FairLevelError:
+        raise
+    except Exception as error:
+        raise InvalidInput(f"{path.name!r} is no model of {found.library}: {str(error).splitlines()[0]}") from None

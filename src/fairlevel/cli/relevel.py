@@ -1,0 +1,102 @@
+"""``fairlevel relevel``: make a model that exists level, without training it again."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from fairlevel.cli.files import read_sample, write_table
+from fairlevel.cli.front_folder import complete_or_absent, refuse_existing
+from fairlevel.cli.model_files import FORMATS, read_model_file
+from fairlevel.cli.options import read_names
+from fairlevel.data.learning_table import LearningTable
+from fairlevel.estimators.front_page import front_page
+from fairlevel.estimators.relevel import RelevelledFront
+from fairlevel.estimators.relevel import relevel as relevel_model
+from fairlevel.exceptions import InvalidInput, UnknownName
+from fairlevel.report.render import write_page
+
+
+def relevel(
+    model: Annotated[Path, typer.Argument(help=f"File of a model, ending in {', '.join(FORMATS)}.")],
+    file: Annotated[Path, typer.Argument(help="CSV or Parquet file with rows that the model has not seen.")],
+    sensitive: Annotated[str, typer.Option(help="Sensitive columns, comma-separated.")],
+    target: Annotated[str, typer.Option(help="Column that the model predicts, to measure its error.")] = "",
+    drop: Annotated[str, typer.Option(help="Columns that the model does not read, comma-separated.")] = "",
+    sensitive_inputs: Annotated[bool, typer.Option(help="The model reads the sensitive columns, too.")] = False,
+    max_share: Annotated[
+        float | None, typer.Option(help="Also save the model whose share of variance is within this budget.")
+    ] = None,
+    method: Annotated[str, typer.Option(help="auto, trees, leaves or correction.")] = "auto",
+    seen: Annotated[bool, typer.Option(help="Say that the model was trained on these rows.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder for front.csv, report.html and the models.")] = Path("relevelled"),
+    force: Annotated[bool, typer.Option(help="Replace the folder if it exists.")] = False,
+    most_rows: Annotated[int, typer.Option(help="Use at most this many rows, sampled at random.")] = 50_000,
+    seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
+) -> None:
+    """Make a model that exists level, without training it again; write models in its own format and a report."""
+    console, names = Console(), read_names(sensitive)
+    if not names:
+        raise InvalidInput("--sensitive names no column; pass at least one, such as --sensitive age,income.")
+    refuse_existing(out, force)
+    fitted = read_model_file(model)
+    raw, _ = read_sample(file, most_rows, seed)
+    for name in (*names, *([target] if target else []), *read_names(drop)):
+        if name not in raw.columns:
+            raise UnknownName("column", name, [str(known) for known in raw.columns])
+    unused = {target, *read_names(drop)} | (set() if sensitive_inputs else set(names))
+    usable = raw[[*names, *([target] if target else [])]].notna().all(axis=1)
+    rows = raw.loc[usable].reset_index(drop=True)
+    features = rows[[column for column in rows.columns if column not in unused]]
+    y = None if not target else LearningTable.of(rows, target, names, read_names(drop), sensitive_inputs).target
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        front = relevel_model(
+            fitted, features, sensitive_features=rows[list(names)], y=y, seen=seen, method=method, random_state=seed
+        )
+    for warning in caught:
+        console.print(f"! {warning.message}", style="yellow", markup=False, highlight=False)
+    for note in front.notes():
+        console.print(note, highlight=False)
+    saved = _write(front, model, out, max_share)
+    console.print(_table(front, saved, bool(target)))
+    console.print(f"report: {out / 'report.html'}; models: {out / 'models'}/", highlight=False, soft_wrap=True)
+
+
+def _write(front: RelevelledFront, given: Path, out: Path, max_share: float | None) -> dict[str, str]:
+    """Write the whole folder, or nothing; returns the names of the models by what they are."""
+    ending = given.suffix.lower()
+    files = {f"point-{number + 1:02d}": front.model(number) for number in range(len(front.front_))}
+    labels = {"tightest": 0, "knee": front.knee_index_, "as it was": len(front.front_) - 1}
+    saved = {label: f"point-{row + 1:02d}" for label, row in labels.items()}
+    if max_share is not None:
+        files["within-budget"] = front.best(max_share=max_share)
+        saved[f"share within {max_share:g}"] = "within-budget"
+    with complete_or_absent(out) as partial:
+        (partial / "models").mkdir()
+        write_table(front.to_frame(), partial / "front.csv")
+        for name, each in files.items():
+            FORMATS[ending].write(each, partial / "models" / f"{name}{ending}")
+        write_page(front_page(front, given.name, notes=front.notes()), partial / "report.html")
+    return saved
+
+
+def _table(front: RelevelledFront, saved: dict[str, str], has_target: bool) -> Table:
+    table = Table(title="on rows that did not fit the correction", title_justify="left")
+    error = "MSE" if has_target else "mean squared change"
+    for heading in ("model", "file", error, "DPVar", "95 % interval", "share"):
+        table.add_column(heading, justify="left" if heading in ("model", "file") else "right")
+    shown = front.to_frame()
+    for label, name in saved.items():
+        if name == "within-budget":
+            table.add_row(label, name, *["–"] * 4)
+            continue
+        row = shown.iloc[int(name.removeprefix("point-")) - 1]
+        interval = f"{row['dpvar_low']:.4g} to {row['dpvar_high']:.4g}"
+        table.add_row(label, name, f"{row['mse']:.4g}", f"{row['dpvar']:.4g}", interval, f"{row['share']:.1%}")
+    return table
