@@ -1,19 +1,32 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
 from fairlevel import ClosedFBO
-from fairlevel.candidates import CandidateSet, Families, Limits, PenaltyGrid, Setting, TrainingSetup
+from fairlevel.candidates import (
+    CandidateSet,
+    Families,
+    Limits,
+    OnPredictor,
+    PenaltyGrid,
+    ReweightedTrees,
+    Setting,
+    TrainingSetup,
+    WithStages,
+)
 from fairlevel.candidates.candidate_set import NO_TRACE
+from fairlevel.candidates.corrections import Disparity
 from fairlevel.candidates.protocol import CandidateRows
-from fairlevel.candidates.sources import AUTO, SPECTRAL
+from fairlevel.candidates.sources import AUTO, ON_ONE_PREDICTOR, SPECTRAL
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.estimators.settings import NO_LIMITS
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.networks.network import Network
 from fairlevel.networks.optimizers import GradientDescent
-from fairlevel.predictors import MLP, TorchModule
+from fairlevel.predictors import MLP, Boosting, TorchModule
 from fairlevel.predictors.input_map import InputMap
 from fairlevel.predictors.network_stack import NetworkMembers
 from fairlevel.training.rows import AllRows, TrainingRows
@@ -78,11 +91,11 @@ def trained(source, predictor=SMALL, rate=1.0):
 
 
 def test_families_share_the_models_and_need_a_linear_head_for_the_spectral_one():
-    found = trained(AUTO)
+    found = trained(ON_ONE_PREDICTOR)
     assert found.table["family"].value_counts().to_dict() == {"fbo_root": 8, "gdp": 8, "spectral": 8}
     assert found.table["candidate"].is_unique
     module = TorchModule(torch.nn.Linear(3, 1))
-    without = trained(AUTO, module)
+    without = trained(ON_ONE_PREDICTOR, module)
     assert set(without.table["family"]) == {"fbo_root", "gdp"}
     with pytest.raises(InvalidInput, match="predictor='module' has none"):
         trained(SPECTRAL, module)
@@ -127,3 +140,48 @@ def test_families_without_limits_train_everything():
     found = Families((grid, grid)).train(rows(), setup, NO_LIMITS, lambda share: None)
     assert len(found) == 24
     assert found.table["setting"].unique().tolist() == [0, 1, 2, 3]
+
+
+def test_auto_has_boosters_and_their_stages_networks_linear_models_and_the_constant():
+    found = trained(AUTO)
+    assert found.table["candidate"].is_unique
+    counts = found.table["family"].value_counts().to_dict()
+    assert counts == {
+        "fbo_root": 8,
+        "fbo_root after 0.125": 8,
+        "fbo_root after 0.25": 8,
+        "fbo_root after 0.5": 8,
+        "spectral": 12,
+        "constant": 1,
+    }
+    x = rows().training.rows.x
+    np.testing.assert_array_equal(found.predict(x)[-1], 0)
+
+
+def test_stages_are_the_first_trees():
+    source = WithStages(PenaltyGrid.over(ClosedFBO(), (0.0, 1.0)), (0.5,))
+    few = trained(OnPredictor(Boosting(rounds=10, rows_in_leaf=4), source))
+    half = trained(OnPredictor(Boosting(rounds=5, rows_in_leaf=4), PenaltyGrid.over(ClosedFBO(), (0.0, 1.0))))
+    x = rows().training.rows.x
+    np.testing.assert_allclose(few.predict(x)[2:], half.predict(x), rtol=1e-12)
+
+
+def test_rows_with_gaps_are_left_to_families_that_read_them():
+    given = rows(200)
+    with_gaps = replace(given, gaps=True)
+    setup = TrainingSetup(SMALL, GradientDescent(0.1, steps=5), seed=0, device="cpu")
+    found = AUTO.train(with_gaps, setup, LIMITS, lambda share: None)
+    assert set(found.table["predictor"]) == {"boosting", "none"}
+
+
+def test_reweighted_trees_leave_the_stated_disparity_on_the_rows_that_weight_them():
+    given = rows(400)
+    setup = TrainingSetup(SMALL, GradientDescent(0.1, steps=5), seed=0, device="cpu")
+    found = ReweightedTrees(Boosting(rounds=60, rows_in_leaf=5)).train(given, setup, LIMITS, lambda share: None)
+    new = given.training.rows.take(np.arange(280, 400))
+    predictions = found.predict(new.x)
+    disparity = Disparity.of(predictions[0], new.attributes, 0)
+    left = [float(np.sum(disparity.coefficients(each) ** 2)) for each in predictions]
+    first = found.table.index[found.table["setting"] == 0][1:]
+    for row in first[:4]:
+        assert left[row] / left[0] == pytest.approx(found.table["weight"].iloc[row], rel=0.1)

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from fairlevel import ITD, ClosedFBO, FairRegressor, RidgeMean, SplineMean, dpvar
 from fairlevel.candidates import PenaltyGrid
-from fairlevel.candidates.fitting import fit_candidates
+from fairlevel.candidates.fitting import Stopping, fit_candidates
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.estimators.reading import read_table
 from fairlevel.estimators.settings import NO_LIMITS, read_seed, training_setup
@@ -53,7 +53,7 @@ def test_more_weight_means_less_disparity(table, penalty, predictor):
     assert fair.dpvar_ < 0.5 * plain.dpvar_
     assert fair.mse_ > plain.mse_
     assert plain.score(x, y) > 0.35
-    assert fair.n_iter_ == (300 if predictor == "boosting" else 120)
+    assert 0 < fair.n_iter_ <= (1000 if predictor == "boosting" else 120)
     assert list(fair.trace_.columns) == ["step", "mse", "penalty"]
 
 
@@ -155,11 +155,12 @@ def test_pipeline_routes_attributes(table):
 
 def test_grid_of_weights_equals_single_fits(table):
     x, y, a = table
-    estimator, weights = FairRegressor(optimizer=Adam(0.01, steps=30), random_state=0), (0.0, 0.5, 2.0, 8.0, 30.0)
+    settings = {"predictor": "mlp", "validation_fraction": None, "optimizer": Adam(0.01, steps=30), "random_state": 0}
+    estimator, weights = FairRegressor(**settings), (0.0, 0.5, 2.0, 8.0, 30.0)
     rows = read_table(clone(estimator), x, y, a)
     setup = training_setup("mlp", estimator.optimizer, "auto", read_seed(0))
     grid = PenaltyGrid.over(ClosedFBO(), weights)
-    together = fit_candidates(rows, grid, setup, NO_LIMITS, None, lambda share: None)
+    together = fit_candidates(rows, grid, setup, NO_LIMITS, Stopping(None), lambda share: None)
     for weight, shares in zip(weights, np.eye(len(weights)), strict=True):
         alone = clone(estimator).set_params(weight=weight).fit(x, y, sensitive_features=a)
         assert np.array_equal(alone.predict(x), together.model(shares).predict(rows.x))
@@ -235,7 +236,7 @@ def test_a_budget_is_met(table):
 def test_divergence_is_an_error_for_one_model(table):
     x, y, a = table
     with pytest.raises(Diverged, match="lower the step size"):
-        FairRegressor(weight=1.0, optimizer=GradientDescent(1e6, steps=30)).fit(x, y, sensitive_features=a)
+        FairRegressor(1.0, predictor="mlp", optimizer=GradientDescent(1e6, steps=30)).fit(x, y, sensitive_features=a)
 
 
 def bad(x, y, a):
@@ -244,7 +245,7 @@ def bad(x, y, a):
     x_nan.loc[3, "x2"], y_nan[5] = np.nan, np.inf
     a_nan = a.copy()
     a_nan.loc[:6, "a2"] = np.nan
-    fair = FairRegressor(weight=1.0, optimizer=QUICK)
+    fair = FairRegressor(weight=1.0, predictor="mlp", optimizer=QUICK)
     return {
         "NaN in X": (fair, x_nan, y, a, "X holds 1 missing .* column 'x2'.*SimpleImputer"),
         "inf in X": (fair, x_nan.fillna(np.inf), y, a, "1 infinite"),

@@ -113,7 +113,7 @@ def test_without_a_penalty_it_is_lightgbm():
         AllRows(rows),
         Configurations.of([0.0], 0.1),
         penalty=NoPenalty(),
-        predictor=Boosting(leaves=7, rounds=30, l2=1.0),
+        predictor=Boosting(leaves=7, rounds=30, learning_rate=0.1, features=1.0),
         optimizer=Adam(),
         device="cpu",
     ).members.predict(rows.x)[0]

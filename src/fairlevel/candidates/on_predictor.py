@@ -10,20 +10,28 @@ from fairlevel.candidates.candidate_set import NO_TRACE, CandidateSet
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup, for_columns
 from fairlevel.predictors import Predictor
 from fairlevel.predictors.protocol import Staged
+from fairlevel.training.rows import AllRows
 
 
 @dataclass(frozen=True)
 class OnPredictor:
-    """``source`` with ``predictor``."""
+    """``source`` with ``predictor``, trained on at most ``most_rows`` rows, which come in random order."""
 
     predictor: Predictor
     source: CandidateSource
+    most_rows: int | None = None
 
     def possible(self, rows: CandidateRows, setup: TrainingSetup) -> bool:
         return self.source.possible(rows, self._setup(rows, setup))
 
     def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
-        return self.source.train(rows, self._setup(rows, setup), limits, report)
+        return self.source.train(self._rows(rows), self._setup(rows, setup), limits, report)
+
+    def _rows(self, rows: CandidateRows) -> CandidateRows:
+        training = rows.training
+        if self.most_rows is None or not isinstance(training, AllRows) or len(training) <= self.most_rows:
+            return rows
+        return replace(rows, training=replace(training, rows=training.rows.take(np.arange(self.most_rows))))
 
     def _setup(self, rows: CandidateRows, setup: TrainingSetup) -> TrainingSetup:
         return replace(setup, predictor=for_columns(self.predictor, rows.categorical))

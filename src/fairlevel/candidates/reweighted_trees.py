@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from fairlevel.arrays import Array, Index
 from fairlevel.candidates.candidate_set import NO_TRACE, CandidateKey, CandidateSet
 from fairlevel.candidates.corrections import LEFT, CorrectionPath, DenseColumns, Disparity
 from fairlevel.candidates.penalty_grid import PenaltyGrid
@@ -29,7 +28,7 @@ FAMILY = "reweighted"
 class ReweightedTrees:
     """One plain booster, and corrections of it that leave ever less disparity; only the booster is trained."""
 
-    predictor: Boosting = Boosting()
+    predictor: Boosting = Boosting(rounds=300)
     ridges: tuple[float, ...] = (1e-3, 3e-2, 1.0)
 
     def possible(self, rows: CandidateRows, setup: TrainingSetup) -> bool:
@@ -42,11 +41,11 @@ class ReweightedTrees:
         count = round((1 - NEW_ROWS) * len(known))
         steps = None if rows.steps is None else {CandidateKey(NoPenalty.name, 0.0, 0): self._steps(rows)}
         grown = replace(
-            rows, training=replace(rows.training, rows=_some(known, np.arange(count)), plan=None), steps=steps
+            rows, training=replace(rows.training, rows=known.take(np.arange(count)), plan=None), steps=steps
         )
         own = replace(setup, predictor=for_columns(self.predictor, rows.categorical), judge=None)
         plain = PenaltyGrid.over(NoPenalty(), (0.0,)).train(grown, own, limits, report)
-        found = self._corrected(plain, _some(known, np.arange(count, len(known))), setup.seed)
+        found = self._corrected(plain, known.take(np.arange(count, len(known))), setup.seed)
         return found if setup.judge is None else setup.judge(found)
 
     def _steps(self, rows: CandidateRows) -> int:
@@ -87,13 +86,3 @@ class ReweightedTrees:
         )
         group = BoosterMembers(tuple(texts), tuple(range(len(texts))), (len(values),) * len(texts))
         return CandidateSet(table, (group,), np.eye(len(table)), (NO_TRACE,) * len(table))
-
-
-def _some(rows: TrainingRows, index: Index) -> TrainingRows:
-    """Some of the rows; the first half of them are IN."""
-
-    def own(values: Array | None) -> Array | None:
-        return None if values is None else values[index]
-
-    attributes = None if rows.attributes is None else rows.attributes.take(index)
-    return TrainingRows(rows.x[index], rows.y[index], attributes, len(index) // 2, own(rows.row_weight))

@@ -13,7 +13,7 @@ from fairlevel.candidates.reweighted_trees import ReweightedTrees
 from fairlevel.candidates.spectral_path import Head, SpectralPath
 from fairlevel.exceptions import InvalidType, UnknownName
 from fairlevel.penalties import GDP, PENALTIES, Penalty, RootFBO
-from fairlevel.predictors import MLP, Boosting
+from fairlevel.predictors import MLP, Boosting, Linear, RandomFeatures
 
 GDP_WEIGHTS = (0, 0.01, 0.03, 0.1, 0.2, 0.5, 1, 2, 3, 5, 10, 20)
 ROOT_WEIGHTS = (0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.4, 2, 3, 5)
@@ -32,22 +32,28 @@ ON_ONE_PREDICTOR = Families(
 )
 """What ``auto`` stands for where the user names the predictor."""
 
+MOST_NETWORK_ROWS = 8000
+"""Networks of ``auto`` train on at most so many rows: beyond, boosters gain more from further rows than they do."""
+
 BOOSTING_WEIGHTS = tuple(2 * weight for weight in ROOT_WEIGHTS)
-LARGE_TREES, SMALL_TREES = Boosting(leaves=15, learning_rate=0.1), Boosting(leaves=6, learning_rate=0.05)
-_ROOT = PenaltyGrid((Setting(RootFBO()),), BOOSTING_WEIGHTS)
-BOOSTING = WithConstant(Families(tuple(OnPredictor(trees, WithStages(_ROOT)) for trees in (LARGE_TREES, SMALL_TREES))))
+LARGE_TREES = Boosting(leaves=31, rounds=400, rows_in_leaf=10)
+SMALL_TREES = Boosting(leaves=6, rounds=400)
+_ROOT = WithStages(PenaltyGrid((Setting(RootFBO()),), BOOSTING_WEIGHTS))
+BOOSTING = WithConstant(Families(tuple(OnPredictor(trees, _ROOT) for trees in (LARGE_TREES, SMALL_TREES))))
 AUTO = WithConstant(
     Families(
         (
-            OnPredictor(LARGE_TREES, WithStages(_ROOT)),
-            OnPredictor(SMALL_TREES, WithStages(_ROOT)),
-            OnPredictor(MLP(), PenaltyGrid(tuple(Setting(RootFBO(), rate) for rate in STEP_SIZES), ROOT_WEIGHTS)),
+            OnPredictor(LARGE_TREES, _ROOT),
+            OnPredictor(SMALL_TREES, _ROOT),
+            OnPredictor(MLP(), SpectralPath(SPECTRAL_WEIGHTS, (Head(1e-4), Head(1e-3, 0.02))), MOST_NETWORK_ROWS),
+            OnPredictor(RandomFeatures(), SpectralPath(SPECTRAL_WEIGHTS, (Head(1e-3), Head(1e-1))), MOST_NETWORK_ROWS),
+            OnPredictor(Linear(), SpectralPath(SPECTRAL_WEIGHTS, (Head(1e-3),)), MOST_NETWORK_ROWS),
         )
     )
 )
 
 SOURCES: dict[str, CandidateSource] = {
-    "auto": AUTO,  # boosters, networks and the constant
+    "auto": AUTO,  # boosters, networks, linear models and the constant
     "boosting": BOOSTING,  # boosters of two sizes
     "relevel": WithConstant(ReweightedTrees()),  # one booster, its trees weighted anew
     "spectral": SPECTRAL,  # two trained members, then closed form

@@ -70,8 +70,8 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         "boosting" (LightGBM, which also reads categories and missing values), "mlp", "linear", "random_features", an
         object such as ``Boosting(leaves=31)`` or ``MLP(hidden=(32,))``, or your own ``nn.Module`` that maps
         (row, feature) to (row,) or (row, 1). A module gets X as given, in 32 bits, and every fit starts from a copy of
-        it; the target is standardised. None stands for "boosting"; with ``penalty="auto"`` and a budget, for boosters
-        and networks together.
+        it; the target is standardised. None stands for "boosting", for "mlp" in batches, and with ``penalty="auto"``
+        and a budget for boosters and networks together.
     optimizer : str or optimiser object, default="adam"
         Of networks: "adam", "gd", or an object such as ``Adam(learning_rate=3e-3, steps=2000)``.
     validation_fraction : float, None or "auto", default="auto"
@@ -157,7 +157,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         self.__dict__.pop("model_", None)  # a fit that fails leaves no model of an earlier one
         kinds = (np.float64,) if self.batch_size is None else (np.float64, np.float32)
-        predictor = default_predictor(self.predictor, self.penalty)
+        predictor = default_predictor(self.predictor, self.penalty, self.batch_size)
         table = read_table(self, X, y, sensitive_features, kinds, predictor.native)
         budget = Budget.read(self.weight, self.max_dpvar, self.max_share)
         self._refuse_unused(budget)
@@ -215,7 +215,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = reads_gaps(self.predictor, self.penalty)
+        tags.input_tags.allow_nan = reads_gaps(self.predictor, self.penalty, self.batch_size)
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:

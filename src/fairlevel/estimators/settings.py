@@ -52,18 +52,23 @@ def training_setup(
 
 
 def default_predictor(
-    predictor: str | Predictor | nn.Module | None, solver: str | Penalty | CandidateSource
+    predictor: str | Predictor | nn.Module | None,
+    solver: str | Penalty | CandidateSource,
+    batch_size: int | None = None,
 ) -> Predictor:
-    """The predictor given; without one, boosting, and a network for the path that needs a linear head."""
+    """The predictor given; without one, boosting, and a network for batches and for the path that needs a linear
+    head.
+    """
     if predictor is None:
-        return MLP() if solver == "spectral" or isinstance(solver, SpectralPath) else Boosting()
+        network = batch_size is not None or solver == "spectral" or isinstance(solver, SpectralPath)
+        return MLP() if network else Boosting()
     return resolve_predictor(predictor)
 
 
-def reads_gaps(predictor: Any, solver: Any) -> bool:
+def reads_gaps(predictor: Any, solver: Any, batch_size: Any = None) -> bool:
     """Whether missing values are fine; an unknown name is not, it is refused in ``fit``."""
     try:
-        return default_predictor(predictor, solver).native
+        return default_predictor(predictor, solver, batch_size).native
     except (TypeError, ValueError):
         return False
 

@@ -21,6 +21,7 @@ from fairlevel.predictors.protocol import Surroundings, Tiling
 from fairlevel.trees.lightgbm_text import LightGBMText
 
 PATIENCE = 8  # checks, ten trees apart
+FEW_COLUMNS = 11  # up to here every tree may use all features
 SMALL = 1_000_000  # numbers in a table for which more than one thread per booster costs more than it saves
 
 
@@ -38,7 +39,7 @@ class Boosting:
     rounds : trees; fewer where held-out rows stop training early
     rows_in_leaf : fewest training rows in a leaf
     l2 : ridge on the values of the leaves
-    features : share of the features that each tree may use
+    features : share of the features that each tree may use; None stands for all of up to 11, and half of more
     bins : most bins of a feature
     categorical : numbers of the columns that hold categories, as whole numbers ≥ 0; the estimators fill it in for
         columns of text and of pandas' type ``category``
@@ -46,11 +47,11 @@ class Boosting:
     """
 
     leaves: int = 15
-    learning_rate: float = 0.1
-    rounds: int = 300
+    learning_rate: float = 0.05
+    rounds: int = 1000
     rows_in_leaf: int = 20
     l2: float = 1.0
-    features: float = 1.0
+    features: float | None = None
     bins: int = 255
     categorical: tuple[int, ...] = ()
     monotone: tuple[int, ...] = ()
@@ -67,6 +68,8 @@ class Boosting:
                 raise InvalidInput(f"{name}={value!r} was given; a whole number ≥ {least} is needed.")
         for name, above, most in (("learning_rate", 0.0, 1.0), ("features", 0.0, 1.0)):
             value = getattr(self, name)
+            if name == "features" and value is None:
+                continue
             if not above < value <= most:
                 raise InvalidInput(
                     f"{name}={value!r} was given; a number above {above:g} and at most {most:g} is needed."
@@ -83,10 +86,11 @@ class Boosting:
             )
         return BoosterFactory(self, seed, device)
 
-    def parameters(self, seed: int, threads: int) -> dict[str, Any]:
+    def parameters(self, columns: int, seed: int, threads: int) -> dict[str, Any]:
         """LightGBM's names of these settings. Trees are scaled by η s_t here, hence its step size of 1. Its
         deterministic mode makes results independent of the number of threads.
         """
+        share = self.features if self.features is not None else (1.0 if columns <= FEW_COLUMNS else 0.5)
         given = {
             "objective": "none",
             "learning_rate": 1.0,
@@ -94,7 +98,7 @@ class Boosting:
             "min_data_in_leaf": int(self.rows_in_leaf),
             "min_sum_hessian_in_leaf": 1e-3,
             "lambda_l2": float(self.l2),
-            "feature_fraction": float(self.features),
+            "feature_fraction": share,
             "max_bin": int(self.bins),
             "feature_pre_filter": False,
             "seed": seed % 2**31,
@@ -131,7 +135,7 @@ class BoosterFactory:
     def inputs(self, x: Tensor) -> Tensor:
         values = x.double().contiguous()
         reference = self._rows[0][1] if self._rows else None
-        parameters = self.settings.parameters(self.seed, torch.get_num_threads())
+        parameters = self.settings.parameters(x.shape[1], self.seed, torch.get_num_threads())
         categorical: Any = list(self.settings.categorical) or "auto"
         binned = lgb.Dataset(
             values.numpy(), reference=reference, categorical_feature=categorical, params=parameters, free_raw_data=True
@@ -167,7 +171,9 @@ class BoosterLearner:
         self._inputs = [inputs for inputs, _ in rows]
         self._features = self._inputs[0].shape[1]
         self._finished = not any(training.feature_num_bin(number) > 1 for number in range(self._features))
-        self._booster = None if self._finished else lgb.Booster(settings.parameters(seed, threads), training)
+        self._booster = (
+            None if self._finished else lgb.Booster(settings.parameters(self._features, seed, threads), training)
+        )
         for number, (_, binned) in enumerate(others):
             if self._booster is not None:
                 self._booster.add_valid(binned, str(number))

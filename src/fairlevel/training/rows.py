@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairlevel.arrays import Array
+from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.scaling import Scaler
 from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
@@ -49,6 +49,12 @@ class TrainingRows:
         if self.attributes is not None:
             return self.attributes
         return Attributes(np.empty((len(self), 0)), row_weight=self.row_weight)
+
+    def take(self, index: Index) -> TrainingRows:
+        """Some of the rows; the first half of them are IN."""
+        attributes = None if self.attributes is None else self.attributes.take(index)
+        weight = None if self.row_weight is None else self.row_weight[index]
+        return TrainingRows(self.x[index], self.y[index], attributes, len(index) // 2, weight)
 
     def joined(self, other: TrainingRows) -> TrainingRows:
         """Both sets of rows; which of them were IN is forgotten."""
