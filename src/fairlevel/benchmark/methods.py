@@ -16,7 +16,7 @@ from fairlevel.candidates import (
     WithConstant,
     WithStages,
 )
-from fairlevel.candidates.sources import GDP_WEIGHTS, LARGE_TREES, SMALL_TREES, STEP_SIZES
+from fairlevel.candidates.sources import GDP_WEIGHTS, LARGE_TREES, ON_ONE_PREDICTOR, SMALL_TREES, STEP_SIZES
 from fairlevel.conditional_mean import RandomFeaturesMean
 from fairlevel.exceptions import UnknownName
 from fairlevel.penalties import FBO, GDP, HSIC, ITD, Adversarial, ClosedFBO, LinearR2, NoPenalty, Penalty
@@ -87,6 +87,7 @@ METHODS: dict[str, Method] = {
         Method("boosting", "fair boosting", SOURCES["boosting"]),
         Method("relevel", "re-weighted trees", SOURCES["relevel"]),
         Method("auto", "auto", SOURCES["auto"], slow=True),
+        Method("auto_networks", "auto on networks (0.1)", ON_ONE_PREDICTOR, slow=True),
         Method("plain_boosting", "plain booster, shrunk", PLAIN_BOOSTER),
         Method("plain_network", "plain network, shrunk", PLAIN_NETWORK),
         Method(
