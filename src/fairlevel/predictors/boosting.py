@@ -48,7 +48,7 @@ class Boosting:
 
     leaves: int = 15
     learning_rate: float = 0.05
-    rounds: int = 1000
+    rounds: int = 2000
     rows_in_leaf: int = 20
     l2: float = 1.0
     features: float | None = None
