@@ -40,14 +40,17 @@ LARGE_TREES = Boosting(leaves=31, rounds=400, rows_in_leaf=10)
 SMALL_TREES = Boosting(leaves=6, rounds=400)
 _ROOT = WithStages(PenaltyGrid((Setting(RootFBO()),), BOOSTING_WEIGHTS))
 BOOSTING = WithConstant(Families(tuple(OnPredictor(trees, _ROOT) for trees in (LARGE_TREES, SMALL_TREES))))
-_SOLVED = Families(
-    (
-        OnPredictor(MLP(), SpectralPath(SPECTRAL_WEIGHTS, (Head(1e-4), Head(1e-3, 0.02))), MOST_NETWORK_ROWS),
-        OnPredictor(RandomFeatures(), SpectralPath(SPECTRAL_WEIGHTS, (Head(1e-3), Head(1e-1))), MOST_NETWORK_ROWS),
-        OnPredictor(Linear(), SpectralPath(SPECTRAL_WEIGHTS, (Head(1e-3),)), MOST_NETWORK_ROWS),
+AUTO = WithConstant(
+    Families(
+        (
+            OnPredictor(LARGE_TREES, _ROOT),
+            OnPredictor(SMALL_TREES, _ROOT),
+            OnPredictor(MLP(), SpectralPath(SPECTRAL_WEIGHTS, (Head(1e-4), Head(1e-3, 0.02))), MOST_NETWORK_ROWS),
+            OnPredictor(RandomFeatures(), SpectralPath(SPECTRAL_WEIGHTS, (Head(1e-3), Head(1e-1))), MOST_NETWORK_ROWS),
+            OnPredictor(Linear(), SpectralPath(SPECTRAL_WEIGHTS, (Head(1e-3),)), MOST_NETWORK_ROWS),
+        )
     )
 )
-AUTO = WithConstant(Families((OnPredictor(LARGE_TREES, _ROOT), OnPredictor(SMALL_TREES, _ROOT), _SOLVED)))
 
 SOURCES: dict[str, CandidateSource] = {
     "auto": AUTO,  # boosters, networks, linear models and the constant

@@ -22,8 +22,6 @@ from fairlevel.predictors.protocol import LinearHead
 from fairlevel.training.outcome import Status
 from fairlevel.training.rows import AllRows, TrainingRows
 
-FEWEST_WEIGHTS = 4  # along a path, which costs nothing once its members are trained
-
 
 @dataclass(frozen=True)
 class Head:
@@ -67,7 +65,7 @@ class SpectralPath:
         if not isinstance(rows.training, AllRows):
             raise InvalidInput("The spectral path needs all rows at once; leave batch_size=None.")
         solved_on = rows.training.rows if rows.held_out is None else rows.training.rows.joined(rows.held_out)
-        weights = tuple(coarse(self.weights, max(limits.weights, FEWEST_WEIGHTS)).tolist())
+        weights = tuple(coarse(self.weights, limits.weights).tolist())
         groups = groupby(enumerate(self.heads[: limits.settings]), key=lambda pair: pair[1].learning_rate)
         by_rate = [(rate, {number: head.ridge for number, head in group}) for rate, group in groups]
         unjudged, pair = replace(setup, judge=None), Limits(models=2, settings=1, weights=2, coarse=2)
