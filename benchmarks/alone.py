@@ -29,7 +29,8 @@ def million(weight):
     x[:, :20] += a
     y = x[:, 0] + a[:, 0] * a[:, 1] + random.standard_normal(rows, dtype=np.float32)
     optimizer = Adam(0.003, steps=10 * rows // 4096)
-    model = FairRegressor(weight=weight, batch_size=4096, optimizer=optimizer, device="cpu", random_state=0)
+    settings = {"batch_size": 4096, "validation_fraction": None, "optimizer": optimizer, "device": "cpu"}
+    model = FairRegressor(weight=weight, random_state=0, **settings)
     start = time.perf_counter()
     model.fit(x, y, sensitive_features=a if weight else None)
     return time.perf_counter() - start
