@@ -17,6 +17,7 @@ from fairlevel.data.learning_table import LearningTable, encoded
 from fairlevel.estimators.fairness_path import FairnessPath
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties import PENALTIES
+from fairlevel.predictors import PREDICTORS, resolve_predictor
 
 
 def front(
@@ -25,6 +26,9 @@ def front(
     sensitive: Annotated[str, typer.Option(help="Sensitive columns, comma-separated.")],
     drop: Annotated[str, typer.Option(help="Columns to leave out, such as ids, comma-separated.")] = "",
     method: Annotated[str, typer.Option(help=f"One of: {', '.join((*SOURCES, *PENALTIES))}.")] = "auto",
+    predictor: Annotated[
+        str | None, typer.Option(help=f"One of: {', '.join(PREDICTORS)}; without it, what the method uses by itself.")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder for front.csv, report.html and the models.")] = Path("front"),
     max_share: Annotated[
         float | None, typer.Option(help="Also save the best model whose share of variance is within this budget.")
@@ -40,6 +44,8 @@ def front(
     if not names:
         raise InvalidInput("--sensitive names no column; pass at least one, such as --sensitive age,income.")
     refuse_existing(out, force)
+    if predictor is not None:
+        resolve_predictor(predictor)  # an unknown name is refused before any work
     if most_rows < 100:
         raise InvalidInput(f"--most-rows {most_rows} was given; at least 100 are needed.")
     raw, rows = read_sample(file, most_rows, seed)
@@ -53,7 +59,7 @@ def front(
         + (f"; {table.dropped} rows without target or sensitive values left out" if table.dropped else ""),
         highlight=False,
     )
-    path = FairnessPath(solver=method, random_state=seed, verbose=1)
+    path = FairnessPath(solver=method, predictor=predictor, random_state=seed, verbose=1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         path.fit(x, table.target, sensitive_features=table.sensitive)

@@ -1,0 +1,84 @@
+"""``fairlevel relevel`` on files of LightGBM, XGBoost and ONNX."""
+
+import lightgbm as lgb
+import numpy as np
+import onnxruntime
+import pandas as pd
+import pytest
+import xgboost as xgb
+
+from fairlevel import FairRegressor, dpvar_interval
+from fairlevel.networks.optimizers import Adam
+from tests.terminal import run_here
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Three models, and rows that they have not seen."""
+    here = tmp_path_factory.mktemp("models")
+    random = np.random.default_rng(0)
+    n = 900
+    a = pd.DataFrame({"age": random.standard_normal(n)})
+    x = pd.DataFrame(random.standard_normal((n, 4)), columns=list("uvwx"))
+    x["u"] += a["age"]
+    y = (x["u"] + np.sin(2 * x["v"]) + x["w"] * x["x"]).rename("price")
+    seen, new = slice(0, 400), slice(400, None)
+    lgb.train({"verbosity": -1, "num_leaves": 8}, lgb.Dataset(x[seen], y[seen]), 40).save_model(here / "model.txt")
+    xgb.train({"max_depth": 3}, xgb.DMatrix(x[seen], y[seen]), 30).save_model(here / "model.json")
+    network = FairRegressor(0, predictor="mlp", optimizer=Adam(0.02, steps=150), random_state=0).fit(x[seen], y[seen])
+    network.to_onnx(here / "model.onnx")
+    pd.concat([x, a, y], axis=1)[new].to_csv(here / "new.csv", index=False)
+    return here
+
+
+def predictions(path, rows):
+    if path.suffix == ".txt":
+        return lgb.Booster(model_file=path).predict(rows)
+    if path.suffix == ".json":
+        return xgb.Booster(model_file=path).predict(xgb.DMatrix(rows))
+    session = onnxruntime.InferenceSession(path)
+    return session.run(None, {session.get_inputs()[0].name: rows.to_numpy()})[0]
+
+
+@pytest.mark.parametrize("name", ["model.txt", "model.json", "model.onnx"])
+def test_models_come_back_in_their_own_format(folder, tmp_path, name):
+    arguments = ("--sensitive", "age", "--target", "price", "--max-share", "0.2", "--out", str(tmp_path / "out"))
+    result = run_here("relevel", str(folder / name), str(folder / "new.csv"), *arguments, columns=200)
+    assert result.returncode == 0, result.stderr
+    assert "within-budget" in result.stdout
+    ending = name.removeprefix("model")
+    rows = pd.read_csv(folder / "new.csv")
+    x, a = rows[list("uvwx")], rows[["age"]]
+    share = {
+        point: dpvar_interval(
+            predictions(tmp_path / "out" / "models" / f"{point}{ending}", x), sensitive_features=a
+        ).share
+        for point in ("point-02", "within-budget", "point-12")
+    }
+    assert share["within-budget"] < 0.25 < share["point-12"]
+    np.testing.assert_array_equal(
+        predictions(tmp_path / "out" / "models" / f"point-12{ending}", x), predictions(folder / name, x)
+    )
+    front = pd.read_csv(tmp_path / "out" / "front.csv")
+    assert len(front) == 12
+    assert "as it was given" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "sentence"),
+    [
+        ("nothing.txt", ["--sensitive", "age"], "does not exist"),
+        ("new.csv", ["--sensitive", "age"], "a model ending in"),
+        ("model.txt", ["--sensitive", "agee"], "Did you mean 'age'"),
+        ("model.txt", ["--sensitive", "age", "--drop", "u"], "lacks 1 of the 4 columns"),
+        ("model.txt", ["--sensitive", "age", "--method", "leafs"], "Did you mean 'leaves'"),
+        ("broken.json", ["--sensitive", "age"], "is no model of xgboost"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_leaves_nothing(folder, tmp_path, model, options, sentence):
+    (folder / "broken.json").write_text("{}")
+    arguments = (str(folder / model), str(folder / "new.csv"), *options, "--out", str(tmp_path / "out"))
+    result = run_here("relevel", *arguments, columns=300)
+    assert result.returncode == 2
+    assert sentence in result.stderr
+    assert not (tmp_path / "out").exists()
