@@ -167,7 +167,7 @@ def test_stages_are_the_first_trees():
 
 
 def test_rows_with_gaps_are_left_to_families_that_read_them():
-    given = rows(200)
+    given = rows(80)
     with_gaps = replace(given, gaps=True)
     setup = TrainingSetup(SMALL, GradientDescent(0.1, steps=5), seed=0, device="cpu")
     found = AUTO.train(with_gaps, setup, LIMITS, lambda share: None)
