@@ -19,7 +19,7 @@ from fairlevel.fronts.points import non_dominated
 from fairlevel.fronts.stacking import Mixture, OutOfReach, without_small_shares
 from fairlevel.metrics.evaluator import DPVarEvaluator
 from fairlevel.metrics.evidence import Evidence
-from fairlevel.metrics.interval import error_of
+from fairlevel.metrics.interval import DPVarInterval, error_of, interval_of
 from fairlevel.metrics.mixtures import SharedMean, shared_mean
 
 POINTS = 12  # of a front
@@ -59,12 +59,16 @@ class JudgedRows:
     def cross_fitted(self, budgets: Sequence[SelectionBudget]) -> Array:
         """Predictions at each budget, the shares for a fold set on the other folds: (budget, row)."""
         result = np.empty((len(budgets), len(self.target)))
-        for number in np.unique(self.fold):
-            inside, outside = np.flatnonzero(self.fold == number), np.flatnonzero(self.fold != number)
-            choosing = self._choosing_on(outside)
+        for number, choosing in self._without_fold.items():
+            inside = np.flatnonzero(self.fold == number)
             shares = np.stack([budget.nearest(choosing).shares for budget in budgets])
             result[:, inside] = shares @ self.predictions[:, inside]
         return result
+
+    @cached_property
+    def _without_fold(self) -> dict[int, Choosing]:
+        """The choice of shares without each fold; what depends on A is factored once for all kinds of budgets."""
+        return {int(each): self._choosing_on(np.flatnonzero(self.fold != each)) for each in np.unique(self.fold)}
 
     def _choosing_on(self, rows: Index) -> Choosing:
         predictions, attributes = self.predictions[:, rows], self.attributes.take(rows)
@@ -157,14 +161,35 @@ def pruned(choosing: Choosing, budget: SelectionBudget) -> Mixture:
     return choosing.figures(without_small_shares(budget.nearest(choosing).shares))
 
 
-def calibrations(
-    judged: JudgedRows, evaluator: DPVarEvaluator, y_scale: float, known: Calibration
-) -> dict[str, Calibration]:
-    """One calibration for each kind of budget, in a user's units; that of DPVar is ``known``."""
-    shares = SelectionShare.points(judged.choosing, SHARE_POINTS)
-    unseen = judged.cross_fitted(shares)
-    of_shares = Calibration.of(shares, unseen, evaluator.evidence(unseen), judged.attributes.weight)
-    return {SelectionBudget.name: known.scaled(y_scale**2), SelectionShare.name: of_shares}
+@dataclass(frozen=True)
+class Judgement:
+    """The points of a front on rows that set nothing of theirs, y with mean 0 and variance 1, and how budgets turn out.
+
+    Shapes: predictions (point, row), evidence one per point; calibrations in a user's units, by kind of budget.
+    """
+
+    predictions: Array
+    evidence: list[Evidence]
+    calibrations: dict[str, Calibration]
+
+    @classmethod
+    def of(
+        cls, judged: JudgedRows, budgets: Sequence[SelectionBudget], y_scale: float, last: Array | None = None
+    ) -> Judgement:
+        """One point per budget on DPVar; ``last``, (row,), is one more point that no budget chooses."""
+        evaluator, weight = DPVarEvaluator(judged.attributes, judged.seed), judged.attributes.weight
+        unseen, shares = judged.cross_fitted(budgets), SelectionShare.points(judged.choosing, SHARE_POINTS)
+        within_shares = judged.cross_fitted(shares)
+        shown = unseen if last is None else np.concatenate([unseen, last[None]])
+        evidence = evaluator.evidence(shown)
+        of_dpvar = Calibration.of(budgets, unseen, evidence[: len(budgets)], weight)
+        of_shares = Calibration.of(shares, within_shares, evaluator.evidence(within_shares), weight)
+        found = {SelectionBudget.name: of_dpvar.scaled(y_scale**2), SelectionShare.name: of_shares}
+        return cls(shown, evidence, found)
+
+    def intervals(self, y_scale: float) -> list[DPVarInterval]:
+        """The 95 % interval of each point, in units of y²."""
+        return [interval_of(each).scaled(y_scale**2) for each in self.evidence]
 
 
 def allowed(found: Mapping[str, Calibration], budget: Budget) -> SelectionBudget:

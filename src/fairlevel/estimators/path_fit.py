@@ -20,11 +20,10 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.splitting import folds, split_off
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget
-from fairlevel.estimators.judging import POINTS, Calibration, JudgedRows, SelectionBudget, allowed, calibrations, pruned
+from fairlevel.estimators.judging import POINTS, Calibration, JudgedRows, Judgement, SelectionBudget, allowed, pruned
 from fairlevel.exceptions import Diverged, InvalidInput
 from fairlevel.fronts.combiners import Choosing, Combiner
-from fairlevel.metrics.evaluator import DPVarEvaluator
-from fairlevel.metrics.interval import DPVarInterval, interval_of
+from fairlevel.metrics.interval import DPVarInterval
 from fairlevel.models.model import Model
 
 MANY_ROWS = 8000  # from here on a part of the rows is judged, not all
@@ -101,16 +100,12 @@ def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[Path
     chosen_on, standard = table.rows(selection), (predictions - y_mean) / y_scale
     attributes, target = Attributes(chosen_on.attributes), (chosen_on.y - y_mean) / y_scale
     judged = JudgedRows.of(standard, target, attributes, folds(len(selection), FOLDS, seed), settings.combiner, seed)
-    budgets, evaluator = SelectionBudget.points(judged.choosing, POINTS), DPVarEvaluator(attributes, seed)
-    unseen = judged.cross_fitted(budgets)
-    evidence = evaluator.evidence(unseen)
-    of_dpvar = Calibration.of(budgets, unseen, evidence, attributes.weight)
-    found = calibrations(judged, evaluator, y_scale, of_dpvar)
-    fit = PathFit(fitted, judged.choosing, tuple(budgets), found, y_scale, few)
-    intervals = [interval_of(each).scaled(y_scale**2) for each in evidence]
-    shown = unseen * y_scale + y_mean
+    budgets = SelectionBudget.points(judged.choosing, POINTS)
+    judgement = Judgement.of(judged, budgets, y_scale)
+    fit = PathFit(fitted, judged.choosing, tuple(budgets), judgement.calibrations, y_scale, few)
+    shown = judgement.predictions * y_scale + y_mean
     means = judged.mean.fitted(shown, attributes, seed)
-    return fit, ReportingRows(shown, means, chosen_on.y, attributes.values, intervals)
+    return fit, ReportingRows(shown, means, chosen_on.y, attributes.values, judgement.intervals(y_scale))
 
 
 def _parts(rows: int, few: bool, seed: int) -> list[Index]:

@@ -17,14 +17,13 @@ from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffle
 from fairlevel.data.splitting import folds
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.front_page import front_page
-from fairlevel.estimators.judging import Calibration, JudgedRows, SelectionBudget, allowed, calibrations, knee_index
+from fairlevel.estimators.judging import Calibration, JudgedRows, Judgement, SelectionBudget, allowed, knee_index
 from fairlevel.estimators.reading import copies_of_sensitive, refuse_missing
 from fairlevel.exceptions import InvalidInput, SeenRows, UnknownName
 from fairlevel.fronts.combiners import Choosing, Stacked
 from fairlevel.fronts.stacking import without_small_shares
-from fairlevel.metrics.evaluator import DPVarEvaluator
 from fairlevel.metrics.inputs import read_seed, read_vector
-from fairlevel.metrics.interval import DPVarInterval, interval_of
+from fairlevel.metrics.interval import DPVarInterval
 from fairlevel.metrics.profile import MeanProfile, mean_profiles
 from fairlevel.plots.front import FrontDisplay
 from fairlevel.releveling.fitting import FOLDS, FittedCorrections, cross_fitted
@@ -153,15 +152,12 @@ def _judged(model: ExistingModel, attributes: Attributes, target: Array | None, 
     fold = folds(rows, FOLDS, seed)
     candidates = (cross_fitted(model, attributes, fold, seed) - centre) / scale
     judged = JudgedRows.of(candidates, (aim - centre) / scale, attributes, fold, Stacked(), seed)
-    budgets, evaluator = SelectionBudget.points(judged.choosing, points - 1), DPVarEvaluator(attributes, seed)
-    unseen = np.concatenate([judged.cross_fitted(budgets), candidates[:1]])
-    evidence = evaluator.evidence(unseen)
-    of_dpvar = Calibration.of(budgets, unseen[:-1], evidence[:-1], weight)
-    found = calibrations(judged, evaluator, scale, of_dpvar)
+    budgets = SelectionBudget.points(judged.choosing, points - 1)
+    judgement = Judgement.of(judged, budgets, scale, last=candidates[0])
     fitted = FittedCorrections.on(model, attributes, np.arange(rows), seed)
-    shown = unseen * scale + centre
+    shown = judgement.predictions * scale + centre
     means = judged.mean.fitted(shown, attributes, seed)
-    intervals = [interval_of(each).scaled(scale**2) for each in evidence]
+    found, intervals = judgement.calibrations, judgement.intervals(scale)
     return Judged(fitted, judged.choosing, tuple(budgets), found, shown, means, intervals, weight)
 
 
