@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import torch
 
-from fairlevel import FairRegressor, dpvar, load
+from fairlevel import FairnessPath, FairRegressor, dpvar, load
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.synthetic import SyntheticDesign
@@ -168,6 +168,15 @@ def test_gaps_categories_and_dates_are_read_as_they_are(mixed, tmp_path):
     np.testing.assert_array_equal(again.predict(unseen), fair.predict(x.assign(town=None)))
     with pytest.raises(InvalidType, match="pass a frame"):
         fair.predict(x.to_numpy())
+
+
+def test_the_default_path_takes_text_and_gaps(mixed, tmp_path):
+    x, y, a = mixed
+    path = FairnessPath(random_state=0).fit(x[:400], y[:400], sensitive_features=a[:400])
+    assert set(path.candidates_["predictor"]) == {"boosting", "none"}  # networks cannot read them
+    model = path.best(max_share=0.3)
+    model.save(tmp_path / "model")
+    np.testing.assert_allclose(load(tmp_path / "model").predict(x), model.predict(x), rtol=1e-12)
 
 
 def test_plain_lightgbm_reads_the_file(tmp_path):

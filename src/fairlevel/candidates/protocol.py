@@ -50,8 +50,8 @@ class TrainingSetup:
 
 
 def for_columns(predictor: Predictor, categorical: tuple[int, ...]) -> Predictor:
-    """The predictor, told which columns hold categories; columns that the user named stay."""
-    if not categorical or getattr(predictor, "categorical", None):
+    """The predictor, told which columns hold categories if it can read them; columns that the user named stay."""
+    if not categorical or not predictor.native or getattr(predictor, "categorical", None):
         return predictor
     told: Any = predictor
     return replace(told, categorical=categorical)  # type: ignore[no-any-return]
