@@ -46,18 +46,19 @@ class Scaling:
         """Fitted on all rows of a table; x and attributes are clipped at ± ``clip``. Features with gaps are left as
         they are: only predictors that need no scaling read them.
         """
-        attributes = None if table.sensitive is None else Scaler.fit(table.sensitive.values, clip=clip)
-        x = Scaler.identity(table.x.shape[1]) if table.gaps else Scaler.fit(table.x, clip=clip)
-        return cls(x, Scaler.fit(table.y), attributes)
+        weight = table.row_weight
+        attributes = None if table.sensitive is None else Scaler.fit(table.sensitive.values, weight, clip)
+        x = Scaler.identity(table.x.shape[1]) if table.gaps else Scaler.fit(table.x, weight, clip)
+        return cls(x, Scaler.fit(table.y, weight), attributes)
 
     def rows(self, table: Table, index: Index, rows_in: int = 0) -> TrainingRows:
         """Some rows of a table, features as given; the first ``rows_in`` are IN: penalties that split rows fit the
         conditional mean on them and carry accuracy on the others (OUT).
         """
-        attributes = None
+        attributes, weight = None, None if table.row_weight is None else table.row_weight[index]
         if table.sensitive is not None and self.attributes is not None:
-            attributes = Attributes(self.attributes.transform(table.sensitive.values[index]))
-        return TrainingRows(table.x[index], self.y.transform(table.y[index]), attributes, rows_in)
+            attributes = Attributes(self.attributes.transform(table.sensitive.values[index]), row_weight=weight)
+        return TrainingRows(table.x[index], self.y.transform(table.y[index]), attributes, rows_in, weight)
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,8 @@ def fit_in_batches(
     report: Report,
 ) -> FittedCandidates:
     """Train on ``batch_size`` rows at a time: features are read when their batch comes, never all at once."""
+    if table.row_weight is not None:
+        raise InvalidInput("sample_weight was given with batch_size; weights need all rows: leave batch_size=None.")
     if not isinstance(batch_size, int | np.integer) or isinstance(batch_size, bool) or batch_size < 2:
         raise InvalidInput(f"batch_size={batch_size!r} was given; a whole number ≥ 2 is needed, such as 4096.")
     if not setup.predictor.batches:

@@ -14,14 +14,16 @@ from fairlevel.exceptions import MissingSensitiveFeatures
 
 @dataclass(frozen=True)
 class Table:
-    """Shapes: x (row, feature), y (row,), sensitive (row, attribute) or None. Columns of x whose numbers are in
-    ``categorical`` hold categories as whole numbers; x may then have gaps (NaN).
+    """Shapes: x (row, feature), y (row,), sensitive (row, attribute) or None, row_weight (row,), all above zero, or
+    None. Columns of x whose numbers are in ``categorical`` hold categories as whole numbers; x may then have gaps
+    (NaN).
     """
 
     x: Array
     y: Array
     sensitive: Sensitive | None
     categorical: tuple[int, ...] = ()
+    row_weight: Array | None = None
 
     @cached_property
     def gaps(self) -> bool:
@@ -38,9 +40,18 @@ class Table:
             raise MissingSensitiveFeatures("sensitive_features is needed; pass fit(X, y, sensitive_features=A).")
         return self.sensitive.values
 
+    @property
+    def weight(self) -> Array:
+        """Row weights that sum to 1, (row,)."""
+        if self.row_weight is None:
+            return np.full(len(self), 1 / len(self))
+        weight: Array = self.row_weight / self.row_weight.sum()
+        return weight
+
     def rows(self, index: Index) -> Table:
         """Some of the rows; attributes as 64-bit numbers."""
         sensitive = self.sensitive
         if sensitive is not None:
             sensitive = Sensitive(sensitive.values[index].astype(np.float64, copy=False), sensitive.names)
-        return Table(self.x[index], self.y[index], sensitive, self.categorical)
+        weight = None if self.row_weight is None else self.row_weight[index]
+        return Table(self.x[index], self.y[index], sensitive, self.categorical, weight)

@@ -145,7 +145,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Train on (X, y), level across ``sensitive_features``.
 
         Parameters
@@ -154,11 +154,12 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y : array of shape (rows,)
         sensitive_features : array or frame of shape (rows,) or (rows, attributes), numeric or categorical, matched to
             X by position; not needed by ``predict``
+        sample_weight : array of shape (rows,), optional; how many rows each row counts for. Not in batches
         """
         self.__dict__.pop("model_", None)  # a fit that fails leaves no model of an earlier one
         kinds = (np.float64,) if self.batch_size is None else (np.float64, np.float32)
         predictor = default_predictor(self.predictor, self.penalty, self.batch_size)
-        table = read_table(self, X, y, sensitive_features, kinds, predictor.native)
+        table = read_table(self, X, y, sensitive_features, sample_weight, kinds, predictor.native)
         budget = Budget.read(self.weight, self.max_dpvar, self.max_share)
         self._refuse_unused(budget)
         predictor = for_columns(predictor, table.categorical)
@@ -278,10 +279,10 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = int(row["steps"])
         (self.trace_,) = fitted.candidates.traces
         prediction = self.model_.predict(table.x)
-        self.mse_ = float(((prediction - table.y) ** 2).mean())
+        self.mse_ = float(table.weight @ (prediction - table.y) ** 2)
         self.__dict__.pop("dpvar_", None)
         if table.sensitive is not None:
-            self.dpvar_ = float(dpvar_of_many(prediction[None], table.sensitive.values)[0])
+            self.dpvar_ = float(dpvar_of_many(prediction[None], table.sensitive.values, table.row_weight)[0])
 
 
 def load(folder: str | Path, *, module: nn.Module | None = None) -> FairRegressor:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from typing import Any, Self
 
-import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
@@ -29,7 +28,7 @@ from fairlevel.estimators.settings import (
 )
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, MissingSensitiveFeatures
 from fairlevel.fronts.combiners import Combiner
-from fairlevel.metrics.profile import MeanProfile, mean_profiles
+from fairlevel.metrics.profile import MeanProfile, mean_profiles, quantiles
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.penalties import Penalty
 from fairlevel.plots.front import FrontDisplay
@@ -104,7 +103,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Train candidates on (X, y) and judge them on rows they have not seen.
 
         Parameters
@@ -112,10 +111,11 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         X : array or frame of shape (rows, features)
         y : array of shape (rows,)
         sensitive_features : array or frame of shape (rows,) or (rows, attributes)
+        sample_weight : array of shape (rows,), optional; how many rows each row counts for
         """
         self.__dict__.pop("knee_index_", None)  # a fit that fails leaves no front of an earlier one
         predictor = default_predictor(self.predictor, self.solver)
-        table = read_table(self, X, y, sensitive_features, native=predictor.native)
+        table = read_table(self, X, y, sensitive_features, sample_weight, native=predictor.native)
         if table.sensitive is None:
             raise MissingSensitiveFeatures(
                 "FairnessPath.fit got no sensitive_features. Pass fit(X, y, sensitive_features=A); inside a Pipeline "
@@ -142,10 +142,12 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.front_ = front.reset_index(drop=True)
         shown = slice(-len(front), None)
         self._profiles = {
-            name: mean_profiles(reporting.predictions[shown], reporting.sensitive[:, [k]])
+            name: mean_profiles(
+                reporting.predictions[shown], reporting.attributes.values[:, [k]], reporting.attributes.row_weight
+            )
             for k, name in enumerate(table.sensitive.names)
         }
-        self._means = np.quantile(reporting.conditional_means[shown], np.linspace(0, 1, QUANTILES), axis=1).T
+        self._means = quantiles(reporting.conditional_means[shown], QUANTILES, reporting.attributes.row_weight)
         self.knee_index_ = knee_index(self.front_)
         self.best_estimator_ = self.knee()
         return self
@@ -244,7 +246,7 @@ def _measured(fit: PathFit, reporting: ReportingRows) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "selection_dpvar": [budget.most for budget in budgets],
-            "mse": ((reporting.predictions - reporting.target) ** 2).mean(axis=1),
+            "mse": (reporting.predictions - reporting.target) ** 2 @ reporting.attributes.weight,
             "dpvar": [interval.estimate for interval in intervals],
             "dpvar_low": [interval.low for interval in intervals],
             "dpvar_high": [interval.high for interval in intervals],

@@ -78,14 +78,14 @@ class PathFit:
 class ReportingRows:
     """The models of a front on rows that neither trained them nor set their shares, in units of y.
 
-    Shapes: predictions (model, row), fitted means E[f|A] (model, row), target (row,), sensitive (row, attribute); one
+    Shapes: predictions (model, row), fitted means E[f|A] (model, row), target (row,), attributes of the rows; one
     interval per model.
     """
 
     predictions: Array
     conditional_means: Array
     target: Array
-    sensitive: Array
+    attributes: Attributes
     intervals: list[DPVarInterval]
 
 
@@ -96,16 +96,18 @@ def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[Path
         raise InvalidInput(f"{rows} rows were given; a path needs at least {FEWEST_ROWS} to train and choose.")
     few = rows < MANY_ROWS
     fitted, selection, predictions = _trained(table, settings, _parts(rows, few, seed), report)
-    y_scale, y_mean = float(table.y.std()) or 1.0, float(table.y.mean())
+    y_mean = float(table.weight @ table.y)
+    y_scale = float(np.sqrt(table.weight @ (table.y - y_mean) ** 2)) or 1.0
     chosen_on, standard = table.rows(selection), (predictions - y_mean) / y_scale
-    attributes, target = Attributes(chosen_on.attributes), (chosen_on.y - y_mean) / y_scale
+    attributes = Attributes(chosen_on.attributes, row_weight=chosen_on.row_weight)
+    target = (chosen_on.y - y_mean) / y_scale
     judged = JudgedRows.of(standard, target, attributes, folds(len(selection), FOLDS, seed), settings.combiner, seed)
     budgets = SelectionBudget.points(judged.choosing, POINTS)
     judgement = Judgement.of(judged, budgets, y_scale)
     fit = PathFit(fitted, judged.choosing, tuple(budgets), judgement.calibrations, y_scale, few)
     shown = judgement.predictions * y_scale + y_mean
     means = judged.mean.fitted(shown, attributes, seed)
-    return fit, ReportingRows(shown, means, chosen_on.y, attributes.values, judgement.intervals(y_scale))
+    return fit, ReportingRows(shown, means, chosen_on.y, attributes, judgement.intervals(y_scale))
 
 
 def _parts(rows: int, few: bool, seed: int) -> list[Index]:

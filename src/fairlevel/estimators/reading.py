@@ -15,6 +15,7 @@ from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffled, refuse_too_many_attributes
 from fairlevel.data.table import Table
+from fairlevel.data.weights import read_weights
 from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures, ProxyWarning
 
 NEARLY_A_COPY = 0.99
@@ -156,13 +157,15 @@ def read_table(
     X: Any,
     y: Any,
     sensitive_features: Any,
+    sample_weight: Any = None,
     kinds: tuple[type, ...] = (np.float64,),
     native: bool = False,
 ) -> Table:
     """Validate input as scikit-learn does, with errors that say what to do; sets the estimator's feature names.
 
     Numbers of these ``kinds`` in X and A are left as they are; others become 64-bit numbers. With ``native`` X may be a
-    frame with categories, and may have gaps; the estimator's ``native_columns_`` then say how it was read.
+    frame with categories, and may have gaps; the estimator's ``native_columns_`` then say how it was read. Rows whose
+    weight is zero are left out.
     """
     columns = NativeColumns.fit(_frame(X)) if native and _has_categories(X) else None
     if columns is None:
@@ -183,13 +186,14 @@ def read_table(
     names = getattr(estimator, "feature_names_in_", None)
     refuse_missing("X", x, names, gaps=native)
     categorical = () if columns is None else columns.categorical
-    if sensitive_features is None:
-        return Table(x, target, None, categorical)
-    refuse_shuffled(X, sensitive_features)
-    sensitive = encode_sensitive(sensitive_features, len(x), kinds)
-    refuse_too_many_attributes(sensitive.values.shape[1], len(x))
-    warn_of_copies(x, names, sensitive, categorical)
-    return Table(x, target, sensitive, categorical)
+    weight, sensitive = read_weights(sample_weight, len(x)), None
+    if sensitive_features is not None:
+        refuse_shuffled(X, sensitive_features)
+        sensitive = encode_sensitive(sensitive_features, len(x), kinds)
+        refuse_too_many_attributes(sensitive.values.shape[1], len(x))
+        warn_of_copies(x, names, sensitive, categorical)
+    table = Table(x, target, sensitive, categorical, weight)
+    return table if weight is None or (weight > 0).all() else table.rows(np.flatnonzero(weight))
 
 
 def read_features(estimator: BaseEstimator, X: Any, native: bool = False) -> Array:

@@ -27,6 +27,26 @@ class MeanProfile:
     overall: float
 
 
+def quantiles(values: Array, count: int, row_weight: Array | None = None) -> Array:
+    """Quantiles of each row of numbers at ``count`` evenly spaced levels from 0 to 1: (config, row) -> (config, level).
+
+    Without weights they are interpolated; with weights, each is the smallest number that at least that share of the
+    weight does not exceed.
+    """
+    levels = np.linspace(0, 1, count)
+    if row_weight is None:
+        found: Array = np.quantile(values, levels, axis=1).T
+        return found
+    order = np.argsort(values, axis=1)
+    below = np.cumsum(row_weight[order], axis=1)
+    return np.stack(
+        [
+            own[rank[np.minimum(np.searchsorted(sums, levels * sums[-1] * (1 - 1e-12)), len(rank) - 1)]]
+            for own, rank, sums in zip(values, order, below, strict=True)
+        ]
+    )
+
+
 def mean_profile(
     y_pred: Any, *, attribute: Any, points: int = 101, level: float = 0.95, sample_weight: Any = None
 ) -> MeanProfile:

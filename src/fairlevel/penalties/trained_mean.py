@@ -103,8 +103,11 @@ class TrainedMeanPenalty(PenaltyDefaults):
         return torch.ones_like(weight)
 
     def curvature_along(self, direction: Tensor, value: Tensor, prepared: SplitAttributes, state: Warm) -> Tensor:
-        """2 E[t²]: a conditional mean does not vary more than what it is the mean of."""
-        return 2 * direction.square().mean(dim=-1)
+        """2 E[t²], on the rows where it is larger: a conditional mean does not vary more than what it is the mean
+        of.
+        """
+        fit = direction[:, prepared.rows.fit].square() @ prepared.fit_weight
+        return 2 * torch.maximum(fit, direction[:, prepared.rows.evaluate].square() @ prepared.evaluate_weight)
 
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> SplitAttributes:
         """Both parts' attributes and weights."""

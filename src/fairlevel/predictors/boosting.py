@@ -37,7 +37,7 @@ class Boosting:
     leaves : most leaves of a tree
     learning_rate : η
     rounds : trees; fewer where held-out rows stop training early
-    rows_in_leaf : fewest training rows in a leaf
+    rows_in_leaf : fewest training rows in a leaf, whatever their weights
     l2 : ridge on the values of the leaves
     features : share of the features that each tree may use; None stands for all of up to 11, and half of more
     bins : most bins of a feature
@@ -193,7 +193,7 @@ class BoosterLearner:
     def follow(self, gradient: Tensor, curvature: Tensor, around: Surroundings) -> None:
         if self._finished or self._booster is None:
             return
-        scale = gradient.shape[1] / 2  # a squared loss then has second derivatives of about 1, as LightGBM's own
+        scale = around.row_count / 2  # a squared loss then has second derivatives of about 1, as LightGBM's own
         slopes, bends = (_numbers(values[0] * scale) for values in (gradient, around.row_curvature()))
         self._finished = bool(self._booster.update(fobj=lambda scores, data: (slopes, bends)))
         if self._finished:

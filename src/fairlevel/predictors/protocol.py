@@ -85,6 +85,10 @@ class Staged(Protocol):
 class Surroundings(Protocol):
     """The objective around the last predictions, for learners that use more of it than its gradient."""
 
+    @property
+    def row_count(self) -> float:
+        """How many rows the objective is an average over: the sum of their weights."""
+
     def row_curvature(self) -> Tensor:
         """Second derivative of the loss in each prediction, (config, row)."""
 

@@ -29,6 +29,10 @@ class LineSearch(NamedTuple):
     value: Tensor
     state: Any
 
+    @property
+    def row_count(self) -> float:
+        return self.rows.count
+
     def row_curvature(self) -> Tensor:
         """Second derivative of the loss in each score, (config, row); 0 on rows that do not carry accuracy."""
         rows = self.rows

@@ -136,5 +136,5 @@ class BatchesOnDevice:
 
     def _rows(self, window: slice) -> StepRows:
         target = self.ring.target[window].to(self.device)
-        weight = target.new_full((1,), 1 / len(target)).expand(len(target))
-        return StepRows(self.factory.inputs(self.ring.take(window)), target, slice(None), weight, window)
+        weight, count = target.new_full((1,), 1 / len(target)).expand(len(target)), float(len(target))
+        return StepRows(self.factory.inputs(self.ring.take(window)), target, slice(None), weight, window, count)

@@ -77,7 +77,8 @@ class StepRows:
     """What one step sees, on the device.
 
     Shapes: inputs (row, …), target (row,); ``accuracy`` are the rows that carry the accuracy term, with weights that
-    sum to 1, (accuracy row,); ``window`` is where the rows stand on a ring of batches.
+    sum to 1, (accuracy row,); ``window`` is where the rows stand on a ring of batches; ``count`` is how many rows the
+    weights stand for: their sum before scaling.
     """
 
     inputs: Tensor
@@ -85,6 +86,7 @@ class StepRows:
     accuracy: slice
     accuracy_weight: Tensor
     window: slice
+    count: float
 
 
 class RowsOnDevice(Protocol):
@@ -174,6 +176,7 @@ class AllRows:
                 accuracy,
                 weight.to(device, torch.float32),
                 slice(0, len(self.rows)),
+                float(len(self.rows) if self.rows.row_weight is None else self.rows.row_weight.sum()),
             )
         )
 

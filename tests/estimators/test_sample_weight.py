@@ -1,0 +1,116 @@
+"""Row weights in fits: integer weights count like repeated rows."""
+
+import numpy as np
+import pytest
+
+from fairlevel import ClosedFBO, FairnessPath, FairRegressor, RidgeMean
+from fairlevel.data.weights import read_weights
+from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.metrics.profile import quantiles
+from fairlevel.networks.optimizers import Adam
+from fairlevel.predictors import Boosting
+
+MEAN = RidgeMean(ridge=0.01)
+
+
+@pytest.fixture(scope="module")
+def weighted():
+    """Few distinct values per feature, so that repeated rows do not move the bins of trees."""
+    random = np.random.default_rng(0)
+    x = random.integers(0, 6, size=(150, 4)).astype(float)
+    a = x[:, [0]] + random.normal(size=(150, 1))
+    y = x[:, 0] + x[:, 1] * x[:, 2] / 4 + random.normal(size=150)
+    weight = random.integers(1, 4, size=150).astype(float)
+    return x, y, a, weight, np.repeat(np.arange(150), weight.astype(int))
+
+
+@pytest.mark.parametrize(
+    ("predictor", "tolerance"),
+    [
+        ("linear", 1e-3),
+        ("mlp", 1e-3),
+        (Boosting(rounds=10, leaves=8, rows_in_leaf=1, features=1.0, bins=63), 1e-6),
+    ],
+)
+def test_integer_weights_are_repeated_rows(weighted, predictor, tolerance):
+    x, y, a, weight, rows = weighted
+    settings = {
+        "weight": 2.0,
+        "penalty": ClosedFBO(MEAN),
+        "predictor": predictor,
+        "optimizer": Adam(learning_rate=0.02, steps=600),
+        "validation_fraction": None,
+        "random_state": 0,
+    }
+    one = FairRegressor(**settings).fit(x, y, sensitive_features=a, sample_weight=weight)
+    other = FairRegressor(**settings).fit(x[rows], y[rows], sensitive_features=a[rows])
+    plain = FairRegressor(**settings).fit(x, y, sensitive_features=a)
+    difference = np.abs(one.predict(x) - other.predict(x)).max()
+    assert difference < tolerance * np.ptp(y)
+    assert np.abs(one.predict(x) - plain.predict(x)).max() > 20 * difference  # the weights do something
+    assert one.mse_ == pytest.approx(other.mse_, rel=1e-3)
+
+
+@pytest.mark.parametrize("penalty", ["fbo_closed", "fbo_root", "fbo", "itd", "r2", "hsic", "gdp", "adversarial"])
+def test_weights_reach_every_penalty(penalty):
+    """Two groups; only rows of tiny weight are unlike. The weighted fit sees no disparity there, the plain one does."""
+    random = np.random.default_rng(1)
+    x = random.normal(size=(400, 3))
+    a = random.normal(size=(400, 1))
+    unlike = np.arange(400) < 150
+    a[unlike] = 2 * x[unlike][:, [0]] + 0.1 * a[unlike]
+    y = x[:, 0] + 0.1 * random.normal(size=400)
+    settings = {"weight": 3.0, "penalty": penalty, "predictor": "linear", "validation_fraction": None}
+    settings |= {"optimizer": Adam(learning_rate=0.02, steps=200), "random_state": 0}
+    weighted = FairRegressor(**settings).fit(x, y, sensitive_features=a, sample_weight=np.where(unlike, 1e-6, 1.0))
+    plain = FairRegressor(**settings).fit(x, y, sensitive_features=a)
+    new = random.normal(size=(500, 3))
+    assert np.var(weighted.predict(new)) > 1.02 * np.var(plain.predict(new))  # nothing to level, so nothing is lost
+
+
+def test_rows_without_weight_do_not_count(weighted):
+    x, y, a, _, _ = weighted
+    kept = np.arange(150) < 120
+    path = FairnessPath("spectral", random_state=0, optimizer=Adam(steps=50))
+    path.fit(x, np.where(kept, y, 1e6), sensitive_features=a, sample_weight=kept.astype(float))
+    alone = FairnessPath("spectral", random_state=0, optimizer=Adam(steps=50)).fit(
+        x[kept], y[kept], sensitive_features=a[kept]
+    )
+    np.testing.assert_allclose(path.front_[["mse", "dpvar"]], alone.front_[["mse", "dpvar"]], rtol=1e-6)
+    np.testing.assert_allclose(path.predict(x), alone.predict(x), rtol=1e-6)
+
+
+def test_a_path_judges_by_weight():
+    """y follows x on heavy rows and −x on light ones: only the first rule is accurate under the weights."""
+    random = np.random.default_rng(2)
+    x, heavy = random.normal(size=(600, 2)), random.random(600) < 0.5
+    y = np.where(heavy, 1.0, -1.0) * x[:, 0] + 0.1 * random.normal(size=600)
+    a = x[:, [0]] + random.normal(size=(600, 1))
+    weight = np.where(heavy, 1.0, 1e-3)
+    path = FairnessPath("spectral", predictor="linear", random_state=0).fit(x, y, sensitive_features=a, sample_weight=weight)
+    assert path.front_["mse"].min() < 0.1
+    assert path.model(-1).score(x, y, sample_weight=weight) > 0.95
+    assert path.model(-1).score(x[~heavy], y[~heavy]) < 0
+
+
+def test_weighted_quantiles_are_those_of_repeated_values():
+    values, weight = np.array([[3.0, 1.0, 2.0], [5.0, 5.0, 7.0]]), np.array([1.0, 3.0, 2.0])
+    repeated = np.repeat(values, weight.astype(int), axis=1)
+    found = np.quantile(repeated, np.linspace(0, 1, 11), axis=1, method="inverted_cdf").T
+    np.testing.assert_array_equal(quantiles(values, 11, weight), found)
+
+
+@pytest.mark.parametrize(
+    ("weight", "error", "says"),
+    [
+        (np.ones(3), InvalidInput, "shape"),
+        ([1, -1, 1, 1], InvalidInput, "1 negative"),
+        ([1, np.nan, 1, 1], InvalidInput, "1 missing"),
+        (np.zeros(4), InvalidInput, "above zero on 0 rows"),
+        (["a"] * 4, InvalidType, "not numbers"),
+    ],
+)
+def test_bad_weights_are_refused(weight, error, says):
+    with pytest.raises(error, match=says):
+        read_weights(weight, 4)
+    assert read_weights(np.ones(4), 4) is None
