@@ -30,6 +30,7 @@ from fairlevel.predictors import MLP, Boosting, TorchModule
 from fairlevel.predictors.input_map import InputMap
 from fairlevel.predictors.network_stack import NetworkMembers
 from fairlevel.training.rows import AllRows, TrainingRows
+from tests.few_trees import auto_of_few_trees
 
 
 def members(seeds):
@@ -111,7 +112,7 @@ def test_candidates_on_diverged_members_have_diverged():
 def test_progress_rises_to_one():
     seen = []
     setup = TrainingSetup(MLP(hidden=(4,)), GradientDescent(0.1, steps=5), seed=0, device="cpu")
-    AUTO.train(rows(), setup, LIMITS, seen.append)
+    auto_of_few_trees().train(rows(), setup, LIMITS, seen.append)
     assert seen == sorted(seen)
     assert seen[-1] == pytest.approx(1.0)
 
@@ -170,7 +171,7 @@ def test_rows_with_gaps_are_left_to_families_that_read_them():
     given = rows(80)
     with_gaps = replace(given, gaps=True)
     setup = TrainingSetup(SMALL, GradientDescent(0.1, steps=5), seed=0, device="cpu")
-    found = AUTO.train(with_gaps, setup, LIMITS, lambda share: None)
+    found = auto_of_few_trees().train(with_gaps, setup, LIMITS, lambda share: None)
     assert set(found.table["predictor"]) == {"boosting", "none"}
 
 

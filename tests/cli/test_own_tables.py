@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -183,7 +184,13 @@ def test_interrupted_training_leaves_nothing(folder, tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-c", CODE, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    time.sleep(9)
+    loaded = Path(f"/proc/{process.pid}/maps")
+    until = time.monotonic() + 60
+    while "lib_lightgbm" not in loaded.read_text():  # the last import of weight
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    time.sleep(3)
+    assert process.poll() is None  # it is training
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) != 0
     assert not list(tmp_path.iterdir())

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import MISSING, fields
+from functools import cache
 
 import numpy as np
 import onnxruntime
@@ -27,14 +28,20 @@ def rows():
     return SyntheticDesign(attributes=2).sample(150, seed=0).to_frame()
 
 
+@pytest.fixture(scope="module")
+def saved(rows):
+    """The fitted model of a predictor, trained once for all tests."""
+    return cache(lambda predictor: fitted(rows, predictor=predictor))
+
+
 def fitted(rows, **settings):
     model = FairRegressor(**{"weight": 2.0, "optimizer": QUICK, "device": "cpu", "random_state": 0} | settings)
     return model.fit(rows.filter(regex="^x"), rows["y"], sensitive_features=rows.filter(regex="^a"))
 
 
 @pytest.mark.parametrize("predictor", sorted(PREDICTORS))
-def test_saved_models_predict_the_same(rows, tmp_path, predictor):
-    model, x = fitted(rows, predictor=predictor), rows.filter(regex="^x")
+def test_saved_models_predict_the_same(rows, saved, tmp_path, predictor):
+    model, x = saved(predictor), rows.filter(regex="^x")
     model.save(tmp_path / "model", notes={"by": "us"})
     again = load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict(x), model.predict(x))
@@ -88,8 +95,8 @@ def test_foreign_objects_are_not_written(rows, tmp_path):
         from_plain({"class": "os.system", "settings": {}})
 
 
-def test_existing_folders_are_kept_unless_asked(rows, tmp_path):
-    model = fitted(rows)
+def test_existing_folders_are_kept_unless_asked(saved, tmp_path):
+    model = saved("boosting")
     model.save(tmp_path / "model")
     with pytest.raises(InvalidInput, match="overwrite=True"):
         model.save(tmp_path / "model")
@@ -99,11 +106,11 @@ def test_existing_folders_are_kept_unless_asked(rows, tmp_path):
         model.save(tmp_path / "other", overwrite=True)
 
 
-def test_damage_is_refused(rows, tmp_path):
+def test_damage_is_refused(saved, tmp_path):
     folder = tmp_path / "model"
 
     def fresh():
-        fitted(rows).save(folder, overwrite=folder.exists())
+        saved("boosting").save(folder, overwrite=folder.exists())
         return (folder / ARRAYS).read_bytes(), json.loads((folder / DESCRIPTION).read_text())
 
     content, _ = fresh()
@@ -132,8 +139,8 @@ def test_damage_is_refused(rows, tmp_path):
 
 
 @pytest.mark.parametrize("predictor", sorted(PREDICTORS))
-def test_onnx_predicts_the_same(rows, tmp_path, predictor):
-    model, x = fitted(rows, predictor=predictor), rows.filter(regex="^x")
+def test_onnx_predicts_the_same(rows, saved, tmp_path, predictor):
+    model, x = saved(predictor), rows.filter(regex="^x")
     model.to_onnx(tmp_path / "model.onnx")
     session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
     (found,) = session.run(["prediction"], {"X": x.to_numpy()})

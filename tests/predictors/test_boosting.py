@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from fairlevel import FairnessPath, FairRegressor, dpvar, load
+from fairlevel.candidates import SOURCES
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.synthetic import SyntheticDesign
@@ -22,6 +23,7 @@ from fairlevel.penalties import PENALTIES, ClosedFBO, NoPenalty, RootFBO
 from fairlevel.predictors import Boosting, Configurations
 from fairlevel.training.engine import train
 from fairlevel.training.rows import AllRows, TrainingRows
+from tests.few_trees import auto_of_few_trees
 
 SMALL = Boosting(rounds=12, rows_in_leaf=5)
 CRITICS = {"fbo", "itd", "adversarial"}  # their penalty moves with the predictions
@@ -170,7 +172,8 @@ def test_gaps_categories_and_dates_are_read_as_they_are(mixed, tmp_path):
         fair.predict(x.to_numpy())
 
 
-def test_the_default_path_takes_text_and_gaps(mixed, tmp_path):
+def test_the_default_path_takes_text_and_gaps(mixed, tmp_path, monkeypatch):
+    monkeypatch.setitem(SOURCES, "auto", auto_of_few_trees())
     x, y, a = mixed
     path = FairnessPath(random_state=0).fit(x[:400], y[:400], sensitive_features=a[:400])
     assert set(path.candidates_["predictor"]) == {"boosting", "none"}  # networks cannot read them

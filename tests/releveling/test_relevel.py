@@ -4,12 +4,14 @@ import json
 import pickle
 import subprocess
 import sys
+from functools import cache
 
 import lightgbm as lgb
 import numpy as np
 import pandas as pd
 import pytest
 import xgboost as xgb
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
@@ -41,10 +43,19 @@ MODELS = {
 }
 
 
-@pytest.fixture(params=MODELS, scope="module")
+@cache
+def fitted(name):
+    return clone(MODELS[name]).fit(*TRAIN[:2])
+
+
+@cache
+def front_of(name):
+    return relevel(fitted(name), OWN[0], sensitive_features=OWN[2], y=OWN[1])
+
+
+@pytest.fixture(params=MODELS)
 def case(request):
-    model = MODELS[request.param].fit(*TRAIN[:2])
-    return request.param, model, relevel(model, OWN[0], sensitive_features=OWN[2], y=OWN[1])
+    return request.param, fitted(request.param), front_of(request.param)
 
 
 def test_the_model_comes_back_level_and_of_its_own_type(case):
@@ -89,7 +100,7 @@ def test_every_figure_is_a_copy_of_a_shifted_target(case):
 
 
 def test_without_labels_the_front_shows_the_distance():
-    model = MODELS["lightgbm"].fit(*TRAIN[:2])
+    model = fitted("lightgbm")
     front = relevel(model, OWN[0], sensitive_features=OWN[2])
     assert front.front_["mse"].isna().all()
     assert not front.front_["mse_valid"].any()
@@ -116,8 +127,7 @@ LOADERS = {
 
 @pytest.mark.parametrize("name", LOADERS)
 def test_round_trip_through_the_models_own_library(name, tmp_path):
-    model = MODELS[name].fit(*TRAIN[:2])
-    best = relevel(model, OWN[0], sensitive_features=OWN[2], y=OWN[1]).best(max_share=0.05)
+    best = front_of(name).best(max_share=0.05)
     path = tmp_path / "model.json"
     if name == "lightgbm":
         best.booster_.save_model(path)
@@ -138,7 +148,7 @@ def test_round_trip_through_the_models_own_library(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["lightgbm", "histogram", "xgboost"])
 def test_rows_of_training_are_noticed(name):
-    model = MODELS[name].fit(*TRAIN[:2])
+    model = fitted(name)
     with pytest.warns(SeenRows, match="trained on"):
         front = relevel(model, TRAIN[0], sensitive_features=TRAIN[2], y=TRAIN[1])
     assert front.seen_
@@ -148,7 +158,7 @@ def test_rows_of_training_are_noticed(name):
 
 
 def test_weights_of_rows_count_like_repeated_rows():
-    model = MODELS["lightgbm"].fit(*TRAIN[:2])
+    model = fitted("lightgbm")
     weight = np.random.default_rng(0).integers(0, 3, len(OWN[1]))
     weighted = relevel(model, OWN[0], sensitive_features=OWN[2], y=OWN[1], sample_weight=weight, method="trees")
     index = np.repeat(np.arange(len(weight)), weight)
@@ -173,7 +183,7 @@ def test_models_that_read_sensitive_attributes_work_and_the_page_says_so(tmp_pat
 
 
 def test_columns_are_matched_by_name():
-    model = MODELS["lightgbm"].fit(*TRAIN[:2])
+    model = fitted("lightgbm")
     shuffled = OWN[0][OWN[0].columns[::-1]]
     same, other = (relevel(model, x, sensitive_features=OWN[2], method="trees") for x in (OWN[0], shuffled))
     pd.testing.assert_frame_equal(same.front_, other.front_)
@@ -227,7 +237,7 @@ def test_an_ensemble_of_one_tree_works():
 
 
 def test_a_predict_function_is_enough():
-    model = MODELS["lightgbm"].fit(*TRAIN[:2])
+    model = fitted("lightgbm")
     front = relevel(lambda x: model.predict(x), OWN[0], sensitive_features=OWN[2], y=OWN[1])
     best = front.best(max_share=0.1)
     assert dpvar_interval(best.predict(FRESH[0]), sensitive_features=FRESH[2]).share < 0.15

@@ -14,7 +14,7 @@ from fairlevel.training.outcome import Status
 from fairlevel.training.rows import AllRows, TrainingRows
 
 WEIGHTS = np.r_[0, np.logspace(-2, 0.5, 23)]
-OPTIMIZERS = {"gd": GradientDescent(0.05, steps=8), "adam": Adam(0.01, steps=8)}
+OPTIMIZERS = {"gd": GradientDescent(0.05, steps=4), "adam": Adam(0.01, steps=4)}
 
 
 def samples(rows=301, seed=0):
