@@ -87,7 +87,9 @@ def test_a_path_judges_by_weight():
     y = np.where(heavy, 1.0, -1.0) * x[:, 0] + 0.1 * random.normal(size=600)
     a = x[:, [0]] + random.normal(size=(600, 1))
     weight = np.where(heavy, 1.0, 1e-3)
-    path = FairnessPath("spectral", predictor="linear", random_state=0).fit(x, y, sensitive_features=a, sample_weight=weight)
+    path = FairnessPath("spectral", predictor="linear", random_state=0).fit(
+        x, y, sensitive_features=a, sample_weight=weight
+    )
     assert path.front_["mse"].min() < 0.1
     assert path.model(-1).score(x, y, sample_weight=weight) > 0.95
     assert path.model(-1).score(x[~heavy], y[~heavy]) < 0

@@ -132,7 +132,7 @@ def steps_of(found: CandidateSet) -> dict[CandidateKey, int]:
 def candidate_rows(table: Table, scaling: Scaling, index: Index) -> CandidateRows:
     """Some rows of a table to train on; the first half of them are IN."""
     training = AllRows(scaling.rows(table, index, rows_in=len(index) // 2), x_scaler=scaling.x)
-    return CandidateRows(training, categorical=table.categorical, gaps=table.gaps)
+    return CandidateRows(training, categorical=table.categorical, gaps=table.gaps, y_scaler=scaling.y)
 
 
 def fit_in_batches(

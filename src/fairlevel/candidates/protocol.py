@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
+from fairlevel.data.scaling import Scaler
 from fairlevel.losses import Loss, SquaredLoss
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.predictors import Predictor
@@ -85,7 +86,7 @@ PATH_LIMITS = Limits(models=24, settings=4, weights=12, coarse=12)
 class CandidateRows:
     """Rows to train on, and rows that decide when to stop, if any. Where ``steps`` are given, each candidate ends after
     its own number instead. Columns whose numbers are in ``categorical`` hold categories; ``gaps`` says whether features
-    are missing somewhere.
+    are missing somewhere; ``y_scaler`` standardised the target.
     """
 
     training: RowSampler
@@ -93,6 +94,7 @@ class CandidateRows:
     steps: Mapping[CandidateKey, int] | None = None
     categorical: tuple[int, ...] = ()
     gaps: bool = False
+    y_scaler: Scaler | None = None
 
     def suits(self, predictor: Predictor) -> bool:
         """Whether a predictor can read these features."""

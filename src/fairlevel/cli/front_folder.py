@@ -40,7 +40,7 @@ def write_front(
     path: FairnessPath, target: str, out: Path, notes: Mapping[str, object], max_share: float | None = None
 ) -> dict[str, Choice]:
     """Write the whole folder, or nothing if something fails; returns the models with a name of their own."""
-    models = path.models()
+    models = path.models_
     rows = {"most accurate": len(models) - 1, "knee": path.knee_index_, "tightest": 0}
     chosen = {label: Choice(label.replace(" ", "-"), models[row], row) for label, row in rows.items()}
     if max_share is not None:

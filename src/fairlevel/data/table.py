@@ -16,7 +16,7 @@ from fairlevel.exceptions import MissingSensitiveFeatures
 class Table:
     """Shapes: x (row, feature), y (row,), sensitive (row, attribute) or None, row_weight (row,), all above zero, or
     None. Columns of x whose numbers are in ``categorical`` hold categories as whole numbers; x may then have gaps
-    (NaN).
+    (NaN). ``numbers`` says which of the rows given these are, (row,); None stands for all.
     """
 
     x: Array
@@ -24,6 +24,7 @@ class Table:
     sensitive: Sensitive | None
     categorical: tuple[int, ...] = ()
     row_weight: Array | None = None
+    numbers: Index | None = None
 
     @cached_property
     def gaps(self) -> bool:
@@ -48,10 +49,15 @@ class Table:
         weight: Array = self.row_weight / self.row_weight.sum()
         return weight
 
+    @property
+    def given_rows(self) -> Index:
+        """The numbers of these rows among those given, (row,)."""
+        return np.arange(len(self)) if self.numbers is None else self.numbers
+
     def rows(self, index: Index) -> Table:
         """Some of the rows; attributes as 64-bit numbers."""
         sensitive = self.sensitive
         if sensitive is not None:
             sensitive = Sensitive(sensitive.values[index].astype(np.float64, copy=False), sensitive.names)
         weight = None if self.row_weight is None else self.row_weight[index]
-        return Table(self.x[index], self.y[index], sensitive, self.categorical, weight)
+        return Table(self.x[index], self.y[index], sensitive, self.categorical, weight, self.given_rows[index])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, Self
 
 import pandas as pd
@@ -13,6 +14,7 @@ from torch import nn
 from fairlevel.arrays import Array
 from fairlevel.candidates import CandidateSource
 from fairlevel.candidates.protocol import for_columns
+from fairlevel.data.frames import GivenColumns
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.judging import SelectionBudget, knee_index
@@ -20,6 +22,7 @@ from fairlevel.estimators.path_fit import ChosenModel, PathFit, ReportingRows, f
 from fairlevel.estimators.reading import read_table
 from fairlevel.estimators.settings import (
     default_predictor,
+    own_models,
     path_settings,
     read_seed,
     reads_gaps,
@@ -52,6 +55,10 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         As in :class:`fairlevel.FairRegressor`; None leaves "auto" its own, boosters and networks. Give a module that
         has not seen the rows.
     optimizer : str or optimiser object, default="adam"
+    models : list of regressors, default=None
+        Own models as further candidates. Unfitted ones are fitted inside the folds, like all other candidates. A fitted
+        one is given as ``FrozenEstimator(model)`` of scikit-learn and stays as it is; it is judged on rows that are
+        declared unseen in ``fit``. They get X as it was given.
     device : {"auto", "cpu", "cuda"}, default="auto"
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0
@@ -91,6 +98,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         combiner: Combiner | None = None,
         predictor: str | Predictor | nn.Module | None = None,
         optimizer: str | Optimizer = "adam",
+        models: Sequence[Any] | None = None,
         device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
@@ -99,11 +107,14 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.combiner = combiner
         self.predictor = predictor
         self.optimizer = optimizer
+        self.models = models
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, unseen: Any = None
+    ) -> Self:
         """Train candidates on (X, y) and judge them on rows they have not seen.
 
         Parameters
@@ -112,6 +123,8 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y : array of shape (rows,)
         sensitive_features : array or frame of shape (rows,) or (rows, attributes)
         sample_weight : array of shape (rows,), optional; how many rows each row counts for
+        unseen : True or array of booleans of shape (rows,), needed with a FrozenEstimator in ``models``: which rows
+            those models were not trained on. Only such rows are judged
         """
         self.__dict__.pop("knee_index_", None)  # a fit that fails leaves no front of an earlier one
         predictor = default_predictor(self.predictor, self.solver)
@@ -124,6 +137,8 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         predictor = for_columns(predictor, table.categorical)
         setup = training_setup(predictor, self.optimizer, self.device, read_seed(self.random_state))
         settings = path_settings(self.solver, self.combiner, setup, self.predictor is not None)
+        own = own_models(self.models, unseen, len(X))
+        settings = own.among(settings, GivenColumns.of(X, self.native_columns_), table.given_rows)
         with shown_progress(self.verbose, "training candidates") as report:
             self._fit, reporting = fit_path(table, settings, report)
         self.cross_fitted_ = self._fit.cross_fitted
@@ -183,7 +198,8 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         chosen = self._fit.model(SelectionBudget(float(row["selection_dpvar"])))
         return self._regressor(chosen, max_dpvar=max(row["dpvar"], 1e-12))
 
-    def models(self) -> list[FairRegressor]:
+    @property
+    def models_(self) -> list[FairRegressor]:
         """The models of all rows of ``front_``."""
         check_is_fitted(self)
         return [self.model(number) for number in range(len(self.front_))]

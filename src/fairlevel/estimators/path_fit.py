@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairlevel.arrays import Array, Index
+from fairlevel.arrays import Array, Flags, Index
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
 from fairlevel.candidates.fitting import FittedCandidates, Stopping, fit_candidates, refitted
 from fairlevel.candidates.protocol import CandidateSource, Limits, Report, TrainingSetup, portion
@@ -35,12 +35,13 @@ EARLY_STOPPING = 0.15  # share of the training rows that decide when to stop
 
 @dataclass(frozen=True)
 class PathSettings:
-    """What a path is fitted with."""
+    """What a path is fitted with. Only ``unseen`` rows, (row,), are judged; None stands for all."""
 
     source: CandidateSource
     limits: Limits
     combiner: Combiner
     setup: TrainingSetup
+    unseen: Flags | None = None
 
 
 @dataclass(frozen=True)
@@ -91,11 +92,14 @@ class ReportingRows:
 
 def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[PathFit, ReportingRows]:
     """Train, judge and calibrate."""
-    rows, seed = len(table), settings.setup.seed
-    if rows < FEWEST_ROWS:
-        raise InvalidInput(f"{rows} rows were given; a path needs at least {FEWEST_ROWS} to train and choose.")
-    few = rows < MANY_ROWS
-    fitted, selection, predictions = _trained(table, settings, _parts(rows, few, seed), report)
+    seed, may_judge = settings.setup.seed, np.arange(len(table))
+    if settings.unseen is not None:
+        may_judge = np.flatnonzero(settings.unseen)
+    if len(may_judge) < FEWEST_ROWS:
+        kind = "rows" if settings.unseen is None else "unseen rows"
+        raise InvalidInput(f"{len(may_judge)} {kind} were given; a path needs at least {FEWEST_ROWS} to choose by.")
+    few = len(may_judge) < MANY_ROWS
+    fitted, selection, predictions = _trained(table, settings, _parts(may_judge, few, seed), report)
     y_mean = float(table.weight @ table.y)
     y_scale = float(np.sqrt(table.weight @ (table.y - y_mean) ** 2)) or 1.0
     chosen_on, standard = table.rows(selection), (predictions - y_mean) / y_scale
@@ -110,12 +114,12 @@ def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[Path
     return fit, ReportingRows(shown, means, chosen_on.y, attributes, judgement.intervals(y_scale))
 
 
-def _parts(rows: int, few: bool, seed: int) -> list[Index]:
-    """Row numbers that are judged together, by candidates that the other rows train: all rows where they are few."""
+def _parts(rows: Index, few: bool, seed: int) -> list[Index]:
+    """Row numbers that are judged together, by candidates that all others train: every row where they are few."""
     if few:
-        fold = folds(rows, FOLDS, seed)
-        return [np.flatnonzero(fold == number) for number in range(FOLDS)]
-    return [split_off(rows, JUDGED, seed)[1]]
+        fold = folds(len(rows), FOLDS, seed)
+        return [rows[fold == number] for number in range(FOLDS)]
+    return [rows[split_off(len(rows), JUDGED, seed)[1]]]
 
 
 def _trained(

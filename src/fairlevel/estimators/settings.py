@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,14 @@ from rich.progress import Progress
 from sklearn.utils import check_random_state
 from torch import nn
 
+from fairlevel.arrays import Flags, Index
 from fairlevel.candidates import PATH_LIMITS, CandidateSource, Limits, SpectralPath, TrainingSetup, resolve_candidates
+from fairlevel.candidates.own_models import WithOwnModels, any_frozen, check_models
 from fairlevel.candidates.protocol import Report
 from fairlevel.candidates.sources import ON_ONE_PREDICTOR
+from fairlevel.data.frames import GivenColumns
 from fairlevel.estimators.path_fit import PathSettings
-from fairlevel.exceptions import InvalidType, UnknownName
+from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 from fairlevel.fronts.combiners import Combiner, Stacked
 from fairlevel.networks.optimizers import OPTIMIZERS, Optimizer
 from fairlevel.penalties import Penalty
@@ -82,6 +86,42 @@ def path_settings(
     limits = PATH_LIMITS if isinstance(solver, str) else NO_LIMITS
     source = ON_ONE_PREDICTOR if solver == "auto" and predictor_given else resolve_candidates(solver)
     return PathSettings(source, limits, combiner or Stacked(), setup)
+
+
+@dataclass(frozen=True)
+class OwnModels:
+    """A user's own models, and which rows they were not trained on, (given row,); None where none is frozen."""
+
+    models: tuple[Any, ...]
+    unseen: Flags | None
+
+    def among(self, settings: PathSettings, columns: GivenColumns, rows: Index) -> PathSettings:
+        """The settings with these models among the candidates; ``rows`` are the numbers of the given rows in use."""
+        if not self.models:
+            return settings
+        unseen = None if self.unseen is None else self.unseen[rows]
+        return replace(settings, source=WithOwnModels(settings.source, self.models, columns), unseen=unseen)
+
+
+def own_models(models: Any, unseen: Any, rows: int) -> OwnModels:
+    """From what ``FairnessPath`` and its ``fit`` were given."""
+    own = check_models(models)
+    if not any_frozen(own):
+        if unseen is not None:
+            raise InvalidInput("unseen was given, but models holds no FrozenEstimator; leave unseen=None.")
+        return OwnModels(own, None)
+    if unseen is None or unseen is False:
+        raise InvalidInput(
+            "models holds a FrozenEstimator, which is judged on rows that it was not trained on; pass fit(..., "
+            "unseen=True), or an array of booleans that says which rows are unseen."
+        )
+    flags = np.ones(rows, dtype=bool) if unseen is True else np.asarray(unseen)
+    if flags.dtype != bool or flags.shape != (rows,):
+        raise InvalidInput(
+            f"unseen has type {flags.dtype} and shape {flags.shape}; True is needed, or one boolean for each of the "
+            f"{rows} rows."
+        )
+    return OwnModels(own, flags)
 
 
 @contextmanager

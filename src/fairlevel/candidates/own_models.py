@@ -1,0 +1,181 @@
+"""A user's own models as further candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.base import clone, is_classifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import has_fit_parameter
+from torch import Tensor
+
+from fairlevel.arrays import Array, Index
+from fairlevel.candidates.candidate_set import NO_TRACE, CandidateKey, CandidateSet
+from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup
+from fairlevel.data.frames import GivenColumns
+from fairlevel.data.scaling import Scaler
+from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.onnx_graph import OnnxGraph
+from fairlevel.training.outcome import Status
+from fairlevel.training.rows import AllRows
+
+FAMILY = "own model"
+
+
+def check_models(models: Any) -> tuple[Any, ...]:
+    """Regressors with ``fit`` and ``predict``; a fitted one that must stay as it is comes as a FrozenEstimator."""
+    if models is None:
+        return ()
+    if not isinstance(models, list | tuple):
+        raise InvalidType(f"models={models!r} was given; a list of regressors is needed, such as [Ridge()].")
+    for model in models:
+        if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "predict")):
+            raise InvalidType(
+                f"models holds {model!r}; regressors with fit and predict are needed, such as Ridge(), and "
+                "FrozenEstimator(model) for one that is fitted already."
+            )
+        if is_classifier(model):
+            raise InvalidType(f"models holds {type(model).__name__}, a classifier; regressors are needed.")
+    return tuple(models)
+
+
+def any_frozen(models: Sequence[Any]) -> bool:
+    """Whether one of them is fitted already and stays as it is."""
+    return any(isinstance(model, FrozenEstimator) for model in models)
+
+
+@dataclass(frozen=True)
+class OwnModels:
+    """Fitted regressors of any library, which predict in units of y; their predictions are standardised by ``scaler``.
+
+    They are Python objects, so that they can be used and pickled, but not written to a folder of our format.
+    """
+
+    models: tuple[Any, ...]
+    columns: GivenColumns
+    scaler: Scaler
+
+    kind: ClassVar[str] = "own_models"
+    native: ClassVar[bool] = True
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def predict(self, x: Array, device: torch.device | str = "cpu") -> Array:
+        given = self.columns.restore(x)
+        return np.stack([self.scaler.transform(_predictions(model, given, len(x))) for model in self.models])
+
+    def take(self, index: Index) -> Self:
+        return replace(self, models=tuple(self.models[number] for number in index))
+
+    def join(self, others: Sequence[Self]) -> Self:
+        return replace(self, models=(*self.models, *(model for other in others for model in other.models)))
+
+    def arrays(self) -> dict[str, Tensor]:
+        raise self._only_objects("saved")
+
+    def texts(self) -> dict[str, str]:
+        raise self._only_objects("saved")
+
+    def description(self) -> dict[str, Any]:
+        raise self._only_objects("saved")
+
+    @classmethod
+    def from_file(cls, arrays: Mapping[str, Tensor], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
+        raise InvalidInput("Own models are Python objects and cannot be read from a folder.")
+
+    def add_to(self, graph: OnnxGraph, inputs: str) -> str:
+        raise self._only_objects("written as ONNX")
+
+    def _only_objects(self, what: str) -> InvalidInput:
+        names = ", ".join(sorted({type(_inner(model)).__name__ for model in self.models}))
+        return InvalidInput(
+            f"The mixture holds own models ({names}), which are Python objects, so it cannot be {what}; keep it with "
+            "joblib.dump, or use a path without models=."
+        )
+
+
+@dataclass(frozen=True)
+class WithOwnModels:
+    """The candidates of a source, and own models: unfitted ones are fitted on the same rows, held-out rows included;
+    frozen ones stay as they are.
+    """
+
+    source: CandidateSource
+    models: tuple[Any, ...]
+    columns: GivenColumns
+
+    def possible(self, rows: CandidateRows, setup: TrainingSetup) -> bool:
+        return True
+
+    def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
+        found = self.source.train(rows, setup, limits, report)
+        if not isinstance(rows.training, AllRows) or rows.y_scaler is None:
+            raise InvalidInput("Own models need all rows at once; leave batch_size=None.")
+        known = rows.training.rows if rows.held_out is None else rows.training.rows.joined(rows.held_out)
+        given, target = self.columns.restore(known.x), rows.y_scaler.inverse(known.y)
+        fitted = tuple(_fitted(model, given, target, known.row_weight) for model in self.models)
+        own = self._candidates(OwnModels(fitted, self.columns, rows.y_scaler))
+        own = own if setup.judge is None else setup.judge(own)
+        return found.joined(own.renumbered(1 + int(found.table["setting"].max())))
+
+    def _candidates(self, members: OwnModels) -> CandidateSet:
+        keys = [CandidateKey(FAMILY, 0.0, number) for number in range(len(members))]
+        table = pd.DataFrame(
+            {
+                "candidate": [key.name for key in keys],
+                "predictor": [type(_inner(model)).__name__ for model in members.models],
+                "family": FAMILY,
+                "setting": [key.setting for key in keys],
+                "weight": 0.0,
+                "learning_rate": np.nan,
+                "status": Status.FINISHED.value,
+                "steps": 1,
+                "loss": np.nan,
+            }
+        )
+        return CandidateSet(table, (members,), np.eye(len(members)), (NO_TRACE,) * len(members))
+
+
+def _inner(model: Any) -> Any:
+    return model.estimator if isinstance(model, FrozenEstimator) else model
+
+
+def _fitted(model: Any, given: Any, target: Array, row_weight: Array | None) -> Any:
+    """A fitted copy; a frozen model itself."""
+    if isinstance(model, FrozenEstimator):
+        return model
+    own = clone(model)
+    weights = {}
+    if row_weight is not None:
+        if not has_fit_parameter(own, "sample_weight"):
+            raise InvalidInput(
+                f"sample_weight was given, but {type(own).__name__}.fit takes none; leave the model out of models=, or "
+                "fit without weights."
+            )
+        weights = {"sample_weight": row_weight}
+    try:
+        return own.fit(given, target, **weights)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{type(own).__name__} in models= cannot be fitted on these rows: {error}") from error
+
+
+def _predictions(model: Any, given: Any, rows: int) -> Array:
+    try:
+        found = np.asarray(model.predict(given), dtype=np.float64)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise InvalidInput(f"{type(_inner(model)).__name__} in models= cannot predict these rows: {error}") from error
+    if found.shape == (rows, 1):
+        found = found[:, 0]
+    if found.shape != (rows,) or not np.isfinite(found).all():
+        raise InvalidInput(
+            f"{type(_inner(model)).__name__} in models= predicts an array of shape {found.shape} for {rows} rows"
+            + ("" if found.shape != (rows,) else ", with missing or infinite values")
+            + "; one finite number per row is needed."
+        )
+    return found

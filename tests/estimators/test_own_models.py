@@ -1,0 +1,168 @@
+"""FairnessPath(models=[...]): own models among the candidates."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyRegressor
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from fairlevel import FairnessPath
+from fairlevel.candidates.penalty_grid import PenaltyGrid
+from fairlevel.data.frames import GivenColumns
+from fairlevel.data.native_columns import NativeColumns
+from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.networks.optimizers import Adam
+from fairlevel.penalties import ClosedFBO
+from fairlevel.predictors import Boosting
+
+QUICK = {"solver": "spectral", "predictor": "linear", "optimizer": Adam(steps=50), "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """y is a step function of x0, which a forest finds and a linear model does not."""
+    random = np.random.default_rng(0)
+    x = random.normal(size=(500, 3))
+    a = x[:, [1]] + 0.3 * random.normal(size=(500, 1))
+    y = 100 + 5 * (2.0 * (x[:, 0] > 0) + x[:, 1]) + random.normal(size=500)
+    return x, y, a
+
+
+def share_of(path, model_name):
+    """The share of an own model in the most accurate mixture."""
+    model = path.model(-1).model_
+    start = 0
+    for group in model.groups:
+        if group.kind == "own_models":
+            inner = [own.estimator if isinstance(own, FrozenEstimator) else own for own in group.models]
+            pairs = zip(inner, model.shares[start : start + len(group)], strict=True)
+            return float(sum(share for own, share in pairs if type(own).__name__ == model_name))
+        start += len(group)
+    return 0.0
+
+
+def test_unfitted_models_are_fitted_inside_the_folds(rows):
+    x, y, a = rows
+    forest = RandomForestRegressor(30, min_samples_leaf=3, random_state=0)
+    plain = FairnessPath(**QUICK).fit(x, y, sensitive_features=a)
+    path = FairnessPath(models=[forest, DummyRegressor()], **QUICK).fit(x, y, sensitive_features=a)
+    assert not hasattr(forest, "estimators_")
+    assert path.front_["mse"].min() < 0.6 * plain.front_["mse"].min()
+    assert share_of(path, "RandomForestRegressor") > 0.5
+    assert set(path.candidates_["family"]) == {"spectral", "own model"}
+    assert list(path.candidates_["predictor"][-2:]) == ["RandomForestRegressor", "DummyRegressor"]
+    new = np.random.default_rng(1).normal(size=(2000, 3))
+    truth = 100 + 5 * (2.0 * (new[:, 0] > 0) + new[:, 1])
+    error = ((path.model(-1).predict(new) - truth) ** 2).mean() + 1
+    assert error == pytest.approx(path.front_["mse"].iloc[-1], rel=0.3)  # no fold has seen its own rows
+
+
+def test_models_that_memorise_gain_nothing(rows):
+    """Its errors on training rows are zero; inside the folds they are not."""
+    x, y, a = rows
+    memory = RandomForestRegressor(10, bootstrap=False, max_features=1.0, random_state=0)
+    path = FairnessPath(models=[memory], **QUICK).fit(x, y, sensitive_features=a)
+    assert path.front_["mse"].min() > 0.5
+    assert ((memory.fit(x, y).predict(x) - y) ** 2).mean() < 1e-20
+
+
+def test_frozen_models_count_on_unseen_rows(rows):
+    x, y, a = rows
+    known = np.arange(500) < 250
+    frozen = FrozenEstimator(RandomForestRegressor(30, random_state=0).fit(x[known], y[known]))
+    path = FairnessPath(models=[frozen], **QUICK)
+    with pytest.raises(InvalidInput, match="unseen=True"):
+        path.fit(x, y, sensitive_features=a)
+    assert clone(path).models[0].estimator is not None
+    path.fit(x, y, sensitive_features=a, unseen=~known)
+    honest = ((frozen.predict(x[~known]) - y[~known]) ** 2).mean()
+    assert path.front_["mse"].iloc[-1] == pytest.approx(honest, rel=0.5)
+    assert share_of(path, "RandomForestRegressor") > 0.3
+    with pytest.raises(InvalidInput, match="unseen has type"):
+        path.fit(x, y, sensitive_features=a, unseen=np.ones(3, dtype=bool))
+    with pytest.raises(InvalidInput, match="20 unseen rows"):
+        path.fit(x, y, sensitive_features=a, unseen=np.arange(500) < 20)
+    with pytest.raises(InvalidInput, match="no FrozenEstimator"):
+        FairnessPath(models=[Ridge()], **QUICK).fit(x, y, sensitive_features=a, unseen=True)
+
+
+def test_weights_and_unseen_rows_stay_aligned(rows):
+    x, y, a = rows
+    weight = (np.arange(500) % 5 > 0).astype(float)
+    seen = np.arange(500) < 200
+    frozen = FrozenEstimator(LinearRegression().fit(x[seen], y[seen]))
+    path = FairnessPath(models=[frozen], **QUICK)
+    path.fit(x, y, sensitive_features=a, sample_weight=weight, unseen=~seen)
+    kept = weight > 0
+    other = FairnessPath(models=[frozen], **QUICK).fit(x[kept], y[kept], sensitive_features=a[kept], unseen=~seen[kept])
+    np.testing.assert_allclose(path.front_["mse"], other.front_["mse"], rtol=1e-6)
+
+
+def test_pipelines_get_the_frame_as_given(rows):
+    x, y, a = rows
+    frame = pd.DataFrame(x, columns=["u", "v", "w"]).assign(
+        town=pd.Categorical(np.where(x[:, 0] > 0, "north", "south")), day=pd.Timestamp("2020-01-01", tz="UTC")
+    )
+    pipeline = make_pipeline(make_column_transformer((OneHotEncoder(), ["town"]), ("passthrough", ["v"])), Ridge())
+    path = FairnessPath(
+        PenaltyGrid.over(ClosedFBO(), (0.0, 5.0)), predictor=Boosting(rounds=10), models=[pipeline], random_state=0
+    ).fit(frame, y, sensitive_features=a)
+    assert share_of(path, "Pipeline") > 0.5
+    assert path.predict(frame).shape == (500,)
+    with pytest.raises(InvalidInput, match=r"Pipeline.*cannot be saved"):
+        path.model(-1).save("nowhere")
+    with pytest.raises(InvalidInput, match="ONNX"):
+        path.model(-1).to_onnx("nowhere.onnx")
+
+
+def test_columns_are_restored_with_names_types_and_gaps():
+    frame = pd.DataFrame(
+        {
+            "city": ["b", None, "a"],
+            "kind": pd.Categorical(["x", "y", None], categories=["y", "x", "z"]),
+            "day": pd.to_datetime(["2020-05-01 12:00", None, "2021-01-01 00:00"]),
+            "count": [1, 2, 3],
+            "price": [1.5, np.nan, 2.5],
+            "yes": [True, False, True],
+        }
+    )
+    native = NativeColumns.fit(frame)
+    found = GivenColumns.of(frame, native).restore(native.transform(frame))
+    pd.testing.assert_frame_equal(found, frame, check_exact=False)
+    array = np.ones((2, 3))
+    assert GivenColumns.of(array, None).restore(array) is array
+
+
+@pytest.mark.parametrize(
+    ("models", "error", "says"),
+    [
+        (Ridge(), InvalidType, "a list of regressors"),
+        ([Ridge], InvalidType, "FrozenEstimator"),
+        ([abs], InvalidType, "fit and predict"),
+        ([LogisticRegression()], InvalidType, "classifier"),
+    ],
+)
+def test_what_is_no_regressor_is_refused(rows, models, error, says):
+    x, y, a = rows
+    with pytest.raises(error, match=says):
+        FairnessPath(models=models, **QUICK).fit(x, y, sensitive_features=a)
+
+
+def test_models_that_fail_are_named(rows):
+    x, y, a = rows
+    with pytest.raises(InvalidInput, match=r"Ridge in models= cannot be fitted"):
+        FairnessPath(models=[Ridge(alpha=-1.0)], **QUICK).fit(x, y, sensitive_features=a)
+    short = FrozenEstimator(Ridge().fit(x[:, :2], y))
+    with pytest.raises(InvalidInput, match=r"Ridge in models= cannot predict"):
+        FairnessPath(models=[short], **QUICK).fit(x, y, sensitive_features=a, unseen=True)
+    with pytest.raises(InvalidInput, match=r"KNeighborsRegressor.fit takes none"):
+        FairnessPath(models=[KNeighborsRegressor()], **QUICK).fit(
+            x, y, sensitive_features=a, sample_weight=np.arange(500) + 1.0
+        )
