@@ -113,11 +113,11 @@ def test_blocks_know_the_factors(name, monkeypatch):
     rows, mean = Attributes(a, given_of(a), WEIGHTS["unequal"]), LINEAR_MEANS[name]()
     equal = Attributes(a, given_of(a))
     together = mean.prepare(equal)
-    found = leave_out_streamed(f[0], blockwise(mean, a, equal, 0), 0.1).found
+    found = leave_out_streamed(f[0], blockwise(mean, equal, equal, 0), 0.1).found
     expected = leave_out_dpvar(f, together, torch.full((1,), 0.1, dtype=torch.float64))
     np.testing.assert_allclose(found.estimate, expected.estimate, rtol=1e-7)
     np.testing.assert_allclose(found.fitted, expected.fitted, atol=1e-7)
-    smoother = blockwise(mean, a, rows, 0)
+    smoother = blockwise(mean, rows, rows, 0)
     basis = torch.cat([values for _, values in smoother.blocks()]).numpy()
     leading, weight = basis[:, : smoother.nuisance], rows.weight
     onto = projection(np.column_stack([np.ones(90), rows.given]), weight)

@@ -51,7 +51,7 @@ class Choice:
 
 def candidates(rows: Attributes, seed: int, regressor: LinearMean | None = None) -> tuple[Candidate, ...]:
     """The given regressor, or all means that suit these attributes, each prepared for the rows."""
-    means = [regressor] if regressor is not None else suitable_means(rows.values)
+    means = [regressor] if regressor is not None else suitable_means(rows.columns)
     return tuple(Candidate(mean, mean.prepare(rows, seed=seed)) for mean in means)
 
 

@@ -89,13 +89,7 @@ class Blockwise:
 
     @cached_property
     def sample(self) -> Attributes:
-        chosen = self._sampled
-        given, weight = self.rows.given, self.rows.row_weight
-        return Attributes(
-            self.rows.values[chosen],
-            None if given is None else given[chosen],
-            None if weight is None else weight[chosen],
-        )
+        return self.rows.take(self._sampled)
 
     @cached_property
     def known(self) -> tuple[Candidate, ...]:
@@ -138,7 +132,7 @@ class Blockwise:
 
     def _smoother(self, number: int) -> BlockwiseSmoother:
         if number not in self._smoothers:
-            self._smoothers[number] = blockwise(self.known[number].mean, self.sample.values, self.rows, self.seed)
+            self._smoothers[number] = blockwise(self.known[number].mean, self.sample, self.rows, self.seed)
         return self._smoothers[number]
 
     @cached_property
