@@ -16,7 +16,6 @@ from fairlevel.auditing.dependence import Measure, measure_dependence
 from fairlevel.auditing.findings import Findings, Verdict
 from fairlevel.auditing.flags import find_flags
 from fairlevel.auditing.page import audit_page
-from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.sensitive import as_frame
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.dpvar import dpvar_of_many
@@ -95,7 +94,7 @@ def audit(
     side = rows.take(chosen)
     results = on_single_threads(
         lambda: _paper_estimate(side, seed),  # the longest task first
-        lambda: attribute_shares(side.prediction, side.sensitive, side.names, side.row_weight, seed),
+        lambda: attribute_shares(side.prediction, side.attributes(seed), side.names, seed),
         lambda: measure_dependence(side.prediction, side.sensitive, side.row_weight, seed),
         lambda: _interval(rows, seed),
         lambda: _profiles(side, frame.iloc[chosen]),
@@ -121,7 +120,7 @@ _Results = tuple[tuple[float, float], pd.DataFrame, tuple[Measure, ...], DPVarIn
 
 
 def _interval(rows: EvaluationRows, seed: int) -> DPVarInterval:
-    evaluator = DPVarEvaluator(Attributes(rows.sensitive, row_weight=rows.row_weight), seed)
+    evaluator = DPVarEvaluator(rows.attributes(seed), seed)
     return evaluator.intervals(rows.prediction[None])[0]
 
 
@@ -142,7 +141,7 @@ def _paper_estimate(rows: EvaluationRows, seed: int) -> tuple[float, float]:
     first, random = rows.take(np.arange(min(PAPER_ROWS, len(rows)))), np.random.default_rng(seed)
     shuffled = [first.prediction[random.permutation(len(first))] for _ in range(FLOOR_DRAWS)]
     predictions = np.stack([first.prediction, *shuffled])
-    found = dpvar_of_many(predictions, first.sensitive, first.row_weight, "paper", random_state=seed)
+    found = dpvar_of_many(predictions, first.attributes(seed), "paper", random_state=seed)
     return float(found[0]), float(found[1:].mean())
 
 

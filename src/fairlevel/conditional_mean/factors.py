@@ -24,7 +24,8 @@ from fairlevel.conditional_mean.splines import SplineMean
 
 ROWS_PER_FUNCTION = 20
 MOST_FUNCTIONS = 200
-_MOST_KNOTS = 30
+_MOST_KNOTS = 20
+_LEAST_MOMENT = 1e-4  # of the first optional function; what is smaller oscillates
 _MOST_MULTIPLIED = 20  # columns of L whose products are used
 
 
@@ -63,7 +64,8 @@ class LegitimateFactors:
         covariance = centred.T @ (tensor_weight.unsqueeze(1) * centred)
         transform, moments, _ = orthonormal(covariance, free.shape[1])
         always = transform.shape[1] - len(moments)
-        return cls(standardise, features, centre, transform[:, : max(always, room)])
+        smooth = int((moments > _LEAST_MOMENT * moments[:1]).sum())  # moments fall
+        return cls(standardise, features, centre, transform[:, : max(always, min(room, always + smooth))])
 
     def __call__(self, factors: Array) -> Array:
         """G at any rows, (row, factor) -> (row, function)."""
