@@ -39,7 +39,7 @@ class LegitimateFactors:
     >>> L = np.linspace(0, 1, 400)[:, None]
     >>> functions = LegitimateFactors.of(L)
     >>> functions(L).shape
-    (400, 20)
+    (400, 17)
     >>> attributes = functions.attributes(A := L**2, L)  # for any penalty and any conditional mean
     """
 

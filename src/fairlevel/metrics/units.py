@@ -50,11 +50,19 @@ class Units:
 
     def own_squares(self, values: Tensor, basis: Tensor, kept: Tensor, row_weight: Tensor) -> Tensor:
         """Σ_u (s_uᵀ q s_u)², what pairs of a unit with itself add to tr(qKqK); a number."""
-        if self.groups is None:
-            own = (row_weight * values).square() * (basis.square() @ kept)
-            return own.square().sum()
-        scores = group_scores(values, basis, row_weight, self.groups)
-        return (scores.square() @ kept).square().sum()
+        return self.own_difference(torch.zeros_like(values), values, basis, kept, row_weight)
+
+    def own_difference(
+        self, values_a: Tensor, values_b: Tensor, basis: Tensor, kept: Tensor, row_weight: Tensor
+    ) -> Tensor:
+        """Σ_u (s_buᵀ q s_bu − s_auᵀ q s_au)², the own part for the difference of two estimates; a number."""
+
+        def own(values: Tensor) -> Tensor:
+            if self.groups is None:
+                return (row_weight * values).square() * (basis.square() @ kept)
+            return group_scores(values, basis, row_weight, self.groups).square() @ kept
+
+        return (own(values_b) - own(values_a)).square().sum()
 
 
 def null_variance(found: LeaveOut, smoother: LinearSmoother, units: Units) -> Tensor:
