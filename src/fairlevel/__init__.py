@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fairlevel.estimators.fair_regressor import FairRegressor, load
     from fairlevel.estimators.fairness_path import FairnessPath
     from fairlevel.estimators.relevel import relevel
+    from fairlevel.metrics.compare import compare
     from fairlevel.metrics.dpvar import dpvar
     from fairlevel.metrics.interval import dpvar_interval
     from fairlevel.penalties import FBO, GDP, HSIC, ITD, Adversarial, ClosedFBO, LinearR2
@@ -34,6 +35,7 @@ __all__ = [
     "RidgeMean",
     "SplineMean",
     "audit",
+    "compare",
     "dpvar",
     "dpvar_interval",
     "load",
@@ -56,6 +58,7 @@ _HOME = {
     "RidgeMean": "fairlevel.conditional_mean",
     "SplineMean": "fairlevel.conditional_mean",
     "audit": "fairlevel.auditing.audit",
+    "compare": "fairlevel.metrics.compare",
     "dpvar": "fairlevel.metrics.dpvar",
     "dpvar_interval": "fairlevel.metrics.interval",
     "load": "fairlevel.estimators.fair_regressor",

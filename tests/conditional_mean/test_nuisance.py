@@ -80,7 +80,7 @@ def test_functions_of_the_factors_change_no_disparity(name, weights):
 
 
 def test_estimate_is_that_of_refitted_means():
-    """For a projection: the plug-in beyond L less the noise, each row's from a fit without it."""
+    """For a projection: the plug-in beyond L less the noise, each row's from a fit without it, and what L fits of h."""
     f, a = gaussian(60, 2, 1)
     given = given_of(a)[:, :1]
     found = leave_out_dpvar(f, RidgeMean().prepare(Attributes(a, given)), torch.zeros(1, dtype=torch.float64))
@@ -93,7 +93,9 @@ def test_estimate_is_that_of_refitted_means():
         others = np.arange(60) != row
         coefficients, *_ = np.linalg.lstsq(large[others], values[others], rcond=None)
         noise[row] = centred[row] * (values[row] - large[row] @ coefficients)
-    expected = values @ beyond @ values / 60 - np.mean(beyond.diagonal() * noise)
+    of_factors = projection(small, equal).diagonal() - 1 / 60
+    lost = np.mean(of_factors * (beyond @ values) ** 2)
+    expected = values @ beyond @ values / 60 - np.mean(beyond.diagonal() * noise) + lost
     assert float(found.estimate) == pytest.approx(expected, rel=1e-8)
 
 
@@ -113,11 +115,11 @@ def test_blocks_know_the_factors(name, monkeypatch):
     rows, mean = Attributes(a, given_of(a), WEIGHTS["unequal"]), LINEAR_MEANS[name]()
     equal = Attributes(a, given_of(a))
     together = mean.prepare(equal)
-    found = leave_out_streamed(f[0], blockwise(mean, a, equal, 0), 0.1).found
+    found = leave_out_streamed(f[0], blockwise(mean, equal, equal, 0), 0.1).found
     expected = leave_out_dpvar(f, together, torch.full((1,), 0.1, dtype=torch.float64))
     np.testing.assert_allclose(found.estimate, expected.estimate, rtol=1e-7)
     np.testing.assert_allclose(found.fitted, expected.fitted, atol=1e-7)
-    smoother = blockwise(mean, a, rows, 0)
+    smoother = blockwise(mean, rows, rows, 0)
     basis = torch.cat([values for _, values in smoother.blocks()]).numpy()
     leading, weight = basis[:, : smoother.nuisance], rows.weight
     onto = projection(np.column_stack([np.ones(90), rows.given]), weight)

@@ -8,7 +8,8 @@ from fairlevel import RandomFeaturesMean, SplineMean, dpvar, dpvar_interval
 from fairlevel.conditional_mean import GroupMean, RidgeMean, blockwise
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics import linear_estimators
-from fairlevel.metrics.leave_one_out import leave_out_dpvar, leave_out_streamed, null_variance
+from fairlevel.metrics.leave_one_out import leave_out_dpvar, leave_out_streamed
+from fairlevel.metrics.units import Units, null_variance
 
 
 @pytest.fixture
@@ -26,11 +27,11 @@ def test_blocks_give_the_same_estimate_and_noise(drawn, mean, monkeypatch):
     together = mean.prepare(Attributes(a))
     ridge = 1e-3
     expected = leave_out_dpvar(prediction.unsqueeze(0), together, torch.tensor([ridge], dtype=torch.float64))
-    evidence = leave_out_streamed(prediction, blockwise.blockwise(mean, a, Attributes(a), 0), ridge)
+    evidence = leave_out_streamed(prediction, blockwise.blockwise(mean, Attributes(a), Attributes(a), 0), ridge)
     np.testing.assert_allclose(evidence.found.estimate, expected.estimate, rtol=1e-8)
     np.testing.assert_allclose(evidence.found.fitted, expected.fitted, atol=1e-8)
     np.testing.assert_allclose(evidence.found.residual, expected.residual, atol=1e-8)
-    np.testing.assert_allclose(evidence.null_variance, null_variance(expected, together)[0], rtol=1e-6)
+    np.testing.assert_allclose(evidence.null_variance, null_variance(expected, together, Units())[0], rtol=1e-6)
 
 
 @pytest.mark.parametrize("singles", [3, 400])  # a few rows of high leverage, and more than three quarters of all
@@ -44,10 +45,10 @@ def test_rows_of_high_leverage_are_treated_alike_in_blocks(singles, monkeypatch)
     mean = FreeCells()
     together = mean.prepare(Attributes(a))
     expected = leave_out_dpvar(prediction.unsqueeze(0), together, torch.zeros(1, dtype=torch.float64))
-    evidence = leave_out_streamed(prediction, blockwise.blockwise(mean, a, Attributes(a), 0), 0.0)
+    evidence = leave_out_streamed(prediction, blockwise.blockwise(mean, Attributes(a), Attributes(a), 0), 0.0)
     np.testing.assert_allclose(evidence.found.estimate, expected.estimate, rtol=1e-9)
     np.testing.assert_allclose(evidence.found.residual, expected.residual, atol=1e-9)
-    np.testing.assert_allclose(evidence.null_variance, null_variance(expected, together)[0], rtol=1e-8)
+    np.testing.assert_allclose(evidence.null_variance, null_variance(expected, together, Units())[0], rtol=1e-8)
 
 
 class FreeCells(RidgeMean):

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics.dpvar import dpvar_of_many
 
 
-def attribute_shares(
-    prediction: Array, sensitive: Array, names: tuple[str, ...], row_weight: Array, seed: int
-) -> pd.DataFrame:
+def attribute_shares(prediction: Array, rows: Attributes, names: tuple[str, ...], seed: int) -> pd.DataFrame:
     """For each attribute: ``alone``, the share of the prediction's variance that its average explains by itself, and
     ``lost``, by how much the share of all attributes falls without it. Indicators of one column count as one.
 
@@ -23,14 +23,15 @@ def attribute_shares(
     columns: dict[str, list[int]] = {}
     for number, name in enumerate(names):
         columns.setdefault(name.partition("=")[0], []).append(number)
-    weight = row_weight / row_weight.sum()
+    weight = rows.weight
     variance = float(weight @ (prediction - weight @ prediction) ** 2)
 
     @cache
     def share(chosen: tuple[int, ...]) -> float:
         if not chosen or variance == 0:
             return 0.0
-        found = dpvar_of_many(prediction[None], sensitive[:, list(chosen)], row_weight, random_state=seed)[0]
+        some = replace(rows, values=rows.values[:, list(chosen)])
+        found = dpvar_of_many(prediction[None], some, random_state=seed)[0]
         return float(np.clip(found / variance, 0, 1))
 
     everything = tuple(range(len(names)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,9 +14,10 @@ from fairlevel.auditing.attribution import attribute_shares
 from fairlevel.auditing.by_group import group_table, is_grouping
 from fairlevel.auditing.dependence import Measure, measure_dependence
 from fairlevel.auditing.findings import Findings, Verdict
-from fairlevel.auditing.flags import find_flags
+from fairlevel.auditing.flags import find_flags, question_flags
 from fairlevel.auditing.page import audit_page
-from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.auditing.questions import Question, ask
+from fairlevel.auditing.worst_profiles import worst_profiles
 from fairlevel.data.sensitive import as_frame
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.dpvar import dpvar_of_many
@@ -59,20 +60,28 @@ def audit(
     y_pred: Any,
     *,
     sensitive_features: Any,
+    given: Any = None,
     y_true: Any = None,
     sample_weight: Any = None,
+    groups: Any = None,
+    threshold: float | None = None,
     by: Any = None,
     random_state: Any = 0,
 ) -> Audit:
     """How predictions differ across sensitive attributes: by how much their average differs, how certain that is, which
-    attributes it comes from, and what DPVar does not measure.
+    attributes it comes from, whether errors and decisions differ too, and what DPVar does not measure.
 
     Parameters
     ----------
     y_pred : array of shape (rows,)
     sensitive_features : array or frame of shape (rows,) or (rows, attributes), numeric or categorical
-    y_true : array of shape (rows,), optional; adds accuracy, overall and by group
-    sample_weight : array of shape (rows,), optional; survey weights
+    given : legitimate factors L, array or frame of shape (rows,) or (rows, factors), optional: only differences between
+        rows with the same L count. The audit then also states the DPVar without them
+    y_true : array of shape (rows,), optional; adds accuracy, overall and by group, and whether errors differ; for y of 0
+        and 1 also whether predictions differ among rows with y = 1 (equal opportunity)
+    sample_weight : array of shape (rows,), optional; survey weights, see :func:`dpvar`
+    groups : array of shape (rows,), optional; rows with the same label belong together, such as the visits of one person
+    threshold : optional; y_pred holds probabilities, and a decision is 1 from this number on: adds the DPVar of decisions
     by : array of shape (rows,), optional; a further column to tabulate predictions by
     random_state : int
 
@@ -81,26 +90,31 @@ def audit(
     Audit
     """
     seed = read_seed(random_state)
-    rows = read_rows(y_pred, sensitive_features, sample_weight)
+    rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups)
     frame = as_frame(sensitive_features).reset_index(drop=True)
     used = np.ones(len(frame), dtype=bool) if sample_weight is None else read_vector("sample_weight", sample_weight) > 0
     frame = frame.loc[used].reset_index(drop=True)
     target = None if y_true is None else _aligned("y_true", read_vector("y_true", y_true), used)
     by_column = None if by is None else _aligned("by", np.asarray(pd.Series(by), dtype=object), used)
-    groups = {str(name): frame[name] for name in frame.columns if is_grouping(frame[name])}
+    tabulated = {str(name): frame[name] for name in frame.columns if is_grouping(frame[name])}
     if by_column is not None:
-        groups[str(getattr(by, "name", None) or "by")] = pd.Series(by_column).infer_objects()
+        tabulated[str(getattr(by, "name", None) or "by")] = pd.Series(by_column).infer_objects()
 
     chosen = _side_rows(len(rows), seed)
     side = rows.take(chosen)
     results = on_single_threads(
         lambda: _paper_estimate(side, seed),  # the longest task first
-        lambda: attribute_shares(side.prediction, side.sensitive, side.names, side.row_weight, seed),
+        lambda: attribute_shares(side.prediction, side.attributes(seed), side.names, seed),
         lambda: measure_dependence(side.prediction, side.sensitive, side.row_weight, seed),
         lambda: _interval(rows, seed),
+        lambda: None if given is None else _interval(replace(rows, factors=None), seed),
         lambda: _profiles(side, frame.iloc[chosen]),
+        lambda: ask(rows, target, threshold, seed),
+        lambda: worst_profiles(side, frame.iloc[chosen], seed),
     )
-    (plug_in, floor), attributes, measures, interval, profiles = cast("_Results", tuple(results))
+    (plug_in, floor), attributes, measures, interval, overall, profiles, questions, worst = cast(
+        "_Results", tuple(results)
+    )
     return Audit(
         interval=interval,
         plug_in=plug_in,
@@ -109,19 +123,34 @@ def audit(
         attributes=attributes,
         profiles=profiles,
         measures=measures,
-        groups={name: group_table(group, rows.prediction, rows.row_weight, target) for name, group in groups.items()},
-        flags=find_flags(interval, plug_in, measures),
+        groups={
+            name: group_table(column, rows.prediction, rows.row_weight, target) for name, column in tabulated.items()
+        },
+        flags=(*find_flags(interval, overall or interval, plug_in, measures), *question_flags(questions)),
         rows=len(rows),
         side_rows=len(side),
         accuracy=_accuracy(rows.prediction, target, rows.row_weight),
+        questions=questions,
+        worst=worst,
+        overall=overall,
+        given=() if given is None else tuple(map(str, as_frame(given).columns)),
     )
 
 
-_Results = tuple[tuple[float, float], pd.DataFrame, tuple[Measure, ...], DPVarInterval, dict[str, MeanProfile]]
+_Results = tuple[
+    tuple[float, float],
+    pd.DataFrame,
+    tuple[Measure, ...],
+    DPVarInterval,
+    DPVarInterval | None,
+    dict[str, MeanProfile],
+    tuple[Question, ...],
+    pd.DataFrame,
+]
 
 
 def _interval(rows: EvaluationRows, seed: int) -> DPVarInterval:
-    evaluator = DPVarEvaluator(Attributes(rows.sensitive, row_weight=rows.row_weight), seed)
+    evaluator = DPVarEvaluator(rows.attributes(seed), seed)
     return evaluator.intervals(rows.prediction[None])[0]
 
 
@@ -142,7 +171,7 @@ def _paper_estimate(rows: EvaluationRows, seed: int) -> tuple[float, float]:
     first, random = rows.take(np.arange(min(PAPER_ROWS, len(rows)))), np.random.default_rng(seed)
     shuffled = [first.prediction[random.permutation(len(first))] for _ in range(FLOOR_DRAWS)]
     predictions = np.stack([first.prediction, *shuffled])
-    found = dpvar_of_many(predictions, first.sensitive, first.row_weight, "paper", random_state=seed)
+    found = dpvar_of_many(predictions, first.attributes(seed), "paper", random_state=seed)
     return float(found[0]), float(found[1:].mean())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd
 
 from fairlevel.auditing.dependence import Measure
 from fairlevel.auditing.flags import Flag
+from fairlevel.auditing.questions import DECISIONS, Question
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.interval import DPVarInterval
 from fairlevel.metrics.profile import MeanProfile
@@ -46,6 +47,10 @@ class Findings:
     flags : what should not be overlooked
     rows, side_rows : how many rows the headline and the side figures use
     accuracy : mse and r2, where y is known
+    questions : whether errors, decisions and predictions among y = 1 differ, where that can be asked
+    worst : the profiles whose average prediction is furthest from the mean, with intervals
+    overall : with legitimate factors, the interval without them; else None
+    given : names of the legitimate factors
     """
 
     interval: DPVarInterval
@@ -60,17 +65,27 @@ class Findings:
     rows: int
     side_rows: int
     accuracy: Mapping[str, float]
+    questions: tuple[Question, ...] = ()
+    worst: pd.DataFrame = field(default_factory=pd.DataFrame)
+    overall: DPVarInterval | None = None
+    given: tuple[str, ...] = ()
+
+    @property
+    def decision_dpvar(self) -> DPVarInterval | None:
+        """DPVar of the 0/1 decisions; None without a threshold."""
+        return next((each.interval for each in self.questions if each.name == DECISIONS), None)
 
     def __str__(self) -> str:
         """The finding in one sentence."""
         found = self.interval
+        within = f" within {', '.join(self.given)}" if self.given else ""
         if found.p_value > 0.05:
             return (
-                f"No difference in the average prediction across profiles was found in {self.rows:,} rows "
+                f"No difference in the average prediction across profiles{within} was found in {self.rows:,} rows "
                 f"(p = {found.p_value:.2g}); at most {found.share_high:.1%} of the prediction's variance."
             )
         return (
-            f"The average prediction moves by ± {self.moves_by:.3g} across profiles: {found.share:.1%} of the "
+            f"The average prediction moves by ± {self.moves_by:.3g} across profiles{within}: {found.share:.1%} of the "
             f"prediction's variance ({found.share_low:.1%} to {found.share_high:.1%}), p = {found.p_value:.2g}, "
             f"{self.rows:,} rows."
         )
@@ -108,4 +123,8 @@ class Findings:
             "rows": self.rows,
             "side_rows": self.side_rows,
             "accuracy": dict(self.accuracy),
+            "questions": {each.name: {"asks": each.asks, "rows": each.rows} | asdict(each.interval) for each in self.questions},
+            "worst_profiles": self.worst.to_dict(orient="records"),
+            "dpvar_without_given": None if self.overall is None else asdict(self.overall),
+            "given": list(self.given),
         }

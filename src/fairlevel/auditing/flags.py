@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fairlevel.auditing.dependence import Measure
+from fairlevel.auditing.questions import DECISIONS, ERRORS, OPPORTUNITY, Question
 from fairlevel.metrics.interval import DPVarInterval
 
 SIGNIFICANT = 0.05
@@ -19,10 +20,14 @@ class Flag:
     sentence: str
 
 
-def find_flags(interval: DPVarInterval, plug_in: float, measures: tuple[Measure, ...]) -> tuple[Flag, ...]:
-    """Three common misreadings, where they apply."""
+def find_flags(
+    interval: DPVarInterval, overall: DPVarInterval, plug_in: float, measures: tuple[Measure, ...]
+) -> tuple[Flag, ...]:
+    """Common misreadings, where they apply. ``overall`` is the interval without legitimate factors; the same as
+    ``interval`` where there are none.
+    """
     known = {measure.name: measure for measure in measures}
-    no_disparity = interval.p_value > SIGNIFICANT or interval.share_high < NOTICEABLE
+    no_disparity = overall.p_value > SIGNIFICANT or overall.share_high < NOTICEABLE
     dependent = known["HSIC"].found and known["maximal correlation"].found
     flags = []
     if no_disparity and dependent:
@@ -33,7 +38,7 @@ def find_flags(interval: DPVarInterval, plug_in: float, measures: tuple[Measure,
                 "DPVar does not measure that: a small DPVar is no proof of full parity.",
             )
         )
-    if not no_disparity and interval.share > NOTICEABLE and known["linear R²"].value < interval.share / 2:
+    if not no_disparity and overall.share > NOTICEABLE and known["linear R²"].value < overall.share / 2:
         flags.append(
             Flag(
                 "curved",
@@ -48,4 +53,41 @@ def find_flags(interval: DPVarInterval, plug_in: float, measures: tuple[Measure,
                 "within the interval.",
             )
         )
+    if overall is not interval and not no_disparity and interval.share_high < overall.share / 2:
+        flags.append(
+            Flag(
+                "explained_by_factors",
+                f"Between all rows the attributes explain {overall.share:.1%} of the prediction's variance, within the "
+                f"factors given at most {interval.share_high:.1%}. A factor that stands in for an attribute hides "
+                "disparity: check that each factor is a legitimate reason for a different prediction.",
+            )
+        )
+    return tuple(flags)
+
+
+def question_flags(questions: tuple[Question, ...]) -> tuple[Flag, ...]:
+    """Which of the further questions are answered with yes. Questions about errors are three tests of one thing, so
+    each must reach a third of the usual p-value.
+    """
+    flags = []
+    errors = [each for each in questions if each.name in ERRORS]
+    found = [each for each in errors if each.interval.p_value * len(errors) <= SIGNIFICANT]
+    if found:
+        which = ", ".join(f"{each.name} (± {each.moves_by:.3g})" for each in found)
+        flags.append(Flag("errors_differ", f"Errors differ between profiles: {which}."))
+    for each in questions:
+        if each.name == DECISIONS and each.interval.p_value <= SIGNIFICANT:
+            flags.append(
+                Flag(
+                    "decisions_differ",
+                    f"The share of positive decisions moves by ± {each.moves_by:.1%} across profiles.",
+                )
+            )
+        if each.name == OPPORTUNITY and each.interval.p_value <= SIGNIFICANT:
+            flags.append(
+                Flag(
+                    "unequal_opportunity",
+                    f"Among rows with y = 1 the average prediction moves by ± {each.moves_by:.3g} across profiles.",
+                )
+            )
     return tuple(flags)

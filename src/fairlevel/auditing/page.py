@@ -23,10 +23,39 @@ def audit_page(findings: Findings, verdicts: tuple[Verdict, ...] = ()) -> Page:
             (TableBlock.of(findings.attributes, "Attributes"), *_profiles(findings)),
         ),
     ]
+    if findings.questions:
+        sections.append(Section("Errors and decisions", (_ERRORS,), (_questions(findings),)))
+    if len(findings.worst):
+        sections.append(Section("Worst profiles", (_WORST,), (TableBlock.of(findings.worst, "Worst profiles"),)))
     if findings.groups:
         tables = tuple(TableBlock.of(table, f"Predictions by {name}") for name, table in findings.groups.items())
         sections.append(Section("By group", (), tables))
     return Page("Audit: is the average prediction level?", str(findings), tuple(sections))
+
+
+_ERRORS = (
+    "Each row is a test of its own. The average of each quantity moves by ± this much across profiles; p is the chance "
+    "of such a value where there is no difference."
+)
+_WORST = (
+    "Profiles whose average prediction is surely furthest from the mean. The intervals hold for all profiles at once, "
+    "so that picking the worst ones is allowed for."
+)
+
+
+def _questions(findings: Findings) -> TableBlock:
+    rows = tuple(
+        (
+            each.asks,
+            f"{each.moves_by:.4g}",
+            f"{each.interval.low**0.5:.4g} to {each.interval.high**0.5:.4g}",
+            f"{each.interval.p_value:.3g}",
+            f"{each.rows:,}",
+        )
+        for each in findings.questions
+    )
+    level = f"{findings.interval.level:.0%} interval"
+    return TableBlock("Questions", ("question", "moves by ±", level, "p", "rows"), rows)
 
 
 def _notes(findings: Findings) -> tuple[str, ...]:
@@ -47,10 +76,19 @@ def _numbers(findings: Findings) -> TableBlock:
         ("share of the prediction's variance", f"{found.share:.2%}", share),
         ("test of no difference, p", f"{found.p_value:.3g}", ""),
         ("DPVar, the paper's estimate", f"{findings.plug_in:.4g}", f"by chance alone {findings.floor:.4g}"),
+        *_without_factors(findings),
         *((name, f"{value:.4g}", "") for name, value in findings.accuracy.items()),
     ]
     interval = f"{found.level:.0%} interval"
     return TableBlock("DPVar", ("figure", "value", interval), tuple(rows))
+
+
+def _without_factors(findings: Findings) -> tuple[tuple[str, str, str], ...]:
+    found = findings.overall
+    if found is None:
+        return ()
+    name = f"DPVar without regard to {', '.join(findings.given)}"
+    return ((name, f"{found.estimate:.4g}", f"{found.low:.4g} to {found.high:.4g}"),)
 
 
 def _verdict_table(verdicts: tuple[Verdict, ...]) -> tuple[TableBlock, ...]:

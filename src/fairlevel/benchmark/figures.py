@@ -10,6 +10,7 @@ from fairlevel.benchmark.problem import Problem
 from fairlevel.benchmark.protocol import Protocol
 from fairlevel.candidates import CandidateSet
 from fairlevel.candidates.protocol import Judge
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics.crossfit import paper_diagnostic
 from fairlevel.training.rows import TrainingRows
 
@@ -23,8 +24,8 @@ def figures(
     if usable.any():
         mse[usable] = ((predictions[usable] - rows.y) ** 2).mean(axis=1)
         tensor = torch.from_numpy(predictions[usable]).to(device)
-        sensitive, weight = rows.some_attributes.values, np.ones(len(rows))
-        dpvar[usable] = paper_diagnostic(tensor, sensitive, weight, protocol.diagnostic, seed).cpu().numpy()
+        attributes = Attributes(rows.some_attributes.values)
+        dpvar[usable] = paper_diagnostic(tensor, attributes, protocol.diagnostic, seed).cpu().numpy()
     return {"mse": mse, "dpvar": dpvar}
 
 

@@ -18,6 +18,7 @@ from fairlevel.networks.memory import keep_freed_memory
 COMMANDS = {
     "demo": "Train, explain and save the fronts of two embedded tables.",
     "audit": "Measure how much the average prediction varies with the sensitive attributes.",
+    "compare": "Find out which of two predictions has less disparity.",
     "front": "Train models along the trade-off between accuracy and level predictions.",
     "relevel": "Make a model that exists level, without training it again.",
     "predict": "Predict for every row of a file; the sensitive columns are not needed.",

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import pandas as pd
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -16,9 +15,9 @@ from rich.table import Table
 from fairlevel.auditing.audit import Audit, Verdict
 from fairlevel.auditing.audit import audit as run_audit
 from fairlevel.auditing.page import audit_page
-from fairlevel.cli.files import read_columns, require_folder
-from fairlevel.cli.options import read_names
-from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.cli.files import read_columns, read_numbers, require_folder
+from fairlevel.cli.options import read_names, read_sensitive
+from fairlevel.exceptions import InvalidInput
 from fairlevel.report.render import write_page
 
 
@@ -29,6 +28,15 @@ def audit(
     target: Annotated[str | None, typer.Option(help="Column with the true values.")] = None,
     by: Annotated[str | None, typer.Option(help="Another column: tabulate predictions by its values.")] = None,
     weight: Annotated[str | None, typer.Option(help="Column with survey weights.")] = None,
+    given: Annotated[
+        str | None, typer.Option(help="Legitimate factors, comma-separated: compare only rows that share them.")
+    ] = None,
+    groups: Annotated[
+        str | None, typer.Option(help="Column with the same label for rows that belong together, such as a person.")
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Predictions are probabilities; decisions are positive from this number on.")
+    ] = None,
     max_share: Annotated[
         float | None, typer.Option(help="Budget on DPVar as a share of the prediction's variance.")
     ] = None,
@@ -40,20 +48,21 @@ def audit(
     """Measure how much the average prediction varies with the sensitive attributes. With a budget, the exit code is 1
     unless the upper end of the confidence interval is within it.
     """
-    names = read_names(sensitive)
-    if not names:
-        raise InvalidInput("--sensitive names no column; pass at least one, such as --sensitive age,income.")
+    names, factors = read_sensitive(sensitive), read_names(given or "")
     for role, column in (("--target", target), ("--prediction", prediction)):
         if column in names:
             raise InvalidInput(f"{role} {column} is also named in --sensitive; a column has one role.")
-    others = [column for column in (target, by, weight) if column is not None]
+    others = [column for column in (target, by, weight, groups, *factors) if column is not None]
     table = read_columns(file, [prediction, *names, *others])
     found = run_audit(
-        _numbers(table, prediction),
+        read_numbers(table, prediction),
         sensitive_features=table[list(names)],
-        y_true=None if target is None else _numbers(table, target),
-        sample_weight=None if weight is None else _numbers(table, weight),
+        y_true=None if target is None else read_numbers(table, target),
+        sample_weight=None if weight is None else read_numbers(table, weight),
         by=None if by is None else table[by],
+        given=table[list(factors)] if factors else None,
+        groups=None if groups is None else table[groups],
+        threshold=threshold,
         random_state=seed,
     )
     verdicts = found.check(max_share=max_share, max_dpvar=max_dpvar)
@@ -67,16 +76,6 @@ def audit(
         _show(found, verdicts, html)
     if not all(verdict.passed for verdict in verdicts):
         raise typer.Exit(1)
-
-
-def _numbers(table: pd.DataFrame, column: str) -> pd.Series:
-    values = pd.to_numeric(table[column], errors="coerce")
-    strange = table[column][values.isna() & table[column].notna()]
-    if len(strange):
-        raise InvalidType(
-            f"Column {column!r} holds {strange.iloc[0]!r} (row {int(strange.index[0]) + 1}); numbers are needed."
-        )
-    return values
 
 
 def _plain(value: object) -> object:
@@ -96,6 +95,14 @@ def _show(found: Audit, verdicts: tuple[Verdict, ...], html: Path | None) -> Non
     numbers.add_row("DPVar, the paper's estimate", f"{found.plug_in:.4g}", f"by chance alone: {found.floor:.4g}")
     for measure in found.measures:
         numbers.add_row(measure.name, f"{measure.value:.4g}", f"by chance: up to {measure.chance:.4g}")
+    if found.overall is not None:
+        numbers.add_row(
+            f"DPVar without regard to {', '.join(found.given)}",
+            f"{found.overall.estimate:.4g}",
+            f"95 % interval: {found.overall.low:.4g} to {found.overall.high:.4g}",
+        )
+    for question in found.questions:
+        numbers.add_row(f"{question.name}, moves by ±", f"{question.moves_by:.4g}", f"p = {question.interval.p_value:.2g}")
     for name, value in found.accuracy.items():
         numbers.add_row(name, f"{value:.4g}", "")
     console.print(numbers, highlight=False)

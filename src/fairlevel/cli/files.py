@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet
 
-from fairlevel.exceptions import InvalidInput, UnknownName
+from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 
 READERS = (".csv", ".parquet")
 _PIECE = 200_000  # rows read at a time
@@ -71,6 +71,17 @@ def read_columns(path: Path, wanted: Sequence[str] | None = None) -> pd.DataFram
     if len(table) < 2:
         raise InvalidInput(f"{path.name!r} has {len(table)} rows; at least 2 are needed.")
     return table if columns is None else table[columns]
+
+
+def read_numbers(table: pd.DataFrame, column: str) -> pd.Series:
+    """A column as numbers; text is an error that names its first row."""
+    values = pd.to_numeric(table[column], errors="coerce")
+    strange = table[column][values.isna() & table[column].notna()]
+    if len(strange):
+        raise InvalidType(
+            f"Column {column!r} holds {strange.iloc[0]!r} (row {int(strange.index[0]) + 1}); numbers are needed."
+        )
+    return values
 
 
 def read_sample(path: Path, most: int, seed: int) -> tuple[pd.DataFrame, int]:

@@ -21,3 +21,11 @@ def read_seeds(text: str) -> tuple[int, ...]:
 def read_names(text: str) -> tuple[str, ...]:
     """Names from comma-separated text, each once."""
     return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+
+
+def read_sensitive(text: str) -> tuple[str, ...]:
+    """Names of at least one sensitive column."""
+    names = read_names(text)
+    if not names:
+        raise InvalidInput("--sensitive names no column; pass at least one, such as --sensitive age,income.")
+    return names

@@ -20,19 +20,28 @@ class Attributes:
     given : functions of legitimate factors L, (row, function); differences that they explain are no disparity. None
         stands for the constant alone
     row_weight : how much each row counts, (row,), on any scale; None counts all rows alike
+    factors : L itself, (row, factor), for functions of A and L together; None where there is no L. ``given`` and
+        ``factors`` come from :class:`fairlevel.conditional_mean.factors.LegitimateFactors`
+    groups : which rows belong together, such as the measurements of one person, (row,); None: all are independent
     """
 
     values: Array
     given: Array | None = None
     row_weight: Array | None = None
+    factors: Array | None = None
+    groups: Index | None = None
 
     def __len__(self) -> int:
         return len(self.values)
 
     def take(self, rows: Index) -> Attributes:
         """Some of the rows."""
-        given = None if self.given is None else self.given[rows]
-        return Attributes(self.values[rows], given, None if self.row_weight is None else self.row_weight[rows])
+
+        def some(part: Array | None) -> Array | None:
+            return None if part is None else part[rows]
+
+        groups = None if self.groups is None else self.groups[rows]
+        return Attributes(self.values[rows], some(self.given), some(self.row_weight), some(self.factors), groups)
 
     @property
     def weight(self) -> Array:
@@ -44,3 +53,8 @@ class Attributes:
             raise InvalidInput("The row weights sum to zero; positive weights are needed.")
         weight: Array = self.row_weight / total
         return weight
+
+    @property
+    def columns(self) -> Array:
+        """A and L side by side, (row, attribute + factor); A alone where there is no L."""
+        return self.values if self.factors is None else np.hstack([self.values, self.factors])

@@ -14,10 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.factorisation import RANK_TOLERANCE
-from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean, standardiser
+from fairlevel.conditional_mean.protocol import JointMap, LinearMean, standardiser
 from fairlevel.conditional_mean.spectrum import Spectrum
 
 BLOCK = 50_000  # rows at a time
@@ -27,12 +26,12 @@ BLOCK = 50_000  # rows at a time
 class BlockwiseSmoother:
     """The smoother as an affine map of features that makes them orthonormal.
 
-    Shapes: rows with standardised values, mean (feature,), transform (feature, basis), moments (penalised basis,).
+    Shapes: rows, mean (feature,), transform (feature, basis), moments (penalised basis,).
     ``nuisance`` counts the leading basis functions that are no disparity, the constant included.
     """
 
     rows: Attributes
-    features: FeatureMap
+    features: JointMap
     mean: Tensor
     transform: Tensor
     moments: Tensor
@@ -55,13 +54,11 @@ class BlockwiseSmoother:
             yield part, torch.cat([values.new_ones(len(values), 1), (values - self.mean) @ self.transform], dim=1)
 
 
-def blockwise(mean: LinearMean, sample: Array, rows: Attributes, seed: int) -> BlockwiseSmoother:
-    """Features are fitted on the attributes ``sample`` (row, attribute), their moments on all ``rows``."""
-    equal = np.full(len(sample), 1 / len(sample))
-    standardise = standardiser(sample, equal)
-    features = mean.feature_map(standardise(sample), equal, seed)
-    given = None if rows.given is None else standardiser(rows.given, rows.weight)(rows.given)
-    rows = replace(rows, values=standardise(rows.values), given=given)
+def blockwise(mean: LinearMean, sample: Attributes, rows: Attributes, seed: int) -> BlockwiseSmoother:
+    """Features are fitted on the rows ``sample``, which count alike, their moments on all ``rows``."""
+    features = mean.joint_map(replace(sample, row_weight=None), seed)
+    if rows.given is not None:
+        rows = replace(rows, given=standardiser(rows.given, rows.weight)(rows.given))
     weight = torch.from_numpy(rows.weight)
     first, second = None, None
     for part, values in _feature_blocks(rows, features):
@@ -70,17 +67,18 @@ def blockwise(mean: LinearMean, sample: Array, rows: Attributes, seed: int) -> B
         second = weighted.T @ values if second is None else second + weighted.T @ values
     if first is None or second is None:
         raise ValueError("There are no rows.")
-    free = features(rows.values[:1])[0].shape[1]
-    functions = 0 if given is None else given.shape[1]
+    free = features(rows.take(np.arange(1)))[0].shape[1]
+    functions = 0 if rows.given is None else rows.given.shape[1]
     transform, moments, nuisance = orthonormal(second - torch.outer(first, first), free, functions)
     return BlockwiseSmoother(rows, features, first, transform, moments, 1 + nuisance)
 
 
-def _feature_blocks(rows: Attributes, features: FeatureMap) -> Iterator[tuple[slice, Tensor]]:
+def _feature_blocks(rows: Attributes, features: JointMap) -> Iterator[tuple[slice, Tensor]]:
     for start in range(0, len(rows), BLOCK):
         part = slice(start, min(start + BLOCK, len(rows)))
-        given = [] if rows.given is None else [rows.given[part]]
-        yield part, torch.from_numpy(np.hstack([*given, *features(rows.values[part])]))
+        some = rows.take(np.arange(part.start, part.stop))
+        given = [] if some.given is None else [some.given]
+        yield part, torch.from_numpy(np.hstack([*given, *features(some)]))
 
 
 def orthonormal(covariance: Tensor, free: int, given: int = 0) -> tuple[Tensor, Tensor, int]:

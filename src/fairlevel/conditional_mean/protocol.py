@@ -22,6 +22,11 @@ from fairlevel.exceptions import InvalidInput, InvalidType
 FeatureMap = Callable[[Array], tuple[Array, Array]]
 """A (row, attribute) -> (free features, penalised features), fitted on the rows that fit h."""
 
+Standardise = Callable[[Array], Array]
+"""Columns of any rows, centred and scaled as the rows that fit h; (row, column) -> (row, varying column)."""
+
+_MOST_FACTORED = 14  # columns of A and of L whose products are used: 14² products at most
+
 
 @runtime_checkable
 class ConditionalMean(Protocol):
@@ -65,33 +70,63 @@ class LinearMean(ABC):
     def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> FeatureMap:
         """Features of A, fitted on these rows: knots, bandwidths, categories. ``sensitive`` is standardised."""
 
+    def joint_map(self, fit: Attributes, seed: int) -> JointMap:
+        """Features of A, or of A and L together, fitted on these rows."""
+        weight = fit.weight
+        standardise = standardiser(fit.values, weight)
+        attributes = standardise(fit.values)
+        if fit.factors is None:
+            features = self.feature_map(attributes, weight, seed)
+            return lambda rows: features(standardise(rows.values))
+        standardise_factors = standardiser(fit.factors, weight)
+        factors = standardise_factors(fit.factors)
+        features = self.feature_map(np.hstack([attributes, factors]), weight, seed)
+        leading, leading_factor = _leading(attributes, weight), _leading(factors, weight)
+
+        def joint(rows: Attributes) -> tuple[Array, Array]:
+            if rows.factors is None:
+                raise InvalidInput("Legitimate factors are needed for both the fitted rows and the rows at.")
+            here, within = standardise(rows.values), standardise_factors(rows.factors)
+            free, penalised = features(np.hstack([here, within]))
+            products = (here @ leading)[:, :, None] * (within @ leading_factor)[:, None, :]
+            return free, np.hstack([penalised, products.reshape(len(here), -1)])
+
+        return joint
+
     def prepare(self, fit: Attributes, at: Array | Attributes | None = None, *, seed: int = 0) -> LinearSmoother:
         """Factor the smoother that is fitted on the rows ``fit`` and evaluated at the rows ``at`` (default: the same
         rows). Rows to evaluate at are (row, attribute), or :class:`Attributes` where ``fit`` has functions of L.
         """
-        weight = fit.weight
-        standardise = standardiser(fit.values, weight)
-        standard = standardise(fit.values)
-        features = self.feature_map(standard, weight, seed)
+        features = self.joint_map(fit, seed)
+        weight = torch.from_numpy(fit.weight)
         if at is None:
-            return factor(_features(features, standard, fit.given), torch.from_numpy(weight))
+            return factor(_features(features, fit), weight)
         there = at if isinstance(at, Attributes) else Attributes(at)
         if (fit.given is None) != (there.given is None):
             raise InvalidInput("Functions of legitimate factors are needed for both the fitted rows and the rows at.")
-        return factor(
-            _features(features, standard, fit.given),
-            torch.from_numpy(weight),
-            _features(features, standardise(there.values), there.given),
-        )
+        return factor(_features(features, fit), weight, _features(features, there))
 
 
-def _features(features: FeatureMap, standard: Array, given: Array | None) -> Features:
-    free, penalised = map(torch.from_numpy, features(standard))
-    functions = np.empty((len(standard), 0)) if given is None else given.astype(np.float64, copy=False)
+JointMap = Callable[[Attributes], tuple[Array, Array]]
+"""Rows -> (free features, penalised features) of A, or of A and L together."""
+
+
+def _features(features: JointMap, rows: Attributes) -> Features:
+    free, penalised = map(torch.from_numpy, features(rows))
+    functions = np.empty((len(rows), 0)) if rows.given is None else rows.given.astype(np.float64, copy=False)
     return Features(torch.from_numpy(functions), free, penalised)
 
 
-def standardiser(sensitive: Array, row_weight: Array) -> Callable[[Array], Array]:
+def _leading(standard: Array, row_weight: Array) -> Array:
+    """A map to the columns themselves, or to their first 14 principal components, (column, component)."""
+    count = standard.shape[1]
+    if count <= _MOST_FACTORED:
+        return np.eye(count)
+    vectors: Array = np.linalg.eigh(standard.T @ (row_weight[:, None] * standard))[1][:, ::-1]
+    return vectors[:, :_MOST_FACTORED]
+
+
+def standardiser(sensitive: Array, row_weight: Array) -> Standardise:
     """Weighted centring and scaling; columns that do not vary on these rows are left out."""
     centre = row_weight @ sensitive
     scale = np.sqrt(row_weight @ (sensitive - centre) ** 2)

@@ -29,30 +29,34 @@ class Sensitive:
 
 
 def encode_sensitive(
-    sensitive_features: Any, rows: int | None = None, kinds: tuple[type, ...] = (np.float64,)
+    sensitive_features: Any,
+    rows: int | None = None,
+    kinds: tuple[type, ...] = (np.float64,),
+    argument: str = "sensitive_features",
 ) -> Sensitive:
     """Read NumPy, pandas or polars data of one or two dimensions; text, categorical and boolean columns become
     indicators. A table whose columns all have one of the types ``kinds`` keeps that type, others become float64.
+    Errors call the table ``argument``.
     """
-    frame = as_frame(sensitive_features)
+    frame = as_frame(sensitive_features, argument)
     if any(pd.api.types.is_object_dtype(dtype) for dtype in frame.dtypes):
         frame = frame.infer_objects()
     if frame.shape[1] == 0 or frame.shape[0] == 0:
         raise InvalidInput(
-            f"sensitive_features has shape {frame.shape}; at least one row and one column are needed, such as "
-            "sensitive_features=df[['age']]."
+            f"{argument} has shape {frame.shape}; at least one row and one column are needed, such as "
+            f"{argument}=df[['age']]."
         )
     if rows is not None and len(frame) != rows:
         raise InvalidInput(
-            f"sensitive_features has {len(frame)} rows but X and y have {rows}; pass the same rows in the same order."
+            f"{argument} has {len(frame)} rows but X and y have {rows}; pass the same rows in the same order."
         )
     if all(_is_number(dtype) for dtype in frame.dtypes):
         kind = next((kind for kind in kinds if (frame.dtypes == kind).all()), np.float64)
         values = frame.to_numpy(dtype=kind, na_value=np.nan)
         if np.isnan(values.max()):
-            _refuse_missing(frame)
-        return _finite(Sensitive(values, tuple(map(str, frame.columns))))
-    _refuse_missing(frame)
+            _refuse_missing(frame, argument)
+        return _finite(Sensitive(values, tuple(map(str, frame.columns))), argument)
+    _refuse_missing(frame, argument)
     columns: list[Array] = []
     names: list[str] = []
     for name, column in frame.items():
@@ -60,23 +64,23 @@ def encode_sensitive(
             columns.append(column.to_numpy(dtype=np.float64))
             names.append(str(name))
             continue
-        _refuse_objects(name, column)
+        _refuse_objects(name, column, argument)
         for category in sorted(pd.unique(column), key=str):
             columns.append((column == category).to_numpy(dtype=np.float64))
             names.append(f"{name}={category}")
-    return _finite(Sensitive(np.column_stack(columns), tuple(names)))
+    return _finite(Sensitive(np.column_stack(columns), tuple(names)), argument)
 
 
 def _is_number(dtype: Any) -> bool:
     return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
 
 
-def _finite(sensitive: Sensitive) -> Sensitive:
+def _finite(sensitive: Sensitive, argument: str) -> Sensitive:
     values = sensitive.values
     if max(float(values.max()), -float(values.min())) > LARGEST:
         infinite = int((np.abs(values, dtype=np.float64) > LARGEST).sum())
         raise InvalidInput(
-            f"sensitive_features holds {infinite} infinite or huge values; finite numbers are needed: replace these "
+            f"{argument} holds {infinite} infinite or huge values; finite numbers are needed: replace these "
             "values or drop their rows."
         )
     return sensitive
@@ -108,7 +112,7 @@ def refuse_shuffled(rows: Any, sensitive_features: Any) -> None:
         )
 
 
-def as_frame(sensitive_features: Any) -> pd.DataFrame:
+def as_frame(sensitive_features: Any, argument: str = "sensitive_features") -> pd.DataFrame:
     """NumPy, pandas or polars data of one or two dimensions as a DataFrame."""
     if sensitive_features is None:
         raise MissingSensitiveFeatures(
@@ -124,27 +128,27 @@ def as_frame(sensitive_features: Any) -> pd.DataFrame:
     array = np.asarray(sensitive_features)
     if array.ndim not in (1, 2):
         raise InvalidInput(
-            f"sensitive_features has {array.ndim} dimensions; a column or a table is needed, such as an array of "
+            f"{argument} has {array.ndim} dimensions; a column or a table is needed, such as an array of "
             "shape (rows, attributes)."
         )
     table = array if array.ndim == 2 else array[:, None]
     return pd.DataFrame(table, columns=[f"a{k}" for k in range(table.shape[1])], copy=False)
 
 
-def _refuse_missing(frame: pd.DataFrame) -> None:
+def _refuse_missing(frame: pd.DataFrame, argument: str) -> None:
     missing = frame.isna().sum()
     if missing.sum():
         where = ", ".join(f"{name} ({count})" for name, count in missing[missing > 0].items())
         raise InvalidInput(
-            f"sensitive_features holds {int(missing.sum())} missing values: {where}. "
+            f"{argument} holds {int(missing.sum())} missing values: {where}. "
             "Drop those rows, or fill the gaps and add a column that marks them."
         )
 
 
-def _refuse_objects(name: object, column: pd.Series) -> None:
+def _refuse_objects(name: object, column: pd.Series, argument: str) -> None:
     strange = next((value for value in column if not isinstance(value, str | bool | np.bool_ | int | float)), None)
     if strange is not None and not isinstance(column.dtype, pd.CategoricalDtype):
         raise InvalidType(
-            f"Column {name!r} of sensitive_features holds {type(strange).__name__} objects; numbers, text or "
+            f"Column {name!r} of {argument} holds {type(strange).__name__} objects; numbers, text or "
             "categories are needed: convert it with .astype(str) or .astype(float)."
         )

@@ -14,24 +14,33 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.cells import discrete_columns, few_categories
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.conditional_mean.spectrum import RIDGES
+from fairlevel.metrics.units import Units
 
 PARSIMONY = 2.0  # choice and estimate share their rows; at 1, chosen noise would show as DPVar near zero
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A conditional mean and its smoother for some rows."""
+    """A conditional mean, its smoother for some rows, and which of them are independent."""
 
     mean: LinearMean
     smoother: LinearSmoother
+    units: Units
 
     def best(self, prediction: Tensor) -> tuple[Tensor, Tensor]:
         """The ridge for each prediction and its leave-one-out error, both (config,); the largest ridge of several."""
+        error, index = self.errors(prediction).min(dim=-1)
+        return self.ridges[index], error
+
+    @property
+    def ridges(self) -> Tensor:
+        """The ridges to choose from, the largest first."""
         ridge = self.mean.ridge
-        ridges = RIDGES.flip(0) if ridge is None else torch.tensor([ridge], dtype=torch.float64)
-        errors = self.smoother.leave_one_out(prediction, ridges, cost=PARSIMONY)
-        error, index = errors.min(dim=-1)
-        return ridges[index], error
+        return RIDGES.flip(0) if ridge is None else torch.tensor([ridge], dtype=torch.float64)
+
+    def errors(self, prediction: Tensor) -> Tensor:
+        """The leave-one-out error of each ridge, (config, ridge)."""
+        return self.units.errors(prediction, self.smoother, self.ridges, PARSIMONY)
 
 
 @dataclass(frozen=True)
@@ -51,8 +60,9 @@ class Choice:
 
 def candidates(rows: Attributes, seed: int, regressor: LinearMean | None = None) -> tuple[Candidate, ...]:
     """The given regressor, or all means that suit these attributes, each prepared for the rows."""
-    means = [regressor] if regressor is not None else suitable_means(rows.values)
-    return tuple(Candidate(mean, mean.prepare(rows, seed=seed)) for mean in means)
+    means = [regressor] if regressor is not None else suitable_means(rows.columns)
+    units = Units.of(rows)
+    return tuple(Candidate(mean, mean.prepare(rows, seed=seed), units) for mean in means)
 
 
 def suitable_means(sensitive: Array) -> Sequence[LinearMean]:

@@ -1,7 +1,8 @@
 r"""DPVar from a trained conditional mean, fitted on some rows and evaluated on others.
 
 With ĥ from the other folds, centred within each fold: the paper's diagnostic is V1 = mean(ĥ_c²) on two halves, the
-debiased estimate V2 = mean(f_c ĥ_c) on five folds. V1 contains the variance of ĥ, V2 does not.
+debiased estimate V2 = mean(f_c ĥ_c) on five folds. V1 contains the variance of ĥ, V2 does not. Within legitimate
+factors L, ĥ is a function of A and L, and instead of being centred f and ĥ lose their projection on functions of L.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from torch import Tensor
 
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean import MLPMean
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.protocol import standardiser
 from fairlevel.data.splitting import folds
 from fairlevel.exceptions import InvalidInput
 
+_MOST_LOST = 0.8  # of the rows of a fold, in functions of L
 _ROWS_AT_ONCE = 8192  # rows × networks trained together on a CPU, which stay in its cache
 
 
@@ -45,13 +48,13 @@ def out_of_fold_means(
     return fitted
 
 
-def paper_diagnostic(prediction: Tensor, sensitive: Array, row_weight: Array, regressor: MLPMean, seed: int) -> Tensor:
+def paper_diagnostic(prediction: Tensor, rows: Attributes, regressor: MLPMean, seed: int) -> Tensor:
     """The paper's cross-fitted DPVar: fit on one half, Var of ĥ on the other, average of both roles; (config, row) ->
     (config,).
     """
-    fold = folds(len(sensitive), 2, seed)
-    fitted = out_of_fold_means(prediction, sensitive, row_weight, regressor, fold, seed)
-    centred, weight = _centred_within(fitted, fold, row_weight)
+    row_weight, fold = _counts(rows), _folds(rows, 2, seed)
+    fitted = out_of_fold_means(prediction, rows.columns, row_weight, regressor, fold, seed)
+    centred, weight = _centred_within(fitted, fold, row_weight, rows.given)
     halves = [torch.from_numpy(fold == half).to(prediction.device) for half in (0, 1)]
     per_half = [(centred.square() * weight)[:, half].sum(dim=-1) for half in halves]
     mass = [row_weight[fold == half].sum() / row_weight.sum() for half in (0, 1)]
@@ -59,27 +62,54 @@ def paper_diagnostic(prediction: Tensor, sensitive: Array, row_weight: Array, re
 
 
 def covariance_form(
-    prediction: Tensor, sensitive: Array, row_weight: Array, regressor: MLPMean, seed: int
+    prediction: Tensor, rows: Attributes, regressor: MLPMean, seed: int
 ) -> tuple[Tensor, Tensor]:
     """V2 = mean(f_c ĥ_c) over five folds, and ĥ_c: (config, row) -> (config,), (config, row)."""
-    if len(sensitive) < 4:
-        raise InvalidInput(
-            f"{len(sensitive)} rows were given; a trained regressor needs at least 4, or use regressor=None."
-        )
-    fold = folds(len(sensitive), min(5, len(sensitive) // 2), seed)
-    fitted = out_of_fold_means(prediction, sensitive, row_weight, regressor, fold, seed)
-    fitted, weight = _centred_within(fitted, fold, row_weight)
-    centred, _ = _centred_within(prediction, fold, row_weight)
+    if len(rows) < 4:
+        raise InvalidInput(f"{len(rows)} rows were given; a trained regressor needs at least 4, or use regressor=None.")
+    row_weight, fold = _counts(rows), _folds(rows, 5, seed)
+    fitted = out_of_fold_means(prediction, rows.columns, row_weight, regressor, fold, seed)
+    fitted, weight = _centred_within(fitted, fold, row_weight, rows.given)
+    centred, _ = _centred_within(prediction, fold, row_weight, rows.given)
     mass = np.bincount(fold, row_weight)[fold]
-    lost = np.bincount(fold, row_weight**2)[fold] / mass**2  # what centring within a fold removes
+    functions = 1 if rows.given is None else 1 + rows.given.shape[1]
+    lost = functions * np.bincount(fold, row_weight**2)[fold] / mass**2  # what centring within a fold removes
+    if lost.max() > _MOST_LOST:
+        raise InvalidInput(
+            f"{functions - 1} functions of the factors in given= are too many for folds of {np.bincount(fold).min()} "
+            "rows; use regressor=None, which needs no folds, or merge rare categories."
+        )
     return (centred * fitted * weight / torch.from_numpy(1 - lost)).sum(dim=-1), fitted
 
 
-def _centred_within(values: Tensor, fold: Index, row_weight: Array) -> tuple[Tensor, Tensor]:
+def _counts(rows: Attributes) -> Array:
+    return np.ones(len(rows)) if rows.row_weight is None else rows.row_weight
+
+
+def _folds(rows: Attributes, most: int, seed: int) -> Index:
+    """A fold for each row; rows of one group share it."""
+    if rows.groups is None:
+        return folds(len(rows), min(most, len(rows) // 2) if most > 2 else most, seed)
+    number = np.unique(rows.groups, return_inverse=True)[1]
+    count = int(number.max()) + 1
+    return folds(count, min(most, max(count // 2, 2)), seed)[number]
+
+
+def _centred_within(
+    values: Tensor, fold: Index, row_weight: Array, given: Array | None = None
+) -> tuple[Tensor, Tensor]:
+    """Values less their mean within each fold, or less their projection on the functions of L within it."""
     weight = torch.from_numpy(row_weight / row_weight.sum()).to(values.device)
     centred = values.clone()
     for held in np.unique(fold):
         rows = torch.from_numpy(fold == held).to(values.device)
         mean = (values[:, rows] * weight[rows]).sum(dim=-1, keepdim=True) / weight[rows].sum()
         centred[:, rows] -= mean
+        if given is not None:
+            functions = torch.from_numpy(given).to(values.device)[rows]
+            functions = functions - (weight[rows] @ functions) / weight[rows].sum()
+            basis = torch.linalg.svd(weight[rows].sqrt().unsqueeze(1) * functions, full_matrices=False)
+            white = basis.U[:, basis.S > 1e-6 * basis.S.max()]
+            scaled = centred[:, rows] * weight[rows].sqrt()
+            centred[:, rows] = (scaled - (scaled @ white) @ white.T) / weight[rows].sqrt()
     return centred, weight

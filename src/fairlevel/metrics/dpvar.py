@@ -24,14 +24,21 @@ def dpvar(
     y_pred: Any,
     *,
     sensitive_features: Any,
+    given: Any = None,
     method: str = "debiased",
     regressor: ConditionalMean | None = None,
     sample_weight: Any = None,
+    groups: Any = None,
     random_state: Any = 0,
 ) -> float:
     r"""Variance of the conditional mean prediction given the sensitive attributes, in squared units of the prediction.
 
     .. math:: \mathrm{DPVar} = \operatorname{Var}_A\big(\mathbb E[f(X) \mid A]\big)
+
+    With legitimate factors L, only differences between people with the same L count; L = y gives equalised odds of the
+    mean:
+
+    .. math:: \psi_c = \mathbb E\big[(\mathbb E[f(X) \mid A, L] - \mathbb E[f(X) \mid L])^2\big]
 
     Parameters
     ----------
@@ -43,7 +50,12 @@ def dpvar(
         the fit)
     regressor : the conditional mean; by default the best of splines, random features and groups ("debiased") or
         ``MLPMean()`` ("paper")
-    sample_weight : array of shape (rows,), optional
+    given : legitimate factors L, array or frame of shape (rows,) or (rows, factors), optional, numeric or categorical
+    sample_weight : array of shape (rows,), optional; how many people a row stands for. A weight of 3 is one row with
+        three times the say, not three independent rows. So integer weights give the same answer as repeated rows whose
+        copies share a label in ``groups``; without ``groups``, copies would be taken for new evidence
+    groups : array of shape (rows,), optional; rows with the same label belong together, such as the visits of one
+        person, and are left out together
     random_state : seed of random features, folds and networks
 
     Returns
@@ -62,29 +74,30 @@ def dpvar(
     if method not in METHODS:
         raise UnknownName("method", method, METHODS)
     random_state = read_seed(random_state)
-    rows = read_rows(y_pred, sensitive_features, sample_weight)
-    return float(
-        dpvar_of_many(rows.prediction[None], rows.sensitive, rows.row_weight, method, regressor, random_state)[0]
-    )
+    rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups)
+    attributes = rows.attributes(random_state)
+    return float(dpvar_of_many(rows.prediction[None], attributes, method, regressor, random_state)[0])
 
 
 def dpvar_of_many(
     predictions: Array,
-    sensitive: Array,
-    row_weight: Array | None = None,
+    sensitive: Attributes | Array,
     method: str = "debiased",
     regressor: ConditionalMean | None = None,
     random_state: int = 0,
 ) -> Array:
-    """DPVar of several predictions on the same rows, what depends on A computed once: (config, row) -> (config,)."""
-    weight = np.ones(len(sensitive)) if row_weight is None else row_weight
+    """DPVar of several predictions on the same rows, what depends on A computed once: (config, row), attributes of
+    the rows or (row, attribute) -> (config,).
+    """
+    rows = sensitive if isinstance(sensitive, Attributes) else Attributes(sensitive)
+    weight = np.ones(len(rows)) if rows.row_weight is None else rows.row_weight
     mean = np.average(predictions, axis=1, weights=weight)[:, None]
     spread = np.sqrt(np.average((predictions - mean) ** 2, axis=1, weights=weight))
     varies = spread > 1e-12 * np.abs(predictions).max(axis=1)
     result = np.zeros(len(predictions))
     if varies.any():
         scaled = torch.from_numpy((predictions[varies] - mean[varies]) / spread[varies, None])
-        estimate = METHODS[method](scaled, Attributes(sensitive, row_weight=weight), regressor, random_state)
+        estimate = METHODS[method](scaled, rows, regressor, random_state)
         result[varies] = estimate.numpy() * spread[varies] ** 2
     return result
 
@@ -102,8 +115,7 @@ def paper(prediction: Tensor, rows: Attributes, regressor: ConditionalMean | Non
             "method='debiased'."
         )
     mean = MLPMean() if regressor is None else cast("MLPMean", regressor)
-    row_weight = np.ones(len(rows)) if rows.row_weight is None else rows.row_weight
-    return paper_diagnostic(prediction, rows.values, row_weight, mean, seed)
+    return paper_diagnostic(prediction, rows, mean, seed)
 
 
 METHODS: dict[str, Callable[[Tensor, Attributes, ConditionalMean | None, int], Tensor]] = {

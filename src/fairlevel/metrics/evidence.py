@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.arrays import Array
+from fairlevel.metrics.units import Units
 
 CONSTANT = "none needed: the prediction is constant"
 
@@ -32,6 +33,7 @@ class Evidence:
     test : computes the p-value of DPVar = 0
     regressor : the conditional mean in words
     informative : False where the rows are too few for the attributes: then only DPVar ≤ Var(f) is known
+    units : which rows are independent
     """
 
     prediction: Tensor
@@ -44,11 +46,18 @@ class Evidence:
     test: Callable[[], float]
     regressor: str
     informative: bool = True
+    units: Units = Units()
 
     @cached_property
     def p_value(self) -> float:
         """Of the test of DPVar = 0; computed when it is first asked for."""
         return self.test()
+
+    def squared_error(self, influence: Tensor) -> float:
+        """The variance of a weighted mean of contributions (row,) with mean zero: the sum over independent units of
+        their squared sums.
+        """
+        return float(self.units.sums(self.row_weight * influence).square().sum())
 
     @classmethod
     def of_constant(cls, rows: int) -> Evidence:

@@ -6,33 +6,53 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.utils import check_random_state
 
 from fairlevel.arrays import Array, Index
-from fairlevel.data.sensitive import LARGEST, encode_sensitive, refuse_shuffled
+from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.factors import LegitimateFactors
+from fairlevel.data.sensitive import LARGEST, Sensitive, encode_sensitive, refuse_shuffled
 from fairlevel.exceptions import InvalidInput, InvalidType
+
+_SAME = 1 - 1e-9  # correlation at which two columns hold the same information
 
 
 @dataclass(frozen=True)
 class EvaluationRows:
     """One prediction with its attributes and weights; prediction and row_weight (row,), sensitive (row, attribute)
-    with one name per attribute.
+    with one name per attribute, legitimate factors (row, factor) and groups (row,) where they were given.
     """
 
     prediction: Array
     sensitive: Array
     row_weight: Array
     names: tuple[str, ...]
+    factors: Array | None = None
+    groups: Index | None = None
 
     def __len__(self) -> int:
         return len(self.prediction)
 
     def take(self, rows: Index) -> EvaluationRows:
         """Some of the rows."""
-        return EvaluationRows(self.prediction[rows], self.sensitive[rows], self.row_weight[rows], self.names)
+        factors = None if self.factors is None else self.factors[rows]
+        groups = None if self.groups is None else self.groups[rows]
+        return EvaluationRows(
+            self.prediction[rows], self.sensitive[rows], self.row_weight[rows], self.names, factors, groups
+        )
+
+    def attributes(self, seed: int) -> Attributes:
+        """A, or A within L, with weights and groups."""
+        if self.factors is None:
+            return Attributes(self.sensitive, row_weight=self.row_weight, groups=self.groups)
+        functions = LegitimateFactors.of(self.factors, self.row_weight, seed)
+        return functions.attributes(self.sensitive, self.factors, self.row_weight, self.groups)
 
 
-def read_rows(y_pred: Any, sensitive_features: Any, sample_weight: Any = None) -> EvaluationRows:
+def read_rows(
+    y_pred: Any, sensitive_features: Any, sample_weight: Any = None, given: Any = None, groups: Any = None
+) -> EvaluationRows:
     """Validate and align what a metric was given."""
     prediction = read_vector("y_pred", y_pred)
     if len(prediction) < 2:
@@ -46,8 +66,11 @@ def read_rows(y_pred: Any, sensitive_features: Any, sample_weight: Any = None) -
             f"y_pred has {len(prediction)} rows but sensitive_features has {len(sensitive)}; pass the same rows in "
             "the same order."
         )
+    factors = None if given is None else read_factors(given, sensitive, y_pred)
+    labels = None if groups is None else read_groups(groups, len(prediction))
     if sample_weight is None:
-        return EvaluationRows(prediction, sensitive.values, np.ones(len(prediction)), sensitive.names)
+        equal = np.ones(len(prediction))
+        return EvaluationRows(prediction, sensitive.values, equal, sensitive.names, factors, labels)
     weight = read_vector("sample_weight", sample_weight)
     if len(weight) != len(prediction):
         raise InvalidInput(
@@ -60,7 +83,62 @@ def read_rows(y_pred: Any, sensitive_features: Any, sample_weight: Any = None) -
     used = weight > 0
     if used.sum() < 2:
         raise InvalidInput(f"sample_weight is positive on {used.sum()} row; at least 2 such rows are needed.")
-    return EvaluationRows(prediction[used], sensitive.values[used], weight[used] / weight.max(), sensitive.names)
+    rows = EvaluationRows(prediction, sensitive.values, weight / weight.max(), sensitive.names, factors, labels)
+    return rows if used.all() else rows.take(np.flatnonzero(used))
+
+
+def read_factors(given: Any, sensitive: Sensitive, rows: Any) -> Array:
+    """Legitimate factors as numbers, (row, factor); a constant, or a copy of a sensitive attribute, is refused."""
+    refuse_shuffled(rows, given)
+    factors = encode_sensitive(given, argument="given")
+    if len(factors) != len(sensitive):
+        raise InvalidInput(
+            f"given has {len(factors)} rows but sensitive_features has {len(sensitive)}; pass the same rows in the "
+            "same order."
+        )
+    spread, centred = _centred(factors.values)
+    for name, size in zip(factors.names, spread, strict=True):
+        if size == 0:
+            raise InvalidInput(
+                f"given holds a single value in column {name!r}; a factor must vary: drop this column, or leave given "
+                "out to compare all rows."
+            )
+    own_spread, own = _centred(sensitive.values)
+    varies = own_spread > 0
+    alike = np.abs(own[:, varies].T @ centred) / np.outer(own_spread[varies], spread)
+    if (alike > _SAME).any():
+        attribute, factor = np.argwhere(alike > _SAME)[0]
+        names = np.array(sensitive.names)[varies]
+        raise InvalidInput(
+            f"given column {factors.names[factor]!r} is the same as sensitive column {str(names[attribute])!r}; "
+            "nothing of that attribute would be left to measure: drop it from given, or from sensitive_features."
+        )
+    return factors.values
+
+
+def read_groups(groups: Any, rows: int) -> Index:
+    """A number for each row, the same for rows with the same label."""
+    labels = pd.Series(np.asarray(groups).reshape(-1))
+    if len(labels) != rows:
+        raise InvalidInput(f"groups has {len(labels)} labels but y_pred has {rows} rows; one label per row is needed.")
+    if labels.isna().any():
+        raise InvalidInput(
+            f"groups holds {int(labels.isna().sum())} missing labels; give such rows labels of their own."
+        )
+    numbers: Index = pd.factorize(labels)[0].astype(np.int64)
+    if numbers.max() < 1:
+        raise InvalidInput(
+            "groups has one label for all rows; at least 2 independent groups are needed. Leave groups out if rows are "
+            "independent."
+        )
+    return numbers
+
+
+def _centred(values: Array) -> tuple[Array, Array]:
+    """The norm of each column less its mean, 0 for a constant, and these columns."""
+    centred = values - values.mean(axis=0)
+    varies = np.ptp(values, axis=0) > 0
+    return np.where(varies, np.sqrt((centred**2).sum(axis=0)), 0.0), centred
 
 
 def read_seed(random_state: Any) -> int:

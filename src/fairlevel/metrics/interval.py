@@ -7,7 +7,8 @@ The estimate's variance is a function of the truth,
           \kappa = \frac{\operatorname{Var}(h_c^2)}{(\overline{h_c^2})^2} ,
 
 the first part from the efficient influence function 2(f−h)(h−μ) + (h−μ)² − ψ, the second the degenerate part that is
-left when h is constant. The interval holds every ψ ≥ 0 with (ψ̂ − ψ)² ≤ z² V(ψ), a quadratic inequality, up to the
+left when h is constant. Averages over n stand for sums over independent units, w_i-weighted rows or groups of rows.
+Within legitimate factors L, h is E[f|A, L] and μ is E[f|L]. The interval holds every ψ ≥ 0 with (ψ̂ − ψ)² ≤ z² V(ψ), a quadratic inequality, up to the
 upper limit of Var(f); it reaches down to 0 unless the test of :mod:`fairlevel.metrics.no_disparity_test` rejects.
 """
 
@@ -20,7 +21,6 @@ import numpy as np
 from scipy.special import expit, logit
 from scipy.stats import norm
 
-from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.protocol import ConditionalMean
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.estimators import estimator_for
@@ -56,9 +56,11 @@ def dpvar_interval(
     y_pred: Any,
     *,
     sensitive_features: Any,
+    given: Any = None,
     level: float = 0.95,
     regressor: ConditionalMean | None = None,
     sample_weight: Any = None,
+    groups: Any = None,
     random_state: Any = 0,
 ) -> DPVarInterval:
     """Debiased DPVar with a confidence interval valid near zero, a test of DPVar = 0, and its share of Var(f).
@@ -70,7 +72,10 @@ def dpvar_interval(
     level : confidence level of both intervals
     regressor : the conditional mean; by default splines, random features or groups, whichever describes the prediction
         best
-    sample_weight : array of shape (rows,), optional
+    given : legitimate factors L, array or frame of shape (rows,) or (rows, factors), optional; see :func:`dpvar`
+    sample_weight : array of shape (rows,), optional; how many people a row stands for, see :func:`dpvar`
+    groups : array of shape (rows,), optional; rows with the same label belong together, such as the visits of one
+        person. Groups are independent, rows within a group need not be
     random_state : seed of random features and of the test
 
     Returns
@@ -80,8 +85,8 @@ def dpvar_interval(
     if not 0 < level < 1:
         raise InvalidInput(f"level={level} was given; a number between 0 and 1 is needed, such as 0.95.")
     seed = read_seed(random_state)
-    rows = read_rows(y_pred, sensitive_features, sample_weight)
-    estimator = estimator_for(Attributes(rows.sensitive, row_weight=rows.row_weight), regressor, seed)
+    rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups)
+    estimator = estimator_for(rows.attributes(seed), regressor, seed)
     standardised, varying = Standardised.of(rows.prediction[None], rows.row_weight)
     if not varying:
         return interval_of(Evidence.of_constant(len(rows.prediction)), level)
@@ -98,10 +103,9 @@ def interval_of(evidence: Evidence, confidence: float = 0.95) -> DPVarInterval:
         low = 0.0
     share = float(np.clip(evidence.estimate, 0, 1))
     if low > 0 and 0 < share < 1:
-        fitted, weight = evidence.fitted, evidence.row_weight
+        fitted = evidence.fitted
         influence = 2 * evidence.residual * fitted + fitted.square() - share * evidence.prediction.square()
-        error = float((weight * weight * influence.square()).sum().sqrt())
-        error = np.sqrt(error**2 + evidence.degenerate) / (share * (1 - share))
+        error = np.sqrt(evidence.squared_error(influence) + evidence.degenerate) / (share * (1 - share))
         share_low, share_high = (float(expit(logit(share) + side * z * error)) for side in (-1, 1))
     else:
         share_low, share_high = min(low, 1.0), min(high, 1.0)
@@ -130,14 +134,12 @@ def error_of(evidence: Evidence) -> tuple[float, float]:
 
 def _limits(evidence: Evidence, z: float) -> tuple[float, float]:
     """Both ends of the interval of z standard errors, before the test, on the scale of Var(f) = 1."""
-    weight, squared = evidence.row_weight, evidence.fitted.square()
-    inverse_rows = float(weight.square().sum())
-    size = max(float((weight * squared).sum()), 1e-100)
-    kurtosis = float((weight * squared.square()).sum()) / size**2 - 1
-    noise = 4 * float((weight * squared * evidence.residual.square()).sum()) / size
-    low, high = _invert(evidence.estimate, kurtosis * inverse_rows, noise * inverse_rows, evidence.degenerate, z)
-    deviation = (evidence.prediction.square() - 1).square()
-    most = 1 + z * float((deviation * weight * weight).sum().sqrt())  # of Var(f) itself
+    squared = evidence.fitted.square()
+    size = max(float((evidence.row_weight * squared).sum()), 1e-100)
+    kurtosis = evidence.squared_error(squared - size) / size**2
+    noise = 4 * evidence.squared_error(evidence.fitted * evidence.residual) / size
+    low, high = _invert(evidence.estimate, kurtosis, noise, evidence.degenerate, z)
+    most = 1 + z * evidence.squared_error(evidence.prediction.square() - 1) ** 0.5  # of Var(f) itself
     return low, min(high, most) if evidence.informative else most
 
 

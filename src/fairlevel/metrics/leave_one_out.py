@@ -9,8 +9,9 @@ Sølvsten, Econometrica 2020), valid when the noise differs from row to row:
           \hat\sigma_i^2 = \tilde f_i (f_i - \hat h_{-i}(a_i)), \qquad
           f_i - \hat h_{-i}(a_i) = \frac{f_i - \hat h(a_i)}{1 - S_{ii}} ,
 
-with f̃ the prediction less its projection on the nuisance functions (f − f̄ by default). No folds are drawn: the answer
-depends on the data alone. The average noise of the other rows is used for rows whose leverage S_ii exceeds
+with f̃ the prediction less its projection on the nuisance functions (f − f̄ by default). Functions of L beyond the
+constant, with leverages P_ii, also fit a part of h̃ = E[f|A, L] − E[f|L] on the rows, of which Σ w_i P_ii h̃_i² is the
+size; it is added. No folds are drawn: the answer depends on the data alone. The average noise of the other rows is used for rows whose leverage S_ii exceeds
 ``HIGH_LEVERAGE``; the same rule holds for one prediction, for mixtures, and for rows that are read block by block.
 """
 
@@ -84,7 +85,8 @@ def leave_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: Tensor)
     diagonal = (kept @ squares.T) * smoother.row_weight
     own, all_of_it = leverage.noise_weight(diagonal)
     noise = (own * centred * (centred - fitted)).sum(dim=-1) + (all_of_it * centred.square()).sum(dim=-1)
-    estimate = (kept * coefficients.square()).sum(dim=-1) - noise
+    lost = (smoother.row_weight * nuisance_leverage(basis, first, smoother.row_weight) * fitted.square()).sum(dim=-1)
+    estimate = (kept * coefficients.square()).sum(dim=-1) - noise + lost
     return LeaveOut(estimate, fitted, (centred - fitted) / leverage.left_out.sqrt(), kept, diagonal)
 
 
@@ -107,7 +109,8 @@ def leave_out_matrix(prediction: Tensor, smoother: LinearSmoother, ridge: float)
     fitted = (coefficients * shrinkage)[:, first:] @ basis[:, first:].T
     own, all_of_it = leverage.noise_weight(smoother.leverage(kept))
     noise = (centred * own) @ (centred - fitted).T + (centred * all_of_it) @ centred.T
-    return (coefficients * kept) @ coefficients.T - (noise + noise.T) / 2
+    lost = (fitted * smoother.row_weight * nuisance_leverage(basis, first, smoother.row_weight)) @ fitted.T
+    return (coefficients * kept) @ coefficients.T - (noise + noise.T) / 2 + lost
 
 
 @dataclass(frozen=True)
@@ -132,13 +135,14 @@ def leave_out_streamed(prediction: Tensor, smoother: BlockwiseSmoother, ridge: f
     coefficients = prediction.new_zeros(count)
     for part, basis in smoother.blocks():
         coefficients += (weight[part] * prediction[part]) @ basis
-    centred, fitted, own_weight, diagonal = (torch.empty_like(prediction) for _ in range(4))
+    centred, fitted, own_weight, diagonal, of_factors = (torch.empty_like(prediction) for _ in range(5))
     residual = torch.empty_like(prediction)
     centred_scatter, residual_scatter = prediction.new_zeros(count, count), prediction.new_zeros(count, count)
     for part, basis in smoother.blocks():
         squares = basis.square()
         own_weight[part] = (squares @ shrinkage) * weight[part]
         diagonal[part] = (squares @ kept) * weight[part]
+        of_factors[part] = nuisance_leverage(basis, first, weight[part])
         centred[part] = prediction[part] - basis[:, :first] @ coefficients[:first]
         fitted[part] = basis[:, first:] @ (coefficients * shrinkage)[first:]
         left_out = Leverage.of(own_weight[part], weight[part]).left_out
@@ -147,10 +151,16 @@ def leave_out_streamed(prediction: Tensor, smoother: BlockwiseSmoother, ridge: f
         residual_scatter += noise_scatter(residual[part], basis, weight[part])
     own, all_of_it = Leverage.of(own_weight, weight).noise_weight(diagonal)
     noise = (own * centred * (centred - fitted)).sum() + (all_of_it * centred.square()).sum()
-    estimate = (kept * coefficients.square()).sum() - noise
+    lost = (weight * of_factors * fitted.square()).sum()
+    estimate = (kept * coefficients.square()).sum() - noise + lost
     found = LeaveOut(*(each.unsqueeze(0) for each in (estimate, fitted, residual, kept, diagonal)))
     null = _null_variance(residual_scatter, kept, weight * diagonal * residual.square())
     return BlockwiseEvidence(found, coefficients, centred_scatter, float(null))
+
+
+def nuisance_leverage(basis: Tensor, nuisance: int, row_weight: Tensor) -> Tensor:
+    """P_ii, the leverage of the functions of L beyond the constant, (row,); zero where there are none."""
+    return basis[:, 1:nuisance].square().sum(dim=1) * row_weight
 
 
 def kept_share(shrinkage: Tensor, nuisance: int) -> Tensor:
@@ -158,21 +168,6 @@ def kept_share(shrinkage: Tensor, nuisance: int) -> Tensor:
     kept = 1 - (1 - shrinkage) ** 4
     kept[..., :nuisance] = 0
     return kept
-
-
-def null_variance(found: LeaveOut, smoother: LinearSmoother) -> Tensor:
-    r"""Variance of each estimate that is left when DPVar = 0, (config,): 2 tr(qKqK), K = Bᵀ diag(w² r²) B, less the
-    rows' own part, which the estimate leaves out.
-    """
-    first, weight = smoother.nuisance, smoother.row_weight
-    functions = smoother.fit_basis[:, first:]
-    own = weight * found.diagonal * found.residual.square()
-    return torch.stack(
-        [
-            _null_variance(noise_scatter(residual, functions, weight), kept[first:], part)
-            for residual, kept, part in zip(found.residual, found.kept, own, strict=True)
-        ]
-    )
 
 
 def _null_variance(scatter: Tensor, kept: Tensor, own: Tensor) -> Tensor:

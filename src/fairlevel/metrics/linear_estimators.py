@@ -15,9 +15,10 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.blockwise import BlockwiseSmoother, blockwise
 from fairlevel.metrics.choice import Candidate, Choice, candidates, choose
 from fairlevel.metrics.evidence import Evidence, Standardised
-from fairlevel.metrics.leave_one_out import BlockwiseEvidence, leave_out_dpvar, leave_out_streamed, null_variance
+from fairlevel.metrics.leave_one_out import BlockwiseEvidence, leave_out_streamed
 from fairlevel.metrics.no_disparity_test import NoDisparityTest, forms, p_value, ridges_to_try
 from fairlevel.metrics.threads import on_single_threads
+from fairlevel.metrics.units import null_variance
 
 MANY_ROWS, SAMPLE_ROWS = 150_000, 30_000
 """Above ``MANY_ROWS`` rows, mean and ridge are chosen on ``SAMPLE_ROWS`` of them, and DPVar is computed on all, in
@@ -26,8 +27,9 @@ _LEAST_DF = 0.5  # degrees of freedom below which the rows say nothing about DPV
 
 
 def linear_estimator(rows: Attributes, regressor: LinearMean | None, seed: int) -> InMemory | Blockwise:
-    """All rows at once, or block by block where they are many."""
-    return (Blockwise if len(rows) > MANY_ROWS else InMemory)(rows, regressor, seed)
+    """All rows at once, or block by block where they are many and independent."""
+    many = len(rows) > MANY_ROWS and rows.groups is None
+    return (Blockwise if many else InMemory)(rows, regressor, seed)
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,9 @@ class InMemory:
     def _evidence(self, predictions: Standardised, choice: Choice) -> list[Evidence]:
         result: dict[int, Evidence] = {}
         for number, own in _by_candidate(choice):
-            smoother = self.known[number].smoother
-            found = leave_out_dpvar(predictions.values[own], smoother, choice.ridge[own])
-            degenerate = null_variance(found, smoother)
+            smoother, units = self.known[number].smoother, self.known[number].units
+            found = units.leave_out(predictions.values[own], smoother, choice.ridge[own])
+            degenerate = null_variance(found, smoother, units)
             for place, config in enumerate(own.tolist()):
                 prediction = predictions.values[config]
                 result[config] = Evidence(
@@ -75,6 +77,7 @@ class InMemory:
                     test=partial(self.test.p_value, prediction),
                     regressor=choice.describe(config),
                     informative=float(found.kept[place].sum()) >= _LEAST_DF,
+                    units=units,
                 )
         return [result[config] for config in range(len(predictions.values))]
 
@@ -89,13 +92,7 @@ class Blockwise:
 
     @cached_property
     def sample(self) -> Attributes:
-        chosen = self._sampled
-        given, weight = self.rows.given, self.rows.row_weight
-        return Attributes(
-            self.rows.values[chosen],
-            None if given is None else given[chosen],
-            None if weight is None else weight[chosen],
-        )
+        return self.rows.take(self._sampled)
 
     @cached_property
     def known(self) -> tuple[Candidate, ...]:
@@ -138,7 +135,7 @@ class Blockwise:
 
     def _smoother(self, number: int) -> BlockwiseSmoother:
         if number not in self._smoothers:
-            self._smoothers[number] = blockwise(self.known[number].mean, self.sample.values, self.rows, self.seed)
+            self._smoothers[number] = blockwise(self.known[number].mean, self.sample, self.rows, self.seed)
         return self._smoothers[number]
 
     @cached_property
@@ -153,8 +150,8 @@ class Blockwise:
 def _estimates(predictions: Tensor, choice: Choice) -> Tensor:
     estimate = torch.empty_like(choice.ridge)
     for number, own in _by_candidate(choice):
-        smoother = choice.candidates[number].smoother
-        estimate[own] = leave_out_dpvar(predictions[own], smoother, choice.ridge[own]).estimate
+        candidate = choice.candidates[number]
+        estimate[own] = candidate.units.leave_out(predictions[own], candidate.smoother, choice.ridge[own]).estimate
     return estimate
 
 

@@ -5,7 +5,8 @@ conditional mean is constant, the statistic is the largest standardised quadrati
 
 .. math:: T = \max_q \frac{\sum_j q_j (c_j^2 - K_{jj})}{\sqrt{2 \sum_{jk} q_j q_k K_{jk}^2}} ,
 
-compared with its distribution for c* ~ N(0, K) (multiplier bootstrap).
+compared with its distribution for c* ~ N(0, K) (multiplier bootstrap). Where rows belong to groups, K sums the scores
+of each group first. f stands for the prediction less what the nuisance functions, those of L included, explain.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.spectrum import Spectrum
 from fairlevel.metrics.choice import Candidate
-from fairlevel.metrics.leave_one_out import kept_share, noise_scatter
+from fairlevel.metrics.leave_one_out import kept_share
 from fairlevel.metrics.threads import on_single_threads
 
 _EXTRA_DF = (4.0, 16.0)
@@ -44,7 +45,8 @@ class NoDisparityTest:
         coefficients = weighted @ self._functions
         if self._beyond_every_draw(weighted, coefficients):
             return 1 / (1 + _DRAWS)
-        scatter = noise_scatter(smoother.beyond_nuisance(prediction), self._functions, smoother.row_weight)
+        units = self.known[0].units
+        scatter = units.scatter(smoother.beyond_nuisance(prediction), self._functions, smoother.row_weight)
         return p_value(self._forms, scatter, coefficients, self.seed)
 
     def _beyond_every_draw(self, weighted: Tensor, coefficients: Tensor) -> bool:
@@ -55,7 +57,11 @@ class NoDisparityTest:
         :math:`(c^\top q c - \operatorname{tr} qK) / (\sqrt 2 \operatorname{tr} qK)`, because
         :math:`s \le \sqrt 2 \operatorname{tr} qK`. Shapes: weighted w_i v_i (row,), coefficients c (basis,).
         """
-        traces = weighted.square() @ self._row_traces
+        groups = self.known[0].units.groups
+        if groups is None:
+            traces = weighted.square() @ self._row_traces
+        else:
+            traces = groups.sums(weighted.unsqueeze(1) * self._functions).square().sum(dim=0) @ self._forms.T
         excess = coefficients.square() @ self._forms.T - traces
         most = _largest_square(len(coefficients), self.seed)
         return bool((excess > most * traces.clamp_min(1e-300)).any())

@@ -9,10 +9,11 @@ import torch
 from scipy.stats import t as student
 from torch import Tensor
 
-from fairlevel.conditional_mean import MLPMean
+from fairlevel.conditional_mean import MLPMean, RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics.crossfit import covariance_form
 from fairlevel.metrics.evidence import Evidence, Standardised
+from fairlevel.metrics.units import Units
 
 _FLIPS = 8
 
@@ -35,9 +36,13 @@ class CrossFitted:
         """The prediction with random signs has no disparity: what the estimate shows there is its noise."""
         prediction = predictions.values[config]
         random = np.random.default_rng(self.seed)
-        flips = random.choice([-1.0, 1.0], (_FLIPS, len(prediction)))
-        signs = torch.from_numpy(np.vstack([np.ones(len(prediction)), flips]))
-        values, fitted = self._covariance(signs * prediction)
+        units = Units.of(self.rows)
+        count = len(prediction) if units.groups is None else units.groups.count
+        flips = torch.from_numpy(random.choice([-1.0, 1.0], (_FLIPS, count)))
+        if units.groups is not None:
+            flips = flips[:, units.groups.number]
+        beyond = self._beyond_factors(prediction)
+        values, fitted = self._covariance(torch.cat([prediction.unsqueeze(0), flips * beyond]))
         estimate, null_sd = float(values[0]), float(values[1:].square().mean().sqrt())
         return Evidence(
             prediction=prediction,
@@ -45,12 +50,19 @@ class CrossFitted:
             variance=float(predictions.variance[config]),
             estimate=estimate,
             fitted=fitted[0],
-            residual=prediction - fitted[0],
+            residual=beyond - fitted[0],
             degenerate=null_sd**2,
             test=lambda: float(student.sf(estimate / max(null_sd, 1e-300), _FLIPS)),
             regressor=f"{self.regressor.name} ({self.regressor.describe()}, 5 folds)",
+            units=units,
         )
 
+    def _beyond_factors(self, prediction: Tensor) -> Tensor:
+        """The prediction less what functions of L explain; it itself where there are none; (row,) -> (row,)."""
+        if self.rows.given is None:
+            return prediction
+        nothing = Attributes(np.empty((len(self.rows), 0)), self.rows.given, self.rows.row_weight)
+        return RidgeMean().prepare(nothing).beyond_nuisance(prediction.unsqueeze(0))[0]
+
     def _covariance(self, predictions: Tensor) -> tuple[Tensor, Tensor]:
-        row_weight = np.ones(len(self.rows)) if self.rows.row_weight is None else self.rows.row_weight
-        return covariance_form(predictions, self.rows.values, row_weight, self.regressor, self.seed)
+        return covariance_form(predictions, self.rows, self.regressor, self.seed)

@@ -1,0 +1,88 @@
+"""Further questions to an audit, each answered by the DPVar of another quantity: errors, decisions, outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairlevel.arrays import Array
+from fairlevel.exceptions import InvalidInput
+from fairlevel.metrics.evaluator import DPVarEvaluator
+from fairlevel.metrics.inputs import EvaluationRows
+from fairlevel.metrics.interval import DPVarInterval
+
+ERRORS = ("mean error", "squared error", "under-prediction")
+DECISIONS, OPPORTUNITY = "decisions", "equal opportunity"
+_FEWEST_ROWS = 20
+
+
+@dataclass(frozen=True)
+class Question:
+    """What was asked, in words, and the DPVar of the quantity that answers it, on ``rows`` rows."""
+
+    name: str
+    asks: str
+    interval: DPVarInterval
+    rows: int
+
+    @property
+    def moves_by(self) -> float:
+        """√DPVar, how many units the average moves across profiles (± one standard deviation)."""
+        return float(np.sqrt(max(self.interval.estimate, 0.0)))
+
+
+def ask(rows: EvaluationRows, target: Array | None, threshold: float | None, seed: int) -> tuple[Question, ...]:
+    """All questions that these rows can answer. Errors need y; equal opportunity needs y of 0 and 1; decisions need a
+    threshold.
+    """
+    quantities: dict[str, tuple[str, Array]] = {}
+    if target is not None:
+        error = target - rows.prediction
+        quantities["mean error"] = ("Does the average of y − prediction differ between profiles?", error)
+        quantities["squared error"] = ("Are predictions less accurate for some profiles?", error**2)
+        quantities["under-prediction"] = ("Is y under-predicted by more for some profiles?", np.maximum(error, 0.0))
+    if threshold is not None:
+        asks = f"Does the share of rows with a prediction of at least {threshold:g} differ between profiles?"
+        quantities[DECISIONS] = (asks, decisions(rows.prediction, threshold))
+    found = _answers(rows, quantities, seed)
+    if target is not None and np.isin(target, (0.0, 1.0)).all():
+        found += _equal_opportunity(rows, target, seed)
+    return found
+
+
+def decisions(prediction: Array, threshold: float) -> Array:
+    """1 where a probability is at least the threshold, else 0; (row,)."""
+    outside = int(((prediction < 0) | (prediction > 1)).sum())
+    if outside:
+        raise InvalidInput(
+            f"threshold={threshold:g} turns probabilities into decisions, but y_pred holds {outside} values outside "
+            "[0, 1]; pass probabilities, such as model.predict_proba(X)[:, 1], or leave threshold out."
+        )
+    if not 0 < threshold <= 1:
+        raise InvalidInput(f"threshold={threshold} was given; a number in (0, 1] is needed, such as 0.5.")
+    return (prediction >= threshold).astype(np.float64)
+
+
+def _equal_opportunity(rows: EvaluationRows, target: Array, seed: int) -> tuple[Question, ...]:
+    positive = np.flatnonzero(target == 1)
+    some = rows.take(positive)
+    groups = 2 if some.groups is None else len(np.unique(some.groups))
+    if len(positive) < _FEWEST_ROWS or groups < 2:
+        return ()
+    asks = "Among rows with y = 1, does the average prediction differ between profiles?"
+    return _answers(some, {OPPORTUNITY: (asks, some.prediction)}, seed)
+
+
+def _answers(
+    rows: EvaluationRows, quantities: Mapping[str, tuple[str, Array]], seed: int
+) -> tuple[Question, ...]:
+    if not quantities:
+        return ()
+    evaluator = DPVarEvaluator(rows.attributes(seed), seed)
+    intervals = evaluator.intervals(np.stack([values for _, values in quantities.values()]))
+    return tuple(
+        Question(name, asks, interval, len(rows))
+        for (name, (asks, _)), interval in zip(quantities.items(), intervals, strict=True)
+    )

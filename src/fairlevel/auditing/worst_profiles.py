@@ -1,0 +1,76 @@
+"""Where on A the average prediction is furthest from the mean."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import torch
+
+from fairlevel.arrays import Array
+from fairlevel.metrics.choice import candidates, choose
+from fairlevel.metrics.inputs import EvaluationRows
+
+EACH_SIDE = 3
+"""Profiles above the mean, and below it."""
+_PROFILES, _DRAWS = 500, 2000
+
+
+def worst_profiles(rows: EvaluationRows, frame: pd.DataFrame, seed: int, level: float = 0.95) -> pd.DataFrame:
+    r"""Up to three profiles above and three below the mean: their attributes, ``difference`` from the mean (from the
+    average of rows with the same factors, where factors are given), ``low`` and ``high``.
+
+    Profiles are rows of the table, sampled where they are many, with differences :math:`\hat h(a) - \bar f`. Those are
+    listed of which the interval is furthest from 0, not near each other. The intervals hold for all sampled profiles at
+    once, since the worst ones are picked by looking: their half-width is the quantile of the largest of all
+    standardised errors, with errors drawn from the covariance of the coefficients (a multiplier bootstrap).
+    """
+    attributes = rows.attributes(seed)
+    weight = torch.from_numpy(attributes.weight)
+    centred = torch.from_numpy(rows.prediction) - weight @ torch.from_numpy(rows.prediction)
+    scale = float((weight @ centred.square()).sqrt())
+    columns = [*map(str, frame.columns), "difference", "low", "high"]
+    if scale <= 1e-12 * float(np.abs(rows.prediction).max()):
+        return pd.DataFrame(columns=columns)
+    known = candidates(attributes, seed)
+    choice = choose((centred / scale).unsqueeze(0), known)
+    smoother, units = known[int(choice.index)].smoother, known[int(choice.index)].units
+    found = units.leave_out((centred / scale).unsqueeze(0), smoother, choice.ridge)
+    first, shrinkage = smoother.nuisance, smoother.shrinkage(choice.ridge)[0]
+    if first == len(shrinkage):
+        return pd.DataFrame(columns=columns)
+    scatter = units.scatter(found.residual[0], smoother.fit_basis[:, first:], weight)
+    random = np.random.default_rng(seed)
+    picked = np.sort(random.choice(len(rows), min(_PROFILES, len(rows)), replace=False))
+    loading = smoother.fit_basis[torch.from_numpy(picked)][:, first:] * shrinkage[first:]
+    variances, vectors = torch.linalg.eigh(scatter)
+    errors = loading @ (vectors * variances.clamp_min(0).sqrt())  # (profile, basis)
+    error = errors.square().sum(dim=1).sqrt().clamp_min(1e-300)
+    draws = torch.from_numpy(random.standard_normal((errors.shape[1], _DRAWS)))
+    largest = ((errors @ draws).abs() / error.unsqueeze(1)).amax(dim=0)
+    half = (torch.quantile(largest, level) * error * scale).numpy()
+    difference = found.fitted[0].numpy()[picked] * scale
+    chosen = _furthest(difference, half, _standard(rows.sensitive[picked]))
+    table = frame.iloc[picked[chosen]].reset_index(drop=True).rename(columns=str)
+    own = pd.DataFrame({"difference": difference, "low": difference - half, "high": difference + half})
+    return pd.concat([table, own.iloc[chosen].reset_index(drop=True)], axis=1)
+
+
+def _furthest(difference: Array, half: Array, standard: Array) -> list[int]:
+    """Positions of the profiles whose intervals reach furthest from 0 on either side, none of them near another."""
+    chosen: list[int] = []
+    for side in (1, -1):
+        own: list[int] = []
+        for position in np.argsort(-(side * difference - half), kind="stable"):
+            if len(own) == EACH_SIDE or side * difference[position] <= 0:
+                break
+            near = [np.abs(standard[position] - standard[other]).max() < 0.5 for other in own]
+            if not any(near):
+                own.append(int(position))
+        chosen += own
+    return chosen
+
+
+def _standard(values: Array) -> Array:
+    spread = values.std(axis=0)
+    standard: Array = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return standard

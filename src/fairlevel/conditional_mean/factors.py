@@ -1,0 +1,101 @@
+r"""Functions of legitimate factors L: what they explain of a prediction is no disparity.
+
+Disparity within L is :math:`\psi_c = E[(E[f \mid A, L] - E[f \mid L])^2]`. E[f | L] is described by functions that are
+not penalised, so that nothing of it is left over, and E[f | A, L] by functions of A and L together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairlevel.arrays import Array, Index
+from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.blockwise import orthonormal
+from fairlevel.conditional_mean.cells import few_categories
+from fairlevel.conditional_mean.groups import GroupMean
+from fairlevel.conditional_mean.protocol import FeatureMap, Standardise, standardiser
+from fairlevel.conditional_mean.random_features import RandomFeaturesMean
+from fairlevel.conditional_mean.splines import SplineMean
+
+ROWS_PER_FUNCTION = 20
+MOST_FUNCTIONS = 200
+_MOST_KNOTS = 20
+_LEAST_MOMENT = 1e-4  # of the first optional function; what is smaller oscillates
+_MOST_MULTIPLIED = 20  # columns of L whose products are used
+
+
+@dataclass(frozen=True)
+class LegitimateFactors:
+    """Functions G of L, fitted on some rows: an average for each cell of the categorical columns, a curve for each
+    continuous one, then products and random features of all columns. They are at most one per 20 rows and at most 200,
+    except that each category and each curve always has its own.
+
+    >>> import numpy as np
+    >>> L = np.linspace(0, 1, 400)[:, None]
+    >>> functions = LegitimateFactors.of(L)
+    >>> functions(L).shape
+    (400, 17)
+    >>> attributes = functions.attributes(A := L**2, L)  # for any penalty and any conditional mean
+    """
+
+    standardise: Standardise
+    features: FeatureMap
+    centre: Tensor
+    transform: Tensor
+
+    @classmethod
+    def of(cls, factors: Array, row_weight: Array | None = None, seed: int = 0) -> LegitimateFactors:
+        """Fitted on these rows; (row, factor), (row,)."""
+        weight = np.full(len(factors), 1 / len(factors)) if row_weight is None else row_weight / row_weight.sum()
+        standardise = standardiser(factors, weight)
+        standard = standardise(factors)
+        room = int(np.clip(len(factors) // ROWS_PER_FUNCTION, 1, MOST_FUNCTIONS))
+        features = _feature_map(standard, weight, room, seed)
+        free, penalised = map(torch.from_numpy, features(standard))
+        values = torch.cat([free, penalised], dim=1)
+        tensor_weight = torch.from_numpy(weight)
+        centre = tensor_weight @ values
+        centred = values - centre
+        covariance = centred.T @ (tensor_weight.unsqueeze(1) * centred)
+        transform, moments, _ = orthonormal(covariance, free.shape[1])
+        always = transform.shape[1] - len(moments)
+        smooth = int((moments > _LEAST_MOMENT * moments[:1]).sum())  # moments fall
+        return cls(standardise, features, centre, transform[:, : max(always, min(room, always + smooth))])
+
+    def __call__(self, factors: Array) -> Array:
+        """G at any rows, (row, factor) -> (row, function)."""
+        values = torch.from_numpy(np.hstack(self.features(self.standardise(factors))))
+        functions: Array = ((values - self.centre) @ self.transform).numpy()
+        return functions
+
+    def attributes(
+        self, values: Array, factors: Array, row_weight: Array | None = None, groups: Index | None = None
+    ) -> Attributes:
+        """A within L on any rows: values (row, attribute), factors (row, factor)."""
+        return Attributes(values, self(factors), row_weight, factors, groups)
+
+
+def _feature_map(standard: Array, weight: Array, room: int, seed: int) -> FeatureMap:
+    """(functions that are always used, functions to use where there is room) of standardised L."""
+    few = few_categories(standard)
+    continuous = int((~few).sum())
+    cells = GroupMean().feature_map(standard[:, few], weight, seed)
+    knots = int(np.clip(room // (2 * max(continuous, 1)), 3, _MOST_KNOTS))
+    curves = SplineMean(knots=knots).feature_map(standard[:, ~few], weight, seed)
+    together = RandomFeaturesMean().feature_map(standard, weight, seed)
+    pairs = list(combinations(range(min(standard.shape[1], _MOST_MULTIPLIED)), 2))
+
+    def features(rows: Array) -> tuple[Array, Array]:
+        averages, other_averages = cells(rows[:, few])
+        smooth = curves(rows[:, ~few])
+        if not continuous:
+            return averages, other_averages
+        products = [(rows[:, first] * rows[:, second])[:, None] for first, second in pairs]
+        return np.hstack([averages, *smooth]), np.hstack([other_averages, *products, together(rows)[1]])
+
+    return features

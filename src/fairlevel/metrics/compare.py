@@ -1,0 +1,217 @@
+r"""A paired interval for the difference of two predictions in DPVar.
+
+One conditional mean describes both predictions, chosen by their leave-one-out errors together. With r = f − h of each,
+
+.. math:: \hat D = \hat\psi_B - \hat\psi_A, \qquad
+          V(D) = \frac1n \operatorname{Var}\big(2 (r_B h_B - r_A h_A) + h_B^2 - h_A^2\big) + V_0,
+
+where V₀ is what is left when neither h varies: with K the scatter of the scores of residuals,
+2 (tr qK_BB qK_BB + tr qK_AA qK_AA − 2 tr qK_AB qK_AB) less the rows' own part. As for a single DPVar, the variance is a
+function of the truth: for each D, h_A and h_B are scaled to ψ_A and ψ_B = ψ_A + D, with the smaller of both estimates
+kept, and the interval holds every D with (D̂ − D)² ≤ z² V(D).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.optimize import brentq
+from scipy.stats import norm
+from torch import Tensor
+
+from fairlevel.arrays import Array
+from fairlevel.exceptions import InvalidInput
+from fairlevel.metrics.choice import Candidate, candidates
+from fairlevel.metrics.evidence import CONSTANT
+from fairlevel.metrics.inputs import read_rows, read_seed, read_vector
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """DPVar of two predictions on the same rows, A and B, and the interval of B − A.
+
+    ``difference`` is below zero where B is more level than A. ``p_value`` tests that both have the same DPVar.
+    """
+
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    dpvar_a: float
+    dpvar_b: float
+    regressor: str
+    level: float = 0.95
+
+    def __str__(self) -> str:
+        """The finding in one sentence."""
+        found = f"DPVar is {self.dpvar_a:.4g} for A and {self.dpvar_b:.4g} for B"
+        interval = f"difference {self.difference:.4g}, {self.level:.0%} interval {self.low:.4g} to {self.high:.4g}"
+        if self.low <= 0 <= self.high:
+            return f"{found}; the rows do not show which is smaller ({interval})."
+        return f"{found}; {'B' if self.high < 0 else 'A'} is more level ({interval})."
+
+
+def compare(
+    y_pred_a: Any,
+    y_pred_b: Any,
+    *,
+    sensitive_features: Any,
+    given: Any = None,
+    sample_weight: Any = None,
+    groups: Any = None,
+    level: float = 0.95,
+    random_state: Any = 0,
+) -> Comparison:
+    """Whether one of two predictions for the same rows has less disparity: DPVar(B) − DPVar(A) with an interval.
+
+    Both predictions share the people, so most chance differences cancel: the interval is narrower than what two
+    separate intervals would say.
+
+    Parameters
+    ----------
+    y_pred_a, y_pred_b : arrays of shape (rows,), in the same units
+    sensitive_features : array or frame of shape (rows,) or (rows, attributes)
+    given : legitimate factors L, array or frame of shape (rows,) or (rows, factors), optional
+    sample_weight, groups : arrays of shape (rows,), optional; see :func:`dpvar`
+    level : confidence level
+    random_state : seed of random features
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairlevel import compare
+    >>> random = np.random.default_rng(0)
+    >>> A, X = random.standard_normal((2, 1000))
+    >>> found = compare(X + A, X + A / 2, sensitive_features=A)
+    >>> bool(found.low < 0.25 - 1 < found.high < 0)
+    True
+    """
+    if not 0 < level < 1:
+        raise InvalidInput(f"level={level} was given; a number between 0 and 1 is needed, such as 0.95.")
+    seed = read_seed(random_state)
+    first = read_rows(y_pred_a, sensitive_features, sample_weight, given, groups)
+    other = read_vector("y_pred_b", y_pred_b)
+    if len(other) != len(read_vector("y_pred_a", y_pred_a)):
+        raise InvalidInput(
+            f"y_pred_b has {len(other)} rows but y_pred_a has {len(np.asarray(y_pred_a))}; both must predict the same "
+            "rows."
+        )
+    second = read_rows(other, sensitive_features, sample_weight)
+    rows, pair = first.attributes(seed), np.stack([first.prediction, second.prediction])
+    centred = pair - (pair @ rows.weight)[:, None]
+    scale = float(np.sqrt((centred**2 @ rows.weight).max()))
+    if scale <= 1e-12 * np.abs(pair).max():
+        return Comparison(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, CONSTANT, level)
+    predictions = torch.from_numpy(centred / scale)
+    candidate, ridge = _shared(predictions, candidates(rows, seed))
+    paired = Paired.of(predictions, candidate, ridge)
+    low, high = paired.limits(float(norm.ppf((1 + level) / 2)))
+    df = float(candidate.smoother.spectrum.df(ridge))
+    return Comparison(
+        difference=paired.difference * scale**2,
+        low=low * scale**2,
+        high=high * scale**2,
+        p_value=paired.p_value(),
+        dpvar_a=float(paired.estimates[0]) * scale**2,
+        dpvar_b=float(paired.estimates[1]) * scale**2,
+        regressor=f"{candidate.mean.name} (ridge {ridge:.3g}, {df:.1f} degrees of freedom)",
+        level=level,
+    )
+
+
+def _shared(predictions: Tensor, known: tuple[Candidate, ...]) -> tuple[Candidate, float]:
+    """The mean and the ridge with the smallest sum of both leave-one-out errors, each relative to its variance."""
+    weight = known[0].smoother.row_weight
+    variance = (predictions.square() * weight).sum(dim=1, keepdim=True).clamp_min(1e-24)
+    found = []
+    for candidate in known:
+        error, index = (candidate.errors(predictions) / variance).sum(dim=0).min(dim=0)
+        found.append((float(error), candidate, float(candidate.ridges[index])))
+    _, candidate, ridge = min(found, key=lambda each: each[0])
+    return candidate, ridge
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Both estimates and what the variance of their difference needs, on the scale of the larger Var(f) = 1.
+
+    Parameters
+    ----------
+    estimates : debiased DPVar of A and B, (2,)
+    plug_in : Σ w ĥ² of A and B, (2,)
+    covariance : of the weighted means of (2 r_B h_B, 2 r_A h_A, h_B², h_A²), (4, 4)
+    degenerate : V₀
+    """
+
+    estimates: Array
+    plug_in: Array
+    covariance: Array
+    degenerate: float
+
+    @classmethod
+    def of(cls, predictions: Tensor, candidate: Candidate, ridge: float) -> Paired:
+        """From predictions A and B, (2, row)."""
+        smoother, units = candidate.smoother, candidate.units
+        found = units.leave_out(predictions, smoother, torch.full((2,), ridge, dtype=torch.float64))
+        weight, first = smoother.row_weight, smoother.nuisance
+        linear, square = 2 * found.residual * found.fitted, found.fitted.square()
+        plug_in = square @ weight
+        parts = torch.stack([linear[1], linear[0], square[1] - plug_in[1], square[0] - plug_in[0]], dim=1)
+        sums = units.sums(parts * weight.unsqueeze(1))
+        kept, functions = found.kept[0, first:], smoother.fit_basis[:, first:]
+        residual_a, residual_b = found.residual
+        scatter_a = units.scatter(residual_a, functions, weight)
+        scatter_b = units.scatter(residual_b, functions, weight)
+        crossed = (
+            units.scatter(residual_b + residual_a, functions, weight)
+            - units.scatter(residual_b - residual_a, functions, weight)
+        ) / 4
+        own = units.own_difference(residual_a, residual_b, functions, kept, weight)
+        total = kept @ (scatter_a.square() + scatter_b.square() - 2 * crossed.square()) @ kept - own
+        return cls(found.estimate.numpy(), plug_in.numpy(), (sums.T @ sums).numpy(), max(2 * float(total), 0.0))
+
+    @property
+    def difference(self) -> float:
+        return float(self.estimates[1] - self.estimates[0])
+
+    def variance(self, difference: float) -> float:
+        """V(D)."""
+        own_a, own_b = map(float, self.estimates)
+        if own_a <= own_b:  # the smaller one is known more precisely
+            truth_a = max(own_a, 0.0, -difference)
+            truth_b = truth_a + difference
+        else:
+            truth_b = max(own_b, 0.0, difference)
+            truth_a = truth_b - difference
+        square_a, square_b = np.array([truth_a, truth_b]) / np.maximum(self.plug_in, 1e-100)
+        combination = np.array([np.sqrt(square_b), -np.sqrt(square_a), square_b, -square_a])
+        return max(float(combination @ self.covariance @ combination), 0.0) + self.degenerate
+
+    def p_value(self) -> float:
+        """Of the test that both have the same DPVar."""
+        error = np.sqrt(self.variance(0.0))
+        return 1.0 if error <= 1e-12 else float(2 * norm.sf(abs(self.difference) / error))
+
+    def limits(self, z: float) -> tuple[float, float]:
+        """The nearest ends on both sides of D̂ at which (D̂ − D)² = z² V(D)."""
+        centre = self.difference
+        if self.variance(centre) <= 1e-24:
+            return centre, centre
+
+        def excess(shift: float) -> float:
+            return shift**2 - z**2 * self.variance(centre + shift)
+
+        ends = []
+        for side in (-1.0, 1.0):
+            step = z * np.sqrt(self.variance(centre))
+            while excess(side * step) < 0 and step < 1e6:
+                step *= 1.5
+            ends.append(centre + float(brentq(excess, 0.0, side * step)) if step < 1e6 else side * np.inf)
+        return ends[0], ends[1]

@@ -1,0 +1,79 @@
+"""What is independent, rows or groups of rows, and what that means for estimates, their noise and their tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.smoother import LinearSmoother
+from fairlevel.metrics.leave_group_out import RowGroups, group_scores, leave_group_out_errors, leave_groups_out_dpvar
+from fairlevel.metrics.leave_one_out import LeaveOut, leave_out_dpvar, noise_scatter
+
+
+@dataclass(frozen=True)
+class Units:
+    """What is independent: rows, or groups of them."""
+
+    groups: RowGroups | None = None
+
+    @classmethod
+    def of(cls, rows: Attributes) -> Units:
+        return cls() if rows.groups is None else cls(RowGroups.of(rows.groups))
+
+    def sums(self, values: Tensor) -> Tensor:
+        """Sums within each unit: (row, ...) -> (unit, ...)."""
+        return values if self.groups is None else self.groups.sums(values)
+
+    def errors(self, prediction: Tensor, smoother: LinearSmoother, ridges: Tensor, cost: float) -> Tensor:
+        """The error of each ridge on units that are left out, (config, ridge)."""
+        if self.groups is None:
+            return smoother.leave_one_out(prediction, ridges, cost=cost)
+        return leave_group_out_errors(prediction, smoother, self.groups, ridges, cost)
+
+    def leave_out(self, prediction: Tensor, smoother: LinearSmoother, ridge: Tensor) -> LeaveOut:
+        """The debiased DPVar of each prediction, units left out in turn; (config, row), (config,)."""
+        if self.groups is None:
+            return leave_out_dpvar(prediction, smoother, ridge)
+        return leave_groups_out_dpvar(prediction, smoother, ridge, self.groups)
+
+    def scatter(self, values: Tensor, basis: Tensor, row_weight: Tensor) -> Tensor:
+        """Σ_u s_u s_uᵀ with s_u the sum of w_i v_i b_i over the rows of a unit: (row,), (row, basis) -> (basis,
+        basis).
+        """
+        if self.groups is None:
+            return noise_scatter(values, basis, row_weight)
+        scores = group_scores(values, basis, row_weight, self.groups)
+        return scores.T @ scores
+
+    def own_squares(self, values: Tensor, basis: Tensor, kept: Tensor, row_weight: Tensor) -> Tensor:
+        """Σ_u (s_uᵀ q s_u)², what pairs of a unit with itself add to tr(qKqK); a number."""
+        return self.own_difference(torch.zeros_like(values), values, basis, kept, row_weight)
+
+    def own_difference(
+        self, values_a: Tensor, values_b: Tensor, basis: Tensor, kept: Tensor, row_weight: Tensor
+    ) -> Tensor:
+        """Σ_u (s_buᵀ q s_bu − s_auᵀ q s_au)², the own part for the difference of two estimates; a number."""
+
+        def own(values: Tensor) -> Tensor:
+            if self.groups is None:
+                return (row_weight * values).square() * (basis.square() @ kept)
+            return group_scores(values, basis, row_weight, self.groups).square() @ kept
+
+        return (own(values_b) - own(values_a)).square().sum()
+
+
+def null_variance(found: LeaveOut, smoother: LinearSmoother, units: Units) -> Tensor:
+    r"""Variance of each estimate that is left when DPVar = 0, (config,): 2 tr(qKqK) with K the scatter of the
+    residuals, less the units' own part, which the estimate leaves out.
+    """
+    first, weight = smoother.nuisance, smoother.row_weight
+    functions = smoother.fit_basis[:, first:]
+    variances = []
+    for residual, kept in zip(found.residual, found.kept[:, first:], strict=True):
+        scatter = units.scatter(residual, functions, weight)
+        own = units.own_squares(residual, functions, kept, weight)
+        variances.append(2 * (kept @ scatter.square() @ kept - own))
+    return torch.stack(variances)
