@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -69,12 +69,12 @@ class LinearMean(ABC):
         """Factor the smoother that is fitted on the rows ``fit`` and evaluated at the rows ``at`` (default: the same
         rows). Rows to evaluate at are (row, attribute), or :class:`Attributes` where ``fit`` has functions of L.
         """
+        if at is None:  # the ridge is chosen, and training prepared, on the same rows
+            return fit.once((replace(self, ridge=None), seed), lambda: self._factored(fit, seed))
         weight = fit.weight
         standardise = standardiser(fit.values, weight)
         standard = standardise(fit.values)
         features = self.feature_map(standard, weight, seed)
-        if at is None:
-            return factor(_features(features, standard, fit.given), torch.from_numpy(weight))
         there = at if isinstance(at, Attributes) else Attributes(at)
         if (fit.given is None) != (there.given is None):
             raise InvalidInput("Functions of legitimate factors are needed for both the fitted rows and the rows at.")
@@ -83,6 +83,12 @@ class LinearMean(ABC):
             torch.from_numpy(weight),
             _features(features, standardise(there.values), there.given),
         )
+
+    def _factored(self, rows: Attributes, seed: int) -> LinearSmoother:
+        weight = rows.weight
+        standard = standardiser(rows.values, weight)(rows.values)
+        features = self.feature_map(standard, weight, seed)
+        return factor(_features(features, standard, rows.given), torch.from_numpy(weight))
 
 
 def _features(features: FeatureMap, standard: Array, given: Array | None) -> Features:
