@@ -11,7 +11,6 @@ import numpy as np
 from fairlevel.arrays import Array, Index
 from fairlevel.exceptions import InvalidInput
 
-
 Made = TypeVar("Made")
 
 
