@@ -35,8 +35,8 @@ class Attributes:
         return len(self.values)
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """What ``make`` computes from these rows alone; asked again for the same key, it is not computed again. The last
-        one is kept, for as long as the rows are.
+        """What ``make`` computes from these rows alone; asked again for the same key, it is not computed again. The
+        last one is kept, for as long as the rows are.
         """
         if key not in self._last:
             made = make()

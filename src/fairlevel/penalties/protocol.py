@@ -105,8 +105,8 @@ class Penalty(Protocol):
         """
 
     def step_after(self, prediction: Tensor, move: Tensor, along: Along, prepared: Any, state: Any) -> PenaltyStep:
-        """What :meth:`step` gives, for predictions that are those of the last step plus move · t: ``move`` is (config,),
-        ``along`` that of the direction t, ``state`` that after the last step.
+        """What :meth:`step` gives, for predictions that are those of the last step plus move · t: ``move`` is
+        (config,), ``along`` that of the direction t, ``state`` that after the last step.
         """
 
     def value(self, prediction: Tensor, prepared: Any, state: Any) -> Tensor:

@@ -27,8 +27,8 @@ class ActingPenalty(Protocol):
         """The state before the first step."""
 
     def step(self, prediction: Tensor, window: slice, state: Any, move: Move | None = None) -> PenaltyStep:
-        """Value, gradient and next state for the rows of one step; prediction (config, row of the step). ``move`` is how
-        predictions have moved since the last step, where that is known.
+        """Value, gradient and next state for the rows of one step; prediction (config, row of the step). ``move`` is
+        how predictions have moved since the last step, where that is known.
         """
 
     def along(self, direction: Tensor, value: Tensor, state: Any) -> Along | None:
