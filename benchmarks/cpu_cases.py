@@ -8,7 +8,7 @@ from benchmarks.alone import run_alone
 from benchmarks.measure import NotInstalled, absolute, overhead, per_step, seconds, speed_up
 from benchmarks.naive import hsic_step, train_fbo, train_itd
 from benchmarks.peers import train_fairlearn, train_maxcorr
-from benchmarks.problems import engine, tensors
+from benchmarks.problems import boosters, engine, tensors
 from fairlevel import FBO, HSIC, ITD, Adversarial, ClosedFBO
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.networks.backends import backend_for
@@ -102,6 +102,18 @@ def maxcorr():
     return against("maxcorr", name, ClosedFBO(), train_maxcorr)
 
 
+def boosting(peer, name, at_most, rows=200_000, inputs=50, rounds=100):
+    fair, *peers = boosters(rows, inputs, rounds)
+    fair()  # whatever is imported on first use
+    return overhead(
+        f"fair booster, {rows:,} x {inputs}, 10 attributes, {rounds} trees / {name}",
+        lambda: seconds(fair),
+        lambda: seconds(peers[peer]),
+        at_most,
+        rounds=5,
+    )
+
+
 def million():
     return overhead(
         "FairRegressor, 1,000,000 x 50, 20 attributes, batches of 4096, fair / plain",
@@ -121,6 +133,9 @@ CASES = {
     "closed-1": lambda: closed(1),
     "hsic-4000": hsic,
     "hsic-20000-memory": lambda: absolute("exact HSIC, n=20,000, memory", run_alone("hsic", 20_000)[1], 1, "GiB"),
+    "boosting": lambda: boosting(0, "LightGBM", 1.4),
+    "boosting-objective": lambda: boosting(1, "LightGBM with a trivial objective in Python", 1.15),
+    "boosting-small": lambda: boosting(0, "LightGBM", 1.4, rows=2400, inputs=20, rounds=300),
     "fairlearn": fairlearn,
     "maxcorr": maxcorr,
     "million": million,

@@ -1,12 +1,14 @@
 """The rows that everything is timed on, and the engine as a function of the number of steps."""
 
+import lightgbm as lgb
 import numpy as np
 import torch
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.networks.optimizers import GradientDescent
-from fairlevel.penalties import NoPenalty
-from fairlevel.predictors import MLP, Configurations
+from fairlevel.penalties import ClosedFBO, NoPenalty
+from fairlevel.predictors import MLP, Boosting, Configurations
+from fairlevel.predictors.boosting import SMALL
 from fairlevel.training.engine import train
 from fairlevel.training.rows import AllRows, TrainingRows
 
@@ -45,3 +47,33 @@ def engine(penalty, rows, configs, device="cpu", attributes=ATTRIBUTES):
         )
 
     return run
+
+
+def boosters(rows, inputs, rounds, weight=1.0, attributes=10):
+    """Functions that train a fair booster, LightGBM, and LightGBM on a gradient f − y that Python computes: 31 leaves,
+    half of the features per tree. Everything from arrays to a booster counts: functions of A, their ridge, bins.
+    """
+    x, y, a = table(rows, inputs, attributes)
+    predictor = Boosting(leaves=31, rounds=rounds, features=0.5)
+    given = {
+        "num_leaves": 31,
+        "learning_rate": predictor.learning_rate,
+        "lambda_l2": predictor.l2,
+        "feature_fraction": 0.5,
+        "num_threads": torch.get_num_threads() if x.size >= SMALL else 1,
+        "verbosity": -1,
+    }
+
+    def fair():
+        training = AllRows(TrainingRows(x, y, Attributes(a), rows_in=rows // 2))
+        penalty = training.tuned(ClosedFBO(), 0)
+        grid = Configurations.of([weight], 0.1)
+        train(training, grid, predictor=predictor, penalty=penalty, optimizer=GradientDescent(0.1, 1), device="cpu")
+
+    def residual(scores, data):
+        return scores - data.get_label(), np.ones(len(scores))
+
+    def lightgbm(objective):
+        lgb.train({**given, "objective": objective}, lgb.Dataset(x, y), rounds)
+
+    return fair, lambda: lightgbm("regression"), lambda: lightgbm(residual)

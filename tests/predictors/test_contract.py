@@ -7,6 +7,7 @@ from torch import nn
 
 from fairlevel.networks.optimizers import Adam, GradientDescent
 from fairlevel.predictors import MEMBERS, PREDICTORS, Boosting, Configurations, TorchModule
+from fairlevel.predictors.protocol import Move
 
 ROWS, FEATURES = 40, 4
 CPU = torch.device("cpu")
@@ -46,7 +47,7 @@ class Around:
         return torch.full((self.configs, ROWS), 2 / ROWS)
 
     def step_along(self, direction, rate):
-        return torch.full((self.configs,), rate)
+        return Move(torch.full((self.configs,), rate))
 
 
 def learner(factory, x, configs=3, optimizer=PLAIN):

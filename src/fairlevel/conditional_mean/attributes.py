@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
 from fairlevel.arrays import Array, Index
 from fairlevel.exceptions import InvalidInput
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -30,9 +34,20 @@ class Attributes:
     row_weight: Array | None = None
     factors: Array | None = None
     groups: Index | None = None
+    _last: dict[Hashable, object] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What ``make`` computes from these rows alone; asked again for the same key, it is not computed again. The
+        last one is kept, for as long as the rows are.
+        """
+        if key not in self._last:
+            made = make()
+            self._last.clear()
+            self._last[key] = made
+        return self._last[key]  # type: ignore[return-value]
 
     def take(self, rows: Index) -> Attributes:
         """Some of the rows."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -97,14 +97,17 @@ class LinearMean(ABC):
         """Factor the smoother that is fitted on the rows ``fit`` and evaluated at the rows ``at`` (default: the same
         rows). Rows to evaluate at are (row, attribute), or :class:`Attributes` where ``fit`` has functions of L.
         """
+        if at is None:  # the ridge is chosen, and training prepared, on the same rows
+            return fit.once((replace(self, ridge=None), seed), lambda: self._factored(fit, seed))
         features = self.joint_map(fit, seed)
         weight = torch.from_numpy(fit.weight)
-        if at is None:
-            return factor(_features(features, fit), weight)
         there = at if isinstance(at, Attributes) else Attributes(at)
         if (fit.given is None) != (there.given is None):
             raise InvalidInput("Functions of legitimate factors are needed for both the fitted rows and the rows at.")
         return factor(_features(features, fit), weight, _features(features, there))
+
+    def _factored(self, rows: Attributes, seed: int) -> LinearSmoother:
+        return factor(_features(self.joint_map(rows, seed), rows), torch.from_numpy(rows.weight))
 
 
 JointMap = Callable[[Attributes], tuple[Array, Array]]

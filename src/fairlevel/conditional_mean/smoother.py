@@ -69,7 +69,16 @@ class LinearSmoother:
         """The transpose, stored contiguously, (padded basis, fit row): products with a transposed view take four times
         as long.
         """
-        return self.aligned_basis.T.contiguous()
+        rows, functions = self.fit_basis.shape
+        aligned = self.fit_basis.new_zeros(functions + -functions % 32, rows)
+        aligned[:functions].copy_(self.fit_basis.T).mul_(self.row_weight)  # one product takes five times as long
+        return aligned
+
+    def aligned_coefficients(self, prediction: Tensor) -> Tensor:
+        """Bᵀ W f on the padded basis: (config, fit row) -> (config, padded basis). One prediction reads the functions
+        one after another, which takes a third less time and needs no second copy of them.
+        """
+        return prediction @ (self.aligned_functions.T if len(prediction) == 1 else self.aligned_basis)
 
     def to(self, dtype: torch.dtype, device: torch.device | str = "cpu") -> LinearSmoother:
         return to_device(self, dtype, device)
@@ -116,8 +125,9 @@ class LinearSmoother:
 
     def choose_ridge(self, prediction: Tensor) -> Tensor:
         """The ridge with the smallest generalised cross-validation error, (config,); the largest of several."""
-        square = (prediction.square() * self.row_weight).sum(dim=-1)
-        return self.spectrum.choose_ridge(self.coefficients(prediction), square)
+        weighted = prediction * self.row_weight  # weighting the basis instead would need as much memory again
+        square = (prediction * weighted).sum(dim=-1)
+        return self.spectrum.choose_ridge(weighted @ self.fit_basis, square)
 
     def leave_one_out(self, prediction: Tensor, ridges: Tensor, cost: float) -> Tensor:
         r"""Leave-one-out error of each ridge, (config, ridge): like :meth:`Spectrum.gcv`, but with the leverage of each

@@ -282,7 +282,7 @@ class FairRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.mse_ = float(table.weight @ (prediction - table.y) ** 2)
         self.__dict__.pop("dpvar_", None)
         if table.sensitive is not None:
-            self.dpvar_ = float(dpvar_of_many(prediction[None], table.sensitive.values, table.row_weight)[0])
+            self.dpvar_ = float(dpvar_of_many(prediction[None], table.attributes_of(0))[0])
 
 
 def load(folder: str | Path, *, module: nn.Module | None = None) -> FairRegressor:

@@ -61,9 +61,7 @@ def paper_diagnostic(prediction: Tensor, rows: Attributes, regressor: MLPMean, s
     return torch.stack([part / share for part, share in zip(per_half, mass, strict=True)]).mean(dim=0)
 
 
-def covariance_form(
-    prediction: Tensor, rows: Attributes, regressor: MLPMean, seed: int
-) -> tuple[Tensor, Tensor]:
+def covariance_form(prediction: Tensor, rows: Attributes, regressor: MLPMean, seed: int) -> tuple[Tensor, Tensor]:
     """V2 = mean(f_c ĥ_c) over five folds, and ĥ_c: (config, row) -> (config,), (config, row)."""
     if len(rows) < 4:
         raise InvalidInput(f"{len(rows)} rows were given; a trained regressor needs at least 4, or use regressor=None.")

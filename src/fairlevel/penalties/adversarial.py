@@ -14,7 +14,7 @@ from fairlevel.networks.backends import CriticFit
 from fairlevel.networks.critics import critic_gradient, critic_loss
 from fairlevel.networks.network import Network
 from fairlevel.networks.optimizers import Adam, Moments
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, PenaltyStep, RowPlan, Rows, Settings
 from fairlevel.penalties.toolkit import SMALLEST_SD, PenaltyDefaults, check_positive, setting
 from fairlevel.tensors import to_device
 
@@ -84,11 +84,11 @@ class Adversarial(PenaltyDefaults):
         if not isinstance(self.critic_steps, int) or self.critic_steps < 1:
             raise InvalidInput(f"critic_steps={self.critic_steps} was given; a whole number ≥ 1 is needed, such as 5.")
 
-    def curvature_along(self, direction: Tensor, value: Tensor, prepared: CriticRows, state: Critic) -> Tensor:
+    def along(self, direction: Tensor, value: Tensor, prepared: CriticRows, state: Critic) -> Along:
         """2 E[t²], as for a share of the variance: the critic moves with the predictions, so that no search along
         them would mean anything.
         """
-        return 2 * direction.square().mean(dim=-1)
+        return Along(2 * direction.square().mean(dim=-1))
 
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> CriticRows:
         values, weight = torch.from_numpy(attributes.values), torch.from_numpy(attributes.weight)

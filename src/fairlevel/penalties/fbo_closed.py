@@ -18,6 +18,7 @@ from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.protocol import (
     ALL_TRAINING_ROWS,
+    Along,
     BatchAttributes,
     PenaltyStep,
     RowPlan,
@@ -36,12 +37,14 @@ _COLD_START = 5  # times as many passes where there is no conditional mean to st
 
 class ClosedState(NamedTuple):
     """The current conditional mean, (config, row), the ridge of each configuration, (config,), and by how much it
-    shrinks each function of the padded basis, (config, padded basis), 0 for nuisance functions.
+    shrinks each function of the padded basis, (config, padded basis), 0 for nuisance functions. ``coefficients`` are
+    c = BᵀWf of the last predictions, (config, padded basis).
     """
 
     fitted: Tensor
     ridge: Tensor
     shrinkage: Tensor
+    coefficients: Tensor
 
 
 class Transformed(NamedTuple):
@@ -99,17 +102,19 @@ class ClosedFBO(PenaltyDefaults):
         return self.mean.prepare(attributes, seed=seed).trimmed(smallest, NEGLIGIBLE)
 
     def init(self, prepared: LinearSmoother, configs: int, settings: Settings) -> ClosedState:
-        basis = prepared.aligned_basis
-        ridge = setting(self, settings, "ridge", basis, configs)
+        functions = prepared.aligned_functions
+        ridge = setting(self, settings, "ridge", functions, configs)
         shrinkage = prepared.shrinkage(ridge)
-        shrinkage = pad(shrinkage, (0, basis.shape[1] - shrinkage.shape[1]))
+        shrinkage = pad(shrinkage, (0, len(functions) - shrinkage.shape[1]))
         shrinkage[:, : prepared.nuisance] = 0
-        return ClosedState(basis.new_zeros(configs, len(basis)), ridge, shrinkage)
+        return ClosedState(
+            functions.new_zeros(configs, functions.shape[1]), ridge, shrinkage, torch.zeros_like(shrinkage)
+        )
 
     def step(self, prediction: Tensor, prepared: LinearSmoother, state: ClosedState) -> PenaltyStep:
         if self.loss.passes == 1:
-            return self._solved(prediction, prepared, state)
-        fitted, ridge, _ = state
+            return self._solved(prepared.aligned_coefficients(prediction), prepared, state)
+        fitted, ridge = state.fitted, state.ridge
         for _ in range(self.loss.passes):
             fitted = prepared.apply(self.loss.response(prediction, fitted), ridge)
         centred = fitted - (fitted * prepared.row_weight).sum(dim=-1, keepdim=True)
@@ -118,20 +123,25 @@ class ClosedFBO(PenaltyDefaults):
         value = self.loss.disparity(prediction, centred, prepared.row_weight)
         return self.transform(value).step(gradient, state._replace(fitted=fitted))
 
-    def _solved(self, prediction: Tensor, prepared: LinearSmoother, state: ClosedState) -> PenaltyStep:
-        """Squared loss: P = Σ_j d_j c_j² with c = BᵀWf, and its gradient 2 W B (d ∘ c): two thin products."""
-        coefficients = prediction @ prepared.aligned_basis
+    def _solved(self, coefficients: Tensor, prepared: LinearSmoother, state: ClosedState) -> PenaltyStep:
+        """Squared loss: P = Σ_j d_j c_j² with c = BᵀWf, and its gradient 2 W B (d ∘ c): a thin product."""
         shrunk = coefficients * state.shrinkage
         gradient = (2 * shrunk) @ prepared.aligned_functions
-        return self.transform((shrunk * coefficients).sum(dim=-1)).step(gradient, state)
+        value = (shrunk * coefficients).sum(dim=-1)
+        return self.transform(value).step(gradient, state._replace(coefficients=coefficients))
 
-    def curvature_along(
-        self, direction: Tensor, value: Tensor, prepared: LinearSmoother, state: ClosedState
-    ) -> Tensor | None:
-        """2 Σ_j d_j (BᵀWt)_j² along t."""
+    def along(self, direction: Tensor, value: Tensor, prepared: LinearSmoother, state: ClosedState) -> Along | None:
+        """2 Σ_j d_j (BᵀWt)_j² along t, and BᵀWt."""
         if self.loss.passes > 1:
             return None
-        return 2 * ((direction @ prepared.aligned_basis).square() * state.shrinkage).sum(dim=-1)
+        products = prepared.aligned_coefficients(direction)
+        return Along(2 * (products.square() * state.shrinkage).sum(dim=-1), products)
+
+    def step_after(
+        self, prediction: Tensor, move: Tensor, along: Along, prepared: LinearSmoother, state: ClosedState
+    ) -> PenaltyStep:
+        """c is linear in f: c + move · BᵀWt, without another pass over the rows."""
+        return self._solved(state.coefficients + move.unsqueeze(-1) * along.products, prepared, state)
 
     def value(self, prediction: Tensor, prepared: LinearSmoother, state: ClosedState) -> Tensor:
         """From the covariance of the smoothed response with its leave-one-out mean: P is zero on average where the

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.penalties.fbo_closed import ClosedFBO, ClosedState, Transformed
+from fairlevel.penalties.protocol import Along
 from fairlevel.penalties.toolkit import SMALLEST_SD
 
 
@@ -27,12 +28,12 @@ class RootFBO(ClosedFBO):
     def curvature(self, weight: Tensor) -> Tensor:
         return 1 + weight / (2 * SMALLEST_SD)
 
-    def curvature_along(
-        self, direction: Tensor, value: Tensor, prepared: LinearSmoother, state: ClosedState
-    ) -> Tensor | None:
-        """That of P, divided like the gradient: the root is concave, so that this parabola lies above it."""
-        of_disparity = super().curvature_along(direction, value, prepared, state)
-        return None if of_disparity is None else of_disparity / (2 * (value + SMALLEST_SD))
+    def along(self, direction: Tensor, value: Tensor, prepared: LinearSmoother, state: ClosedState) -> Along | None:
+        """The curvature of P, divided like the gradient: the root is concave, so that this parabola lies above it."""
+        of_disparity = super().along(direction, value, prepared, state)
+        if of_disparity is None:
+            return None
+        return of_disparity._replace(curvature=of_disparity.curvature / (2 * (value + SMALLEST_SD)))
 
     def transform(self, disparity: Tensor) -> Transformed:
         root = (disparity.clamp(min=0) + SMALLEST_SD**2).sqrt()

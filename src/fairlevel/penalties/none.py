@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, BatchAttributes, PenaltyStep, RowPlan, Rows, Settings
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, BatchAttributes, PenaltyStep, RowPlan, Rows, Settings
 from fairlevel.penalties.toolkit import PenaltyDefaults
 
 
@@ -39,8 +39,8 @@ class NoPenalty(PenaltyDefaults):
     def step(self, prediction: Tensor, prepared: Nothing, state: None) -> PenaltyStep:
         return PenaltyStep(prediction.new_zeros(len(prediction)), torch.zeros_like(prediction), None)
 
-    def curvature_along(self, direction: Tensor, value: Tensor, prepared: Nothing, state: None) -> Tensor:
-        return direction.new_zeros(len(direction))
+    def along(self, direction: Tensor, value: Tensor, prepared: Nothing, state: None) -> Along:
+        return Along(direction.new_zeros(len(direction)))
 
     def in_batches(self, attributes: BatchAttributes) -> NothingInBatches:
         return NothingInBatches()

@@ -66,6 +66,16 @@ class PenaltyStep(NamedTuple):
     state: Any
 
 
+class Along(NamedTuple):
+    """A penalty along a direction t of predictions. ``curvature``, (config,), is the second derivative of a quadratic
+    function that touches the penalty at the last predictions and is nowhere below it. ``products`` are what the penalty
+    computed from t and can use again after a move along it.
+    """
+
+    curvature: Tensor
+    products: Any = None
+
+
 @runtime_checkable
 class Penalty(Protocol):
     """One frozen object per method. ``tunable`` names the numbers that may differ between configurations."""
@@ -89,9 +99,14 @@ class Penalty(Protocol):
     def step(self, prediction: Tensor, prepared: Any, state: Any) -> PenaltyStep:
         """Value and gradient at these predictions, (config, row), and the state for the next step."""
 
-    def curvature_along(self, direction: Tensor, value: Tensor, prepared: Any, state: Any) -> Tensor | None:
-        """Second derivative along a direction, (config, row) -> (config,): that of a quadratic function which touches
-        the penalty, of this value, at the last predictions and is nowhere below it. None where none is known.
+    def along(self, direction: Tensor, value: Tensor, prepared: Any, state: Any) -> Along | None:
+        """The penalty along a direction, (config, row), from the last predictions, where it has this value, (config,).
+        None where no curvature is known.
+        """
+
+    def step_after(self, prediction: Tensor, move: Tensor, along: Along, prepared: Any, state: Any) -> PenaltyStep:
+        """What :meth:`step` gives, for predictions that are those of the last step plus move · t: ``move`` is
+        (config,), ``along`` that of the direction t, ``state`` that after the last step.
         """
 
     def value(self, prediction: Tensor, prepared: Any, state: Any) -> Tensor:

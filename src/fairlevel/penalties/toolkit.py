@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Penalty, PenaltyStep, RowPlan, Settings
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, Penalty, PenaltyStep, RowPlan, Settings
 
 SMALLEST_SD = 0.05
 """Predictions that spread less than this (in standard deviations of y) count as constant. Without a limit, a penalty
@@ -34,9 +34,13 @@ class PenaltyDefaults:
         """Every penalty has its own."""
         raise TypeError(f"{type(self).__name__} has no method step(prediction, prepared, state).")
 
-    def curvature_along(self, direction: Tensor, value: Tensor, prepared: Any, state: Any) -> Tensor | None:
+    def along(self, direction: Tensor, value: Tensor, prepared: Any, state: Any) -> Along | None:
         """Not known."""
         return None
+
+    def step_after(self, prediction: Tensor, move: Tensor, along: Along, prepared: Any, state: Any) -> PenaltyStep:
+        """From the predictions alone."""
+        return self.step(prediction, prepared, state)
 
     def value(self, prediction: Tensor, prepared: Any, state: Any) -> Tensor:
         """The same estimate as in training."""

@@ -14,7 +14,7 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput
-from fairlevel.penalties.protocol import IN_OUT, RowPlan, Rows, Settings
+from fairlevel.penalties.protocol import IN_OUT, Along, RowPlan, Rows, Settings
 from fairlevel.penalties.toolkit import PenaltyDefaults, check_mean, setting
 from fairlevel.tensors import to_device, weights_of_part
 
@@ -102,12 +102,12 @@ class TrainedMeanPenalty(PenaltyDefaults):
         """As printed: plain step sizes."""
         return torch.ones_like(weight)
 
-    def curvature_along(self, direction: Tensor, value: Tensor, prepared: SplitAttributes, state: Warm) -> Tensor:
+    def along(self, direction: Tensor, value: Tensor, prepared: SplitAttributes, state: Warm) -> Along:
         """2 E[t²], on the rows where it is larger: a conditional mean does not vary more than what it is the mean
         of.
         """
         fit = direction[:, prepared.rows.fit].square() @ prepared.fit_weight
-        return 2 * torch.maximum(fit, direction[:, prepared.rows.evaluate].square() @ prepared.evaluate_weight)
+        return Along(2 * torch.maximum(fit, direction[:, prepared.rows.evaluate].square() @ prepared.evaluate_weight))
 
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> SplitAttributes:
         """Both parts' attributes and weights."""

@@ -17,12 +17,13 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.predictors.booster_members import BoosterMembers, FittedTrees
 from fairlevel.predictors.configurations import Configurations
-from fairlevel.predictors.protocol import Surroundings, Tiling
+from fairlevel.predictors.protocol import Move, Surroundings, Tiling
 from fairlevel.trees.lightgbm_text import LightGBMText
 
 PATIENCE = 8  # checks, ten trees apart
 FEW_COLUMNS = 11  # up to here every tree may use all features
 SMALL = 1_000_000  # numbers in a table for which more than one thread per booster costs more than it saves
+BINNED_ROWS = 50_000  # drawn at random to place the edges of bins: 200 per bin and more; sorting all rows takes longest
 
 
 @dataclass(frozen=True)
@@ -84,11 +85,12 @@ class Boosting:
             raise InvalidInput(
                 f"monotone has {len(self.monotone)} entries for {x.shape[1]} features; give one for each."
             )
-        return BoosterFactory(self, seed, device)
+        return BoosterFactory(self, seed, device, x.numel() < SMALL)
 
-    def parameters(self, columns: int, seed: int, threads: int) -> dict[str, Any]:
+    def parameters(self, columns: int, seed: int, threads: int, small: bool) -> dict[str, Any]:
         """LightGBM's names of these settings. Trees are scaled by η s_t here, hence its step size of 1. Its
-        deterministic mode makes results independent of the number of threads.
+        deterministic mode makes results independent of the number of threads; it needs to be told in which order
+        histograms are filled, and in large tables column after column is faster.
         """
         share = self.features if self.features is not None else (1.0 if columns <= FEW_COLUMNS else 0.5)
         given = {
@@ -100,10 +102,12 @@ class Boosting:
             "lambda_l2": float(self.l2),
             "feature_fraction": share,
             "max_bin": int(self.bins),
+            "bin_construct_sample_cnt": BINNED_ROWS,
             "feature_pre_filter": False,
             "seed": seed % 2**31,
             "deterministic": True,
-            "force_row_wise": True,
+            "force_row_wise": small,
+            "force_col_wise": not small,
             "num_threads": threads,
             "verbosity": -1,
         }
@@ -119,11 +123,8 @@ class BoosterFactory:
     settings: Boosting
     seed: int
     device: torch.device
+    small: bool
     _rows: list[tuple[Tensor, lgb.Dataset]] = field(default_factory=list)
-
-    @property
-    def _small(self) -> bool:
-        return self._rows[0][0].numel() < SMALL
 
     @property
     def patience(self) -> int:
@@ -135,7 +136,7 @@ class BoosterFactory:
     def inputs(self, x: Tensor) -> Tensor:
         values = x.double().contiguous()
         reference = self._rows[0][1] if self._rows else None
-        parameters = self.settings.parameters(x.shape[1], self.seed, torch.get_num_threads())
+        parameters = self.settings.parameters(x.shape[1], self.seed, torch.get_num_threads(), self.small)
         categorical: Any = list(self.settings.categorical) or "auto"
         binned = lgb.Dataset(
             values.numpy(), reference=reference, categorical_feature=categorical, params=parameters, free_raw_data=True
@@ -145,13 +146,14 @@ class BoosterFactory:
 
     def tiling(self, rows: int, configs: int) -> Tiling:
         """Small tables: boosters side by side, one thread each. Large ones: one booster after another, all threads."""
-        if self._small:
+        if self.small:
             return Tiling(1, threads=torch.get_num_threads(), one_thread_each=True)
         return Tiling(1)
 
     def learner(self, configurations: Configurations, optimizer: Optimizer) -> BoosterLearner:
-        threads = 1 if self._small else torch.get_num_threads()
-        return BoosterLearner(self.settings, self._rows, self.seed, threads, self.device)
+        threads = 1 if self.small else torch.get_num_threads()
+        parameters = self.settings.parameters(self._rows[0][0].shape[1], self.seed, threads, self.small)
+        return BoosterLearner(self.settings.learning_rate, parameters, self._rows, self.device)
 
 
 class BoosterLearner:
@@ -161,23 +163,20 @@ class BoosterLearner:
 
     def __init__(
         self,
-        settings: Boosting,
+        learning_rate: float,
+        parameters: dict[str, Any],
         rows: Sequence[tuple[Tensor, lgb.Dataset]],
-        seed: int,
-        threads: int,
         device: torch.device,
     ) -> None:
         (_, training), *others = rows
         self._inputs = [inputs for inputs, _ in rows]
         self._features = self._inputs[0].shape[1]
         self._finished = not any(training.feature_num_bin(number) > 1 for number in range(self._features))
-        self._booster = (
-            None if self._finished else lgb.Booster(settings.parameters(self._features, seed, threads), training)
-        )
+        self._booster = None if self._finished else lgb.Booster(parameters, training)
         for number, (_, binned) in enumerate(others):
             if self._booster is not None:
                 self._booster.add_valid(binned, str(number))
-        self._settings, self._device = settings, device
+        self._rate, self._device = learning_rate, device
         self._sums: list[Array] = [np.zeros(len(inputs)) for inputs in self._inputs]
         self._predictions = [torch.zeros(1, len(inputs), device=device) for inputs in self._inputs]
         self._steps: list[float] = []
@@ -190,19 +189,21 @@ class BoosterLearner:
     def predictions(self, inputs: Tensor) -> Tensor:
         return self._predictions[self._position(inputs)]
 
-    def follow(self, gradient: Tensor, curvature: Tensor, around: Surroundings) -> None:
+    def follow(self, gradient: Tensor, curvature: Tensor, around: Surroundings) -> Move | None:
         if self._finished or self._booster is None:
-            return
+            return None
         scale = around.row_count / 2  # a squared loss then has second derivatives of about 1, as LightGBM's own
         slopes, bends = (_numbers(values[0] * scale) for values in (gradient, around.row_curvature()))
         self._finished = bool(self._booster.update(fobj=lambda scores, data: (slopes, bends)))
         if self._finished:
-            return
+            return None
         trees = self._new_trees(self._booster)
-        step = float(around.step_along(trees[0], self._settings.learning_rate))
+        move = around.step_along(trees[0], self._rate)
+        step = float(move.step)
         self._steps.append(step)
         for prediction, tree in zip(self._predictions, trees, strict=True):
             prediction += step * tree
+        return move
 
     def evaluate(self, inputs: Tensor) -> Tensor:
         return self._predictions[self._position(inputs)]

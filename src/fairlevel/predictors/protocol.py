@@ -82,6 +82,13 @@ class Staged(Protocol):
         """All members after this share of their steps."""
 
 
+class Move(NamedTuple):
+    """How far to go along a direction t: ``step``, (config,); ``along`` is what the penalty has found on t."""
+
+    step: Tensor
+    along: Any = None
+
+
 class Surroundings(Protocol):
     """The objective around the last predictions, for learners that use more of it than its gradient."""
 
@@ -92,8 +99,8 @@ class Surroundings(Protocol):
     def row_curvature(self) -> Tensor:
         """Second derivative of the loss in each prediction, (config, row)."""
 
-    def step_along(self, direction: Tensor, rate: float) -> Tensor:
-        """How far to go along a direction of predictions, (config, row) -> (config,), between 0 and ``rate``: ``rate``
+    def step_along(self, direction: Tensor, rate: float) -> Move:
+        """How far to go along a direction of predictions, (config, row), between 0 and ``rate``: ``rate``
         times the minimum of the objective where it is quadratic, else a step that does not raise it.
         """
 
@@ -108,9 +115,10 @@ class Learner(Protocol):
     def predictions(self, inputs: Tensor) -> Tensor:
         """Predictions (config, row) for inputs (row, …); what :meth:`follow` needs is kept."""
 
-    def follow(self, gradient: Tensor, curvature: Tensor, around: Surroundings) -> None:
+    def follow(self, gradient: Tensor, curvature: Tensor, around: Surroundings) -> Move | None:
         """One step against a gradient in the last predictions, (config, row). The objective may be ``curvature``,
-        (config,), times as curved as the loss alone; ``around`` tells more, if asked.
+        (config,), times as curved as the loss alone; ``around`` tells more, if asked. A learner whose predictions have
+        moved exactly as ``around`` said gives that move back, and the next gradient costs less; others give None.
         """
 
     def evaluate(self, inputs: Tensor) -> Tensor:

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from fairlevel.penalties import Penalty
-from fairlevel.penalties.protocol import BatchForm, PenaltyStep, Settings
-from fairlevel.predictors.protocol import Tiling
+from fairlevel.penalties.protocol import Along, BatchForm, PenaltyStep, Settings
+from fairlevel.predictors.protocol import Move, Tiling
 from fairlevel.training.execution.fixed_groups import FixedGroups, in_fixed_groups
 
 
@@ -26,11 +26,13 @@ class ActingPenalty(Protocol):
     def init(self, configs: int, settings: Settings) -> Any:
         """The state before the first step."""
 
-    def step(self, prediction: Tensor, window: slice, state: Any) -> PenaltyStep:
-        """Value, gradient and next state for the rows of one step; prediction (config, row of the step)."""
+    def step(self, prediction: Tensor, window: slice, state: Any, move: Move | None = None) -> PenaltyStep:
+        """Value, gradient and next state for the rows of one step; prediction (config, row of the step). ``move`` is
+        how predictions have moved since the last step, where that is known.
+        """
 
-    def curvature_along(self, direction: Tensor, value: Tensor, state: Any) -> Tensor | None:
-        """Second derivative along a direction, (config, row) -> (config,), where it is known."""
+    def along(self, direction: Tensor, value: Tensor, state: Any) -> Along | None:
+        """The penalty along a direction, (config, row), where its curvature is known."""
 
     def grouped(self, tiling: Tiling, device: torch.device) -> ActingPenalty:
         """Ready for tiles of configurations, which must not influence each other."""
@@ -53,11 +55,13 @@ class AllRowsPenalty:
     def init(self, configs: int, settings: Settings) -> Any:
         return self.penalty.init(self.prepared, configs, settings)
 
-    def step(self, prediction: Tensor, window: slice, state: Any) -> PenaltyStep:
-        return self.penalty.step(prediction, self.prepared, state)
+    def step(self, prediction: Tensor, window: slice, state: Any, move: Move | None = None) -> PenaltyStep:
+        if move is None or move.along is None:
+            return self.penalty.step(prediction, self.prepared, state)
+        return self.penalty.step_after(prediction, move.step, move.along, self.prepared, state)
 
-    def curvature_along(self, direction: Tensor, value: Tensor, state: Any) -> Tensor | None:
-        return self.penalty.curvature_along(direction, value, self.prepared, state)
+    def along(self, direction: Tensor, value: Tensor, state: Any) -> Along | None:
+        return self.penalty.along(direction, value, self.prepared, state)
 
     def grouped(self, tiling: Tiling, device: torch.device) -> AllRowsPenalty:
         if tiling.alone or isinstance(self.penalty, FixedGroups):
@@ -83,10 +87,10 @@ class BatchedPenalty:
     def init(self, configs: int, settings: Settings) -> Any:
         return self.form.init(configs)
 
-    def step(self, prediction: Tensor, window: slice, state: Any) -> PenaltyStep:
+    def step(self, prediction: Tensor, window: slice, state: Any, move: Move | None = None) -> PenaltyStep:
         return self.form.step(prediction, window, state)
 
-    def curvature_along(self, direction: Tensor, value: Tensor, state: Any) -> Tensor | None:
+    def along(self, direction: Tensor, value: Tensor, state: Any) -> Along | None:
         return None
 
     def grouped(self, tiling: Tiling, device: torch.device) -> BatchedPenalty:

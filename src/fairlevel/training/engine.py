@@ -117,13 +117,16 @@ def _train_tile(
     weight = tile.weight.to(final.target)
     fair, curvature = (weight > 0).unsqueeze(1), penalty.curvature(weight)
 
+    everywhere, move = bool(fair.all()), None
+
     def step(here: StepRows, state: object) -> StepResult:
+        nonlocal move
         score = learner.predictions(here.inputs)
         accuracy = accuracy_term(loss, score, here)
-        value, gradient, after = penalty.step(loss.link(score), here.window, state)
-        disparity = torch.where(fair, weight.unsqueeze(1) * loss.through_link(score, gradient), 0.0)
-        total = accuracy.gradient + disparity
-        learner.follow(total, curvature, LineSearch(loss, penalty, here, weight, score, total, value, state))
+        value, gradient, after = penalty.step(loss.link(score), here.window, state, move)
+        disparity = weight.unsqueeze(1) * loss.through_link(score, gradient)
+        total = accuracy.gradient + (disparity if everywhere else torch.where(fair, disparity, 0.0))
+        move = learner.follow(total, curvature, LineSearch(loss, penalty, here, weight, score, total, value, state))
         return StepResult(after, accuracy.value, value)
 
     state = penalty.init(len(tile), tile.settings)

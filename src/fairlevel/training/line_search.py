@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 
 from fairlevel.losses import Loss, LossStep
+from fairlevel.penalties.protocol import Along
+from fairlevel.predictors.protocol import Move
 from fairlevel.training.acting_penalty import ActingPenalty
 from fairlevel.training.rows import StepRows
 
@@ -39,37 +41,33 @@ class LineSearch(NamedTuple):
         found = self.loss.curvature(self.score[:, rows.accuracy], rows.target[rows.accuracy], rows.accuracy_weight)
         return on_all_rows(found.expand(len(self.score), -1), self.score, rows)
 
-    def step_along(self, direction: Tensor, rate: float) -> Tensor:
-        r"""A step in [0, rate] that lowers the objective at f + s t, (config,).
+    def step_along(self, direction: Tensor, rate: float) -> Move:
+        r"""A step in [0, rate] that lowers the objective at f + s t.
 
         Where loss and penalty are quadratic, s = rate · min(1, −⟨g, t⟩ / tᵀHt). Elsewhere s is halved, from ``rate``,
         until the objective has fallen by a share of what the slope promises.
         """
         slope = (self.gradient * direction).sum(dim=-1)
-        bend = self._bend(direction)
-        if bend is not None:
+        along = self.penalty.along(direction, self.value, self.state) if self.loss.quadratic else None
+        if along is not None:
+            bend = self._bend(direction, along)
             best = torch.where(slope < 0, -slope / bend.clamp_min(torch.finfo(bend.dtype).tiny), 0.0)
-            return rate * best.clamp(0, 1)
+            return Move(rate * best.clamp(0, 1), along)
         start, accepted = self._objective(self.score), slope >= 0
         step = torch.where(accepted, 0.0, torch.full_like(slope, rate))
         for _ in range(MOST_HALVINGS):
             found = self._objective(self.score + step.unsqueeze(1) * direction)
             accepted |= found <= start + _SUFFICIENT * step * slope
             if accepted.all():
-                return step
+                return Move(step)
             step = torch.where(accepted, step, step / 2)
-        return torch.where(accepted, step, 0.0)
+        return Move(torch.where(accepted, step, 0.0))
 
-    def _bend(self, direction: Tensor) -> Tensor | None:
-        """tᵀHt, (config,), or None where the objective is not quadratic."""
-        if not self.loss.quadratic:
-            return None
-        along = self.penalty.curvature_along(direction, self.value, self.state)
-        if along is None:
-            return None
+    def _bend(self, direction: Tensor, along: Along) -> Tensor:
+        """tᵀHt, (config,)."""
         rows = self.rows
         of_loss = self.loss.curvature(self.score[:, rows.accuracy], rows.target[rows.accuracy], rows.accuracy_weight)
-        return (of_loss * direction[:, rows.accuracy].square()).sum(dim=-1) + self.weight * along
+        return (of_loss * direction[:, rows.accuracy].square()).sum(dim=-1) + self.weight * along.curvature
 
     def _objective(self, score: Tensor) -> Tensor:
         value = self.penalty.step(self.loss.link(score), self.rows.window, self.state).value

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.penalties import Penalty
-from fairlevel.penalties.protocol import PenaltyStep, Settings
+from fairlevel.penalties.protocol import Along, PenaltyStep, Settings
 
 GROUP_SIZE = 8
 """For penalties that say nothing about it: safe for all. A penalty whose products are all batched may say
@@ -49,23 +49,47 @@ class FixedGroups:
 
     def step(self, prediction: Tensor, prepared: Any, state: tuple[Any, ...]) -> PenaltyStep:
         """Values (config,) and gradients (config, row) of all groups."""
+        return self._joined(
+            prediction,
+            [
+                self.penalty.step(self._group(prediction, start), prepared, own)
+                for start, own in zip(range(0, len(prediction), self.size), state, strict=True)
+            ],
+        )
+
+    def step_after(
+        self, prediction: Tensor, move: Tensor, along: Along, prepared: Any, state: tuple[Any, ...]
+    ) -> PenaltyStep:
+        """The same after a move along a direction."""
+        starts = range(0, len(prediction), self.size)
+        return self._joined(
+            prediction,
+            [
+                self.penalty.step_after(self._group(prediction, start), self._group(move, start), each, prepared, own)
+                for start, each, own in zip(starts, along.products, state, strict=True)
+            ],
+        )
+
+    def _joined(self, prediction: Tensor, steps: list[PenaltyStep]) -> PenaltyStep:
+        """The steps of all groups as one, without the copies that fill the last group."""
         value, gradient, after = prediction.new_empty(len(prediction)), torch.empty_like(prediction), []
-        for start, own in zip(range(0, len(prediction), self.size), state, strict=True):
-            found = self.penalty.step(self._group(prediction, start), prepared, own)
+        for start, found in zip(range(0, len(prediction), self.size), steps, strict=True):
             real = slice(start, min(start + self.size, len(prediction)))
             value[real], gradient[real] = found.value[: real.stop - start], found.gradient[: real.stop - start]
             after.append(found.state)
         return PenaltyStep(value, gradient, tuple(after))
 
-    def curvature_along(self, direction: Tensor, value: Tensor, prepared: Any, state: tuple[Any, ...]) -> Tensor | None:
-        """That of all groups, (config,)."""
+    def along(self, direction: Tensor, value: Tensor, prepared: Any, state: tuple[Any, ...]) -> Along | None:
+        """That of all groups; ``products`` are those of each."""
         starts = range(0, len(direction), self.size)
         found = [
-            self.penalty.curvature_along(self._group(direction, start), self._group(value, start), prepared, own)
+            self.penalty.along(self._group(direction, start), self._group(value, start), prepared, own)
             for start, own in zip(starts, state, strict=True)
         ]
         known = [each for each in found if each is not None]
-        return torch.cat(known)[: len(direction)] if len(known) == len(found) else None
+        if len(known) < len(found):
+            return None
+        return Along(torch.cat([each.curvature for each in known])[: len(direction)], tuple(known))
 
     def value(self, prediction: Tensor, prepared: Any, state: tuple[Any, ...]) -> Tensor:
         """Held-out values of all groups, (config,)."""
