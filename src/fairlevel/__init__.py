@@ -10,8 +10,10 @@ from fairlevel._version import __version__ as __version__
 if TYPE_CHECKING:
     from fairlevel.auditing.audit import audit
     from fairlevel.conditional_mean import GroupMean, MLPMean, RandomFeaturesMean, RidgeMean, SplineMean
-    from fairlevel.estimators.fair_regressor import FairRegressor, load
+    from fairlevel.estimators.fair_classifier import FairClassifier
+    from fairlevel.estimators.fair_regressor import FairRegressor
     from fairlevel.estimators.fairness_path import FairnessPath
+    from fairlevel.estimators.loading import load
     from fairlevel.estimators.relevel import relevel
     from fairlevel.metrics.compare import compare
     from fairlevel.metrics.dpvar import dpvar
@@ -26,6 +28,7 @@ __all__ = [
     "ITD",
     "Adversarial",
     "ClosedFBO",
+    "FairClassifier",
     "FairRegressor",
     "FairnessPath",
     "GroupMean",
@@ -49,6 +52,7 @@ _HOME = {
     "ITD": "fairlevel.penalties",
     "Adversarial": "fairlevel.penalties",
     "ClosedFBO": "fairlevel.penalties",
+    "FairClassifier": "fairlevel.estimators.fair_classifier",
     "FairRegressor": "fairlevel.estimators.fair_regressor",
     "FairnessPath": "fairlevel.estimators.fairness_path",
     "GroupMean": "fairlevel.conditional_mean",
@@ -61,7 +65,7 @@ _HOME = {
     "compare": "fairlevel.metrics.compare",
     "dpvar": "fairlevel.metrics.dpvar",
     "dpvar_interval": "fairlevel.metrics.interval",
-    "load": "fairlevel.estimators.fair_regressor",
+    "load": "fairlevel.estimators.loading",
     "relevel": "fairlevel.estimators.relevel",
 }
 

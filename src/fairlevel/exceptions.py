@@ -40,6 +40,10 @@ class ProxyWarning(UserWarning):
     """A feature of X is (nearly) a copy of a sensitive attribute."""
 
 
+class ClassesWarning(UserWarning):
+    """A regression was asked for, but the target looks like classes."""
+
+
 class AlreadyLevel(UserWarning):
     """No disparity was found in the most accurate model, so there is nothing to trade off."""
 

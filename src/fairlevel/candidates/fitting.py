@@ -20,6 +20,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup, portion
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.factors import LegitimateFactors
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.splitting import split_off
 from fairlevel.data.table import Table
@@ -35,11 +36,12 @@ MOST_HELD_OUT = 5_000  # rows for early stopping of training in batches: they ar
 
 @dataclass(frozen=True)
 class Scaling:
-    """Scalers of x, y and attributes."""
+    """Scalers of x, y and attributes, and the functions of legitimate factors."""
 
     x: Scaler
     y: Scaler
     attributes: Scaler | None
+    factors: LegitimateFactors | None = None
 
     @classmethod
     def of(cls, table: Table, clip: float = np.inf) -> Scaling:
@@ -49,7 +51,8 @@ class Scaling:
         weight = table.row_weight
         attributes = None if table.sensitive is None else Scaler.fit(table.sensitive.values, weight, clip)
         x = Scaler.identity(table.x.shape[1]) if table.gaps else Scaler.fit(table.x, weight, clip)
-        return cls(x, Scaler.fit(table.y, weight), attributes)
+        factors = None if table.factors is None else LegitimateFactors.of(table.factors, weight)
+        return cls(x, Scaler.fit(table.y, weight), attributes, factors)
 
     def rows(self, table: Table, index: Index, rows_in: int = 0) -> TrainingRows:
         """Some rows of a table, features as given; the first ``rows_in`` are IN: penalties that split rows fit the
@@ -57,8 +60,19 @@ class Scaling:
         """
         attributes, weight = None, None if table.row_weight is None else table.row_weight[index]
         if table.sensitive is not None and self.attributes is not None:
-            attributes = Attributes(self.attributes.transform(table.sensitive.values[index]), row_weight=weight)
+            values = self.attributes.transform(table.sensitive.values[index])
+            attributes = Attributes(values, row_weight=weight)
+            if self.factors is not None and table.factors is not None:
+                attributes = self.factors.attributes(values, table.factors[index], weight)
         return TrainingRows(table.x[index], self.y.transform(table.y[index]), attributes, rows_in, weight)
+
+
+def attributes_of(table: Table) -> Attributes:
+    """The attributes of a table that must have some, as given; within legitimate factors where there are some."""
+    if table.factors is None:
+        return Attributes(table.attributes, row_weight=table.row_weight)
+    functions = LegitimateFactors.of(table.factors, table.row_weight)
+    return functions.attributes(table.attributes, table.factors, table.row_weight)
 
 
 @dataclass(frozen=True)
@@ -145,8 +159,9 @@ def fit_in_batches(
     report: Report,
 ) -> FittedCandidates:
     """Train on ``batch_size`` rows at a time: features are read when their batch comes, never all at once."""
-    if table.row_weight is not None:
-        raise InvalidInput("sample_weight was given with batch_size; weights need all rows: leave batch_size=None.")
+    for name, part in (("sample_weight", table.row_weight), ("given", table.factors)):
+        if part is not None:
+            raise InvalidInput(f"{name} was given with batch_size; it needs all rows at once: leave batch_size=None.")
     if not isinstance(batch_size, int | np.integer) or isinstance(batch_size, bool) or batch_size < 2:
         raise InvalidInput(f"batch_size={batch_size!r} was given; a whole number ≥ 2 is needed, such as 4096.")
     if not setup.predictor.batches:

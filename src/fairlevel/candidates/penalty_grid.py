@@ -18,6 +18,7 @@ from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.fronts.refinement import Proposal, check_weights, coarse, propose
 from fairlevel.penalties import ClosedFBO, NoPenalty, Penalty
 from fairlevel.predictors import Configurations
+from fairlevel.predictors.linked_members import LinkedMembers
 from fairlevel.training.engine import train
 from fairlevel.training.outcome import Trained
 
@@ -123,15 +124,15 @@ def _train_together(
         device=setup.device,
         progress=lambda done, total: report(done / total),
     )
-    found = _candidates(trained, keys, rates, setup.predictor.name)
+    found = _candidates(trained, keys, rates, setup)
     return found if setup.judge is None else setup.judge(found)
 
 
-def _candidates(trained: Trained, keys: Sequence[CandidateKey], rates: Array, predictor: str) -> CandidateSet:
+def _candidates(trained: Trained, keys: Sequence[CandidateKey], rates: Array, setup: TrainingSetup) -> CandidateSet:
     table = pd.DataFrame(
         {
             "candidate": [key.name for key in keys],
-            "predictor": predictor,
+            "predictor": setup.predictor.name,
             "family": [key.family for key in keys],
             "setting": [key.setting for key in keys],
             "weight": [key.weight for key in keys],
@@ -152,7 +153,9 @@ def _candidates(trained: Trained, keys: Sequence[CandidateKey], rates: Array, pr
         )
         for config in range(len(keys))
     )
-    return CandidateSet(table, (trained.members.take(usable),), np.eye(len(usable)), traces)
+    members, link = trained.members.take(usable), setup.loss.link_function
+    group = members if link is None else LinkedMembers(members, link)
+    return CandidateSet(table, (group,), np.eye(len(usable)), traces)
 
 
 def _by_penalty(settings: Sequence[Setting], proposals: Sequence[Proposal]) -> Iterator[tuple[Penalty, list[Proposal]]]:

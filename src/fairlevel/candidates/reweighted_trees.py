@@ -32,9 +32,11 @@ class ReweightedTrees:
     ridges: tuple[float, ...] = (1e-3, 3e-2, 1.0)
 
     def possible(self, rows: CandidateRows, setup: TrainingSetup) -> bool:
-        return rows.training.has_attributes
+        return rows.training.has_attributes and setup.loss.quadratic
 
     def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
+        if not setup.loss.quadratic:
+            raise InvalidInput("Trees are weighted anew for regression only; use solver='boosting'.")
         if not isinstance(rows.training, AllRows):
             raise InvalidInput("Trees are weighted on all rows at once; leave batch_size=None.")
         known = rows.training.rows

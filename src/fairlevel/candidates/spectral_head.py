@@ -55,7 +55,7 @@ def spectral_head(
     scale = float((weight @ centred.square()).mean().clamp_min(1e-300))
     moments = centred.T @ (weight.unsqueeze(1) * centred)
     moments += ridge * scale * torch.eye(len(moments), dtype=torch.float64)
-    smoothed = smoother.apply(centred.T, smoother_ridge)
+    smoothed = smoother.apply(smoother.beyond_nuisance(centred.T), smoother_ridge)
     between = smoothed @ (weight.unsqueeze(1) * centred)
     lower = torch.linalg.cholesky(moments)
     inner = torch.linalg.solve_triangular(lower, (between + between.T) / 2, upper=False)

@@ -54,7 +54,7 @@ class SpectralPath:
         check_weights(self.weights)
 
     def possible(self, rows: CandidateRows, setup: TrainingSetup) -> bool:
-        return setup.predictor.linear_head and rows.suits(setup.predictor)
+        return setup.predictor.linear_head and rows.suits(setup.predictor) and setup.loss.quadratic
 
     def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
         if not setup.predictor.linear_head:
@@ -62,6 +62,8 @@ class SpectralPath:
                 f"The spectral path solves the last, linear step of a predictor, and predictor="
                 f"{setup.predictor.name!r} has none; use the name of a penalty, such as solver='fbo_closed'."
             )
+        if not setup.loss.quadratic:
+            raise InvalidInput("The spectral path is for regression; use the name of a penalty, such as 'fbo_closed'.")
         if not isinstance(rows.training, AllRows):
             raise InvalidInput("The spectral path needs all rows at once; leave batch_size=None.")
         solved_on = rows.training.rows if rows.held_out is None else rows.training.rows.joined(rows.held_out)

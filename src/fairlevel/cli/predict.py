@@ -11,7 +11,7 @@ from rich.console import Console
 from fairlevel.cli.files import read_columns, write_table
 from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.learning_table import encoded
-from fairlevel.estimators.fair_regressor import load
+from fairlevel.estimators.loading import load
 from fairlevel.exceptions import InvalidInput
 
 

@@ -15,8 +15,8 @@ from fairlevel.exceptions import MissingSensitiveFeatures
 @dataclass(frozen=True)
 class Table:
     """Shapes: x (row, feature), y (row,), sensitive (row, attribute) or None, row_weight (row,), all above zero, or
-    None. Columns of x whose numbers are in ``categorical`` hold categories as whole numbers; x may then have gaps
-    (NaN). ``numbers`` says which of the rows given these are, (row,); None stands for all.
+    None, factors: legitimate factors (row, factor) or None. Columns of x whose numbers are in ``categorical`` hold
+    categories as whole numbers; x may then have gaps (NaN). ``numbers`` says which of the rows given these are, (row,); None stands for all.
     """
 
     x: Array
@@ -25,6 +25,7 @@ class Table:
     categorical: tuple[int, ...] = ()
     row_weight: Array | None = None
     numbers: Index | None = None
+    factors: Array | None = None
 
     @cached_property
     def gaps(self) -> bool:
@@ -60,4 +61,6 @@ class Table:
         if sensitive is not None:
             sensitive = Sensitive(sensitive.values[index].astype(np.float64, copy=False), sensitive.names)
         weight = None if self.row_weight is None else self.row_weight[index]
-        return Table(self.x[index], self.y[index], sensitive, self.categorical, weight, self.given_rows[index])
+        factors = None if self.factors is None else self.factors[index]
+        numbers = self.given_rows[index]
+        return Table(self.x[index], self.y[index], sensitive, self.categorical, weight, numbers, factors)

@@ -16,6 +16,7 @@ from fairlevel.candidates import CandidateSource
 from fairlevel.candidates.protocol import for_columns
 from fairlevel.data.frames import GivenColumns
 from fairlevel.estimators.budget import Budget
+from fairlevel.estimators.fair_estimator import FittedModel
 from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.judging import SelectionBudget, knee_index
 from fairlevel.estimators.path_fit import ChosenModel, PathFit, ReportingRows, fit_path
@@ -31,6 +32,7 @@ from fairlevel.estimators.settings import (
 )
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, MissingSensitiveFeatures
 from fairlevel.fronts.combiners import Combiner
+from fairlevel.losses import SquaredLoss
 from fairlevel.metrics.profile import MeanProfile, mean_profiles, quantiles
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.penalties import Penalty
@@ -113,7 +115,14 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
 
     def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, unseen: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        given: Any = None,
+        unseen: Any = None,
     ) -> Self:
         """Train candidates on (X, y) and judge them on rows they have not seen.
 
@@ -123,19 +132,22 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y : array of shape (rows,)
         sensitive_features : array or frame of shape (rows,) or (rows, attributes)
         sample_weight : array of shape (rows,), optional; how many rows each row counts for
+        given : array or frame of shape (rows,) or (rows, factors), optional; legitimate factors L: DPVar is then that
+            within L, for training, budgets and the front
         unseen : True or array of booleans of shape (rows,), needed with a FrozenEstimator in ``models``: which rows
             those models were not trained on. Only such rows are judged
         """
         self.__dict__.pop("knee_index_", None)  # a fit that fails leaves no front of an earlier one
         predictor = default_predictor(self.predictor, self.solver)
-        table = read_table(self, X, y, sensitive_features, sample_weight, native=predictor.native)
+        table = read_table(self, X, y, sensitive_features, sample_weight, given, native=predictor.native)
         if table.sensitive is None:
             raise MissingSensitiveFeatures(
                 "FairnessPath.fit got no sensitive_features. Pass fit(X, y, sensitive_features=A); inside a Pipeline "
                 "or GridSearchCV also enable metadata routing and call set_fit_request(sensitive_features=True)."
             )
         predictor = for_columns(predictor, table.categorical)
-        setup = training_setup(predictor, self.optimizer, self.device, read_seed(self.random_state))
+        seed = read_seed(self.random_state)
+        setup = training_setup(predictor, self.optimizer, self.device, seed, SquaredLoss())
         settings = path_settings(self.solver, self.combiner, setup, self.predictor is not None)
         own = own_models(self.models, unseen, len(X))
         settings = own.among(settings, GivenColumns.of(X, self.native_columns_), table.given_rows)
@@ -253,7 +265,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         estimator.native_columns_ = self.native_columns_
         if hasattr(self, "feature_names_in_"):
             estimator.feature_names_in_ = self.feature_names_in_
-        return estimator.keep(chosen)
+        return estimator.keep(FittedModel(chosen.model, chosen.mse, chosen.dpvar))
 
 
 def _measured(fit: PathFit, reporting: ReportingRows) -> pd.DataFrame:

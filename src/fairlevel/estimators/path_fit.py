@@ -14,7 +14,7 @@ import numpy as np
 
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
-from fairlevel.candidates.fitting import FittedCandidates, Stopping, fit_candidates, refitted
+from fairlevel.candidates.fitting import FittedCandidates, Stopping, attributes_of, fit_candidates, refitted
 from fairlevel.candidates.protocol import CandidateSource, Limits, Report, TrainingSetup, portion
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.splitting import folds, split_off
@@ -103,7 +103,7 @@ def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[Path
     y_mean = float(table.weight @ table.y)
     y_scale = float(np.sqrt(table.weight @ (table.y - y_mean) ** 2)) or 1.0
     chosen_on, standard = table.rows(selection), (predictions - y_mean) / y_scale
-    attributes = Attributes(chosen_on.attributes, row_weight=chosen_on.row_weight)
+    attributes = attributes_of(chosen_on)
     target = (chosen_on.y - y_mean) / y_scale
     judged = JudgedRows.of(standard, target, attributes, folds(len(selection), FOLDS, seed), settings.combiner, seed)
     budgets = SelectionBudget.points(judged.choosing, POINTS)

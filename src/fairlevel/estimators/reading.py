@@ -17,6 +17,7 @@ from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffle
 from fairlevel.data.table import Table
 from fairlevel.data.weights import read_weights
 from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures, ProxyWarning
+from fairlevel.metrics.inputs import read_factors
 
 NEARLY_A_COPY = 0.99
 
@@ -158,6 +159,7 @@ def read_table(
     y: Any,
     sensitive_features: Any,
     sample_weight: Any = None,
+    given: Any = None,
     kinds: tuple[type, ...] = (np.float64,),
     native: bool = False,
 ) -> Table:
@@ -170,14 +172,14 @@ def read_table(
     columns = NativeColumns.fit(_frame(X)) if native and _has_categories(X) else None
     if columns is None:
         refuse_text(X)
-        given = X
+        features = X
     else:
         validate_data(estimator, X, skip_check_array=True)
-        given = columns.transform(_frame(X))
+        features = columns.transform(_frame(X))
     refuse_missing_target(y)
     names = getattr(estimator, "feature_names_in_", None) if columns is not None else None
     x, target = validate_data(
-        estimator, given, y, dtype=list(kinds), y_numeric=True, ensure_all_finite=False, ensure_min_samples=2
+        estimator, features, y, dtype=list(kinds), y_numeric=True, ensure_all_finite=False, ensure_min_samples=2
     )
     if names is not None:
         estimator.feature_names_in_ = names
@@ -186,13 +188,18 @@ def read_table(
     names = getattr(estimator, "feature_names_in_", None)
     refuse_missing("X", x, names, gaps=native)
     categorical = () if columns is None else columns.categorical
-    weight, sensitive = read_weights(sample_weight, len(x)), None
+    weight, sensitive, factors = read_weights(sample_weight, len(x)), None, None
     if sensitive_features is not None:
         refuse_shuffled(X, sensitive_features)
         sensitive = encode_sensitive(sensitive_features, len(x), kinds)
         refuse_too_many_attributes(sensitive.values.shape[1], len(x))
         warn_of_copies(x, names, sensitive, categorical)
-    table = Table(x, target, sensitive, categorical, weight)
+        factors = None if given is None else read_factors(given, sensitive, X)
+    elif given is not None:
+        raise MissingSensitiveFeatures(
+            "given was passed without sensitive_features; it says within what A is compared."
+        )
+    table = Table(x, target, sensitive, categorical, weight, factors=factors)
     return table if weight is None or (weight > 0).all() else table.rows(np.flatnonzero(weight))
 
 

@@ -23,6 +23,7 @@ from fairlevel.data.frames import GivenColumns
 from fairlevel.estimators.path_fit import PathSettings
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 from fairlevel.fronts.combiners import Combiner, Stacked
+from fairlevel.losses import Loss
 from fairlevel.networks.optimizers import OPTIMIZERS, Optimizer
 from fairlevel.penalties import Penalty
 from fairlevel.predictors import MLP, Boosting, Predictor, resolve_predictor
@@ -49,10 +50,15 @@ def resolve_optimizer(optimizer: str | Optimizer) -> Optimizer:
 
 
 def training_setup(
-    predictor: str | Predictor | nn.Module, optimizer: str | Optimizer, device: str, seed: int
+    predictor: str | Predictor | nn.Module,
+    optimizer: str | Optimizer,
+    device: str,
+    seed: int,
+    loss: Loss,
 ) -> TrainingSetup:
     """What candidates are trained with."""
-    return TrainingSetup.at_rate_of(resolve_predictor(predictor), resolve_optimizer(optimizer), seed, device)
+    setup = TrainingSetup.at_rate_of(resolve_predictor(predictor), resolve_optimizer(optimizer), seed, device)
+    return replace(setup, loss=loss)
 
 
 def default_predictor(

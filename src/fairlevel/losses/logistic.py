@@ -1,41 +1,68 @@
-"""Log-loss, for targets 0 and 1."""
+"""Log-loss, for targets of two classes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 from torch import Tensor, special
 from torch.nn.functional import softplus
 
+from fairlevel.arrays import Array
+from fairlevel.data.scaling import Scaler
+from fairlevel.links import LogisticLink
 from fairlevel.losses.protocol import LossStep
 
 
 @dataclass(frozen=True)
 class Logistic:
-    r"""ℓ(s, y) = log(1 + eˢ) − y s; users see the probability p = 1 / (1 + e⁻ˢ), and penalties act on p."""
+    r"""ℓ(s, y) = log(1 + eᵘ) − y u with u = s + offset and y ∈ {0, 1}: the score 0 stands for the share of ones.
+
+    The target arrives standardised like that of a regression, t = (y − centre) / scale, and the link gives the
+    probability p in the same units, (p − centre) / scale: penalties act on it as on any prediction, and ``weight`` has
+    no unit. The defaults leave targets and probabilities as they are.
+
+    Parameters
+    ----------
+    link_function : offset, centre and scale
+    """
+
+    link_function: LogisticLink = LogisticLink()
 
     name: ClassVar[str] = "logistic"
     quadratic: ClassVar[bool] = False
 
+    @classmethod
+    def of(cls, target: Array, row_weight: Array | None = None) -> Logistic:
+        """For targets 0 and 1, (row,), both of which occur."""
+        scaler = Scaler.fit(target, row_weight)
+        share = float(scaler.mean)
+        return cls(LogisticLink(float(np.log(share / (1 - share))), share, float(scaler.scale)))
+
+    def _labels(self, target: Tensor) -> Tensor:
+        return self.link_function.centre + self.link_function.scale * target
+
     def value(self, score: Tensor, target: Tensor, row_weight: Tensor) -> Tensor:
-        return ((softplus(score) - target * score) * row_weight).sum(dim=-1)
+        shifted = score + self.link_function.offset
+        return ((softplus(shifted) - self._labels(target) * shifted) * row_weight).sum(dim=-1)
 
     def step(self, score: Tensor, target: Tensor, row_weight: Tensor) -> LossStep:
-        return LossStep(self.value(score, target, row_weight), (score.sigmoid() - target) * row_weight)
+        residual = self.link_function.probability(score) - self._labels(target)
+        return LossStep(self.value(score, target, row_weight), residual * row_weight)
 
     def curvature(self, score: Tensor, target: Tensor, row_weight: Tensor) -> Tensor:
-        probability = score.sigmoid()
+        probability = self.link_function.probability(score)
         return probability * (1 - probability) * row_weight
 
     def of_constant(self, target: Tensor, row_weight: Tensor) -> float:
         """The entropy of the share of ones."""
-        share = ((target * row_weight).sum() / row_weight.sum()).double().clamp(0, 1)
+        share = ((self._labels(target) * row_weight).sum() / row_weight.sum()).double().clamp(0, 1)
         return float(special.entr(share) + special.entr(1 - share))
 
     def link(self, score: Tensor) -> Tensor:
-        return score.sigmoid()
+        return self.link_function(score)
 
     def through_link(self, score: Tensor, gradient: Tensor) -> Tensor:
-        probability = score.sigmoid()
-        return gradient * probability * (1 - probability)
+        probability = self.link_function.probability(score)
+        return gradient * probability * (1 - probability) / self.link_function.scale

@@ -6,6 +6,8 @@ from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from torch import Tensor
 
+from fairlevel.links import LogisticLink
+
 
 class LossStep(NamedTuple):
     """Shapes: value (config,), gradient in the scores (config, row)."""
@@ -24,6 +26,10 @@ class Loss(Protocol):
 
     name: ClassVar[str]
     quadratic: ClassVar[bool]
+
+    @property
+    def link_function(self) -> LogisticLink | None:
+        """The link as an object, for files; None for the identity."""
 
     def value(self, score: Tensor, target: Tensor, row_weight: Tensor) -> Tensor:
         """The loss, (config,)."""

@@ -14,6 +14,7 @@ from fairlevel.losses.protocol import LossStep
 class SquaredLoss:
     r"""ℓ(s, y) = (s − y)²; the score is the prediction."""
 
+    link_function: ClassVar[None] = None
     name: ClassVar[str] = "squared"
     quadratic: ClassVar[bool] = True
 

@@ -107,7 +107,7 @@ def _centred_within(
             functions = torch.from_numpy(given).to(values.device)[rows]
             functions = functions - (weight[rows] @ functions) / weight[rows].sum()
             basis = torch.linalg.svd(weight[rows].sqrt().unsqueeze(1) * functions, full_matrices=False)
-            white = basis.U[:, basis.S > 1e-6 * basis.S.max()]
+            white = basis.U[:, 1e-6 * basis.S.max() < basis.S]
             scaled = centred[:, rows] * weight[rows].sqrt()
             centred[:, rows] = (scaled - (scaled @ white) @ white.T) / weight[rows].sqrt()
     return centred, weight

@@ -22,7 +22,7 @@ from fairlevel._version import __version__
 from fairlevel.data.scaling import Scaler
 from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.models.model import Model
-from fairlevel.predictors import MEMBERS
+from fairlevel.predictors import MEMBERS, Members
 
 SCHEMA = 2
 ARRAYS, DESCRIPTION = "model.safetensors", "model.json"
@@ -32,22 +32,27 @@ class DamagedModel(FairLevelError, ValueError):
     """A folder that should hold a model holds something else, or only a part of one."""
 
 
-def write_model(folder: Path, model: Model, description: Mapping[str, Any], overwrite: bool) -> None:
-    """Write a model and what is known about it; a folder that exists is replaced only if asked, and only when the new
+Description = Mapping[str, Any]
+"""What is known about a fit, as plain values for JSON."""
+
+
+def write_models(folder: Path, models: Sequence[Model], description: Description, overwrite: bool) -> None:
+    """Write the models of one estimator and what is known about them; a folder that exists is replaced only if asked, and only when the new
     one is complete.
     """
     if folder.exists() and not overwrite:
         raise InvalidInput(f"{str(folder)!r} exists; choose another folder, or pass overwrite=True.")
     if folder.exists() and not (folder / DESCRIPTION).is_file():
         raise InvalidInput(f"{str(folder)!r} exists and holds no model; choose another folder.")
-    files = {ARRAYS: tensors_to_bytes(_arrays(model))}
-    for number, group in enumerate(model.groups):
+    files = {ARRAYS: tensors_to_bytes(_arrays(models))}
+    groups = [(number, group) for number, model in enumerate(models) for group in model.groups]
+    for number, (_, group) in enumerate(groups):
         files |= {_text_file(number, name): text.encode() for name, text in group.texts().items()}
     described = {
         "schema": SCHEMA,
         "version": __version__,
         "sha256": {name: sha256(content).hexdigest() for name, content in files.items()},
-        "groups": [{"kind": group.kind, **group.description()} for group in model.groups],
+        "groups": [{"kind": group.kind, "model": number, **group.description()} for number, group in groups],
         **description,
     }
     text = json.dumps(described, indent=2, ensure_ascii=False, allow_nan=False)
@@ -65,8 +70,8 @@ def write_model(folder: Path, model: Model, description: Mapping[str, Any], over
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def read_model(folder: Path, module: Any = None) -> tuple[Model, dict[str, Any]]:
-    """The model in a folder and what is known about it; anything but what was written is refused. ``module`` is an
+def read_models(folder: Path, module: Any = None) -> tuple[tuple[Model, ...], dict[str, Any]]:
+    """The models in a folder and what is known about them; anything but what was written is refused. ``module`` is an
     untrained module of the class that the file names, where it holds a user's own.
     """
     description = _description(folder)
@@ -74,7 +79,7 @@ def read_model(folder: Path, module: Any = None) -> tuple[Model, dict[str, Any]]
         files = {str(name): _verified(folder, str(name), sum_) for name, sum_ in description["sha256"].items()}
         arrays = tensors_from_bytes(files.pop(ARRAYS))
         texts = {name: content.decode() for name, content in files.items()}
-        return _model(arrays, texts, description["groups"], module), description
+        return _models(arrays, texts, description["groups"], module), description
     except FairLevelError:
         raise
     except (SafetensorError, KeyError, TypeError, AttributeError, ValueError, RuntimeError) as error:
@@ -121,27 +126,41 @@ def _description(folder: Path) -> dict[str, Any]:
     return description
 
 
-def _arrays(model: Model) -> dict[str, Tensor]:
-    arrays = {"shares": torch.from_numpy(np.array(model.shares, dtype=np.float64))}
-    arrays["y_mean"] = torch.from_numpy(np.atleast_1d(model.y_scaler.mean).copy())
-    arrays["y_scale"] = torch.from_numpy(np.atleast_1d(model.y_scaler.scale).copy())
-    for number, group in enumerate(model.groups):
-        arrays |= {f"group{number}/{name}": value for name, value in group.arrays().items()}
+def _arrays(models: Sequence[Model]) -> dict[str, Tensor]:
+    arrays, count = {}, 0
+    for number, model in enumerate(models):
+        own = _prefix(number)
+        arrays[f"{own}shares"] = torch.from_numpy(np.array(model.shares, dtype=np.float64))
+        arrays[f"{own}y_mean"] = torch.from_numpy(np.atleast_1d(model.y_scaler.mean).copy())
+        arrays[f"{own}y_scale"] = torch.from_numpy(np.atleast_1d(model.y_scaler.scale).copy())
+        for group in model.groups:
+            arrays |= {f"group{count}/{name}": value for name, value in group.arrays().items()}
+            count += 1
     return {name: value.clone().contiguous() for name, value in arrays.items()}  # groups may share a scaler
 
 
-def _model(
+def _prefix(model: int) -> str:
+    """Before the names of a model's own arrays; the first model needs no number."""
+    return "" if model == 0 else f"model{model}/"
+
+
+def _models(
     arrays: Mapping[str, Tensor], texts: Mapping[str, str], groups: Sequence[Mapping[str, Any]], module: Any
-) -> Model:
-    read = []
+) -> tuple[Model, ...]:
+    read: dict[int, list[Members]] = {}
     for number, description in enumerate(groups):
         own = f"group{number}/"
         values = {name.removeprefix(own): value for name, value in arrays.items() if name.startswith(own)}
         prefix = _text_file(number, "")
         own_texts = {name.removeprefix(prefix): text for name, text in texts.items() if name.startswith(prefix)}
-        read.append(MEMBERS[description["kind"]].from_file(values, own_texts, {**description, "module": module}))
-    shares = arrays["shares"].numpy()
-    if len(shares) != sum(map(len, read)):
-        raise ValueError(f"{len(shares)} shares for {sum(map(len, read))} members")
-    y_scaler = Scaler(np.asarray(arrays["y_mean"].numpy()[0]), np.asarray(arrays["y_scale"].numpy()[0]))
-    return Model(tuple(read), shares, y_scaler)
+        members = MEMBERS[description["kind"]].from_file(values, own_texts, {**description, "module": module})
+        read.setdefault(int(description["model"]), []).append(members)
+    return tuple(_model(arrays, number, read[number]) for number in range(len(read)))
+
+
+def _model(arrays: Mapping[str, Tensor], number: int, groups: Sequence[Members]) -> Model:
+    shares = arrays[f"{_prefix(number)}shares"].numpy()
+    if len(shares) != sum(map(len, groups)):
+        raise ValueError(f"{len(shares)} shares for {sum(map(len, groups))} members")
+    mean, scale = (arrays[f"{_prefix(number)}{name}"].numpy()[0] for name in ("y_mean", "y_scale"))
+    return Model(tuple(groups), shares, Scaler(np.asarray(mean), np.asarray(scale)))

@@ -83,6 +83,7 @@ class ClosedFBO(PenaltyDefaults):
 
     name: ClassVar[str] = "fbo_closed"
     tunable: ClassVar[tuple[str, ...]] = ("ridge",)
+    within_factors: ClassVar[bool] = True
     group_size: ClassVar[int | None] = 8
 
     def __post_init__(self) -> None:
@@ -117,7 +118,7 @@ class ClosedFBO(PenaltyDefaults):
         fitted, ridge = state.fitted, state.ridge
         for _ in range(self.loss.passes):
             fitted = prepared.apply(self.loss.response(prediction, fitted), ridge)
-        centred = fitted - (fitted * prepared.row_weight).sum(dim=-1, keepdim=True)
+        centred = prepared.beyond_nuisance(fitted)
         following = self.loss.following(prediction - fitted, lambda values: prepared.apply(values, ridge))
         gradient = 2 * prepared.row_weight * centred * following
         value = self.loss.disparity(prediction, centred, prepared.row_weight)

@@ -25,8 +25,8 @@ class LinearR2(PenaltyDefaults):
               \frac{\partial P_c}{\partial f_c} = \frac{2}{n V_c} \big(S_\lambda f_c - P_c f_c\big), \qquad
               S_\lambda = A (A^\top A + n \lambda I)^{-1} A^\top
 
-    with f and A centred. ``scale_free=False`` sets V = 1, an explained variance instead of a share of it; that is
-    ``ClosedFBO(RidgeMean(ridge))``. Linear: f = A² is invisible to it.
+    with f and A centred; within legitimate factors, both less what the factors explain. ``scale_free=False`` sets V = 1,
+    an explained variance instead of a share of it; that is ``ClosedFBO(RidgeMean(ridge))``. Linear: f = A² is invisible to it.
 
     Parameters
     ----------
@@ -41,6 +41,7 @@ class LinearR2(PenaltyDefaults):
 
     name: ClassVar[str] = "r2"
     tunable: ClassVar[tuple[str, ...]] = ("ridge",)
+    within_factors: ClassVar[bool] = True
     group_size: ClassVar[int | None] = 8
 
     def __post_init__(self) -> None:
@@ -55,7 +56,7 @@ class LinearR2(PenaltyDefaults):
         return setting(self, settings, "ridge", prepared.fit_basis, configs)
 
     def step(self, prediction: Tensor, prepared: LinearSmoother, state: Tensor) -> PenaltyStep:
-        centred = prediction - (prediction * prepared.row_weight).sum(dim=-1, keepdim=True)
+        centred = prepared.beyond_nuisance(prediction)
         smoothed = prepared.apply(centred, state)
         scale, varies = self._scale(centred, prepared.row_weight)
         value = (prepared.row_weight * centred * smoothed).sum(dim=-1) / scale
@@ -64,7 +65,7 @@ class LinearR2(PenaltyDefaults):
 
     def value(self, prediction: Tensor, prepared: LinearSmoother, state: Tensor) -> Tensor:
         """With the leave-one-out mean in place of the fitted one: zero on average where A says nothing."""
-        centred = prediction - (prediction * prepared.row_weight).sum(dim=-1, keepdim=True)
+        centred = prepared.beyond_nuisance(prediction)
         return leave_out_covariance(prediction, prepared, state) / self._scale(centred, prepared.row_weight)[0]
 
     def _scale(self, centred: Tensor, row_weight: Tensor) -> tuple[Tensor, Tensor]:

@@ -28,6 +28,7 @@ class NoPenalty(PenaltyDefaults):
     rows: RowPlan = ALL_TRAINING_ROWS
 
     name: ClassVar[str] = "none"
+    within_factors: ClassVar[bool] = True
     group_size: ClassVar[int | None] = None
 
     def curvature(self, weight: Tensor) -> Tensor:

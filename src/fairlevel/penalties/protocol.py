@@ -78,10 +78,13 @@ class Along(NamedTuple):
 
 @runtime_checkable
 class Penalty(Protocol):
-    """One frozen object per method. ``tunable`` names the numbers that may differ between configurations."""
+    """One frozen object per method. ``tunable`` names the numbers that may differ between configurations;
+    ``within_factors`` says whether legitimate factors are understood: what they explain is then no disparity.
+    """
 
     name: ClassVar[str]
     tunable: ClassVar[tuple[str, ...]]
+    within_factors: ClassVar[bool]
 
     @property
     def rows(self) -> RowPlan:

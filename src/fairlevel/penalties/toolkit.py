@@ -21,6 +21,7 @@ class PenaltyDefaults:
 
     rows: RowPlan = ALL_TRAINING_ROWS
     tunable: ClassVar[tuple[str, ...]] = ()
+    within_factors: ClassVar[bool] = False
 
     def curvature(self, weight: Tensor) -> Tensor:
         """That of a penalty whose second derivative is at most that of the loss."""

@@ -7,6 +7,7 @@ from fairlevel.predictors.booster_members import BoosterMembers
 from fairlevel.predictors.boosting import Boosting
 from fairlevel.predictors.configurations import Configurations
 from fairlevel.predictors.linear import Linear
+from fairlevel.predictors.linked_members import LinkedMembers
 from fairlevel.predictors.mlp import MLP
 from fairlevel.predictors.module_members import ModuleMembers
 from fairlevel.predictors.network_stack import NetworkMembers
@@ -19,8 +20,8 @@ PREDICTORS: dict[str, type[Boosting] | type[MLP] | type[Linear] | type[RandomFea
 }
 """Predictors that can be asked for by name; a user's ``nn.Module`` is asked for as itself."""
 
-MEMBERS: dict[str, type[NetworkMembers] | type[ModuleMembers] | type[BoosterMembers]] = {
-    members.kind: members for members in (NetworkMembers, ModuleMembers, BoosterMembers)
+MEMBERS: dict[str, type[NetworkMembers] | type[ModuleMembers] | type[BoosterMembers] | type[LinkedMembers]] = {
+    members.kind: members for members in (NetworkMembers, ModuleMembers, BoosterMembers, LinkedMembers)
 }
 """What predictors leave behind, by the kind that stands in a file."""
 

@@ -20,10 +20,13 @@ from fairlevel.predictors.configurations import Configurations
 
 
 class Members(Protocol):
-    """Fitted functions of the features that are evaluated together; ``native`` says whether they read gaps (NaN)."""
+    """Fitted functions of the features that are evaluated together."""
 
     kind: ClassVar[str]
-    native: ClassVar[bool]
+
+    @property
+    def native(self) -> bool:
+        """Whether they read gaps (NaN)."""
 
     def __len__(self) -> int: ...
 

@@ -68,7 +68,12 @@ class TrainingRows:
             return TrainingRows(x, y, None, row_weight=weight)
         here, there = self.attributes, other.attributes
         values = np.concatenate([here.values, there.values])
-        joined = Attributes(values, both(here.given, there.given), both(here.row_weight, there.row_weight))
+        joined = Attributes(
+            values,
+            both(here.given, there.given),
+            both(here.row_weight, there.row_weight),
+            both(here.factors, there.factors),
+        )
         return TrainingRows(x, y, joined, row_weight=weight)
 
 
@@ -159,6 +164,11 @@ class AllRows:
         return with_chosen_ridge(penalty, self.rows.some_attributes, self.rows.y, seed)
 
     def bind(self, penalty: Penalty, settings: Settings, seed: int, device: torch.device) -> AllRowsPenalty:
+        if self.rows.some_attributes.given is not None and not penalty.within_factors:
+            raise InvalidInput(
+                f"given was passed, but the penalty {penalty.name!r} cannot compare rows within legitimate factors; "
+                "use 'fbo_closed', 'fbo_root' or 'r2'."
+            )
         assigned = (self.plan or penalty.rows).assign(self.rows.rows_in, len(self.rows))
         if assigned.accuracy.start == assigned.accuracy.stop or assigned.fit.start == assigned.fit.stop:
             raise InvalidInput(

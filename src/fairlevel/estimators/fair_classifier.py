@@ -1,0 +1,193 @@
+"""FairClassifier: a scikit-learn classifier whose average probabilities are level across sensitive attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from fairlevel.arrays import Array, Index
+from fairlevel.data.table import Table
+from fairlevel.estimators.budget import Budget
+from fairlevel.estimators.fair_estimator import FairEstimator, FittedModel
+from fairlevel.exceptions import InvalidInput
+from fairlevel.losses import Logistic
+from fairlevel.models.onnx import write_onnx
+
+
+class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
+    r"""Classification with a penalty on how much the average probability moves across sensitive attributes.
+
+    Minimises log-loss + ``weight`` · penalty of the probabilities p, where the penalty acts on
+    (p − p̄) / √(p̄(1 − p̄)) with p̄ the share of the class, so that ``weight`` has no unit. With more than two classes, one
+    model per class is trained against all others, and their probabilities are divided by their sum.
+
+    Level probabilities do not make decisions level: a threshold can turn small differences into large ones. Audit both,
+    with ``audit(p, ..., threshold=0.5)``.
+
+    Parameters
+    ----------
+    weight : float or "auto", default="auto"
+        Weight of the penalty. "auto" is 1 with sensitive features and 0 without.
+    max_dpvar, max_share : float, optional
+        A budget instead of a weight: the largest DPVar of the probabilities, or the largest share of their variance, on
+        unseen rows. With several classes it holds for the sum over classes.
+    penalty, predictor, optimizer, validation_fraction, batch_size, combiner, device, random_state, verbose
+        As in :class:`fairlevel.FairRegressor`.
+
+    Attributes
+    ----------
+    classes_ : array of shape (classes,)
+    brier_ : float
+        Mean squared difference between probabilities and classes on the rows of ``fit``, summed over the classes but
+        for the first of two; after a fit with a budget, on rows that the candidates did not train on.
+    dpvar_ : float
+        Debiased DPVar of the probabilities on the same rows: of the second of two classes, or the sum over classes;
+        only after a fit with sensitive features.
+    dpvar_by_class_ : array of shape (models,)
+        Its parts.
+    weight_, n_iter_, n_features_in_, feature_names_in_ : as in :class:`fairlevel.FairRegressor`; ``n_iter_`` is the
+        largest over classes
+    models_ : one model per class; of two classes, for the second
+
+    Examples
+    --------
+    >>> from fairlevel import FairClassifier
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> A = X[["mean radius"]]
+    >>> model = FairClassifier(weight=5.0, predictor="linear", random_state=0)
+    >>> model = model.fit(X.drop(columns="mean radius"), y, sensitive_features=A)
+    >>> model.predict_proba(X.drop(columns="mean radius")).shape
+    (569, 2)
+    """
+
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, given: Any = None
+    ) -> Self:
+        """Train on (X, y), level across ``sensitive_features``.
+
+        Parameters
+        ----------
+        X : array or frame of shape (rows, features)
+        y : classes, of any type, of shape (rows,)
+        sensitive_features, sample_weight, given : as in :meth:`fairlevel.FairRegressor.fit`; ``given=y`` compares rows
+            of the same class only, which is equalised odds on average
+        """
+        self.__dict__.pop("models_", None)  # a fit that fails leaves no model of an earlier one
+        classes, codes = read_classes(y)
+        table = self._read(X, codes.astype(np.float64), sensitive_features, sample_weight, given)
+        refuse_rare_classes(classes, table.y)
+        budget, seed = self._budget(), self._seed(self.random_state)
+        positive = range(1, 2) if len(classes) == 2 else range(len(classes))
+        targets = [(table.y == number).astype(np.float64) for number in positive]
+        variances = np.array([float(table.weight @ target) for target in targets])
+        variances = variances * (1 - variances)
+        fitted = [
+            self._train_class(replace(table, y=target), _part_of(budget, part), seed)
+            for target, part in zip(targets, variances / variances.sum(), strict=True)
+        ]
+        return self.keep(classes, fitted)
+
+    def keep(self, classes: Array, fitted: list[FittedModel]) -> Self:
+        """Store fitted models, one per class, or one for the second of two."""
+        self.classes_ = classes
+        self.models_ = tuple(each.model for each in fitted)
+        known = [each.dpvar for each in fitted if each.dpvar is not None]
+        steps = [each.steps for each in fitted if each.steps is not None]
+        self._keep_figures(
+            FittedModel(
+                self.models_[0],
+                sum(each.mse for each in fitted),
+                sum(known) if known else None,
+                fitted[0].weight,
+                max(steps) if steps else None,
+                fitted[0].trace if len(fitted) == 1 else None,
+            )
+        )
+        self.brier_ = self.__dict__.pop("mse_")
+        self.__dict__.pop("dpvar_by_class_", None)
+        if known:
+            self.dpvar_by_class_ = np.array(known)
+        return self
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes in the order of ``classes_``: (row, class)."""
+        check_is_fitted(self)
+        native = all(model.native for model in self.models_)
+        x = self._features(X, native)
+        found = np.stack([np.clip(model.predict(x), 0.0, 1.0) for model in self.models_], axis=1)
+        if found.shape[1] == 1:
+            return np.hstack([1 - found, found])
+        total = found.sum(axis=1, keepdims=True)
+        return np.where(total > 0, found / np.where(total > 0, total, 1.0), 1 / found.shape[1])
+
+    def predict(self, X: Any) -> Any:
+        """The most probable class of each row."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def save(self, folder: str | Path, *, overwrite: bool = False, notes: Mapping[str, Any] | None = None) -> None:
+        """Write the fitted model to a folder, as :meth:`fairlevel.FairRegressor.save` does."""
+        check_is_fitted(self)
+        values = self.classes_.tolist()
+        more = {"classes": values, "classes_type": self.classes_.dtype.str, "brier": float(self.brier_)}
+        if hasattr(self, "dpvar_by_class_"):
+            more["dpvar_by_class"] = self.dpvar_by_class_.tolist()
+        self._save(folder, self.models_, overwrite, notes, more)
+
+    def to_onnx(self, path: str | Path) -> None:
+        """Write the fitted model as an ONNX graph: input X (row, feature) in double, output the probability of the
+        second class. For two classes.
+        """
+        check_is_fitted(self)
+        if len(self.models_) > 1:
+            raise InvalidInput(f"to_onnx is for two classes; this model has {len(self.classes_)}.")
+        write_onnx(self.models_[0], int(self.n_features_in_), Path(path))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """An interrupted fit is no fit."""
+        return hasattr(self, "models_")
+
+    def _train_class(self, table: Table, budget: Budget | None, seed: int) -> FittedModel:
+        """One model of the probability of a class, of which ``table.y`` holds zeros and ones."""
+        return self._train(table, Logistic.of(table.y, table.row_weight), budget, seed)
+
+
+def read_classes(y: Any) -> tuple[Array, Index]:
+    """The classes in order, (class,), and the number of each row's class, (row,)."""
+    if isinstance(y, pd.Series | pd.DataFrame) or hasattr(y, "to_numpy"):
+        y = y.to_numpy()
+    target = column_or_1d(y, warn=True)
+    missing = pd.isna(target) if target.dtype.kind in "fO" else np.zeros(len(target), dtype=bool)
+    if missing.any():
+        raise InvalidInput(f"y holds {int(missing.sum())} missing values (NaN); drop those rows, or give them a class.")
+    if type_of_target(target) in ("continuous", "continuous-multioutput"):
+        check_classification_targets(target)
+    classes, codes = np.unique(target, return_inverse=True)
+    if len(classes) < 2:
+        raise InvalidInput(f"y has one class only, {classes[0]!r}; at least 2 classes are needed.")
+    return classes, codes
+
+
+def refuse_rare_classes(classes: Array, codes: Array) -> None:
+    """Each class needs some rows with a positive weight."""
+    counts = np.bincount(codes.astype(np.int64), minlength=len(classes))
+    if counts.min() < 1:
+        rare = classes[int(counts.argmin())]
+        raise InvalidInput(f"y has no row of class {rare!r} with a positive weight; drop the class, or give it weight.")
+
+
+def _part_of(budget: Budget | None, part: float) -> Budget | None:
+    """The budget of one of several classes. A limit on DPVar is divided like the variances of the classes; one on the
+    share holds for each class, and so for all together.
+    """
+    if budget is None or budget.name == "max_share":
+        return budget
+    return replace(budget, most=budget.most * part)

@@ -1,0 +1,241 @@
+"""What FairRegressor and FairClassifier share: parameters, and the way from a table to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+
+from fairlevel.arrays import Array
+from fairlevel.candidates import SOURCES, CandidateSource, PenaltyGrid, TrainingSetup
+from fairlevel.candidates.fitting import FittedCandidates, Stopping, attributes_of, fit_candidates, fit_in_batches
+from fairlevel.candidates.protocol import for_columns
+from fairlevel.data.splitting import sample_rows
+from fairlevel.data.table import Table
+from fairlevel.estimators.budget import Budget, require_sensitive
+from fairlevel.estimators.path_fit import fit_path
+from fairlevel.estimators.reading import read_features, read_table, read_weight
+from fairlevel.estimators.settings import (
+    NO_LIMITS,
+    default_predictor,
+    path_settings,
+    read_seed,
+    reads_gaps,
+    shown_progress,
+    training_setup,
+)
+from fairlevel.estimators.settings_json import to_plain
+from fairlevel.exceptions import Diverged, InvalidInput
+from fairlevel.fronts.combiners import Combiner
+from fairlevel.losses import Loss
+from fairlevel.metrics.dpvar import dpvar_of_many
+from fairlevel.models.folder import Description, write_models
+from fairlevel.models.model import Model
+from fairlevel.networks.optimizers import Optimizer
+from fairlevel.penalties import NoPenalty, Penalty, resolve_penalty
+from fairlevel.predictors import Predictor
+
+HELD_OUT = 0.2  # of the rows, for early stopping, where nothing else was asked for
+FEWEST_TO_SPLIT = 20  # rows
+MEASURED_ROWS = 5_000  # of a fit in batches: rows that its figures are measured on
+
+FIGURES = ("mse_", "dpvar_", "weight_", "n_iter_")  # what a file keeps of a fit, apart from the model
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """A model with its figures in units of y². After a fit with a budget there is no single weight, number of steps or
+    trace.
+    """
+
+    model: Model
+    mse: float
+    dpvar: float | None
+    weight: float | None = None
+    steps: int | None = None
+    trace: pd.DataFrame | None = None
+
+
+class FairEstimator(BaseEstimator):  # type: ignore[misc]
+    """Parameters and training; what the target means is up to the subclasses."""
+
+    def __init__(
+        self,
+        weight: float | str = "auto",
+        max_dpvar: float | None = None,
+        max_share: float | None = None,
+        penalty: str | Penalty | CandidateSource = "fbo_closed",
+        predictor: str | Predictor | nn.Module | None = None,
+        optimizer: str | Optimizer = "adam",
+        validation_fraction: float | str | None = "auto",
+        batch_size: int | None = None,
+        combiner: Combiner | None = None,
+        device: str = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.weight = weight
+        self.max_dpvar = max_dpvar
+        self.max_share = max_share
+        self.penalty = penalty
+        self.predictor = predictor
+        self.optimizer = optimizer
+        self.validation_fraction = validation_fraction
+        self.batch_size = batch_size
+        self.combiner = combiner
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def to_onnx(self, path: str | Path) -> None:
+        """Every estimator writes its own kind of graph."""
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = reads_gaps(self.predictor, self.penalty, self.batch_size)
+        return tags
+
+    def _read(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, given: Any) -> Table:
+        """Validated rows; y must be numbers."""
+        kinds = (np.float64,) if self.batch_size is None else (np.float64, np.float32)
+        native = default_predictor(self.predictor, self.penalty, self.batch_size).native
+        return read_table(self, X, y, sensitive_features, sample_weight, given, kinds, native)
+
+    def _features(self, X: Any, native: bool) -> Array:
+        return read_features(self, X, native)
+
+    def _setup(self, table: Table, loss: Loss, seed: int) -> TrainingSetup:
+        """What the rows of a table are trained with."""
+        predictor = default_predictor(self.predictor, self.penalty, self.batch_size)
+        return training_setup(for_columns(predictor, table.categorical), self.optimizer, self.device, seed, loss)
+
+    def _budget(self) -> Budget | None:
+        """The budget, if one was given; parameters that would change nothing are refused."""
+        budget = Budget.read(self.weight, self.max_dpvar, self.max_share)
+        if budget is None and self.combiner is not None:
+            raise InvalidInput(
+                f"combiner={self.combiner!r} was given without a budget; it mixes the candidates of a budget: set "
+                "max_dpvar or max_share, or leave combiner=None."
+            )
+        if budget is not None and self.batch_size is not None:
+            raise InvalidInput("batch_size was given with a budget; budgets need all rows: set weight instead.")
+        if budget is not None and self.validation_fraction not in ("auto", None):
+            raise InvalidInput(
+                f"validation_fraction={self.validation_fraction} was given with a budget, which holds out rows of its "
+                "own; leave validation_fraction='auto'."
+            )
+        return budget
+
+    def _train(self, table: Table, loss: Loss, budget: Budget | None, seed: int) -> FittedModel:
+        """One model: at a weight, or the most accurate one within a budget."""
+        setup = self._setup(table, loss, seed)
+        if budget is None:
+            return self._train_weight(read_weight(self.weight, table.sensitive is not None), table, setup)
+        require_sensitive(budget, table.sensitive is not None)
+        settings = path_settings(self.penalty, self.combiner, setup, self.predictor is not None)
+        with shown_progress(self.verbose, "training candidates") as report:
+            fit, _ = fit_path(table, settings, report)
+        chosen = fit.within(budget)
+        return FittedModel(chosen.model, chosen.mse, chosen.dpvar)
+
+    def _train_weight(self, weight: float, table: Table, setup: TrainingSetup) -> FittedModel:
+        """One model at one weight, on all rows at each step or in batches."""
+        penalty = _one_penalty(self.penalty)
+        stopping = self._stopping(len(table))
+        with shown_progress(self.verbose, "training") as report:
+            if self.batch_size is None:
+                grid = PenaltyGrid.over(penalty, (weight,))
+                fitted = fit_candidates(table, grid, setup, NO_LIMITS, stopping, report)
+            else:
+                acting = penalty if weight > 0 else NoPenalty()  # plain batches need no functions of A
+                grid = PenaltyGrid.over(acting, (weight,))
+                fitted = fit_in_batches(table, grid, setup, NO_LIMITS, stopping.fraction, self.batch_size, report)
+                table = table.rows(sample_rows(len(table), MEASURED_ROWS, setup.seed))
+        return _only_candidate(fitted, table, weight)
+
+    def _stopping(self, rows: int) -> Stopping:
+        """Early stopping as asked for; tables of a few rows have none to spare."""
+        if self.validation_fraction != "auto":
+            return Stopping(self.validation_fraction)  # type: ignore[arg-type]
+        return Stopping(HELD_OUT, refit=True) if rows >= FEWEST_TO_SPLIT else Stopping(None)
+
+    def _save(
+        self,
+        folder: str | Path,
+        models: tuple[Model, ...],
+        overwrite: bool,
+        notes: Mapping[str, Any] | None,
+        more: Description,
+    ) -> None:
+        """Write fitted models with the settings and figures of this estimator, and ``more``."""
+        check_is_fitted(self)
+        known = {name: getattr(self, name) for name in FIGURES if hasattr(self, name)}
+        names = getattr(self, "feature_names_in_", None)
+        settings = self.get_params(deep=False)
+        if not isinstance(settings["random_state"], int | np.integer):
+            settings["random_state"] = None  # a generator has moved on since the fit
+        description = {
+            "estimator": type(self).__name__,
+            "settings": {name: to_plain(value) for name, value in settings.items()},
+            "n_features": int(self.n_features_in_),
+            "feature_names": None if names is None else [str(name) for name in names],
+            "figures": known,
+            "native_columns": None if self.native_columns_ is None else self.native_columns_.to_plain(),
+            "notes": dict(notes or getattr(self, "notes_", {})),
+            **more,
+        }
+        write_models(Path(folder), models, description, overwrite)
+
+    def _keep_figures(self, fitted: FittedModel) -> None:
+        """Attributes that end in an underscore; those that this fit does not have are removed."""
+        found = {
+            "mse_": fitted.mse,
+            "dpvar_": fitted.dpvar,
+            "weight_": fitted.weight,
+            "n_iter_": fitted.steps,
+            "trace_": fitted.trace,
+        }
+        for name, value in found.items():
+            self.__dict__.pop(name, None)
+            if value is not None:
+                setattr(self, name, value)
+
+    @staticmethod
+    def _seed(random_state: Any) -> int:
+        return read_seed(random_state)
+
+
+def _only_candidate(fitted: FittedCandidates, table: Table, weight: float) -> FittedModel:
+    """The model of the only candidate, with its figures on a table."""
+    row = fitted.candidates.table.iloc[0]
+    if not fitted.candidates.usable[0]:
+        raise Diverged(
+            f"Training diverged (loss {row['loss']:.3g} times that of a constant prediction); lower the step size, "
+            "such as optimizer=Adam(learning_rate=0.001), or the weight."
+        )
+    model = fitted.model(np.ones(1))
+    (trace,) = fitted.candidates.traces
+    prediction = model.predict(table.x)
+    mse = float(table.weight @ (prediction - table.y) ** 2)
+    dpvar = None
+    if table.sensitive is not None:
+        dpvar = float(dpvar_of_many(prediction[None], attributes_of(table))[0])
+    return FittedModel(model, mse, dpvar, weight, int(row["steps"]), trace)
+
+
+def _one_penalty(penalty: str | Penalty | CandidateSource) -> Penalty:
+    """A penalty; a source of several candidates needs a budget to choose by."""
+    if isinstance(penalty, CandidateSource) or (isinstance(penalty, str) and penalty in SOURCES):
+        raise InvalidInput(
+            f"penalty={penalty!r} stands for several candidates, which need a budget to choose by: set max_dpvar or "
+            "max_share, or name one penalty, such as 'fbo_closed'."
+        )
+    return resolve_penalty(penalty)
