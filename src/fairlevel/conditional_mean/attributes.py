@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 
 from fairlevel.arrays import Array, Index
 from fairlevel.exceptions import InvalidInput
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,10 @@ class Attributes:
         given = None if self.given is None else self.given[rows]
         return Attributes(self.values[rows], given, None if self.row_weight is None else self.row_weight[rows])
 
+    def made(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What is computed from these rows, such as a factored smoother: here anew at each call."""
+        return make()
+
     @property
     def weight(self) -> Array:
         """Row weights that sum to 1, (row,)."""
@@ -44,3 +52,27 @@ class Attributes:
             raise InvalidInput("The row weights sum to zero; positive weights are needed.")
         weight: Array = self.row_weight / total
         return weight
+
+
+@dataclass(frozen=True)
+class KeptAttributes(Attributes):
+    """Attributes that keep what was computed from them, for as long as they live: several users of the same rows, or of
+    the same part of them, then share one factorisation.
+    """
+
+    _kept: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, attributes: Attributes) -> KeptAttributes:
+        return cls(attributes.values, attributes.given, attributes.row_weight)
+
+    def take(self, rows: Index) -> KeptAttributes:
+        if np.array_equal(rows, np.arange(len(self))):
+            return self
+        return self.made(("rows", rows.tobytes()), lambda: KeptAttributes.of(super(KeptAttributes, self).take(rows)))
+
+    def made(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        if key not in self._kept:
+            self._kept[key] = make()
+        found: Made = self._kept[key]
+        return found

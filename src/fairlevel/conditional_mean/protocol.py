@@ -69,13 +69,17 @@ class LinearMean(ABC):
         """Factor the smoother that is fitted on the rows ``fit`` and evaluated at the rows ``at`` (default: the same
         rows). Rows to evaluate at are (row, attribute), or :class:`Attributes` where ``fit`` has functions of L.
         """
+        if at is None:
+            return fit.made((self, seed), lambda: self._factored(fit, None, seed))
+        return self._factored(fit, at if isinstance(at, Attributes) else Attributes(at), seed)
+
+    def _factored(self, fit: Attributes, there: Attributes | None, seed: int) -> LinearSmoother:
         weight = fit.weight
         standardise = standardiser(fit.values, weight)
         standard = standardise(fit.values)
         features = self.feature_map(standard, weight, seed)
-        if at is None:
+        if there is None:
             return factor(_features(features, standard, fit.given), torch.from_numpy(weight))
-        there = at if isinstance(at, Attributes) else Attributes(at)
         if (fit.given is None) != (there.given is None):
             raise InvalidInput("Functions of legitimate factors are needed for both the fitted rows and the rows at.")
         return factor(

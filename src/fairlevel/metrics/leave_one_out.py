@@ -17,6 +17,7 @@ depends on the data alone. The average noise of the other rows is used for rows 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -24,6 +25,7 @@ from torch import Tensor
 from fairlevel.conditional_mean.blockwise import BlockwiseSmoother
 from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
 from fairlevel.conditional_mean.smoother import LinearSmoother
+from fairlevel.metrics.threads import on_single_threads
 
 _FEWEST_USABLE = 0.25  # share of rows below which their average noise is no estimate: all variance may be noise
 _BLOCK, _STRIP = 512, 64  # rows and functions at a time that stay in cache
@@ -167,12 +169,12 @@ def null_variance(found: LeaveOut, smoother: LinearSmoother) -> Tensor:
     first, weight = smoother.nuisance, smoother.row_weight
     functions = smoother.fit_basis[:, first:]
     own = weight * found.diagonal * found.residual.square()
-    return torch.stack(
-        [
-            _null_variance(noise_scatter(residual, functions, weight), kept[first:], part)
-            for residual, kept, part in zip(found.residual, found.kept, own, strict=True)
-        ]
-    )
+
+    def of_one(residual: Tensor, kept: Tensor, part: Tensor) -> Tensor:
+        return _null_variance(noise_scatter(residual, functions, weight), kept[first:], part)
+
+    each = zip(found.residual, found.kept, own, strict=True)
+    return torch.stack(on_single_threads(*(partial(of_one, *one) for one in each)))
 
 
 def _null_variance(scatter: Tensor, kept: Tensor, own: Tensor) -> Tensor:
