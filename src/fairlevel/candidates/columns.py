@@ -17,6 +17,9 @@ from fairlevel.arrays import Array, Index
 from fairlevel.metrics.threads import on_single_threads
 from fairlevel.trees.protocol import Leaves
 
+Ones = np.ndarray[tuple[int, int], np.dtype[np.int64]]
+Table = np.ndarray[tuple[int, int], np.dtype[np.float32]]
+
 _ACCURACY = 1e-7  # of a solution, relative to the right-hand side
 _MOST_REFINEMENTS = 30
 
@@ -76,7 +79,9 @@ class DenseNormal:
     def solve(self, ridge: float, right: Array) -> Array:
         scale = max(float(np.trace(self.gram)) / len(self.gram), 1e-300)
         matrix = torch.from_numpy(self.gram + ridge * scale * np.eye(len(self.gram)))
-        (found,) = on_single_threads(lambda: torch.cholesky_solve(torch.from_numpy(right), torch.linalg.cholesky(matrix)))
+        (found,) = on_single_threads(
+            lambda: torch.cholesky_solve(torch.from_numpy(right), torch.linalg.cholesky(matrix))
+        )
         solved: Array = found.numpy()
         return solved
 
@@ -88,7 +93,7 @@ class LeafColumns:
     Shapes: ones (row, tree); first (tree + 1,), the first column of each tree.
     """
 
-    ones: Index
+    ones: Ones
     first: Index
 
     @classmethod
@@ -156,7 +161,8 @@ class LeafNormal:
             rest = right / size - self.apply(solved) - ridge * self.scale * solved
             if np.abs(rest).max(initial=0) <= _ACCURACY:
                 break
-        return solved * size
+        scaled: Array = solved * size
+        return scaled
 
     def apply(self, coefficients: Array) -> Array:
         """G times (column, function); parts of the functions on several threads."""
@@ -170,12 +176,13 @@ class LeafNormal:
         applied: Array = self.columns.matrix.T @ values
         return applied
 
-    def table(self) -> Array:
+    def table(self) -> Table:
         """G, (column, column), in 32 bits; only its lower triangle of trees is filled: for two trees, how much weight
         falls into a leaf of the one and a leaf of the other.
         """
         first, mean = self.columns.first, self.mean
-        found = np.zeros((self.columns.count, self.columns.count), dtype=np.float32)
+        count = self.columns.count
+        found: Table = np.zeros((count, count), dtype=np.float32)
         leaves = np.ascontiguousarray((self.columns.ones - first[:-1]).T)  # (tree, row)
         parts = [slice(*ends) for ends in pairwise(first.tolist())]
         equal = bool(np.ptp(self.weight) == 0)
