@@ -142,7 +142,7 @@ def gaps_and_categories(rows):
     x, y, a = rows
     kind = (np.arange(len(x)) * 7) % 5
     x = x.assign(kind=pd.Categorical(kind)).mask(np.random.default_rng(3).random((len(x), 6)) < 0.1)
-    return x.astype({"kind": pd.CategoricalDtype(range(5))}), y + 2 * (kind % 2), a
+    return x.astype({"kind": pd.CategoricalDtype(range(5))}), y + kind % 2, a
 
 
 UNUSUAL = {
@@ -174,9 +174,9 @@ def test_gaps_categories_early_stopping_and_dart_survive_the_round_trip(name, ki
     }.get((name, kind), {})
     model = UNUSUAL[name](**more).fit(*train[:2], **fit)
     front = relevel(model, own[0], sensitive_features=own[2], y=own[1], method="trees")
-    best = front.best(max_share=0.1)
+    best = front.best(max_share=0.05)
     before, after = (dpvar_interval(each.predict(fresh[0]), sensitive_features=fresh[2]) for each in (model, best))
-    assert after.share < 0.15 < before.share
+    assert after.share < 0.1 < before.share
     path = tmp_path / "model.json"
     if name == "lightgbm":
         best.booster_.save_model(path)
