@@ -110,7 +110,7 @@ def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[Path
     attributes, target = Attributes(chosen_on.attributes), (chosen_on.y - y_mean) / y_scale
     judged = JudgedRows.of(standard, target, attributes, folds(len(selection), FOLDS, seed), settings.combiner, seed)
     budgets = SelectionBudget.points(judged.choosing, POINTS)
-    judgement = Judgement.of(judged, budgets, y_scale)
+    judgement = Judgement(judged, budgets, y_scale)
     calibrations = {name: judgement.calibration(name) for name in (SelectionBudget.name, SelectionShare.name)}
     fit = PathFit(fitted, judged.choosing, tuple(budgets), calibrations, y_scale, few)
     shown = judgement.predictions * y_scale + y_mean
