@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from fairlevel.candidates.corrections import LEFT, CorrectionPath, DenseColumns, Disparity, LeafColumns
+from fairlevel.candidates.columns import DenseColumns, LeafColumns
+from fairlevel.candidates.corrections import LEFT, CorrectionPath, Disparity
 from fairlevel.conditional_mean.attributes import Attributes
 
 
@@ -27,8 +28,17 @@ def indicators(leaves, values):
 def test_leaf_columns_are_indicators(rows):
     leaves, values, _, _, attributes = rows
     columns, dense = LeafColumns.of(leaves, [*map(len, values)]), DenseColumns(indicators(leaves, values))
-    np.testing.assert_allclose(columns.gram(attributes.weight), dense.gram(attributes.weight), atol=1e-14)
+    gram = dense.normal(attributes.weight).gram
+    np.testing.assert_allclose(np.tril(columns.normal(attributes.weight).table()), np.tril(gram), atol=1e-7)
     functions = np.random.default_rng(1).standard_normal((len(leaves), 3))
+    crossed = dense.cross(functions)
+    np.testing.assert_allclose(columns.normal(attributes.weight).apply(crossed), gram @ crossed, atol=1e-12)
+    for ridge in (1e-3, 0.1, 10.0):
+        scale = np.trace(gram) / len(gram)
+        exact = np.linalg.solve(gram + ridge * scale * np.eye(len(gram)), crossed)
+        for own in (columns, dense):
+            solved = own.normal(attributes.weight).solve(ridge, crossed)
+            np.testing.assert_allclose(solved, exact, atol=1e-6 * np.abs(exact).max())
     np.testing.assert_allclose(columns.cross(functions), dense.cross(functions), atol=1e-12)
     coefficients = np.random.default_rng(2).standard_normal((2, dense.values.shape[1]))
     np.testing.assert_allclose(columns.apply(coefficients), dense.apply(coefficients), atol=1e-12)

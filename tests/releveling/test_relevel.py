@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from fairlevel import dpvar_interval, relevel
 from fairlevel.exceptions import InvalidInput, InvalidType, SeenRows, UnknownName
+from fairlevel.metrics.evaluator import DPVarEvaluator
 
 
 def draw(n, seed):
@@ -146,6 +147,77 @@ def test_round_trip_through_the_models_own_library(name, tmp_path):
     np.testing.assert_allclose(json.loads(found.stdout), best.predict(FRESH[0]), rtol=rtol, atol=rtol)
 
 
+def gaps_and_categories(rows):
+    """The same rows with missing values and a column of categories that the target follows."""
+    x, y, a = rows
+    kind = (np.arange(len(x)) * 7) % 5
+    x = x.assign(kind=pd.Categorical(kind)).mask(np.random.default_rng(3).random((len(x), 6)) < 0.1)
+    return x.astype({"kind": pd.CategoricalDtype(range(5))}), y + kind % 2, a
+
+
+UNUSUAL = {
+    "lightgbm": lambda **more: lgb.LGBMRegressor(n_estimators=60, verbose=-1, n_jobs=1, **more),
+    "xgboost": lambda **more: xgb.XGBRegressor(n_estimators=40, enable_categorical=True, n_jobs=1, **more),
+    "histogram": lambda **more: HistGradientBoostingRegressor(max_iter=50, categorical_features="from_dtype", **more),
+}
+
+
+@pytest.mark.parametrize("kind", ["plain", "early stopped", "dart"])
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_gaps_categories_early_stopping_and_dart_survive_the_round_trip(name, kind, tmp_path):
+    if name == "histogram" and kind == "dart":
+        pytest.skip("scikit-learn has no DART")
+    train, own, fresh = map(gaps_and_categories, (TRAIN, OWN, FRESH))
+    fit = {}
+    if kind == "early stopped":
+        x, y = own[:2]
+        fit = {
+            "lightgbm": {"eval_X": x, "eval_y": y, "callbacks": [lgb.early_stopping(2, verbose=False)]},
+            "xgboost": {"eval_set": [(x, y)], "verbose": False},
+        }.get(name, {})
+    more = {
+        ("lightgbm", "dart"): {"boosting_type": "dart"},
+        ("xgboost", "dart"): {"booster": "dart", "rate_drop": 0.2},
+        ("lightgbm", "early stopped"): {"learning_rate": 0.5},
+        ("xgboost", "early stopped"): {"early_stopping_rounds": 2, "learning_rate": 0.5},
+        ("histogram", "early stopped"): {"early_stopping": True, "n_iter_no_change": 2, "learning_rate": 0.5},
+    }.get((name, kind), {})
+    model = UNUSUAL[name](**more).fit(*train[:2], **fit)
+    front = relevel(model, own[0], sensitive_features=own[2], y=own[1], method="trees")
+    best = front.best(max_share=0.05)
+    before, after = (dpvar_interval(each.predict(fresh[0]), sensitive_features=fresh[2]) for each in (model, best))
+    assert after.share < 0.1 < before.share
+    path = tmp_path / "model.json"
+    if name == "lightgbm":
+        best.booster_.save_model(path)
+    elif name == "xgboost":
+        best.save_model(path)
+    else:
+        path.write_bytes(pickle.dumps(best))
+    fresh[0].to_pickle(tmp_path / "x.pkl")
+    script = (
+        f"import json, sys; import pandas; path = sys.argv[1]; {LOADERS[name]}; x = pandas.read_pickle(sys.argv[2]);"
+        "assert 'fairlevel' not in sys.modules; print(json.dumps([float(p) for p in m.predict(x)]))"
+    )
+    run = [sys.executable, "-c", script, path, tmp_path / "x.pkl"]
+    found = subprocess.run(run, capture_output=True, text=True, check=True)
+    rtol = 1e-5 if name == "xgboost" else 1e-6
+    np.testing.assert_allclose(json.loads(found.stdout), best.predict(fresh[0]), rtol=rtol, atol=rtol)
+
+
+def test_models_are_given_before_any_interval_is_computed(monkeypatch):
+    model = MODELS["lightgbm"].fit(*TRAIN[:2])
+    asked = []
+    evidence = DPVarEvaluator.evidence
+    monkeypatch.setattr(DPVarEvaluator, "evidence", lambda self, rows: asked.append(len(rows)) or evidence(self, rows))
+    front = relevel(model, OWN[0], sensitive_features=OWN[2], y=OWN[1], method="trees", points=5)
+    assert len(front.models()) == len(front) == 5
+    assert not asked
+    assert len(front.front_) == 5
+    front.best(max_dpvar=0.5 * front.front_["dpvar"].iloc[-1])
+    assert asked == [5]
+
+
 @pytest.mark.parametrize("name", ["lightgbm", "histogram", "xgboost"])
 def test_rows_of_training_are_noticed(name):
     model = fitted(name)
@@ -212,6 +284,22 @@ BAD = {
         {},
         InvalidInput,
         "lacks 1 of the 5 columns",
+    ),
+    "other number of columns": (
+        lgb.train({"verbosity": -1}, lgb.Dataset(X, Y), 2),
+        X.to_numpy()[:, :3],
+        A,
+        {},
+        InvalidInput,
+        "X has 3 columns; the model was trained on 5",
+    ),
+    "linear leaves": (
+        lgb.LGBMRegressor(n_estimators=3, linear_tree=True, verbose=-1).fit(X, Y),
+        X,
+        A,
+        {},
+        InvalidInput,
+        "linear leaves",
     ),
     "missing A": (LinearRegression().fit(X, Y), X, A.assign(age=np.nan), {}, InvalidInput, "missing values"),
     "two outputs": (RandomForestRegressor(3).fit(X, np.c_[Y, Y]), X, A, {}, InvalidInput, "one finite number per row"),

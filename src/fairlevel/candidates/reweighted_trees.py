@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.candidates.candidate_set import NO_TRACE, CandidateKey, CandidateSet
-from fairlevel.candidates.corrections import LEFT, CorrectionPath, DenseColumns, Disparity
+from fairlevel.candidates.columns import DenseColumns
+from fairlevel.candidates.corrections import LEFT, CorrectionPath, Disparity
 from fairlevel.candidates.penalty_grid import PenaltyGrid
 from fairlevel.candidates.protocol import CandidateRows, Limits, Report, TrainingSetup, for_columns
 from fairlevel.exceptions import InvalidInput

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -73,3 +73,28 @@ class Attributes:
     def columns(self) -> Array:
         """A and L side by side, (row, attribute + factor); A alone where there is no L."""
         return self.values if self.factors is None else np.hstack([self.values, self.factors])
+
+
+@dataclass(frozen=True)
+class KeptAttributes(Attributes):
+    """Attributes that keep what was computed from them, for as long as they live: several users of the same rows, or of
+    the same part of them, then share one factorisation.
+    """
+
+    _kept: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, attributes: Attributes) -> KeptAttributes:
+        return cls(attributes.values, attributes.given, attributes.row_weight, attributes.factors, attributes.groups)
+
+    def take(self, rows: Index) -> KeptAttributes:
+        if np.array_equal(rows, np.arange(len(self))):
+            return self
+        return self.once(("rows", rows.tobytes()), lambda: KeptAttributes.of(super(KeptAttributes, self).take(rows)))
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """The same, with everything kept."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        found: Made = self._kept[key]
+        return found

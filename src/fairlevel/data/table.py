@@ -16,7 +16,8 @@ from fairlevel.exceptions import MissingSensitiveFeatures
 class Table:
     """Shapes: x (row, feature), y (row,), sensitive (row, attribute) or None, row_weight (row,), all above zero, or
     None, factors: legitimate factors (row, factor) or None. Columns of x whose numbers are in ``categorical`` hold
-    categories as whole numbers; x may then have gaps (NaN). ``numbers`` says which of the rows given these are, (row,); None stands for all.
+    categories as whole numbers; x may then have gaps (NaN). ``numbers`` says which of the rows given these are, (row,);
+    None stands for all.
     """
 
     x: Array

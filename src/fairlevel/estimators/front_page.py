@@ -21,9 +21,13 @@ BEFORE = "most accurate model"
 class Front(Protocol):
     """A front that can be shown: a fitted path, or that of a model that exists."""
 
-    front_: pd.DataFrame
-    knee_index_: int
     cross_fitted_: bool
+
+    @property
+    def front_(self) -> pd.DataFrame: ...
+
+    @property
+    def knee_index_(self) -> int: ...
 
     def to_frame(self) -> pd.DataFrame: ...
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array, Index
-from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
 from fairlevel.estimators.budget import Budget
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.combiners import Choosing, Combiner
@@ -21,6 +21,7 @@ from fairlevel.metrics.evaluator import DPVarEvaluator
 from fairlevel.metrics.evidence import Evidence
 from fairlevel.metrics.interval import DPVarInterval, error_of, interval_of
 from fairlevel.metrics.mixtures import SharedMean, shared_mean
+from fairlevel.metrics.threads import on_single_threads
 
 POINTS = 12  # of a front
 SHARE_POINTS = 8  # at which budgets on shares are calibrated
@@ -48,8 +49,9 @@ class JudgedRows:
         cls, predictions: Array, target: Array, attributes: Attributes, fold: Index, combiner: Combiner, seed: int
     ) -> JudgedRows:
         """With one smoother for all candidates: the one that describes the most accurate of them best."""
-        mean = shared_mean(predictions, target, attributes, seed)
-        return cls(predictions, target, attributes, fold, mean, combiner, seed)
+        kept = attributes if isinstance(attributes, KeptAttributes) else KeptAttributes.of(attributes)
+        mean = shared_mean(predictions, target, kept, seed)
+        return cls(predictions, target, kept, fold, mean, combiner, seed)
 
     @cached_property
     def choosing(self) -> Choosing:
@@ -163,39 +165,62 @@ def pruned(choosing: Choosing, budget: SelectionBudget) -> Mixture:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The points of a front on rows that set nothing of theirs, y with mean 0 and variance 1, and how budgets turn out.
+    """The points of a front on rows that set nothing of theirs, and how budgets turn out: each figure is computed when
+    it is first asked for.
 
-    Shapes: predictions (point, row), evidence one per point; calibrations in a user's units, by kind of budget.
+    One point per budget on DPVar, y with mean 0 and variance 1; ``y_scale`` is its standard deviation in a user's
+    units. ``last``, (row,), is one more point that no budget chooses.
     """
 
-    predictions: Array
-    evidence: list[Evidence]
-    calibrations: dict[str, Calibration]
+    judged: JudgedRows
+    budgets: Sequence[SelectionBudget]
+    y_scale: float
+    last: Array | None = None
 
-    @classmethod
-    def of(
-        cls, judged: JudgedRows, budgets: Sequence[SelectionBudget], y_scale: float, last: Array | None = None
-    ) -> Judgement:
-        """One point per budget on DPVar; ``last``, (row,), is one more point that no budget chooses."""
-        evaluator, weight = DPVarEvaluator(judged.attributes, judged.seed), judged.attributes.weight
-        unseen, shares = judged.cross_fitted(budgets), SelectionShare.points(judged.choosing, SHARE_POINTS)
-        within_shares = judged.cross_fitted(shares)
-        shown = unseen if last is None else np.concatenate([unseen, last[None]])
-        evidence = evaluator.evidence(shown)
-        of_dpvar = Calibration.of(budgets, unseen, evidence[: len(budgets)], weight)
-        of_shares = Calibration.of(shares, within_shares, evaluator.evidence(within_shares), weight)
-        found = {SelectionBudget.name: of_dpvar.scaled(y_scale**2), SelectionShare.name: of_shares}
-        return cls(shown, evidence, found)
+    @cached_property
+    def predictions(self) -> Array:
+        """(point, row)."""
+        unseen = self.judged.cross_fitted(self.budgets)
+        return unseen if self.last is None else np.concatenate([unseen, self.last[None]])
 
-    def intervals(self, y_scale: float) -> list[DPVarInterval]:
+    @cached_property
+    def _evaluator(self) -> DPVarEvaluator:
+        return DPVarEvaluator(self.judged.attributes, self.judged.seed)
+
+    @cached_property
+    def evidence(self) -> list[Evidence]:
+        """One per point."""
+        return self._evaluator.evidence(self.predictions)
+
+    @cached_property
+    def intervals(self) -> list[DPVarInterval]:
         """The 95 % interval of each point, in units of y²."""
-        return [interval_of(each).scaled(y_scale**2) for each in self.evidence]
+        found = on_single_threads(*(partial(interval_of, each) for each in self.evidence))
+        return [interval.scaled(self.y_scale**2) for interval in found]
+
+    @cached_property
+    def of_dpvar(self) -> Calibration:
+        """Of budgets on DPVar, in units of y²."""
+        count, weight = len(self.budgets), self.judged.attributes.weight
+        found = Calibration.of(self.budgets, self.predictions[:count], self.evidence[:count], weight)
+        return found.scaled(self.y_scale**2)
+
+    @cached_property
+    def of_shares(self) -> Calibration:
+        """Of budgets on the share."""
+        budgets = SelectionShare.points(self.judged.choosing, SHARE_POINTS)
+        unseen = self.judged.cross_fitted(budgets)
+        return Calibration.of(budgets, unseen, self._evaluator.evidence(unseen), self.judged.attributes.weight)
+
+    def calibration(self, name: str) -> Calibration:
+        """Of the budgets of this name."""
+        return self.of_shares if name == SelectionShare.name else self.of_dpvar
 
 
-def allowed(found: Mapping[str, Calibration], budget: Budget) -> SelectionBudget:
+def allowed(calibration: Calibration, budget: Budget) -> SelectionBudget:
     """The budget on selection rows that keeps a user's budget on unseen rows, margin included."""
     try:
-        return found[budget.name].within(budget.most)
+        return calibration.within(budget.most)
     except OutOfReach as error:
         raise InvalidInput(
             f"{budget.name}={budget.most:g} is out of reach: the smallest value on unseen rows is "

@@ -20,7 +20,16 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.splitting import folds, split_off
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget
-from fairlevel.estimators.judging import POINTS, Calibration, JudgedRows, Judgement, SelectionBudget, allowed, pruned
+from fairlevel.estimators.judging import (
+    POINTS,
+    Calibration,
+    JudgedRows,
+    Judgement,
+    SelectionBudget,
+    SelectionShare,
+    allowed,
+    pruned,
+)
 from fairlevel.exceptions import Diverged, InvalidInput
 from fairlevel.fronts.combiners import Choosing, Combiner
 from fairlevel.metrics.interval import DPVarInterval
@@ -72,7 +81,7 @@ class PathFit:
 
     def within(self, budget: Budget) -> ChosenModel:
         """The choice that keeps a user's budget on unseen rows, margin included."""
-        return self.model(allowed(self.calibrations, budget))
+        return self.model(allowed(self.calibrations[budget.name], budget))
 
 
 @dataclass(frozen=True)
@@ -107,11 +116,12 @@ def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[Path
     target = (chosen_on.y - y_mean) / y_scale
     judged = JudgedRows.of(standard, target, attributes, folds(len(selection), FOLDS, seed), settings.combiner, seed)
     budgets = SelectionBudget.points(judged.choosing, POINTS)
-    judgement = Judgement.of(judged, budgets, y_scale)
-    fit = PathFit(fitted, judged.choosing, tuple(budgets), judgement.calibrations, y_scale, few)
+    judgement = Judgement(judged, budgets, y_scale)
+    calibrations = {name: judgement.calibration(name) for name in (SelectionBudget.name, SelectionShare.name)}
+    fit = PathFit(fitted, judged.choosing, tuple(budgets), calibrations, y_scale, few)
     shown = judgement.predictions * y_scale + y_mean
-    means = judged.mean.fitted(shown, attributes, seed)
-    return fit, ReportingRows(shown, means, chosen_on.y, attributes, judgement.intervals(y_scale))
+    means = judged.mean.fitted(shown, judged.attributes, seed)
+    return fit, ReportingRows(shown, means, chosen_on.y, attributes, judgement.intervals)
 
 
 def _parts(rows: Index, few: bool, seed: int) -> list[Index]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +14,17 @@ import pandas as pd
 
 from fairlevel.arrays import Array
 from fairlevel.auditing.audit import Audit, audit
-from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
 from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffled, refuse_too_many_attributes
 from fairlevel.data.splitting import folds
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.front_page import front_page
-from fairlevel.estimators.judging import Calibration, JudgedRows, Judgement, SelectionBudget, allowed, knee_index
+from fairlevel.estimators.judging import JudgedRows, Judgement, SelectionBudget, allowed, knee_index
 from fairlevel.estimators.reading import copies_of_sensitive, refuse_missing
 from fairlevel.exceptions import InvalidInput, SeenRows, UnknownName
-from fairlevel.fronts.combiners import Choosing, Stacked
+from fairlevel.fronts.combiners import Stacked
 from fairlevel.fronts.stacking import without_small_shares
 from fairlevel.metrics.inputs import read_seed, read_vector
-from fairlevel.metrics.interval import DPVarInterval
 from fairlevel.metrics.profile import MeanProfile, mean_profiles
 from fairlevel.plots.front import FrontDisplay
 from fairlevel.releveling.fitting import FOLDS, FittedCorrections, cross_fitted
@@ -103,7 +104,7 @@ def relevel(
             stacklevel=2,
         )
     attributes = Attributes(sensitive.values, row_weight=weight)
-    found = _judged(existing, attributes, target, int(points), seed)
+    found = Judged.of(existing, attributes, target, int(points), seed)
     about = About(existing.kind, seen or existing.seen, _copies(X, sensitive), reason)
     return RelevelledFront(existing, found, sensitive, target, about)
 
@@ -122,43 +123,53 @@ class About:
 
 @dataclass(frozen=True)
 class Judged:
-    """Candidates judged on rows that did not fit them. Shapes: predictions of the points (point, row), the last of
-    which is the model as it is; one interval per point.
+    """Candidates judged on rows that did not fit them; the last point is the model as it is. ``centre`` and ``scale``
+    are mean and standard deviation of the aim: y, or the model's predictions where there is none.
     """
 
     fitted: FittedCorrections
-    choosing: Choosing
-    budgets: tuple[SelectionBudget, ...]
-    calibrations: dict[str, Calibration]
-    predictions: Array
-    means: Array
-    intervals: list[DPVarInterval]
-    weight: Array
+    judgement: Judgement
+    centre: float
+    scale: float
+
+    @classmethod
+    def of(cls, model: ExistingModel, attributes: Attributes, target: Array | None, points: int, seed: int) -> Judged:
+        rows, weight = KeptAttributes.of(attributes), attributes.weight
+        aim = model.prediction if target is None else target
+        centre = float(weight @ aim)
+        scale = float(np.sqrt(weight @ (aim - centre) ** 2)) or 1.0
+        fold = folds(len(rows), FOLDS, seed)
+        candidates = (cross_fitted(model, rows, fold, seed) - centre) / scale
+        judged = JudgedRows.of(candidates, (aim - centre) / scale, rows, fold, Stacked(), seed)
+        budgets = SelectionBudget.points(judged.choosing, points - 1)
+        fitted = FittedCorrections.on(model, rows, np.arange(len(rows)), seed)
+        return cls(fitted, Judgement(judged, budgets, scale, last=candidates[0]), centre, scale)
 
     @property
-    def points(self) -> int:
-        return len(self.predictions)
+    def budgets(self) -> Sequence[SelectionBudget]:
+        """One per point but the last."""
+        return self.judgement.budgets
+
+    @property
+    def weight(self) -> Array:
+        """Of the rows, summing to 1, (row,)."""
+        return self.judgement.judged.attributes.weight
+
+    @cached_property
+    def predictions(self) -> Array:
+        """Of the points, in units of y, (point, row)."""
+        shown: Array = self.judgement.predictions * self.scale + self.centre
+        return shown
+
+    @cached_property
+    def means(self) -> Array:
+        """E[f | A] of the points, (point, row)."""
+        judged = self.judgement.judged
+        return judged.mean.fitted(self.predictions, judged.attributes, judged.seed)
 
     def shares(self, budget: SelectionBudget) -> Array:
         """Shares of the candidates within a budget on these rows, (candidate,)."""
-        return without_small_shares(budget.nearest(self.choosing).shares)
-
-
-def _judged(model: ExistingModel, attributes: Attributes, target: Array | None, points: int, seed: int) -> Judged:
-    rows, weight, before = len(attributes), attributes.weight, model.prediction
-    aim = before if target is None else target
-    centre = float(weight @ aim)
-    scale = float(np.sqrt(weight @ (aim - centre) ** 2)) or 1.0
-    fold = folds(rows, FOLDS, seed)
-    candidates = (cross_fitted(model, attributes, fold, seed) - centre) / scale
-    judged = JudgedRows.of(candidates, (aim - centre) / scale, attributes, fold, Stacked(), seed)
-    budgets = SelectionBudget.points(judged.choosing, points - 1)
-    judgement = Judgement.of(judged, budgets, scale, last=candidates[0])
-    fitted = FittedCorrections.on(model, attributes, np.arange(rows), seed)
-    shown = judgement.predictions * scale + centre
-    means = judged.mean.fitted(shown, attributes, seed)
-    found, intervals = judgement.calibrations, judgement.intervals(scale)
-    return Judged(fitted, judged.choosing, tuple(budgets), found, shown, means, intervals, weight)
+        return without_small_shares(budget.nearest(self.judgement.judged.choosing).shares)
 
 
 class RelevelledFront:
@@ -170,7 +181,8 @@ class RelevelledFront:
         One row per model, from the least disparity to the model as it is: selection_dpvar, mse (NaN without y),
         mse_valid (False for rows that the model has seen), distance (mean squared change of the predictions), dpvar,
         dpvar_low, dpvar_high, share, members (how many candidates are mixed). Figures are in units of y², from rows
-        that did not fit the correction.
+        that did not fit the correction. Intervals are most of the work: they are computed when the front is first
+        read, and models can be taken without them.
     knee_index_ : int
         The row of the knee.
     kind_ : str
@@ -186,15 +198,25 @@ class RelevelledFront:
     def __init__(
         self, model: ExistingModel, judged: Judged, sensitive: Sensitive, target: Array | None, about: About
     ) -> None:
-        self._model, self._judged, self._sensitive = model, judged, sensitive
+        self._model, self._judged, self._sensitive, self._target = model, judged, sensitive, target
         self.kind_, self.seen_, self.sensitive_inputs_, self.reason_ = (
             about.kind,
             about.seen,
             about.sensitive_inputs,
             about.reason,
         )
-        self.front_ = _front(judged, target, about.seen)
-        self.knee_index_ = knee_index(self.front_.rename(columns={"distance": "mse", "mse": "error"}))
+
+    @cached_property
+    def front_(self) -> pd.DataFrame:
+        return _front(self._judged, self._target, self.seen_)
+
+    @cached_property
+    def knee_index_(self) -> int:
+        return knee_index(self.front_.rename(columns={"distance": "mse", "mse": "error"}))
+
+    def __len__(self) -> int:
+        """How many models there are."""
+        return len(self._judged.budgets) + 1
 
     def __repr__(self) -> str:
         last = self.front_.iloc[-1]
@@ -209,22 +231,23 @@ class RelevelledFront:
         budget = Budget.read("auto", max_dpvar, max_share)
         if budget is None:
             raise InvalidInput("No budget was given; pass best(max_dpvar=...) or best(max_share=...).")
-        plain = self._judged.intervals[-1]
+        judgement = self._judged.judgement
+        plain = judgement.intervals[-1]
         if (plain.share_high if budget.name == "max_share" else plain.high) <= budget.most:
             return self.model(-1)
-        return self._changed(self._judged.shares(allowed(self._judged.calibrations, budget)))
+        return self._changed(self._judged.shares(allowed(judgement.calibration(budget.name), budget)))
 
     def model(self, number: int) -> Any:
         """The model of a row of ``front_``, counted from 0; the last one is the model as it was given."""
-        if not -len(self.front_) <= number < len(self.front_):
-            raise InvalidInput(f"model({number}) was asked for; the front has rows 0 to {len(self.front_) - 1}.")
-        if number in (-1, len(self.front_) - 1):
+        if not -len(self) <= number < len(self):
+            raise InvalidInput(f"model({number}) was asked for; the front has rows 0 to {len(self) - 1}.")
+        if number in (-1, len(self) - 1):
             return self._changed(np.eye(len(self._judged.fitted.names))[0])
-        return self._changed(self._judged.shares(self._judged.budgets[number % len(self.front_)]))
+        return self._changed(self._judged.shares(self._judged.budgets[number % len(self)]))
 
     def models(self) -> list[Any]:
         """The models of all rows of ``front_``."""
-        return [self.model(number) for number in range(len(self.front_))]
+        return [self.model(number) for number in range(len(self))]
 
     def knee(self) -> Any:
         """The model of the front that is farthest below the straight line between its ends."""
@@ -284,8 +307,8 @@ class RelevelledFront:
 
 
 def _front(judged: Judged, target: Array | None, seen: bool) -> pd.DataFrame:
-    predictions, weight = judged.predictions, judged.weight
-    error = np.full(judged.points, np.nan) if target is None else (predictions - target) ** 2 @ weight
+    predictions, weight, intervals = judged.predictions, judged.weight, judged.judgement.intervals
+    error = np.full(len(predictions), np.nan) if target is None else (predictions - target) ** 2 @ weight
     members = [int((judged.shares(budget) > 0).sum()) for budget in judged.budgets]
     return pd.DataFrame(
         {
@@ -293,10 +316,10 @@ def _front(judged: Judged, target: Array | None, seen: bool) -> pd.DataFrame:
             "mse": error,
             "mse_valid": not seen and target is not None,
             "distance": (predictions - predictions[-1]) ** 2 @ weight,
-            "dpvar": [interval.estimate for interval in judged.intervals],
-            "dpvar_low": [interval.low for interval in judged.intervals],
-            "dpvar_high": [interval.high for interval in judged.intervals],
-            "share": [interval.share for interval in judged.intervals],
+            "dpvar": [interval.estimate for interval in intervals],
+            "dpvar_low": [interval.low for interval in intervals],
+            "dpvar_high": [interval.high for interval in intervals],
+            "share": [interval.share for interval in intervals],
             "members": [*members, 1],
         }
     )

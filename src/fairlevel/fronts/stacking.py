@@ -82,9 +82,8 @@ class Mixing:
 
     def within(self, budget: float) -> Mixture:
         r"""min over the simplex of MSE(w) + ridge ‖w‖² subject to DPVar(w) ≤ budget, exactly."""
-        free = self._solve(self.gram, self.cross, None)
-        if free.dpvar <= budget:
-            return free
+        if self._free.dpvar <= budget:
+            return self._free
         if budget < self.smallest * (1 + 1e-6):
             raise OutOfReach(budget, self.smallest)
         return self._solve(self.gram, self.cross, budget)
@@ -96,9 +95,8 @@ class Mixing:
         constraint is not convex. Its Lagrangian, V + rK with the linear term multiplied by 1 + r · share, is, for every
         r, and the share falls with r: the smallest r that keeps the share is found by bisection.
         """
-        free = self._solve(self.gram, self.cross, None)
-        if self.share(free) <= share:
-            return free
+        if self.share(self._free) <= share:
+            return self._free
         low, high = np.log(_SMALLEST_RATIO), np.log(_LARGEST_RATIO)
         best = self._levelled(float(np.exp(high)), share)
         if self.share(best) > share * (1 + 1e-6):
@@ -122,6 +120,11 @@ class Mixing:
     def smallest_share(self) -> float:
         """The smallest share that :meth:`within_share` can reach."""
         return self.share(self._levelled(_LARGEST_RATIO, 1e-3))
+
+    @cached_property
+    def _free(self) -> Mixture:
+        """The most accurate mixture, whatever its DPVar."""
+        return self._solve(self.gram, self.cross, None)
 
     @cached_property
     def _variance(self) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -14,6 +15,7 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.cells import discrete_columns, few_categories
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.conditional_mean.spectrum import RIDGES
+from fairlevel.metrics.threads import on_single_threads
 from fairlevel.metrics.units import Units
 
 PARSIMONY = 2.0  # choice and estimate share their rows; at 1, chosen noise would show as DPVar near zero
@@ -73,6 +75,6 @@ def suitable_means(sensitive: Array) -> Sequence[LinearMean]:
 
 def choose(prediction: Tensor, known: tuple[Candidate, ...]) -> Choice:
     """The candidate with the smallest leave-one-out error for each prediction; (config, row) -> :class:`Choice`."""
-    ridges, errors = zip(*(candidate.best(prediction) for candidate in known), strict=True)
+    ridges, errors = zip(*on_single_threads(*(partial(each.best, prediction) for each in known)), strict=True)
     index = torch.stack(errors).argmin(dim=0)
     return Choice(known, index, torch.stack(ridges).gather(0, index.unsqueeze(0)).squeeze(0))

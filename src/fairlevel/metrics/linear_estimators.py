@@ -55,14 +55,11 @@ class InMemory:
         return on_single_threads(lambda: _estimates(predictions, choose(predictions, known)))[0]
 
     def evidence(self, predictions: Standardised) -> list[Evidence]:
-        known = self.known
-        return on_single_threads(lambda: self._evidence(predictions, choose(predictions.values, known)))[0]
-
-    def _evidence(self, predictions: Standardised, choice: Choice) -> list[Evidence]:
-        result: dict[int, Evidence] = {}
+        choice, result = choose(predictions.values, self.known), dict[int, Evidence]()
         for number, own in _by_candidate(choice):
             smoother, units = self.known[number].smoother, self.known[number].units
-            found = units.leave_out(predictions.values[own], smoother, choice.ridge[own])
+            values, ridge = predictions.values[own], choice.ridge[own]
+            (found,) = on_single_threads(partial(units.leave_out, values, smoother, ridge))
             degenerate = null_variance(found, smoother, units)
             for place, config in enumerate(own.tolist()):
                 prediction = predictions.values[config]

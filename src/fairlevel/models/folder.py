@@ -37,8 +37,8 @@ Description = Mapping[str, Any]
 
 
 def write_models(folder: Path, models: Sequence[Model], description: Description, overwrite: bool) -> None:
-    """Write the models of one estimator and what is known about them; a folder that exists is replaced only if asked, and only when the new
-    one is complete.
+    """Write the models of one estimator and what is known about them; a folder that exists is replaced only if asked,
+    and only when the new one is complete.
     """
     if folder.exists() and not overwrite:
         raise InvalidInput(f"{str(folder)!r} exists; choose another folder, or pass overwrite=True.")

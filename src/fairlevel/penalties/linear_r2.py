@@ -25,8 +25,9 @@ class LinearR2(PenaltyDefaults):
               \frac{\partial P_c}{\partial f_c} = \frac{2}{n V_c} \big(S_\lambda f_c - P_c f_c\big), \qquad
               S_\lambda = A (A^\top A + n \lambda I)^{-1} A^\top
 
-    with f and A centred; within legitimate factors, both less what the factors explain. ``scale_free=False`` sets V = 1,
-    an explained variance instead of a share of it; that is ``ClosedFBO(RidgeMean(ridge))``. Linear: f = A² is invisible to it.
+    with f and A centred; within legitimate factors, both less what the factors explain. ``scale_free=False`` sets
+    V = 1, an explained variance instead of a share of it; that is ``ClosedFBO(RidgeMean(ridge))``. Linear: f = A² is
+    invisible to it.
 
     Parameters
     ----------

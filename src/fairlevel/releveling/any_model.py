@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array, Index
-from fairlevel.candidates.corrections import DenseColumns, Disparity
+from fairlevel.candidates.columns import DenseColumns
+from fairlevel.candidates.corrections import Disparity
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.exceptions import InvalidInput
 from fairlevel.releveling.protocol import Change, Family

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from fairlevel.arrays import Array, Index
-from fairlevel.candidates.corrections import Columns, Disparity
+from fairlevel.candidates.columns import Columns
+from fairlevel.candidates.corrections import Disparity
 
 
 @dataclass(frozen=True)

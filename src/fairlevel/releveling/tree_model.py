@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from fairlevel.arrays import Array, Index
-from fairlevel.candidates.corrections import DenseColumns, Disparity, LeafColumns
+from fairlevel.candidates.columns import DenseColumns, LeafColumns
+from fairlevel.candidates.corrections import Disparity
 from fairlevel.releveling.protocol import Change, Family
 from fairlevel.trees import TreeEnsemble
 from fairlevel.trees.protocol import Leaves

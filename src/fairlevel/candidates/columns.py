@@ -1,0 +1,196 @@
+"""Columns Φ that may be added to the predictions of a model, and the normal equations of a correction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import Any, Protocol, Self
+
+import numpy as np
+import torch
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csr_matrix
+
+from fairlevel.arrays import Array, Index
+from fairlevel.metrics.threads import on_single_threads
+from fairlevel.trees.protocol import Leaves
+
+Ones = np.ndarray[tuple[int, int], np.dtype[np.int64]]
+Table = np.ndarray[tuple[int, int], np.dtype[np.float32]]
+
+_ACCURACY = 1e-7  # of a solution, relative to the right-hand side
+_MOST_REFINEMENTS = 30
+
+
+class Normal(Protocol):
+    """The normal matrix M = G + ρτI with G = Φ̃ᵀWΦ̃ and τ = tr(G) / columns."""
+
+    def solve(self, ridge: float, right: Array) -> Array:
+        """M⁻¹ times (column, function), for a ridge ρ."""
+
+
+class Columns(Protocol):
+    """Columns Φ on some rows."""
+
+    def take(self, rows: Index) -> Self:
+        """The same columns on some of the rows."""
+
+    def normal(self, weight: Array) -> Normal:
+        """The normal matrix for row weights that sum to 1, (row,)."""
+
+    def cross(self, functions: Array) -> Array:
+        """Φᵀ times functions (row, function) -> (column, function)."""
+
+    def apply(self, coefficients: Array) -> Array:
+        """Φ u, (candidate, column) -> (candidate, row)."""
+
+
+@dataclass(frozen=True)
+class DenseColumns:
+    """Columns as a matrix: what each tree adds, for example. Shapes: values (row, column)."""
+
+    values: Array
+
+    def take(self, rows: Index) -> DenseColumns:
+        return DenseColumns(self.values[rows])
+
+    def normal(self, weight: Array) -> DenseNormal:
+        centred = self.values - weight @ self.values
+        centred *= np.sqrt(weight)[:, None]
+        return DenseNormal(centred.T @ centred)
+
+    def cross(self, functions: Array) -> Array:
+        crossed: Array = self.values.T @ functions
+        return crossed
+
+    def apply(self, coefficients: Array) -> Array:
+        applied: Array = coefficients @ self.values.T
+        return applied
+
+
+@dataclass(frozen=True)
+class DenseNormal:
+    """G as a matrix, (column, column)."""
+
+    gram: Array
+
+    def solve(self, ridge: float, right: Array) -> Array:
+        scale = max(float(np.trace(self.gram)) / len(self.gram), 1e-300)
+        matrix = torch.from_numpy(self.gram + ridge * scale * np.eye(len(self.gram)))
+        (found,) = on_single_threads(
+            lambda: torch.cholesky_solve(torch.from_numpy(right), torch.linalg.cholesky(matrix))
+        )
+        solved: Array = found.numpy()
+        return solved
+
+
+@dataclass(frozen=True)
+class LeafColumns:
+    """One column of zeros and ones per leaf of every tree, kept as the numbers of the columns that are one.
+
+    Shapes: ones (row, tree); first (tree + 1,), the first column of each tree.
+    """
+
+    ones: Ones
+    first: Index
+
+    @classmethod
+    def of(cls, leaves: Leaves, sizes: Sequence[int]) -> LeafColumns:
+        """From numbers of leaves, counted within each tree, and the number of leaves of each tree."""
+        first = np.concatenate([[0], np.cumsum(sizes)])
+        return cls(leaves + first[:-1], first)
+
+    @property
+    def count(self) -> int:
+        """How many columns there are."""
+        return int(self.first[-1])
+
+    @cached_property
+    def matrix(self) -> Any:
+        """The same, sparse: (row, column)."""
+        rows, trees = self.ones.shape
+        starts = trees * np.arange(rows + 1)
+        return csr_matrix((np.ones(self.ones.size), self.ones.ravel(), starts), shape=(rows, self.count))
+
+    def take(self, rows: Index) -> LeafColumns:
+        return LeafColumns(self.ones[rows], self.first)
+
+    def normal(self, weight: Array) -> LeafNormal:
+        return LeafNormal(self, weight)
+
+    def cross(self, functions: Array) -> Array:
+        crossed: Array = self.matrix.T @ functions
+        return crossed
+
+    def apply(self, coefficients: Array) -> Array:
+        applied: Array = (self.matrix @ np.ascontiguousarray(coefficients.T)).T
+        return applied
+
+
+@dataclass(frozen=True)
+class LeafNormal:
+    """G of leaves is a table of rows that two leaves share, and as large as leaves are many. So M is written and
+    factored in 32 bits, in place, and the solution is refined in 64 bits with products by Φ, which is sparse.
+    """
+
+    columns: LeafColumns
+    weight: Array
+
+    @cached_property
+    def mean(self) -> Array:
+        """Weight of each leaf, (column,)."""
+        mean: Array = self.columns.matrix.T @ self.weight
+        return mean
+
+    @property
+    def scale(self) -> float:
+        """τ."""
+        return max(float((self.mean - self.mean**2).mean()), 1e-300)
+
+    def solve(self, ridge: float, right: Array) -> Array:
+        lower = self.table()
+        lower[np.diag_indices_from(lower)] += np.float32(ridge * self.scale)
+        upper: Any = lower.T  # stored by columns, as LAPACK needs it to work in place
+        factor = cho_factor(upper, lower=False, overwrite_a=True, check_finite=False)
+        size = np.abs(right).max(axis=0, initial=1e-300)
+        solved, rest = np.zeros_like(right), right / size
+        for _ in range(_MOST_REFINEMENTS):
+            solved += cho_solve(factor, rest.astype(np.float32), check_finite=False)
+            rest = right / size - self.apply(solved) - ridge * self.scale * solved
+            if np.abs(rest).max(initial=0) <= _ACCURACY:
+                break
+        scaled: Array = solved * size
+        return scaled
+
+    def apply(self, coefficients: Array) -> Array:
+        """G times (column, function); parts of the functions on several threads."""
+        parts = np.array_split(coefficients, torch.get_num_threads(), axis=1)
+        return np.concatenate(on_single_threads(*(partial(self._apply, part) for part in parts)), axis=1)
+
+    def _apply(self, coefficients: Array) -> Array:
+        values = self.columns.matrix @ coefficients
+        values -= self.weight @ values
+        values *= self.weight[:, None]
+        applied: Array = self.columns.matrix.T @ values
+        return applied
+
+    def table(self) -> Table:
+        """G, (column, column), in 32 bits; only its lower triangle of trees is filled: for two trees, how much weight
+        falls into a leaf of the one and a leaf of the other.
+        """
+        first, mean = self.columns.first, self.mean
+        count = self.columns.count
+        found: Table = np.zeros((count, count), dtype=np.float32)
+        leaves = np.ascontiguousarray((self.columns.ones - first[:-1]).T)  # (tree, row)
+        parts = [slice(*ends) for ends in pairwise(first.tolist())]
+        equal = bool(np.ptp(self.weight) == 0)
+        for one, own in enumerate(parts):
+            for other, part in enumerate(parts[: one + 1]):
+                size = (own.stop - own.start, part.stop - part.start)
+                joint = leaves[one] * size[1] + leaves[other]
+                counted = np.bincount(joint, None if equal else self.weight, size[0] * size[1]).reshape(size)
+                shared = counted * self.weight[0] if equal else counted
+                found[own, part] = shared - mean[own, None] * mean[part]
+        return found
