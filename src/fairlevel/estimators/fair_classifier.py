@@ -176,6 +176,24 @@ def read_classes(y: Any) -> tuple[Array, Index]:
     return classes, codes
 
 
+def two_classes(y: Any) -> tuple[Array | None, Any]:
+    """The classes of a target with two values, and zeros and ones, (row,); for any other target None and the target."""
+    target = np.asarray(y)
+    if target.ndim != 1 or target.dtype.kind not in "OUSTbiuf" or not len(target):
+        return None, y
+    text = target.dtype.kind in "OUSTb" and not all(isinstance(value, int | float) for value in target[:1000].tolist())
+    values = pd.unique(target)
+    if text and len(values) > 2:
+        raise InvalidInput(
+            f"y has {len(values)} classes; FairnessPath takes numbers or two classes. For more classes, use "
+            "FairClassifier(max_share=...)."
+        )
+    if len(values) != 2 or pd.isna(values).any():
+        return None, y
+    classes, codes = read_classes(target)
+    return classes, codes.astype(np.float64)
+
+
 def refuse_rare_classes(classes: Array, codes: Array) -> None:
     """Each class needs some rows with a positive weight."""
     counts = np.bincount(codes.astype(np.int64), minlength=len(classes))

@@ -6,8 +6,11 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
+import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
@@ -16,6 +19,7 @@ from fairlevel.candidates import CandidateSource
 from fairlevel.candidates.protocol import for_columns
 from fairlevel.data.frames import GivenColumns
 from fairlevel.estimators.budget import Budget
+from fairlevel.estimators.fair_classifier import FairClassifier, two_classes
 from fairlevel.estimators.fair_estimator import FittedModel
 from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.judging import SelectionBudget, knee_index
@@ -32,7 +36,7 @@ from fairlevel.estimators.settings import (
 )
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, MissingSensitiveFeatures
 from fairlevel.fronts.combiners import Combiner
-from fairlevel.losses import SquaredLoss
+from fairlevel.losses import Logistic, SquaredLoss
 from fairlevel.metrics.profile import MeanProfile, mean_profiles, quantiles
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.penalties import Penalty
@@ -71,11 +75,13 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         One row per model, from the least disparity to the most accurate: selection_dpvar (the DPVar that was allowed on
         selection rows, in standard deviations of y squared), mse, dpvar, dpvar_low, dpvar_high, share, members (how
         many models are mixed). Figures are from rows that neither trained the candidates nor set their shares, in
-        units of y².
+        units of y². Where y has two classes, there are also log_loss and auc, and mse is the Brier score.
     cross_fitted_ : bool
         Whether rows were few, so that all of them are judged by cross-validation, instead of a quarter kept apart.
-    best_estimator_ : FairRegressor
+    best_estimator_ : FairRegressor or FairClassifier
         The knee of the front; ``predict`` uses it.
+    classes_ : array of shape (2,), or None for a regression
+        A target with two values, of any type, is classified: models are then of type FairClassifier.
     knee_index_ : int
         Its row in the front.
     candidates_ : DataFrame
@@ -139,7 +145,9 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         self.__dict__.pop("knee_index_", None)  # a fit that fails leaves no front of an earlier one
         predictor = default_predictor(self.predictor, self.solver)
-        table = read_table(self, X, y, sensitive_features, sample_weight, given, native=predictor.native)
+        classes, target = two_classes(y)
+        table = read_table(self, X, target, sensitive_features, sample_weight, given, native=predictor.native)
+        self.classes_ = classes
         if table.sensitive is None:
             raise MissingSensitiveFeatures(
                 "FairnessPath.fit got no sensitive_features. Pass fit(X, y, sensitive_features=A); inside a Pipeline "
@@ -147,7 +155,8 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
         predictor = for_columns(predictor, table.categorical)
         seed = read_seed(self.random_state)
-        setup = training_setup(predictor, self.optimizer, self.device, seed, SquaredLoss())
+        loss = SquaredLoss() if classes is None else Logistic.of(table.y, table.row_weight)
+        setup = training_setup(predictor, self.optimizer, self.device, seed, loss)
         settings = path_settings(self.solver, self.combiner, setup, self.predictor is not None)
         own = own_models(self.models, unseen, len(X))
         settings = own.among(settings, GivenColumns.of(X, self.native_columns_), table.given_rows)
@@ -156,6 +165,8 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.cross_fitted_ = self._fit.cross_fitted
         self.candidates_ = self._fit.fitted.candidates.table
         front = _measured(self._fit, reporting)
+        if classes is not None:
+            front = front.assign(**_of_probabilities(reporting))
         p_value = front.pop("p_value").iloc[-1]
         if p_value > 0.05:
             warnings.warn(
@@ -182,9 +193,22 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> Array:
         """Predictions of the knee, in units of y."""
         check_is_fitted(self)
-        return self.best_estimator_.predict(X)
+        found: Array = self.best_estimator_.predict(X)
+        return found
 
-    def best(self, *, max_dpvar: float | None = None, max_share: float | None = None) -> FairRegressor:
+    @available_if(lambda path: getattr(path, "classes_", None) is not None)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of both classes by the knee, (row, class); where y has two classes."""
+        check_is_fitted(self)
+        found: Array = self.best_estimator_.predict_proba(X)
+        return found
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R² of the knee, or its accuracy where y has two classes."""
+        check_is_fitted(self)
+        return float(self.best_estimator_.score(X, y, sample_weight=sample_weight))
+
+    def best(self, *, max_dpvar: float | None = None, max_share: float | None = None) -> Any:
         """The most accurate model whose DPVar (units of y²), or share of the variance, stays within a budget on rows
         that set no shares.
         """
@@ -192,26 +216,26 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         budget = Budget.read("auto", max_dpvar, max_share)
         if budget is None:
             raise InvalidInput("No budget was given; pass best(max_dpvar=...) or best(max_share=...).")
-        return self._regressor(self._fit.within(budget), **{budget.name: budget.most})
+        return self._estimator(self._fit.within(budget), **{budget.name: budget.most})
 
-    def knee(self) -> FairRegressor:
+    def knee(self) -> Any:
         """The model of the front that is farthest below the straight line between its ends, both figures scaled to
         [0, 1].
         """
         check_is_fitted(self)
         return self.model(self.knee_index_)
 
-    def model(self, number: int) -> FairRegressor:
+    def model(self, number: int) -> Any:
         """The model of a row of ``front_``, counted from 0, the one with the least disparity."""
         check_is_fitted(self)
         if not -len(self.front_) <= number < len(self.front_):
             raise InvalidInput(f"model({number}) was asked for; the front has rows 0 to {len(self.front_) - 1}.")
         row = self.front_.iloc[number]
         chosen = self._fit.model(SelectionBudget(float(row["selection_dpvar"])))
-        return self._regressor(chosen, max_dpvar=max(row["dpvar"], 1e-12))
+        return self._estimator(chosen, max_dpvar=max(row["dpvar"], 1e-12))
 
     @property
-    def models_(self) -> list[FairRegressor]:
+    def models_(self) -> list[Any]:
         """The models of all rows of ``front_``."""
         check_is_fitted(self)
         return [self.model(number) for number in range(len(self.front_))]
@@ -249,9 +273,9 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """An interrupted fit is no fit."""
         return hasattr(self, "knee_index_")
 
-    def _regressor(self, chosen: ChosenModel, **budget: Any) -> FairRegressor:
-        """A fitted FairRegressor whose parameters say how to fit it again."""
-        estimator = FairRegressor(
+    def _estimator(self, chosen: ChosenModel, **budget: Any) -> Any:
+        """A fitted FairRegressor or FairClassifier whose parameters say how to fit it again, own models apart."""
+        estimator: Any = (FairRegressor if self.classes_ is None else FairClassifier)(
             **budget,
             penalty=self.solver,
             predictor=self.predictor,
@@ -265,7 +289,18 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         estimator.native_columns_ = self.native_columns_
         if hasattr(self, "feature_names_in_"):
             estimator.feature_names_in_ = self.feature_names_in_
-        return estimator.keep(FittedModel(chosen.model, chosen.mse, chosen.dpvar))
+        fitted = FittedModel(chosen.model, chosen.mse, chosen.dpvar)
+        return estimator.keep(fitted) if self.classes_ is None else estimator.keep(self.classes_, [fitted])
+
+
+def _of_probabilities(reporting: ReportingRows) -> dict[str, list[float]]:
+    """Log-loss and area under the ROC curve of each model of two classes."""
+    target, weight = reporting.target, reporting.attributes.weight
+    predictions = np.clip(reporting.predictions, 1e-15, 1 - 1e-15)
+    return {
+        "log_loss": [float(log_loss(target, each, sample_weight=weight, labels=[0, 1])) for each in predictions],
+        "auc": [float(roc_auc_score(target, each, sample_weight=weight)) for each in predictions],
+    }
 
 
 def _measured(fit: PathFit, reporting: ReportingRows) -> pd.DataFrame:

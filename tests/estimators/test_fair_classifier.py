@@ -1,0 +1,150 @@
+"""FairClassifier: probabilities that are level across sensitive attributes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.utils.estimator_checks import check_estimator
+
+from fairlevel import ClosedFBO, FairClassifier, FairnessPath, FairRegressor, dpvar, load
+from fairlevel.candidates.penalty_grid import PenaltyGrid
+from fairlevel.exceptions import ClassesWarning, InvalidInput
+from fairlevel.networks.optimizers import Adam
+from fairlevel.predictors import MLP, Boosting
+
+TREES = Boosting(rounds=60, leaves=8)
+QUICK = {"predictor": "linear", "optimizer": Adam(learning_rate=0.05, steps=300), "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """The log-odds are x0 + x1 − 1, and a is x0 with noise."""
+    random = np.random.default_rng(0)
+    x = random.normal(size=(1500, 4))
+    a = x[:, [0]] + 0.4 * random.normal(size=(1500, 1))
+    y = random.random(1500) < 1 / (1 + np.exp(1 - x[:, 0] - x[:, 1]))
+    return x, np.where(y, "yes", "no"), a
+
+
+def test_without_a_penalty_it_is_logistic_regression(rows):
+    x, y, _ = rows
+    model = FairClassifier(0.0, validation_fraction=None, **QUICK).fit(x, y)
+    truth = LogisticRegression(C=np.inf, tol=1e-8).fit(x, y)
+    assert list(model.classes_) == ["no", "yes"]
+    np.testing.assert_allclose(model.predict_proba(x), truth.predict_proba(x), atol=2e-3)
+    assert (model.predict(x) == truth.predict(x)).mean() > 0.995
+    assert model.brier_ == pytest.approx(((model.predict_proba(x)[:, 1] - (y == "yes")) ** 2).mean())
+    assert not hasattr(model, "dpvar_")
+
+
+@pytest.mark.parametrize("predictor", ["linear", MLP(hidden=(16,)), TREES], ids=["linear", "mlp", "boosting"])
+def test_the_penalty_levels_probabilities(rows, predictor):
+    x, y, a = rows
+    settings = QUICK | {"predictor": predictor}
+    train, test = slice(0, 1000), slice(1000, None)
+    found = {}
+    for weight in (0.0, 30.0):
+        model = FairClassifier(weight, **settings).fit(x[train], y[train], sensitive_features=a[train])
+        p = model.predict_proba(x[test])[:, 1]
+        assert ((p >= 0) & (p <= 1)).all()
+        found[weight] = dpvar(None, p, sensitive_features=a[test]), roc_auc_score(y[test], p)
+    assert found[30.0][0] < 0.2 * found[0.0][0]
+    assert found[30.0][1] > 0.6  # x1 still counts
+
+
+def test_weights_have_no_unit(rows):
+    """The penalty acts on standardised probabilities: it is the share of Var y, whatever the share of ones."""
+    x, y, a = rows
+    model = FairClassifier(2.0, validation_fraction=None, penalty=ClosedFBO(), **QUICK)
+    model.fit(x, y, sensitive_features=a)
+    share = (y == "yes").mean()
+    assert model.trace_["penalty"].iloc[-1] * share * (1 - share) == pytest.approx(model.dpvar_, rel=0.15)
+
+
+def test_several_classes(rows, tmp_path):
+    x, _, a = rows
+    y = pd.cut(x[:, 0] + x[:, 1], [-np.inf, -0.5, 0.7, np.inf], labels=["low", "middle", "high"]).astype(object)
+    model = FairClassifier(1.0, predictor=TREES, random_state=0).fit(x, y, sensitive_features=a)
+    p = model.predict_proba(x)
+    assert list(model.classes_) == ["high", "low", "middle"]
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    assert model.score(x, y) > 0.7
+    assert len(model.dpvar_by_class_) == 3
+    assert model.dpvar_ == pytest.approx(model.dpvar_by_class_.sum())
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(x), p)
+    np.testing.assert_array_equal(again.predict(x), model.predict(x))
+    with pytest.raises(InvalidInput, match="two classes"):
+        model.to_onnx(tmp_path / "model.onnx")
+
+
+@pytest.mark.parametrize("predictor", ["linear", TREES], ids=["linear", "boosting"])
+def test_files(rows, predictor, tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    x, y, a = rows
+    model = FairClassifier(1.0, **(QUICK | {"predictor": predictor})).fit(x, y == "yes", sensitive_features=a)
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert isinstance(again, FairClassifier)
+    assert again.classes_.dtype == np.bool_
+    np.testing.assert_array_equal(again.predict_proba(x), model.predict_proba(x))
+    assert (again.brier_, again.dpvar_) == (model.brier_, model.dpvar_)
+    model.to_onnx(tmp_path / "model.onnx")
+    session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"))
+    found = session.run(None, {"X": x[:200]})[0]
+    np.testing.assert_allclose(found, model.predict_proba(x[:200])[:, 1], atol=1e-6)
+
+
+def test_budgets_and_paths(rows):
+    x, y, a = rows
+    train, test = slice(0, 1000), slice(1000, None)
+    grid = PenaltyGrid.over(ClosedFBO(), (0.0, 0.3, 1.0, 3.0, 10.0))
+    path = FairnessPath(grid, **QUICK).fit(x[train], y[train], sensitive_features=a[train])
+    assert list(path.classes_) == ["no", "yes"]
+    assert {"log_loss", "auc"} <= set(path.front_)
+    assert path.front_["auc"].iloc[-1] > path.front_["auc"].iloc[0]
+    plain = path.model(-1).predict_proba(x[test])[:, 1]
+    assert path.front_["log_loss"].iloc[-1] == pytest.approx(log_loss(y[test] == "yes", plain), rel=0.1)
+    model = path.best(max_share=0.1)
+    assert isinstance(model, FairClassifier)
+    p = model.predict_proba(x[test])[:, 1]
+    assert dpvar(None, p, sensitive_features=a[test]) / p.var() < 0.2
+    assert set(path.predict(x[:50])) <= {"no", "yes"}
+    assert path.predict_proba(x[:50]).shape == (50, 2)
+    direct = FairClassifier(max_share=0.1, penalty=grid, **QUICK).fit(x[train], y[train], sensitive_features=a[train])
+    np.testing.assert_allclose(direct.predict_proba(x[test])[:, 1], p, atol=1e-6)
+    with pytest.raises(InvalidInput, match="3 classes"):
+        FairnessPath(grid, **QUICK).fit(x, np.array(["a", "b", "c"])[np.arange(1500) % 3], sensitive_features=a)
+
+
+def test_regression_on_classes_is_said(rows):
+    x, y, a = rows
+    with pytest.warns(ClassesWarning, match="FairClassifier"):
+        FairRegressor(1.0, **QUICK).fit(x, (y == "yes").astype(float), sensitive_features=a)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda y: np.full(len(y), "yes"), "one class only"),
+        (lambda y: np.where(np.arange(len(y)) == 3, None, y), "1 missing"),
+        (lambda y: np.random.default_rng(0).normal(size=len(y)), "continuous"),
+    ],
+)
+def test_targets_that_are_no_classes(rows, change, says):
+    x, y, a = rows
+    with pytest.raises(ValueError, match=says):
+        FairClassifier(1.0, **QUICK).fit(x, change(y), sensitive_features=a)
+    with pytest.raises(NotFittedError):
+        FairClassifier().predict_proba(x)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_every_check_of_scikit_learn_passes():
+    results = check_estimator(FairClassifier(**QUICK), on_fail=None, on_skip=None)
+    failed = {result["check_name"]: result["exception"] for result in results if result["status"] == "failed"}
+    assert not failed
+    assert sum(result["status"] == "passed" for result in results) > 40

@@ -1,0 +1,91 @@
+"""given=L in training: level within legitimate factors."""
+
+import numpy as np
+import pytest
+
+from fairlevel import ClosedFBO, FairnessPath, FairRegressor, RandomFeaturesMean, dpvar
+from fairlevel.conditional_mean.inner_losses import Huber
+from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
+from fairlevel.networks.optimizers import Adam
+from fairlevel.predictors import MLP, Boosting
+
+ADAM = Adam(learning_rate=0.02, steps=600)
+
+
+@pytest.fixture(scope="module")
+def design():
+    """y = 2 L + B with A = L + B + noise: L is legitimate, B is not."""
+    random = np.random.default_rng(0)
+    factor, beyond = random.normal(size=(2, 2000))
+    x = np.column_stack([factor, beyond, random.normal(size=2000)])
+    a = (factor + beyond + 0.3 * random.normal(size=2000))[:, None]
+    return x, 2 * factor + beyond + 0.1 * random.normal(size=2000), a, factor
+
+
+@pytest.mark.parametrize(
+    ("penalty", "predictor", "large"),
+    [
+        ("fbo_closed", "linear", 20.0),
+        ("fbo_closed", MLP(hidden=(16,)), 20.0),
+        ("fbo_closed", Boosting(rounds=150, learning_rate=0.1), 20.0),
+        ("fbo_root", "linear", 20.0),
+        ("r2", "linear", 3.0),
+        (ClosedFBO(RandomFeaturesMean(), loss=Huber()), "linear", 20.0),
+    ],
+)
+def test_what_the_factor_explains_stays(design, penalty, predictor, large):
+    x, y, a, factor = design
+    train, test = slice(0, 1400), slice(1400, None)
+    found = {}
+    for weight in (0.0, large):
+        model = FairRegressor(
+            weight,
+            penalty=penalty,
+            predictor=predictor,
+            optimizer=ADAM,
+            validation_fraction=None,
+            random_state=0,
+        )
+        model.fit(x[train], y[train], sensitive_features=a[train], given=factor[train])
+        f = model.predict(x[test])
+        found[weight] = f, dpvar(None, f, sensitive_features=a[test], given=factor[test])
+    assert found[0.0][1] > 0.5
+    assert found[large][1] < 0.2 * found[0.0][1]
+    slope = np.polyfit(factor[test], found[large][0], 1)[0]
+    assert slope == pytest.approx(2.0, abs=0.35)  # E[f | L] keeps its shape
+    assert dpvar(None, found[large][0], sensitive_features=a[test]) > 1  # and so the unconditional DPVar is large
+
+
+def test_a_path_within_factors(design):
+    x, y, a, factor = design
+    path = FairnessPath("spectral", predictor="linear", random_state=0, optimizer=ADAM)
+    path.fit(x[:1000], y[:1000], sensitive_features=a[:1000], given=factor[:1000])
+    model = path.model(0)
+    new = model.predict(x[1000:])
+    within = dpvar(None, new, sensitive_features=a[1000:], given=factor[1000:])
+    plain = dpvar(None, path.model(-1).predict(x[1000:]), sensitive_features=a[1000:], given=factor[1000:])
+    assert within < 0.1 * plain
+    assert path.front_["dpvar"].iloc[-1] == pytest.approx(plain, rel=0.3)
+    assert np.corrcoef(new, factor[1000:])[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("penalty", ["hsic", "gdp", "adversarial", "fbo", "itd"])
+def test_penalties_that_cannot_refuse_by_name(design, penalty):
+    x, y, a, factor = design
+    with pytest.raises(InvalidInput, match=f"penalty '{penalty}' cannot"):
+        FairRegressor(1.0, penalty=penalty, predictor="linear", optimizer=ADAM).fit(
+            x, y, sensitive_features=a, given=factor
+        )
+
+
+def test_bad_factors(design):
+    x, y, a, factor = design
+    model = FairRegressor(1.0, predictor="linear", optimizer=ADAM)
+    with pytest.raises(InvalidInput, match="same as sensitive"):
+        model.fit(x, y, sensitive_features=a, given=a)
+    with pytest.raises(InvalidInput, match="single value"):
+        model.fit(x, y, sensitive_features=a, given=np.ones(2000))
+    with pytest.raises(MissingSensitiveFeatures, match="without sensitive_features"):
+        model.fit(x, y, given=factor)
+    with pytest.raises(InvalidInput, match="all rows at once"):
+        FairRegressor(1.0, predictor="linear", batch_size=100).fit(x, y, sensitive_features=a, given=factor)
