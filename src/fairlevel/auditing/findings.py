@@ -123,7 +123,9 @@ class Findings:
             "rows": self.rows,
             "side_rows": self.side_rows,
             "accuracy": dict(self.accuracy),
-            "questions": {each.name: {"asks": each.asks, "rows": each.rows} | asdict(each.interval) for each in self.questions},
+            "questions": {
+                each.name: {"asks": each.asks, "rows": each.rows} | asdict(each.interval) for each in self.questions
+            },
             "worst_profiles": self.worst.to_dict(orient="records"),
             "dpvar_without_given": None if self.overall is None else asdict(self.overall),
             "given": list(self.given),

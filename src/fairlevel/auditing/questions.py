@@ -75,9 +75,7 @@ def _equal_opportunity(rows: EvaluationRows, target: Array, seed: int) -> tuple[
     return _answers(some, {OPPORTUNITY: (asks, some.prediction)}, seed)
 
 
-def _answers(
-    rows: EvaluationRows, quantities: Mapping[str, tuple[str, Array]], seed: int
-) -> tuple[Question, ...]:
+def _answers(rows: EvaluationRows, quantities: Mapping[str, tuple[str, Array]], seed: int) -> tuple[Question, ...]:
     if not quantities:
         return ()
     evaluator = DPVarEvaluator(rows.attributes(seed), seed)

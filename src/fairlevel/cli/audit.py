@@ -102,7 +102,9 @@ def _show(found: Audit, verdicts: tuple[Verdict, ...], html: Path | None) -> Non
             f"95 % interval: {found.overall.low:.4g} to {found.overall.high:.4g}",
         )
     for question in found.questions:
-        numbers.add_row(f"{question.name}, moves by ±", f"{question.moves_by:.4g}", f"p = {question.interval.p_value:.2g}")
+        numbers.add_row(
+            f"{question.name}, moves by ±", f"{question.moves_by:.4g}", f"p = {question.interval.p_value:.2g}"
+        )
     for name, value in found.accuracy.items():
         numbers.add_row(name, f"{value:.4g}", "")
     console.print(numbers, highlight=False)

@@ -61,9 +61,7 @@ def paper_diagnostic(prediction: Tensor, rows: Attributes, regressor: MLPMean, s
     return torch.stack([part / share for part, share in zip(per_half, mass, strict=True)]).mean(dim=0)
 
 
-def covariance_form(
-    prediction: Tensor, rows: Attributes, regressor: MLPMean, seed: int
-) -> tuple[Tensor, Tensor]:
+def covariance_form(prediction: Tensor, rows: Attributes, regressor: MLPMean, seed: int) -> tuple[Tensor, Tensor]:
     """V2 = mean(f_c ĥ_c) over five folds, and ĥ_c: (config, row) -> (config,), (config, row)."""
     if len(rows) < 4:
         raise InvalidInput(f"{len(rows)} rows were given; a trained regressor needs at least 4, or use regressor=None.")
@@ -108,8 +106,8 @@ def _centred_within(
         if given is not None:
             functions = torch.from_numpy(given).to(values.device)[rows]
             functions = functions - (weight[rows] @ functions) / weight[rows].sum()
-            basis = torch.linalg.svd(weight[rows].sqrt().unsqueeze(1) * functions, full_matrices=False)
-            white = basis.U[:, basis.S > 1e-6 * basis.S.max()]
+            vectors, singular, _ = torch.linalg.svd(weight[rows].sqrt().unsqueeze(1) * functions, full_matrices=False)
+            white = vectors[:, singular > 1e-6 * singular.max()]
             scaled = centred[:, rows] * weight[rows].sqrt()
             centred[:, rows] = (scaled - (scaled @ white) @ white.T) / weight[rows].sqrt()
     return centred, weight

@@ -46,10 +46,7 @@ class RowGroups:
         order = torch.argsort(self.number, stable=True)
         sizes = torch.bincount(self.number)
         starts = sizes.cumsum(0) - sizes
-        return [
-            order[starts[sizes == size].unsqueeze(1) + torch.arange(int(size))]
-            for size in torch.unique(sizes)
-        ]
+        return [order[starts[sizes == size].unsqueeze(1) + torch.arange(int(size))] for size in torch.unique(sizes)]
 
     def sums(self, values: Tensor) -> Tensor:
         """Sums over the rows of each group: (row, ...) -> (group, ...)."""
@@ -92,9 +89,7 @@ def leave_group_out_errors(
     return errors
 
 
-def leave_groups_out_dpvar(
-    prediction: Tensor, smoother: LinearSmoother, ridge: Tensor, groups: RowGroups
-) -> LeaveOut:
+def leave_groups_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: Tensor, groups: RowGroups) -> LeaveOut:
     """The debiased DPVar of each prediction; (config, row), (config,) -> :class:`LeaveOut`."""
     shrinkage = smoother.shrinkage(ridge)
     coefficients = smoother.coefficients(prediction)

@@ -11,8 +11,9 @@ Sølvsten, Econometrica 2020), valid when the noise differs from row to row:
 
 with f̃ the prediction less its projection on the nuisance functions (f − f̄ by default). Functions of L beyond the
 constant, with leverages P_ii, also fit a part of h̃ = E[f|A, L] − E[f|L] on the rows, of which Σ w_i P_ii h̃_i² is the
-size; it is added. No folds are drawn: the answer depends on the data alone. The average noise of the other rows is used for rows whose leverage S_ii exceeds
-``HIGH_LEVERAGE``; the same rule holds for one prediction, for mixtures, and for rows that are read block by block.
+size; it is added. No folds are drawn: the answer depends on the data alone. The average noise of the other rows is used
+for rows whose leverage S_ii exceeds ``HIGH_LEVERAGE``; the same rule holds for one prediction, for mixtures, and for
+rows that are read block by block.
 """
 
 from __future__ import annotations
