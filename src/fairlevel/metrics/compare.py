@@ -27,6 +27,7 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.choice import Candidate, candidates
 from fairlevel.metrics.evidence import CONSTANT
 from fairlevel.metrics.inputs import read_rows, read_seed, read_vector
+from fairlevel.metrics.linear_estimators import spent_on_factors
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,12 @@ class Paired:
         ) / 4
         own = units.own_difference(residual_a, residual_b, functions, kept, weight)
         total = kept @ (scatter_a.square() + scatter_b.square() - 2 * crossed.square()) @ kept - own
-        return cls(found.estimate.numpy(), plug_in.numpy(), (sums.T @ sums).numpy(), max(2 * float(total), 0.0))
+        return cls(
+            found.estimate.numpy(),
+            plug_in.numpy(),
+            (sums.T @ sums).numpy() / (1 - spent_on_factors(smoother.spectrum)),
+            max(2 * float(total), 0.0),
+        )
 
     @property
     def difference(self) -> float:
