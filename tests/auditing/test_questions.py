@@ -65,7 +65,7 @@ def test_equal_opportunity_is_the_dpvar_of_rows_with_outcome_one():
 def test_probabilities_are_needed_for_decisions():
     with pytest.raises(InvalidInput, match=r"values outside \[0, 1\]"):
         audit(X, sensitive_features=FRAME, threshold=0.5)
-    with pytest.raises(InvalidInput, match="threshold=1.5"):
+    with pytest.raises(InvalidInput, match=r"threshold=1\.5"):
         audit(np.full(1000, 0.5), sensitive_features=FRAME, threshold=1.5)
 
 
