@@ -19,7 +19,7 @@ def draw(rows: int = 3000) -> None:
     """Two panels: DPVar within a factor as its part in the prediction grows, and within ever better proxies of age."""
     random = np.random.default_rng(0)
     age, chance, noise = random.standard_normal((3, rows))
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained", sharey=True)
+    _, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained", sharey=True)
     experience = 0.8 * age + 0.6 * chance
     parts = np.linspace(0, 1, 6)
     pays = [(part * experience + (1 - part) * age + 0.5 * noise) for part in parts]

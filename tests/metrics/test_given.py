@@ -65,10 +65,11 @@ def test_categories_are_compared_cell_by_cell():
     mean, of_l = np.bincount(cell, f) / count, np.bincount(c, f) / np.bincount(c)
     plug_in = np.mean((mean[cell] - of_l[c]) ** 2)
     leverage, of_factors = 1 / count[cell], 1 / np.bincount(c)[c]
-    noise = np.mean((leverage - of_factors) * (f - of_l[c]) * (f - mean[cell]) / (1 - leverage))
-    lost = np.mean((of_factors - 1 / 600) * (mean[cell] - of_l[c]) ** 2)
+    noise = (f - of_l[c]) * (f - mean[cell]) / (1 - leverage)
+    beyond = (f - of_l[c]) / (1 - of_factors)
+    lost = np.mean((of_factors - 1 / 600) * beyond * (beyond - (f - mean[cell]) / (1 - leverage)))
     found = dpvar(None, f, sensitive_features=a, given=c, regressor=GroupMean())
-    assert found == pytest.approx(plug_in - noise + lost, rel=1e-9)
+    assert found == pytest.approx(plug_in - np.mean((leverage - of_factors) * noise) + lost, rel=1e-9)
 
 
 def test_the_outcome_as_factor_is_equalised_odds():
