@@ -21,7 +21,7 @@ from torch import Tensor
 from fairlevel.arrays import Index
 from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
 from fairlevel.conditional_mean.smoother import LinearSmoother
-from fairlevel.metrics.leave_one_out import LeaveOut, kept_share
+from fairlevel.metrics.leave_one_out import LARGE_LEVERAGE, LeaveOut, kept_share
 
 _LEAST_LEFT = 0.02  # as in LinearSmoother.leave_one_out
 
@@ -109,7 +109,9 @@ def leave_groups_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: 
         if first > 1:
             beyond = left_out(centred[config], smoother, only_factors, groups, 1.0, 1 - HIGH_LEVERAGE)
             scores_beyond = groups.sums(weighted * beyond.unsqueeze(1))
-            lost[config] = (scores_beyond * (scores_beyond - scores_alone))[:, 1:first].sum()
+            own_weight = groups.sums(smoother.leverage(shrinkage[config]))
+            small = (own_weight < LARGE_LEVERAGE).unsqueeze(1)
+            lost[config] = (small * scores_beyond * (scores_beyond - scores_alone))[:, 1:first].sum()
     estimate = (kept * coefficients.square()).sum(dim=-1) - noise + lost
     diagonal = (kept @ basis.square().T) * smoother.row_weight
     return LeaveOut(estimate, fitted, residual, kept, diagonal)

@@ -15,7 +15,8 @@ depends on the data alone. The average noise of the other rows is used for rows 
 
 Functions of L, with leverages P_ii, also fit a part of h̃ = E[f|A, L] − E[f|L] by chance, of size Σ w_i P_ii h̃_i². It
 is added, beyond the constant, with u_i (u_i − (f_i − ĥ_{−i}(a_i))) in place of h̃_i², where u_i = f̃_i / (1 − P_ii) is
-the residual of row i from a fit of L alone without that row: noise cancels.
+the residual of row i from a fit of L alone without that row: noise cancels. Rows with S_ii ≥ ``LARGE_LEVERAGE`` are
+left out of this sum.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from fairlevel.conditional_mean.blockwise import BlockwiseSmoother
 from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
 from fairlevel.conditional_mean.smoother import LinearSmoother
 
+LARGE_LEVERAGE = 0.5  # above it, what functions of L fit of a row is mostly its noise
 _FEWEST_USABLE = 0.25  # share of rows below which their average noise is no estimate: all variance may be noise
 _BLOCK, _STRIP = 512, 64  # rows and functions at a time that stay in cache
 
@@ -88,7 +90,7 @@ def leave_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: Tensor)
     diagonal = (kept @ squares.T) * smoother.row_weight
     own, all_of_it = leverage.noise_weight(diagonal)
     noise = (own * centred * (centred - fitted)).sum(dim=-1) + (all_of_it * centred.square()).sum(dim=-1)
-    of_factors, alone = factor_leverage(basis, first, smoother.row_weight)
+    of_factors, alone = factor_leverage(basis, first, smoother.row_weight, leverage)
     beyond = centred / alone
     lost = (of_factors * beyond * (beyond - (centred - fitted) / leverage.left_out)).sum(dim=-1)
     estimate = (kept * coefficients.square()).sum(dim=-1) - noise + lost
@@ -114,7 +116,7 @@ def leave_out_matrix(prediction: Tensor, smoother: LinearSmoother, ridge: float)
     fitted = (coefficients * shrinkage)[:, first:] @ basis[:, first:].T
     own, all_of_it = leverage.noise_weight(smoother.leverage(kept))
     noise = (centred * own) @ (centred - fitted).T + (centred * all_of_it) @ centred.T
-    of_factors, alone = factor_leverage(basis, first, smoother.row_weight)
+    of_factors, alone = factor_leverage(basis, first, smoother.row_weight, leverage)
     lost = (centred / alone * of_factors) @ (centred / alone - (centred - fitted) / leverage.left_out).T
     return (coefficients * kept) @ coefficients.T - (noise + noise.T) / 2 + (lost + lost.T) / 2
 
@@ -150,10 +152,10 @@ def leave_out_streamed(prediction: Tensor, smoother: BlockwiseSmoother, ridge: f
         diagonal[part] = (squares @ kept) * weight[part]
         centred[part] = prediction[part] - basis[:, :first] @ coefficients[:first]
         fitted[part] = basis[:, first:] @ (coefficients * shrinkage)[first:]
-        of_factors[part], alone = factor_leverage(basis, first, weight[part])
+        leverage = Leverage.of(own_weight[part], weight[part])
+        of_factors[part], alone = factor_leverage(basis, first, weight[part], leverage)
         beyond[part] = centred[part] / alone
-        left_out = Leverage.of(own_weight[part], weight[part]).left_out
-        residual[part] = (centred[part] - fitted[part]) / left_out.sqrt()
+        residual[part] = (centred[part] - fitted[part]) / leverage.left_out.sqrt()
         centred_scatter += noise_scatter(centred[part], basis, weight[part])
         residual_scatter += noise_scatter(residual[part], basis, weight[part])
     own, all_of_it = Leverage.of(own_weight, weight).noise_weight(diagonal)
@@ -165,13 +167,14 @@ def leave_out_streamed(prediction: Tensor, smoother: BlockwiseSmoother, ridge: f
     return BlockwiseEvidence(found, coefficients, centred_scatter, float(null))
 
 
-def factor_leverage(basis: Tensor, nuisance: int, row_weight: Tensor) -> tuple[Tensor, Tensor]:
-    """w_i P_ii of the functions of L beyond the constant, zero where there are none, and 1 − P_ii of all nuisance
-    functions; both (row,).
+def factor_leverage(basis: Tensor, nuisance: int, row_weight: Tensor, leverage: Leverage) -> tuple[Tensor, Tensor]:
+    """w_i P_ii of the functions of L beyond the constant, zero where there are none or S_ii is large, (…, row), and
+    1 − P_ii of all nuisance functions, (row,).
     """
     squares = basis[:, :nuisance].square()
     alone = Leverage.of(squares.sum(dim=1) * row_weight, row_weight).left_out
-    return row_weight.square() * squares[:, 1:].sum(dim=1), alone
+    small = leverage.usable & (leverage.left_out > 1 - LARGE_LEVERAGE)
+    return row_weight.square() * squares[:, 1:].sum(dim=1) * small, alone
 
 
 def kept_share(shrinkage: Tensor, nuisance: int) -> Tensor:
