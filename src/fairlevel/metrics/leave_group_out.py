@@ -82,7 +82,7 @@ def leave_group_out_errors(
         shrinkage = smoother.shrinkage(float(ridges[number]))
         residual = prediction - (smoother.coefficients(prediction) * shrinkage) @ smoother.fit_basis.T
         for config, own in enumerate(residual):
-            alone = left_out(own, smoother, shrinkage, groups, cost, _LEAST_LEFT)
+            alone = left_out(own, smoother, smoother.chosen_part(shrinkage), groups, cost, _LEAST_LEFT)
             errors[config, number] = (smoother.row_weight * alone.square()).sum()
     if len(tried) < int(sensible.sum()):
         errors[:, sensible] = errors[:, tried]  # without a penalty all ridges agree
