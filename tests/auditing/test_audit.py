@@ -11,6 +11,7 @@ from fairlevel.auditing.attribution import attribute_shares
 from fairlevel.auditing.audit import SIDE_ROWS
 from fairlevel.auditing.by_group import group_table
 from fairlevel.auditing.page import audit_page
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.report.render import render
 
@@ -80,7 +81,7 @@ def test_twins_share_and_lose_nothing():
     random = np.random.default_rng(0)
     a = random.standard_normal(800)
     twins = np.column_stack([a, a + 0.01 * random.standard_normal(800)])
-    table = attribute_shares(a + random.standard_normal(800), twins, ("one", "two"), np.ones(800), 0)
+    table = attribute_shares(a + random.standard_normal(800), Attributes(twins), ("one", "two"), 0)
     assert (table["alone"] > 0.4).all()
     assert (table["lost"] < 0.05).all()
 

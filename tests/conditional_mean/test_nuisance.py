@@ -93,8 +93,9 @@ def test_estimate_is_that_of_refitted_means():
         others = np.arange(60) != row
         coefficients, *_ = np.linalg.lstsq(large[others], values[others], rcond=None)
         noise[row] = centred[row] * (values[row] - large[row] @ coefficients)
-    of_factors = projection(small, equal).diagonal() - 1 / 60
-    lost = np.mean(of_factors * (beyond @ values) ** 2)
+    leverage = projection(small, equal).diagonal()
+    alone = centred / (1 - leverage)
+    lost = np.mean((leverage - 1 / 60) * alone * (alone - noise / centred))
     expected = values @ beyond @ values / 60 - np.mean(beyond.diagonal() * noise) + lost
     assert float(found.estimate) == pytest.approx(expected, rel=1e-8)
 
@@ -105,7 +106,9 @@ def test_attributes_that_the_factors_explain_leave_nothing():
         smoother = LINEAR_MEANS[name]().prepare(Attributes(a[:, :1], np.column_stack([a, a**2, a[:, :1] ** 3])))
         assert smoother.free == smoother.nuisance
     assert len(RidgeMean().prepare(Attributes(a, a @ [[1.0, 2.0], [0.5, -1.0]])).moments) == 0
-    assert float(leave_out_dpvar(f, RidgeMean().prepare(Attributes(a, a)), torch.zeros(1)).estimate) == 0
+    assert float(leave_out_dpvar(f, RidgeMean().prepare(Attributes(a, a)), torch.zeros(1)).estimate) == pytest.approx(
+        0, abs=1e-15
+    )
 
 
 @pytest.mark.parametrize("name", MEANS)

@@ -8,6 +8,7 @@ from fairlevel import FairRegressor
 from fairlevel.networks.optimizers import Adam
 
 
+@pytest.mark.filterwarnings("ignore::fairlevel.exceptions.ClassesWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_every_check_passes():
     assert issubclass(SkipTestWarning, UserWarning)

@@ -130,3 +130,21 @@ def test_weights_of_rows_equal_repeated_rows():
         predictions.repeat(times, axis=1), target.repeat(times), np.full(times.sum(), 1 / times.sum()), disparity
     ).within(0.05)
     np.testing.assert_allclose(weighted.shares, repeated.shares, atol=1e-6)
+
+
+def test_a_share_is_not_met_by_shrinking():
+    """The scale of a mixture with the constant does not change its share: the best scale is taken."""
+    random = np.random.default_rng(0)
+    a, free, target = random.normal(size=(3, 4000))
+    target = a + free + 0.1 * target
+    candidates = np.stack([a + free, free, np.zeros(4000)])
+    disparity = np.diag([1.0, 0.0, 0.0])
+    mixing = Mixing.of(candidates, target, np.full(4000, 1 / 4000), disparity, ridge=1e-6)
+    for limit in (0.05, 0.2):
+        found = mixing.within_share(limit)
+        grid = np.linspace(0, 1, 401)
+        tried = [mixing.figures(np.array([v, 1 - v, 0.0])) for v in grid]
+        best = min(each.mse for each in tried if mixing.share(each) <= limit)
+        assert mixing.share(found) <= limit * (1 + 1e-6)
+        assert found.mse == pytest.approx(best, rel=0.01)
+        assert found.shares[2] == pytest.approx(0.0, abs=0.02)

@@ -41,7 +41,7 @@ class Around:
     """The surroundings of a squared error without a penalty, whose minimum is always one full step away."""
 
     def __init__(self, configs):
-        self.configs = configs
+        self.configs, self.row_count = configs, float(ROWS)
 
     def row_curvature(self):
         return torch.full((self.configs, ROWS), 2 / ROWS)

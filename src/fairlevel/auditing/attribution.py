@@ -13,7 +13,7 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics.dpvar import dpvar_of_many
 
 
-def attribute_shares(prediction: Array, rows: Attributes, names: tuple[str, ...], seed: int) -> pd.DataFrame:
+def attribute_shares(prediction: Array, attributes: Attributes, names: tuple[str, ...], seed: int) -> pd.DataFrame:
     """For each attribute: ``alone``, the share of the prediction's variance that its average explains by itself, and
     ``lost``, by how much the share of all attributes falls without it. Indicators of one column count as one.
 
@@ -23,14 +23,14 @@ def attribute_shares(prediction: Array, rows: Attributes, names: tuple[str, ...]
     columns: dict[str, list[int]] = {}
     for number, name in enumerate(names):
         columns.setdefault(name.partition("=")[0], []).append(number)
-    weight = rows.weight
+    weight = attributes.weight
     variance = float(weight @ (prediction - weight @ prediction) ** 2)
 
     @cache
     def share(chosen: tuple[int, ...]) -> float:
         if not chosen or variance == 0:
             return 0.0
-        some = replace(rows, values=rows.values[:, list(chosen)])
+        some = replace(attributes, values=attributes.values[:, list(chosen)])
         found = dpvar_of_many(prediction[None], some, random_state=seed)[0]
         return float(np.clip(found / variance, 0, 1))
 

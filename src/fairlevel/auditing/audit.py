@@ -77,11 +77,13 @@ def audit(
     sensitive_features : array or frame of shape (rows,) or (rows, attributes), numeric or categorical
     given : legitimate factors L, array or frame of shape (rows,) or (rows, factors), optional: only differences between
         rows with the same L count. The audit then also states the DPVar without them
-    y_true : array of shape (rows,), optional; adds accuracy, overall and by group, and whether errors differ; for y of 0
-        and 1 also whether predictions differ among rows with y = 1 (equal opportunity)
+    y_true : array of shape (rows,), optional; adds accuracy, overall and by group, and whether errors differ; for y of
+        0 and 1 also whether predictions differ among rows with y = 1 (equal opportunity)
     sample_weight : array of shape (rows,), optional; survey weights, see :func:`dpvar`
-    groups : array of shape (rows,), optional; rows with the same label belong together, such as the visits of one person
-    threshold : optional; y_pred holds probabilities, and a decision is 1 from this number on: adds the DPVar of decisions
+    groups : array of shape (rows,), optional; rows with the same label belong together, such as the visits of one
+        person
+    threshold : optional; y_pred holds probabilities, and a decision is 1 from this number on: adds the DPVar of
+        decisions
     by : array of shape (rows,), optional; a further column to tabulate predictions by
     random_state : int
 

@@ -38,10 +38,14 @@ def worst_profiles(rows: EvaluationRows, frame: pd.DataFrame, seed: int, level: 
     first, shrinkage = smoother.nuisance, smoother.shrinkage(choice.ridge)[0]
     if first == len(shrinkage):
         return pd.DataFrame(columns=columns)
-    scatter = units.scatter(found.residual[0], smoother.fit_basis[:, first:], weight)
+    # the noise of ĥ, and chance in the mean (or the average of rows with the same factors) that it is compared with
+    functions, nuisance = smoother.fit_basis[:, first:], smoother.fit_basis[:, :first]
+    scores = torch.cat([functions * found.residual[0].unsqueeze(1), nuisance * found.fitted[0].unsqueeze(1)], dim=1)
+    scatter = units.scatter(torch.ones_like(weight), scores, weight)
     random = np.random.default_rng(seed)
     picked = np.sort(random.choice(len(rows), min(_PROFILES, len(rows)), replace=False))
-    loading = smoother.fit_basis[torch.from_numpy(picked)][:, first:] * shrinkage[first:]
+    at = torch.from_numpy(picked)
+    loading = torch.cat([functions[at] * shrinkage[first:], -nuisance[at]], dim=1)
     variances, vectors = torch.linalg.eigh(scatter)
     errors = loading @ (vectors * variances.clamp_min(0).sqrt())  # (profile, basis)
     error = errors.square().sum(dim=1).sqrt().clamp_min(1e-300)

@@ -13,6 +13,8 @@ from fairlevel.predictors.booster_members import BoosterMembers, FittedTrees
 from fairlevel.training.outcome import Status
 from fairlevel.trees.lightgbm_text import LightGBMText
 
+FAMILY = "constant"
+
 
 @dataclass(frozen=True)
 class WithConstant:
@@ -31,7 +33,7 @@ class WithConstant:
 
     def _constant(self, features: int) -> CandidateSet:
         members = BoosterMembers((FittedTrees(LightGBMText.constant(features).write()),), (0,), (1,))
-        key = CandidateKey("constant", 0.0, 0)
+        key = CandidateKey(FAMILY, 0.0, 0)
         table = pd.DataFrame(
             {
                 "candidate": [key.name],

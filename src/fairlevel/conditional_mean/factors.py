@@ -49,12 +49,15 @@ class LegitimateFactors:
     transform: Tensor
 
     @classmethod
-    def of(cls, factors: Array, row_weight: Array | None = None, seed: int = 0) -> LegitimateFactors:
-        """Fitted on these rows; (row, factor), (row,)."""
+    def of(
+        cls, factors: Array, row_weight: Array | None = None, seed: int = 0, groups: Index | None = None
+    ) -> LegitimateFactors:
+        """Fitted on these rows; (row, factor), (row,). Where rows belong to groups, these count instead of rows."""
         weight = np.full(len(factors), 1 / len(factors)) if row_weight is None else row_weight / row_weight.sum()
         standardise = standardiser(factors, weight)
         standard = standardise(factors)
-        room = int(np.clip(len(factors) // ROWS_PER_FUNCTION, 1, MOST_FUNCTIONS))
+        units = len(factors) if groups is None else len(np.unique(groups))
+        room = int(np.clip(units // ROWS_PER_FUNCTION, 1, MOST_FUNCTIONS))
         features = _feature_map(standard, weight, room, seed)
         free, penalised = map(torch.from_numpy, features(standard))
         values = torch.cat([free, penalised], dim=1)

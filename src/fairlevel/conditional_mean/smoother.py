@@ -136,7 +136,8 @@ class LinearSmoother:
         .. math:: \sum_i w_i \Big( \frac{f_i - (S_\lambda f)_i}{(1 - S_{ii})^\kappa} \Big)^2
 
         Where noise is largest at the edge of A, the average leverage is too small for those rows and noise is mistaken
-        for structure. All ridges and configurations are evaluated by one product per block of rows.
+        for structure. Functions of L are in every fit and do not count in S_ii: rows that they determine would decide
+        the choice. All ridges and configurations are evaluated by one product per block of rows.
         """
         sensible = self.spectrum.sensible(ridges, cost)
         tried = ridges[sensible] if len(self.moments) else ridges[sensible][:1]  # without a penalty all ridges agree
@@ -145,11 +146,19 @@ class LinearSmoother:
             errors[:, sensible] = self._leave_one_out(prediction, self.shrinkage(tried), cost)
         return errors
 
+    def chosen_part(self, shrinkage: Tensor) -> Tensor:
+        """The shrinkage without functions of L beyond the constant: (…, basis) -> (…, basis)."""
+        if self.nuisance == 1:
+            return shrinkage
+        part = shrinkage.clone()
+        part[..., 1 : self.nuisance] = 0
+        return part
+
     def _leave_one_out(self, prediction: Tensor, shrinkage: Tensor, cost: float) -> Tensor:
         """The same for given shrinkages (ridge, basis): (config, row) -> (config, ridge)."""
         shrunk = self.coefficients(prediction).unsqueeze(1) * shrinkage  # (config, ridge, basis)
         configs, ridges, _ = shrunk.shape
-        coefficients, columns = shrunk.flatten(0, 1).T.contiguous(), shrinkage.T.contiguous()
+        coefficients, columns = shrunk.flatten(0, 1).T.contiguous(), self.chosen_part(shrinkage).T.contiguous()
         errors = prediction.new_zeros(configs, ridges)
         size = max(64, min(1024, _BLOCK // (configs * ridges)))
         for start in range(0, len(self.row_weight), size):

@@ -14,6 +14,7 @@ import numpy as np
 
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
+from fairlevel.candidates.constant import FAMILY
 from fairlevel.candidates.fitting import FittedCandidates, Stopping, attributes_of, fit_candidates, refitted
 from fairlevel.candidates.protocol import CandidateSource, Limits, Report, TrainingSetup, portion
 from fairlevel.conditional_mean.attributes import Attributes
@@ -159,6 +160,8 @@ def _trained(
             "Training diverged for every candidate; lower the step size, such as optimizer=Adam(learning_rate=0.001)."
         )
     predictions = np.concatenate([own[usable] for _, own in found], axis=1)
+    constant = kept.candidates.table["family"].eq(FAMILY).to_numpy()[usable]
+    predictions[constant] = predictions[constant].mean(axis=1, keepdims=True)  # else it would vary between folds
     return replace(kept, candidates=kept.candidates.only(np.flatnonzero(usable))), np.concatenate(parts), predictions
 
 

@@ -23,7 +23,7 @@ from fairlevel.data.frames import GivenColumns
 from fairlevel.estimators.path_fit import PathSettings
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 from fairlevel.fronts.combiners import Combiner, Stacked
-from fairlevel.losses import Loss
+from fairlevel.losses import Loss, SquaredLoss
 from fairlevel.networks.optimizers import OPTIMIZERS, Optimizer
 from fairlevel.penalties import Penalty
 from fairlevel.predictors import MLP, Boosting, Predictor, resolve_predictor
@@ -54,11 +54,11 @@ def training_setup(
     optimizer: str | Optimizer,
     device: str,
     seed: int,
-    loss: Loss,
+    loss: Loss | None = None,
 ) -> TrainingSetup:
-    """What candidates are trained with."""
+    """What candidates are trained with; without a loss, with the squared one."""
     setup = TrainingSetup.at_rate_of(resolve_predictor(predictor), resolve_optimizer(optimizer), seed, device)
-    return replace(setup, loss=loss)
+    return replace(setup, loss=loss or SquaredLoss())
 
 
 def default_predictor(

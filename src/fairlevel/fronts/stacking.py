@@ -93,7 +93,8 @@ class Mixing:
 
         Shrinking to a constant does not change the share, so this is not a budget on DPVar in other words. The
         constraint is not convex. Its Lagrangian, V + rK with the linear term multiplied by 1 + r · share, is, for every
-        r, and the share falls with r: the smallest r that keeps the share is found by bisection.
+        r, and the share falls with r: the smallest r that keeps the share is found by bisection. Where a candidate is
+        constant, what such a solution has lost in scale is given back.
         """
         if self.share(self._free) <= share:
             return self._free
@@ -138,7 +139,27 @@ class Mixing:
         """
         longer = min(1 + ratio * share, 2.0)
         square = np.outer(self.mean, self.mean)
-        return self._solve(self._variance + square * longer + ratio * self.disparity, longer * self.cross, None)
+        found = self._solve(self._variance + square * longer + ratio * self.disparity, longer * self.cross, None)
+        return self._stretched(found)
+
+    def _stretched(self, mixture: Mixture) -> Mixture:
+        """c + s (w − c), where c is the constant candidate, with the s that has the smallest error; the share is the
+        same for every s.
+        """
+        constant = np.flatnonzero(np.diag(self._variance) <= 1e-12)
+        shares = mixture.shares.copy()
+        kept = float(shares[constant].sum())
+        if not len(constant) or not 0 < kept < 1:
+            return mixture
+        none = np.zeros(len(shares))
+        none[constant[0]] = 1.0
+        shares[constant] = 0.0
+        shares /= 1 - kept  # as far as shares may go
+        direction = shares - none
+        square = float(direction @ self.gram @ direction)
+        slope = float(direction @ (self.cross - self.gram @ none))
+        scale = float(np.clip(slope / square, 0.0, 1.0)) if square > 0 else 0.0
+        return self.figures(none + scale * direction, mixture.residual)
 
     @cached_property
     def smallest(self) -> float:

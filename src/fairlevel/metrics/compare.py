@@ -7,8 +7,8 @@ One conditional mean describes both predictions, chosen by their leave-one-out e
 
 where V₀ is what is left when neither h varies: with K the scatter of the scores of residuals,
 2 (tr qK_BB qK_BB + tr qK_AA qK_AA − 2 tr qK_AB qK_AB) less the rows' own part. As for a single DPVar, the variance is a
-function of the truth: for each D, h_A and h_B are scaled to ψ_A and ψ_B = ψ_A + D, with the smaller of both estimates
-kept, and the interval holds every D with (D̂ − D)² ≤ z² V(D).
+function of the truth: for each D, h_A and h_B are scaled to the ψ_A and ψ_B = ψ_A + D that fit both estimates best,
+each by its precision, and the interval holds every D with (D̂ − D)² ≤ z² V(D).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.choice import Candidate, candidates
 from fairlevel.metrics.evidence import CONSTANT
 from fairlevel.metrics.inputs import read_rows, read_seed, read_vector
+from fairlevel.metrics.linear_estimators import spent_on_factors
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,12 @@ class Paired:
         ) / 4
         own = units.own_difference(residual_a, residual_b, functions, kept, weight)
         total = kept @ (scatter_a.square() + scatter_b.square() - 2 * crossed.square()) @ kept - own
-        return cls(found.estimate.numpy(), plug_in.numpy(), (sums.T @ sums).numpy(), max(2 * float(total), 0.0))
+        return cls(
+            found.estimate.numpy(),
+            plug_in.numpy(),
+            (sums.T @ sums).numpy() / (1 - spent_on_factors(smoother.spectrum)),
+            max(2 * float(total), 0.0),
+        )
 
     @property
     def difference(self) -> float:
@@ -183,14 +189,12 @@ class Paired:
 
     def variance(self, difference: float) -> float:
         """V(D)."""
-        own_a, own_b = map(float, self.estimates)
-        if own_a <= own_b:  # the smaller one is known more precisely
-            truth_a = max(own_a, 0.0, -difference)
-            truth_b = truth_a + difference
-        else:
-            truth_b = max(own_b, 0.0, difference)
-            truth_a = truth_b - difference
-        square_a, square_b = np.array([truth_a, truth_b]) / np.maximum(self.plug_in, 1e-100)
+        positive, plug_in = np.maximum(self.estimates, 0.0), np.maximum(self.plug_in, 1e-100)
+        own = np.diagonal(self.covariance)[[1, 0]] * positive / plug_in + self.degenerate / 2 + 1e-30
+        share_a = own[1] / own.sum()  # of the more precise one, more
+        truth_a = share_a * positive[0] + (1 - share_a) * (positive[1] - difference)
+        truth_a = max(float(truth_a), 0.0, -difference)
+        square_a, square_b = np.array([truth_a, truth_a + difference]) / plug_in
         combination = np.array([np.sqrt(square_b), -np.sqrt(square_a), square_b, -square_a])
         return max(float(combination @ self.covariance @ combination), 0.0) + self.degenerate
 

@@ -106,8 +106,8 @@ def _centred_within(
         if given is not None:
             functions = torch.from_numpy(given).to(values.device)[rows]
             functions = functions - (weight[rows] @ functions) / weight[rows].sum()
-            basis = torch.linalg.svd(weight[rows].sqrt().unsqueeze(1) * functions, full_matrices=False)
-            white = basis.U[:, 1e-6 * basis.S.max() < basis.S]
+            vectors, singular, _ = torch.linalg.svd(weight[rows].sqrt().unsqueeze(1) * functions, full_matrices=False)
+            white = vectors[:, singular > 1e-6 * singular.max()]
             scaled = centred[:, rows] * weight[rows].sqrt()
             centred[:, rows] = (scaled - (scaled @ white) @ white.T) / weight[rows].sqrt()
     return centred, weight

@@ -34,6 +34,7 @@ class Evidence:
     regressor : the conditional mean in words
     informative : False where the rows are too few for the attributes: then only DPVar ≤ Var(f) is known
     units : which rows are independent
+    spent : share of the rows that functions of L cost, as degrees of freedom
     """
 
     prediction: Tensor
@@ -47,6 +48,7 @@ class Evidence:
     regressor: str
     informative: bool = True
     units: Units = Units()
+    spent: float = 0.0
 
     @cached_property
     def p_value(self) -> float:
@@ -55,9 +57,9 @@ class Evidence:
 
     def squared_error(self, influence: Tensor) -> float:
         """The variance of a weighted mean of contributions (row,) with mean zero: the sum over independent units of
-        their squared sums.
+        their squared sums, for as many fewer rows as functions of L cost.
         """
-        return float(self.units.sums(self.row_weight * influence).square().sum())
+        return float(self.units.sums(self.row_weight * influence).square().sum()) / (1 - self.spent)
 
     @classmethod
     def of_constant(cls, rows: int) -> Evidence:

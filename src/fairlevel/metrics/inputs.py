@@ -46,7 +46,7 @@ class EvaluationRows:
         """A, or A within L, with weights and groups."""
         if self.factors is None:
             return Attributes(self.sensitive, row_weight=self.row_weight, groups=self.groups)
-        functions = LegitimateFactors.of(self.factors, self.row_weight, seed)
+        functions = LegitimateFactors.of(self.factors, self.row_weight, seed, self.groups)
         return functions.attributes(self.sensitive, self.factors, self.row_weight, self.groups)
 
 

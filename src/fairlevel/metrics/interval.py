@@ -8,8 +8,9 @@ The estimate's variance is a function of the truth,
 
 the first part from the efficient influence function 2(f−h)(h−μ) + (h−μ)² − ψ, the second the degenerate part that is
 left when h is constant. Averages over n stand for sums over independent units, w_i-weighted rows or groups of rows.
-Within legitimate factors L, h is E[f|A, L] and μ is E[f|L]. The interval holds every ψ ≥ 0 with (ψ̂ − ψ)² ≤ z² V(ψ), a quadratic inequality, up to the
-upper limit of Var(f); it reaches down to 0 unless the test of :mod:`fairlevel.metrics.no_disparity_test` rejects.
+Within legitimate factors L, h is E[f|A, L] and μ is E[f|L]. The interval holds every ψ ≥ 0 with (ψ̂ − ψ)² ≤ z² V(ψ), a
+quadratic inequality, up to the upper limit of Var(f); it reaches down to 0 unless the test of
+:mod:`fairlevel.metrics.no_disparity_test` rejects.
 """
 
 from __future__ import annotations

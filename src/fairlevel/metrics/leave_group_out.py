@@ -21,7 +21,7 @@ from torch import Tensor
 from fairlevel.arrays import Index
 from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
 from fairlevel.conditional_mean.smoother import LinearSmoother
-from fairlevel.metrics.leave_one_out import LeaveOut, kept_share, nuisance_leverage
+from fairlevel.metrics.leave_one_out import LARGE_LEVERAGE, LeaveOut, kept_share
 
 _LEAST_LEFT = 0.02  # as in LinearSmoother.leave_one_out
 
@@ -82,7 +82,7 @@ def leave_group_out_errors(
         shrinkage = smoother.shrinkage(float(ridges[number]))
         residual = prediction - (smoother.coefficients(prediction) * shrinkage) @ smoother.fit_basis.T
         for config, own in enumerate(residual):
-            alone = left_out(own, smoother, shrinkage, groups, cost, _LEAST_LEFT)
+            alone = left_out(own, smoother, smoother.chosen_part(shrinkage), groups, cost, _LEAST_LEFT)
             errors[config, number] = (smoother.row_weight * alone.square()).sum()
     if len(tried) < int(sensible.sum()):
         errors[:, sensible] = errors[:, tried]  # without a penalty all ridges agree
@@ -97,14 +97,21 @@ def leave_groups_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: 
     first, basis, weighted = smoother.nuisance, smoother.fit_basis, smoother.weighted_basis
     centred = prediction - coefficients[:, :first] @ basis[:, :first].T
     fitted = (coefficients * shrinkage)[:, first:] @ basis[:, first:].T
-    lost = (smoother.row_weight * nuisance_leverage(basis, first, smoother.row_weight) * fitted.square()).sum(dim=-1)
-    noise, residual = torch.empty_like(lost), torch.empty_like(prediction)
+    noise, residual = prediction.new_empty(len(prediction)), torch.empty_like(prediction)
+    lost, only_factors = torch.zeros_like(noise), torch.zeros_like(kept[0])
+    only_factors[:first] = 1
     for config, own in enumerate(centred - fitted):
         alone = left_out(own, smoother, shrinkage[config], groups, 1.0, 1 - HIGH_LEVERAGE)
         residual[config] = left_out(own, smoother, shrinkage[config], groups, 0.5, 1 - HIGH_LEVERAGE)
         scores = groups.sums(weighted * centred[config].unsqueeze(1))
         scores_alone = groups.sums(weighted * alone.unsqueeze(1))
         noise[config] = (scores * scores_alone).sum(dim=0) @ kept[config]
+        if first > 1:
+            beyond = left_out(centred[config], smoother, only_factors, groups, 1.0, 1 - HIGH_LEVERAGE)
+            scores_beyond = groups.sums(weighted * beyond.unsqueeze(1))
+            own_weight = groups.sums(smoother.leverage(shrinkage[config]))
+            small = (own_weight < LARGE_LEVERAGE).unsqueeze(1)
+            lost[config] = (small * scores_beyond * (scores_beyond - scores_alone))[:, 1:first].sum()
     estimate = (kept * coefficients.square()).sum(dim=-1) - noise + lost
     diagonal = (kept @ basis.square().T) * smoother.row_weight
     return LeaveOut(estimate, fitted, residual, kept, diagonal)

@@ -9,10 +9,14 @@ Sølvsten, Econometrica 2020), valid when the noise differs from row to row:
           \hat\sigma_i^2 = \tilde f_i (f_i - \hat h_{-i}(a_i)), \qquad
           f_i - \hat h_{-i}(a_i) = \frac{f_i - \hat h(a_i)}{1 - S_{ii}} ,
 
-with f̃ the prediction less its projection on the nuisance functions (f − f̄ by default). Functions of L beyond the
-constant, with leverages P_ii, also fit a part of h̃ = E[f|A, L] − E[f|L] on the rows, of which Σ w_i P_ii h̃_i² is the
-size; it is added. No folds are drawn: the answer depends on the data alone. The average noise of the other rows is used for rows whose leverage S_ii exceeds
+with f̃ the prediction less its projection on the nuisance functions (f − f̄ by default). No folds are drawn: the answer
+depends on the data alone. The average noise of the other rows is used for rows whose leverage S_ii exceeds
 ``HIGH_LEVERAGE``; the same rule holds for one prediction, for mixtures, and for rows that are read block by block.
+
+Functions of L, with leverages P_ii, also fit a part of h̃ = E[f|A, L] − E[f|L] by chance, of size Σ w_i P_ii h̃_i². It
+is added, beyond the constant, with u_i (u_i − (f_i − ĥ_{−i}(a_i))) in place of h̃_i², where u_i = f̃_i / (1 − P_ii) is
+the residual of row i from a fit of L alone without that row: noise cancels. Rows with S_ii ≥ ``LARGE_LEVERAGE`` are
+left out of this sum.
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ from fairlevel.conditional_mean.blockwise import BlockwiseSmoother
 from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
 from fairlevel.conditional_mean.smoother import LinearSmoother
 
+LARGE_LEVERAGE = 0.5  # above it, what functions of L fit of a row is mostly its noise
 _FEWEST_USABLE = 0.25  # share of rows below which their average noise is no estimate: all variance may be noise
 _BLOCK, _STRIP = 512, 64  # rows and functions at a time that stay in cache
 
@@ -85,7 +90,9 @@ def leave_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: Tensor)
     diagonal = (kept @ squares.T) * smoother.row_weight
     own, all_of_it = leverage.noise_weight(diagonal)
     noise = (own * centred * (centred - fitted)).sum(dim=-1) + (all_of_it * centred.square()).sum(dim=-1)
-    lost = (smoother.row_weight * nuisance_leverage(basis, first, smoother.row_weight) * fitted.square()).sum(dim=-1)
+    of_factors, alone = factor_leverage(basis, first, smoother.row_weight, leverage)
+    beyond = centred / alone
+    lost = (of_factors * beyond * (beyond - (centred - fitted) / leverage.left_out)).sum(dim=-1)
     estimate = (kept * coefficients.square()).sum(dim=-1) - noise + lost
     return LeaveOut(estimate, fitted, (centred - fitted) / leverage.left_out.sqrt(), kept, diagonal)
 
@@ -109,8 +116,9 @@ def leave_out_matrix(prediction: Tensor, smoother: LinearSmoother, ridge: float)
     fitted = (coefficients * shrinkage)[:, first:] @ basis[:, first:].T
     own, all_of_it = leverage.noise_weight(smoother.leverage(kept))
     noise = (centred * own) @ (centred - fitted).T + (centred * all_of_it) @ centred.T
-    lost = (fitted * smoother.row_weight * nuisance_leverage(basis, first, smoother.row_weight)) @ fitted.T
-    return (coefficients * kept) @ coefficients.T - (noise + noise.T) / 2 + lost
+    of_factors, alone = factor_leverage(basis, first, smoother.row_weight, leverage)
+    lost = (centred / alone * of_factors) @ (centred / alone - (centred - fitted) / leverage.left_out).T
+    return (coefficients * kept) @ coefficients.T - (noise + noise.T) / 2 + (lost + lost.T) / 2
 
 
 @dataclass(frozen=True)
@@ -135,32 +143,38 @@ def leave_out_streamed(prediction: Tensor, smoother: BlockwiseSmoother, ridge: f
     coefficients = prediction.new_zeros(count)
     for part, basis in smoother.blocks():
         coefficients += (weight[part] * prediction[part]) @ basis
-    centred, fitted, own_weight, diagonal, of_factors = (torch.empty_like(prediction) for _ in range(5))
+    centred, fitted, own_weight, diagonal, of_factors, beyond = (torch.empty_like(prediction) for _ in range(6))
     residual = torch.empty_like(prediction)
     centred_scatter, residual_scatter = prediction.new_zeros(count, count), prediction.new_zeros(count, count)
     for part, basis in smoother.blocks():
         squares = basis.square()
         own_weight[part] = (squares @ shrinkage) * weight[part]
         diagonal[part] = (squares @ kept) * weight[part]
-        of_factors[part] = nuisance_leverage(basis, first, weight[part])
         centred[part] = prediction[part] - basis[:, :first] @ coefficients[:first]
         fitted[part] = basis[:, first:] @ (coefficients * shrinkage)[first:]
-        left_out = Leverage.of(own_weight[part], weight[part]).left_out
-        residual[part] = (centred[part] - fitted[part]) / left_out.sqrt()
+        leverage = Leverage.of(own_weight[part], weight[part])
+        of_factors[part], alone = factor_leverage(basis, first, weight[part], leverage)
+        beyond[part] = centred[part] / alone
+        residual[part] = (centred[part] - fitted[part]) / leverage.left_out.sqrt()
         centred_scatter += noise_scatter(centred[part], basis, weight[part])
         residual_scatter += noise_scatter(residual[part], basis, weight[part])
     own, all_of_it = Leverage.of(own_weight, weight).noise_weight(diagonal)
     noise = (own * centred * (centred - fitted)).sum() + (all_of_it * centred.square()).sum()
-    lost = (weight * of_factors * fitted.square()).sum()
+    lost = (of_factors * beyond * (beyond - (centred - fitted) / Leverage.of(own_weight, weight).left_out)).sum()
     estimate = (kept * coefficients.square()).sum() - noise + lost
     found = LeaveOut(*(each.unsqueeze(0) for each in (estimate, fitted, residual, kept, diagonal)))
     null = _null_variance(residual_scatter, kept, weight * diagonal * residual.square())
     return BlockwiseEvidence(found, coefficients, centred_scatter, float(null))
 
 
-def nuisance_leverage(basis: Tensor, nuisance: int, row_weight: Tensor) -> Tensor:
-    """P_ii, the leverage of the functions of L beyond the constant, (row,); zero where there are none."""
-    return basis[:, 1:nuisance].square().sum(dim=1) * row_weight
+def factor_leverage(basis: Tensor, nuisance: int, row_weight: Tensor, leverage: Leverage) -> tuple[Tensor, Tensor]:
+    """w_i P_ii of the functions of L beyond the constant, zero where there are none or S_ii is large, (…, row), and
+    1 − P_ii of all nuisance functions, (row,).
+    """
+    squares = basis[:, :nuisance].square()
+    alone = Leverage.of(squares.sum(dim=1) * row_weight, row_weight).left_out
+    small = leverage.usable & (leverage.left_out > 1 - LARGE_LEVERAGE)
+    return row_weight.square() * squares[:, 1:].sum(dim=1) * small, alone
 
 
 def kept_share(shrinkage: Tensor, nuisance: int) -> Tensor:

@@ -13,6 +13,7 @@ from fairlevel.arrays import Index
 from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.blockwise import BlockwiseSmoother, blockwise
+from fairlevel.conditional_mean.spectrum import Spectrum
 from fairlevel.metrics.choice import Candidate, Choice, candidates, choose
 from fairlevel.metrics.evidence import Evidence, Standardised
 from fairlevel.metrics.leave_one_out import BlockwiseEvidence, leave_out_streamed
@@ -75,6 +76,7 @@ class InMemory:
                     regressor=choice.describe(config),
                     informative=float(found.kept[place].sum()) >= _LEAST_DF,
                     units=units,
+                    spent=spent_on_factors(smoother.spectrum),
                 )
         return [result[config] for config in range(len(predictions.values))]
 
@@ -124,6 +126,7 @@ class Blockwise:
             ),
             regressor=f"{choice.describe(config)}, chosen on {len(self.sample):,} rows",
             informative=float(evidence.found.kept.sum()) >= _LEAST_DF,
+            spent=spent_on_factors(smoother.spectrum),
         )
 
     def _of_all_rows(self, prediction: Tensor, choice: Choice, config: int) -> BlockwiseEvidence:
@@ -142,6 +145,11 @@ class Blockwise:
     @cached_property
     def _sampled(self) -> Index:
         return np.random.default_rng(self.seed).choice(len(self.rows), SAMPLE_ROWS, replace=False)
+
+
+def spent_on_factors(spectrum: Spectrum) -> float:
+    """The share of the rows that functions of L beyond the constant cost, at most a half."""
+    return min((spectrum.nuisance - 1) / spectrum.rows, 0.5)
 
 
 def _estimates(predictions: Tensor, choice: Choice) -> Tensor:

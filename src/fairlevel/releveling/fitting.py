@@ -14,6 +14,7 @@ from fairlevel.releveling.protocol import Change, ExistingModel, Family
 
 FOLDS = 3
 AS_IS, CONSTANT = "model as it is", "constant"
+CONSTANT_PLACE = 1  # among the candidates
 
 
 @dataclass(frozen=True)
@@ -83,4 +84,5 @@ def cross_fitted(model: ExistingModel, attributes: Attributes, fold: Index, seed
     found = np.empty((len(next(iter(parts.values()))), len(fold)))
     for number, predictions in parts.items():
         found[:, fold == number] = predictions
+    found[CONSTANT_PLACE] = attributes.weight @ model.prediction  # one value: else it would vary between folds
     return found

@@ -1,0 +1,61 @@
+"""``fairlevel compare`` and the options of ``fairlevel audit`` for factors, groups and thresholds."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    random = np.random.default_rng(0)
+    a, x, factor = random.standard_normal((3, 400))
+    frame = pd.DataFrame({"age": a, "old": x + a, "new": x + 0.2 * a, "degree": factor, "person": np.arange(400) // 2})
+    frame["weight"], frame["probability"], frame["y"] = (
+        random.integers(1, 4, 400),
+        1 / (1 + np.exp(-a - x)),
+        (x > 0) * 1,
+    )
+    path = tmp_path_factory.mktemp("compare") / "rows.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def fairlevel(*words):
+    return subprocess.run(
+        [sys.executable, "-c", "from fairlevel.cli import app; app()", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_compare_prints_a_sentence_and_json(table):
+    words = ("compare", table, "--predictions", "old,new", "--sensitive", "age", "--given", "degree")
+    said = fairlevel(*words, "--weight", "weight", "--groups", "person")
+    assert said.returncode == 0, said.stderr
+    assert "B is more level" in " ".join(said.stdout.split())
+    found = json.loads(fairlevel(*words, "--json").stdout)
+    assert found["high"] < 0
+    assert found["predictions"] == ["old", "new"]
+
+
+def test_compare_needs_two_columns(table):
+    said = fairlevel("compare", table, "--predictions", "old", "--sensitive", "age")
+    assert said.returncode == 2
+    assert "--predictions names 1 columns; two are needed" in " ".join(said.stderr.split())
+
+
+def test_audit_within_factors_by_groups_with_a_threshold(table):
+    said = fairlevel(
+        *("audit", table, "--prediction", "probability", "--sensitive", "age", "--given", "degree", "--target", "y"),
+        *("--groups", "person", "--weight", "weight", "--threshold", "0.5", "--json"),
+    )
+    assert said.returncode == 0, said.stderr
+    found = json.loads(said.stdout)
+    assert found["given"] == ["degree"]
+    assert {"decisions", "equal opportunity", "mean error"} <= set(found["questions"])
+    assert found["dpvar_without_given"]["low"] > 0

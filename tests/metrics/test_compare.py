@@ -1,0 +1,68 @@
+"""Paired differences of DPVar."""
+
+import numpy as np
+import pytest
+import torch
+
+from fairlevel import compare, dpvar_interval
+from fairlevel.conditional_mean import RidgeMean
+from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.exceptions import InvalidInput
+from fairlevel.metrics.choice import candidates
+from fairlevel.metrics.compare import Paired
+
+RANDOM = np.random.default_rng(0)
+A, X, E = RANDOM.standard_normal((3, 3000))
+
+
+def test_difference_of_known_disparities():
+    found = compare(A + X, 0.5 * A + X, sensitive_features=A)
+    assert found.low < 0.25 - 1 < found.high < 0
+    assert found.p_value < 1e-6
+    assert found.difference == pytest.approx(found.dpvar_b - found.dpvar_a)
+    assert "B is more level" in str(found)
+
+
+def test_exchanged_predictions_change_the_sign():
+    first, second = compare(A + X, A + E, sensitive_features=A), compare(A + E, A + X, sensitive_features=A)
+    assert (first.low, first.high) == pytest.approx((-second.high, -second.low), rel=1e-6)
+    assert first.low < 0 < first.high
+    assert "do not show" in str(first)
+
+
+def test_pairs_are_sharper_than_two_intervals():
+    paired = compare(A + X, 0.95 * A + X, sensitive_features=A)
+    alone = dpvar_interval(A + X, sensitive_features=A)
+    assert paired.high - paired.low < 0.25 * (alone.high - alone.low)
+    assert paired.low < 0.95**2 - 1 < paired.high < 0
+
+
+def test_the_same_prediction_twice_has_no_difference():
+    found = compare(A + X, A + X, sensitive_features=A)
+    assert (found.difference, found.low, found.high, found.p_value) == (0, 0, 0, 1)
+    constant = compare(np.ones(50), np.ones(50), sensitive_features=A[:50])
+    assert (constant.low, constant.high) == (0, 0)
+
+
+def test_units_are_squared():
+    once, scaled = (compare(k * (A + X), k * X, sensitive_features=A) for k in (1, 10))
+    assert (scaled.low, scaled.high) == pytest.approx((100 * once.low, 100 * once.high), rel=1e-9)
+
+
+def test_variance_without_disparity_is_what_simulation_shows():
+    random = np.random.default_rng(1)
+    rows = Attributes(random.standard_normal((200, 5)))
+    (candidate,) = candidates(rows, 0, RidgeMean(ridge=0.0))
+    shared, own = random.standard_normal((2, 2000, 200))
+    pairs = np.stack([shared, 0.8 * shared + 0.6 * own], axis=1)
+    found = [Paired.of(torch.from_numpy(pair), candidate, 0.0) for pair in pairs]
+    differences = np.array([each.difference for each in found])
+    assert abs(differences.mean()) < 4 * differences.std() / np.sqrt(2000)
+    assert np.mean([each.degenerate for each in found]) == pytest.approx(differences.var(), rel=0.15)
+
+
+def test_predictions_of_other_rows_are_refused():
+    with pytest.raises(InvalidInput, match="y_pred_b has 3 rows but y_pred_a has 3000"):
+        compare(A, A[:3], sensitive_features=A)
+    with pytest.raises(InvalidInput, match="level=2"):
+        compare(A, A, sensitive_features=A, level=2)

@@ -1,0 +1,121 @@
+"""Disparity within legitimate factors: closed forms of Gaussian designs, dense projections, bad input."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairlevel import GroupMean, MLPMean, audit, compare, dpvar, dpvar_interval
+from fairlevel.conditional_mean.factors import LegitimateFactors
+from fairlevel.exceptions import InvalidInput
+
+ROWS = 20_000
+RANDOM = np.random.default_rng(0)
+L, E, Z = RANDOM.standard_normal((3, ROWS))
+GROUP = RANDOM.integers(0, 3, ROWS)
+BINARY = (RANDOM.random(ROWS) < 0.5).astype(float)
+
+CASES = {  # prediction, A, L, truth
+    "part of A beyond L": (0.7 * Z + np.sin(L) + E, Z + 0.8 * L, L, 0.49),
+    "interaction": (Z * L, Z, L, 1.0),
+    "interaction with noise": (Z * L + E, Z, L, 1.0),
+    "function of L, A = L + noise": (np.sin(2 * L) + E, L + 0.5 * Z, L, 0.0),
+    "two categories": ((BINARY - 0.5) * (GROUP - 1) * 2 + E, BINARY, GROUP, 2 / 3),
+    "category by curve": ((BINARY - 0.5) * (L**2 - 1) + E, BINARY, L, 0.5),
+    "curve by category": (Z * (GROUP - 1) + E, Z, GROUP, 2 / 3),
+    "mixed factors": (0.5 * Z + GROUP * np.sin(L) + E, Z + L, np.column_stack([GROUP, L]), 0.25),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_closed_forms(case):
+    prediction, sensitive, given, truth = CASES[case]
+    found = dpvar_interval(prediction, sensitive_features=sensitive, given=given)
+    error = (found.high - found.low) / (2 * 1.96)
+    assert abs(found.estimate - truth) <= 3 * error
+    if truth == 0:
+        assert found.low == 0
+        assert found.high < 0.002
+
+
+def test_point_estimate_is_that_of_the_interval():
+    prediction, sensitive, given = ((Z * L + E)[:300], Z[:300], L[:300])
+    found = dpvar_interval(prediction, sensitive_features=sensitive, given=given)
+    assert dpvar(None, prediction, sensitive_features=sensitive, given=given) == pytest.approx(found.estimate)
+
+
+def test_without_factors_a_proxy_is_disparity():
+    prediction, sensitive, *_ = CASES["function of L, A = L + noise"]
+    assert dpvar_interval(prediction, sensitive_features=sensitive).low > 0.05
+
+
+@pytest.mark.parametrize(
+    ("g", "rows"),
+    [(np.exp, 300), (np.abs, 300), (lambda x: np.sin(2 * x), 300), (lambda x: x > 0, 2000)],
+    ids=["exponential", "absolute value", "wave", "jump"],
+)
+def test_a_function_of_the_factors_alone_is_no_disparity(g, rows):
+    prediction, sensitive = g(L[:rows]) * 1.0, L[:rows] + 0.5 * Z[:rows]
+    assert abs(dpvar(None, prediction, sensitive_features=sensitive, given=L[:rows])) < 0.01 * prediction.var()
+
+
+def test_categories_are_compared_cell_by_cell():
+    """Truth: the weighted variance of cell means around the means of L, less its noise, row by row."""
+    a, c, f = BINARY[:600].astype(int), GROUP[:600], (E + BINARY * GROUP)[:600]
+    cell, count = 3 * a + c, np.bincount(3 * a + c)
+    mean, of_l = np.bincount(cell, f) / count, np.bincount(c, f) / np.bincount(c)
+    plug_in = np.mean((mean[cell] - of_l[c]) ** 2)
+    leverage, of_factors = 1 / count[cell], 1 / np.bincount(c)[c]
+    noise = (f - of_l[c]) * (f - mean[cell]) / (1 - leverage)
+    beyond = (f - of_l[c]) / (1 - of_factors)
+    lost = np.mean((of_factors - 1 / 600) * beyond * (beyond - (f - mean[cell]) / (1 - leverage)))
+    found = dpvar(None, f, sensitive_features=a, given=c, regressor=GroupMean())
+    assert found == pytest.approx(plug_in - np.mean((leverage - of_factors) * noise) + lost, rel=1e-9)
+
+
+def test_the_outcome_as_factor_is_equalised_odds():
+    y = (E + Z > 0).astype(float)
+    assert dpvar_interval(y + L, sensitive_features=Z, given=y).p_value > 0.01
+    assert dpvar_interval(y + L + 0.1 * Z, sensitive_features=Z, given=y).low > 0
+
+
+def test_trained_mean_within_factors():
+    prediction, sensitive, given = Z[:1500] * L[:1500] + E[:1500], Z[:1500], L[:1500]
+    found = dpvar_interval(prediction, sensitive_features=sensitive, given=given, regressor=MLPMean())
+    assert found.low < np.mean((sensitive * given) ** 2) < found.high
+    level = dpvar_interval(
+        L[:1500] + E[:1500], sensitive_features=L[:1500] + Z[:1500], given=given, regressor=MLPMean()
+    )
+    assert level.low == 0
+    assert dpvar(None, prediction, sensitive_features=sensitive, given=given, method="paper") == pytest.approx(
+        1, abs=0.25
+    )
+
+
+def test_functions_of_factors_at_new_rows_are_those_of_all_rows():
+    factors = np.column_stack([L, GROUP])[:500]
+    functions = LegitimateFactors.of(factors)
+    np.testing.assert_allclose(functions(factors[:7]), functions(factors)[:7], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        functions(factors).T @ functions(factors) / 500, np.eye(functions(factors).shape[1]), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (pd.DataFrame({"b": L[:50], "a2": 3 - 2 * Z[:50]}), "'a2' is the same as sensitive column 'a'"),
+        (np.ones(50), "a single value"),
+        (L[:49], "given has 49 rows"),
+        (np.where(np.arange(50) == 3, np.nan, L[:50]), "given holds 1 missing"),
+    ],
+)
+def test_factors_that_cannot_be_used(given, words):
+    sensitive, prediction = pd.DataFrame({"a": Z[:50]}), E[:50]
+    for call in (
+        lambda: dpvar(None, prediction, sensitive_features=sensitive, given=given),
+        lambda: dpvar_interval(prediction, sensitive_features=sensitive, given=given),
+        lambda: audit(prediction, sensitive_features=sensitive, given=given),
+        lambda: compare(prediction, prediction, sensitive_features=sensitive, given=given),
+    ):
+        with pytest.raises(InvalidInput, match=words):
+            call()
