@@ -24,6 +24,10 @@ def front(
     file: Annotated[Path, typer.Argument(help="CSV or Parquet file.")],
     target: Annotated[str, typer.Option(help="Column to predict.")],
     sensitive: Annotated[str, typer.Option(help="Sensitive columns, comma-separated.")],
+    given: Annotated[
+        str, typer.Option(help="Legitimate factors, comma-separated: only rows that share them are compared.")
+    ] = "",
+    weight: Annotated[str | None, typer.Option(help="Column that says how many rows each row counts for.")] = None,
     drop: Annotated[str, typer.Option(help="Columns to leave out, such as ids, comma-separated.")] = "",
     method: Annotated[str, typer.Option(help=f"One of: {', '.join((*SOURCES, *PENALTIES))}.")] = "auto",
     predictor: Annotated[
@@ -51,7 +55,7 @@ def front(
     raw, rows = read_sample(file, most_rows, seed)
     if rows > len(raw):
         console.print(f"{rows:,} rows in the file, {len(raw):,} sampled (--most-rows)", highlight=False)
-    table = LearningTable.of(raw, target, names, read_names(drop), sensitive_inputs)
+    table = LearningTable.of(raw, target, names, read_names(drop), sensitive_inputs, weight, read_names(given))
     encoder = table.encoder()
     x = encoded(encoder, table.features)
     console.print(
@@ -62,13 +66,14 @@ def front(
     path = FairnessPath(solver=method, predictor=predictor, random_state=seed, verbose=1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        path.fit(x, table.target, sensitive_features=table.sensitive)
+        path.fit(x, table.target, sensitive_features=table.sensitive, sample_weight=table.weight, given=table.given)
     for warning in caught:
         console.print(f"! {warning.message}", style="yellow", markup=False, highlight=False)
     notes: dict[str, object] = {
         "encoder": encoder.to_dict(),
         "target": target,
         "sensitive": list(names),
+        "given": list(read_names(given)),
         "file": file.name,
     }
     chosen = write_front(path, target, out, notes, max_share)

@@ -12,6 +12,7 @@ from tempfile import mkdtemp
 from rich.table import Table
 
 from fairlevel.cli.files import write_table
+from fairlevel.estimators.fair_classifier import FairClassifier
 from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.fairness_path import FairnessPath
 from fairlevel.estimators.front_page import front_page
@@ -24,7 +25,7 @@ class Choice:
     """A model with a name of its own, its folder, and its row in the front (None if it is not on the front)."""
 
     folder: str
-    model: FairRegressor
+    model: FairRegressor | FairClassifier
     row: int | None = None
 
 
@@ -64,7 +65,16 @@ def front_table(path: FairnessPath, chosen: Mapping[str, Choice], title: str) ->
         table.add_column(heading, justify="left" if heading == "model" else "right")
     for label, choice in chosen.items():
         if choice.row is None:
-            table.add_row(f"{label}, saved as {choice.folder}", *["–"] * 5)
+            figures = choice.model.figures()
+            table.add_row(
+                f"{label}, saved as {choice.folder} *",
+                f"{figures['mse']:.4g}",
+                f"{figures['dpvar']:.4g}",
+                "–",
+                f"{max(figures['dpvar'], 0.0) ** 0.5:.3g}",
+                "–",
+            )
+            table.caption = "* on the rows that set its shares, which its candidates did not train on"
             continue
         row = path.front_.iloc[choice.row]
         table.add_row(

@@ -131,7 +131,13 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Any:
         """The most probable class of each row."""
+        check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def figures(self) -> dict[str, float]:
+        """MSE of the probabilities (the Brier score) and, after a fit with sensitive features, their DPVar."""
+        check_is_fitted(self)
+        return {"mse": self.brier_} | ({"dpvar": self.dpvar_} if hasattr(self, "dpvar_") else {})
 
     def save(self, folder: str | Path, *, overwrite: bool = False, notes: Mapping[str, Any] | None = None) -> None:
         """Write the fitted model to a folder, as :meth:`fairlevel.FairRegressor.save` does."""
@@ -165,9 +171,16 @@ def read_classes(y: Any) -> tuple[Array, Index]:
     if isinstance(y, pd.Series | pd.DataFrame) or hasattr(y, "to_numpy"):
         y = y.to_numpy()
     target = column_or_1d(y, warn=True)
+    if not len(target):
+        raise InvalidInput("y has no rows; at least 2 rows of different classes are needed.")
     missing = pd.isna(target) if target.dtype.kind in "fO" else np.zeros(len(target), dtype=bool)
+    if target.dtype.kind == "f":
+        missing |= np.isinf(target)
     if missing.any():
-        raise InvalidInput(f"y holds {int(missing.sum())} missing values (NaN); drop those rows, or give them a class.")
+        raise InvalidInput(
+            f"y holds {int(missing.sum())} missing (NaN) or infinite (inf) values; drop those rows, or give them a "
+            "class."
+        )
     if type_of_target(target) in ("continuous", "continuous-multioutput"):
         check_classification_targets(target)
     classes, codes = np.unique(target, return_inverse=True)

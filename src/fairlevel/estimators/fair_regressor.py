@@ -121,6 +121,11 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         self._keep_figures(fitted)
         return self
 
+    def figures(self) -> dict[str, float]:
+        """MSE and, after a fit with sensitive features, DPVar, in units of y²."""
+        check_is_fitted(self)
+        return {"mse": self.mse_} | ({"dpvar": self.dpvar_} if hasattr(self, "dpvar_") else {})
+
     def save(self, folder: str | Path, *, overwrite: bool = False, notes: Mapping[str, Any] | None = None) -> None:
         """Write the fitted model to a folder: arrays as safetensors, the rest as JSON; :func:`fairlevel.load` reads it.
 

@@ -21,7 +21,7 @@ from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.front_page import front_page
 from fairlevel.estimators.judging import JudgedRows, Judgement, SelectionBudget, allowed, knee_index
 from fairlevel.estimators.reading import copies_of_sensitive, refuse_missing
-from fairlevel.exceptions import InvalidInput, SeenRows, UnknownName
+from fairlevel.exceptions import InvalidInput, InvalidType, SeenRows, UnknownName
 from fairlevel.fronts.combiners import Stacked
 from fairlevel.fronts.stacking import without_small_shares
 from fairlevel.metrics.inputs import read_seed, read_vector
@@ -333,7 +333,10 @@ def _weights(sample_weight: Any, rows: int) -> Array:
 
 
 def _target(y: Any, rows: int) -> Array:
-    target = np.asarray(y, dtype=np.float64).reshape(-1)
+    try:
+        target = np.asarray(y, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError) as error:
+        raise InvalidType(f"y holds values that are not numbers ({error}); relevel is for regression.") from None
     if len(target) != rows:
         raise InvalidInput(f"y has {len(target)} rows but X has {rows}; pass the same rows.")
     refuse_missing("y", target)
