@@ -18,6 +18,7 @@ from fairlevel.arrays import Array
 from fairlevel.candidates import CandidateSource
 from fairlevel.candidates.protocol import for_columns
 from fairlevel.data.frames import GivenColumns
+from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.fair_classifier import FairClassifier, two_classes
 from fairlevel.estimators.fair_estimator import FittedModel
@@ -146,7 +147,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.__dict__.pop("knee_index_", None)  # a fit that fails leaves no front of an earlier one
         predictor = default_predictor(self.predictor, self.solver)
         classes, target = two_classes(y)
-        table = read_table(self, X, target, sensitive_features, sample_weight, given, native=predictor.native)
+        table = self._read(X, target, sensitive_features, sample_weight, given, predictor.native)
         self.classes_ = classes
         if table.sensitive is None:
             raise MissingSensitiveFeatures(
@@ -272,6 +273,10 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         """An interrupted fit is no fit."""
         return hasattr(self, "knee_index_")
+
+    def _read(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, given: Any, native: bool) -> Table:
+        """Validated rows; y must be numbers."""
+        return read_table(self, X, y, sensitive_features, sample_weight, given, native=native)
 
     def _estimator(self, chosen: ChosenModel, **budget: Any) -> Any:
         """A fitted FairRegressor or FairClassifier whose parameters say how to fit it again, own models apart."""

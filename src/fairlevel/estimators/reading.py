@@ -149,7 +149,7 @@ def warn_of_copies(x: Array, names: Any, sensitive: Sensitive, categorical: tupl
             f"Features of X that are (nearly) copies of sensitive attributes: {', '.join(map(str, pairs[:5]))}. "
             "Drop them from X unless the model is meant to use them.",
             ProxyWarning,
-            stacklevel=4,
+            stacklevel=5,  # the caller of fit
         )
 
 
