@@ -26,6 +26,10 @@ def relevel(
     model: Annotated[Path, typer.Argument(help=f"File of a model, ending in {', '.join(FORMATS)}.")],
     file: Annotated[Path, typer.Argument(help="CSV or Parquet file with rows that the model has not seen.")],
     sensitive: Annotated[str, typer.Option(help="Sensitive columns, comma-separated.")],
+    given: Annotated[
+        str, typer.Option(help="Legitimate factors, comma-separated: only rows that share them are compared.")
+    ] = "",
+    weight: Annotated[str, typer.Option(help="Column that says how many rows each row counts for.")] = "",
     target: Annotated[str, typer.Option(help="Column that the model predicts, to measure its error.")] = "",
     drop: Annotated[str, typer.Option(help="Columns that the model does not read, comma-separated.")] = "",
     sensitive_inputs: Annotated[bool, typer.Option(help="The model reads the sensitive columns, too.")] = False,
@@ -46,18 +50,27 @@ def relevel(
     refuse_existing(out, force)
     fitted = read_model_file(model)
     raw, _ = read_sample(file, most_rows, seed)
-    for name in (*names, *([target] if target else []), *read_names(drop)):
+    factors, other = read_names(given), tuple(name for name in (target, weight) if name)
+    for name in (*names, *factors, *other, *read_names(drop)):
         if name not in raw.columns:
             raise UnknownName("column", name, [str(known) for known in raw.columns])
-    unused = {target, *read_names(drop)} | (set() if sensitive_inputs else set(names))
-    usable = raw[[*names, *([target] if target else [])]].notna().all(axis=1)
+    unused = {target, weight, *read_names(drop)} | (set() if sensitive_inputs else set(names))
+    usable = raw[[*names, *factors, *other]].notna().all(axis=1)
     rows = raw.loc[usable].reset_index(drop=True)
     features = rows[[column for column in rows.columns if column not in unused]]
     y = None if not target else LearningTable.of(rows, target, names, read_names(drop), sensitive_inputs).target
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         front = relevel_model(
-            fitted, features, sensitive_features=rows[list(names)], y=y, seen=seen, method=method, random_state=seed
+            fitted,
+            features,
+            sensitive_features=rows[list(names)],
+            y=y,
+            sample_weight=rows[weight] if weight else None,
+            given=rows[list(factors)] if factors else None,
+            seen=seen,
+            method=method,
+            random_state=seed,
         )
     for warning in caught:
         console.print(f"! {warning.message}", style="yellow", markup=False, highlight=False)

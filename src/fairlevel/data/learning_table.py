@@ -55,7 +55,7 @@ class LearningTable:
                 raise InvalidInput(f"The target {target!r} is also {role}; a column has one role.")
         y = _target(table[target])
         needed = table[[target, *sensitive, *given, *others["the column of weights"]]]
-        usable = needed.notna().all(axis=1).to_numpy()
+        usable = needed.notna().all(axis=1).to_numpy(copy=True)
         if y.dtype.kind == "f":
             usable &= np.isfinite(y.to_numpy())
         if usable.sum() < FEWEST_ROWS:

@@ -62,10 +62,10 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
     >>> from fairlevel import FairClassifier
     >>> from sklearn.datasets import load_breast_cancer
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    >>> A = X[["mean radius"]]
+    >>> A = X[["mean smoothness"]]
     >>> model = FairClassifier(weight=5.0, predictor="linear", random_state=0)
-    >>> model = model.fit(X.drop(columns="mean radius"), y, sensitive_features=A)
-    >>> model.predict_proba(X.drop(columns="mean radius")).shape
+    >>> model = model.fit(X.drop(columns="mean smoothness"), y, sensitive_features=A)
+    >>> model.predict_proba(X.drop(columns="mean smoothness")).shape
     (569, 2)
     """
 

@@ -15,8 +15,10 @@ import pandas as pd
 from fairlevel.arrays import Array
 from fairlevel.auditing.audit import Audit, audit
 from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
+from fairlevel.conditional_mean.factors import LegitimateFactors
 from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffled, refuse_too_many_attributes
 from fairlevel.data.splitting import folds
+from fairlevel.data.weights import read_weights
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.front_page import front_page
 from fairlevel.estimators.judging import JudgedRows, Judgement, SelectionBudget, allowed, knee_index
@@ -24,7 +26,7 @@ from fairlevel.estimators.reading import copies_of_sensitive, refuse_missing
 from fairlevel.exceptions import InvalidInput, InvalidType, SeenRows, UnknownName
 from fairlevel.fronts.combiners import Stacked
 from fairlevel.fronts.stacking import without_small_shares
-from fairlevel.metrics.inputs import read_seed, read_vector
+from fairlevel.metrics.inputs import read_factors, read_seed
 from fairlevel.metrics.profile import MeanProfile, mean_profiles
 from fairlevel.plots.front import FrontDisplay
 from fairlevel.releveling.fitting import FOLDS, FittedCorrections, cross_fitted
@@ -43,6 +45,7 @@ def relevel(
     sensitive_features: Any,
     y: Any = None,
     sample_weight: Any = None,
+    given: Any = None,
     seen: bool = False,
     method: str = "auto",
     points: int = 12,
@@ -61,6 +64,8 @@ def relevel(
     sensitive_features : array or frame of shape (rows,) or (rows, attributes)
     y : array of shape (rows,), optional; without it the front shows how far predictions move, not how accurate they are
     sample_weight : array of shape (rows,), optional
+    given : array or frame of shape (rows,) or (rows, factors), optional; legitimate factors: only rows that share them
+        are compared
     seen : whether the model was trained on these rows. Its errors there are too small, and so are those of the front
     method : "auto"; "trees" for one weight per tree; "leaves" for one value per leaf, which costs more and gives more;
         "correction" for a correction on top of any model. "auto" uses trees, and leaves where they are few
@@ -92,7 +97,8 @@ def relevel(
     refuse_shuffled(X, sensitive_features)
     sensitive = encode_sensitive(sensitive_features, rows)
     refuse_too_many_attributes(sensitive.values.shape[1], rows)
-    weight = None if sample_weight is None else _weights(sample_weight, rows)
+    weight = read_weights(sample_weight, rows)
+    factors = None if given is None else read_factors(given, sensitive, X)
     existing, reason = read_model(model, X, method, seed)
     target = None if y is None else _target(y, rows)
     if existing.seen and not seen:
@@ -104,9 +110,11 @@ def relevel(
             stacklevel=2,
         )
     attributes = Attributes(sensitive.values, row_weight=weight)
+    if factors is not None:
+        attributes = LegitimateFactors.of(factors, weight, seed).attributes(sensitive.values, factors, weight)
     found = Judged.of(existing, attributes, target, int(points), seed)
     about = About(existing.kind, seen or existing.seen, _copies(X, sensitive), reason)
-    return RelevelledFront(existing, found, sensitive, target, about)
+    return RelevelledFront(existing, found, sensitive, target, about, factors)
 
 
 @dataclass(frozen=True)
@@ -196,9 +204,16 @@ class RelevelledFront:
     cross_fitted_ = True
 
     def __init__(
-        self, model: ExistingModel, judged: Judged, sensitive: Sensitive, target: Array | None, about: About
+        self,
+        model: ExistingModel,
+        judged: Judged,
+        sensitive: Sensitive,
+        target: Array | None,
+        about: About,
+        factors: Array | None = None,
     ) -> None:
         self._model, self._judged, self._sensitive, self._target = model, judged, sensitive, target
+        self._factors = factors
         self.kind_, self.seen_, self.sensitive_inputs_, self.reason_ = (
             about.kind,
             about.seen,
@@ -268,7 +283,8 @@ class RelevelledFront:
     def audit(self, number: int) -> Audit:
         """An audit of a row of ``front_``, on rows that did not fit its correction."""
         frame = pd.DataFrame(self._sensitive.values, columns=list(self._sensitive.names))
-        return audit(self._judged.predictions[number], sensitive_features=frame, sample_weight=self._judged.weight)
+        prediction, weight = self._judged.predictions[number], self._judged.weight
+        return audit(prediction, sensitive_features=frame, sample_weight=weight, given=self._factors)
 
     def plot(self, ax: Any = None) -> FrontDisplay:
         """Draw the front."""
@@ -323,13 +339,6 @@ def _front(judged: Judged, target: Array | None, seen: bool) -> pd.DataFrame:
             "members": [*members, 1],
         }
     )
-
-
-def _weights(sample_weight: Any, rows: int) -> Array:
-    weight = read_vector("sample_weight", sample_weight)
-    if len(weight) != rows or (weight < 0).any() or not weight.sum() > 0:
-        raise InvalidInput(f"sample_weight needs {rows} numbers ≥ 0, not all zero; {len(weight)} were given.")
-    return weight
 
 
 def _target(y: Any, rows: int) -> Array:

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestRegressor
 
-from fairlevel import ClosedFBO, FairnessPath, FairRegressor, RandomFeaturesMean, dpvar
+from fairlevel import ClosedFBO, FairnessPath, FairRegressor, RandomFeaturesMean, dpvar, relevel
 from fairlevel.conditional_mean.inner_losses import Huber
 from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
 from fairlevel.networks.optimizers import Adam
@@ -89,3 +90,14 @@ def test_bad_factors(design):
         model.fit(x, y, given=factor)
     with pytest.raises(InvalidInput, match="all rows at once"):
         FairRegressor(1.0, predictor="linear", batch_size=100).fit(x, y, sensitive_features=a, given=factor)
+
+
+def test_a_model_that_exists_is_levelled_within_factors(design):
+    x, y, a, factor = design
+    model = RandomForestRegressor(60, min_samples_leaf=5, random_state=0).fit(x[:800], y[:800])
+    front = relevel(model, x[800:1600], sensitive_features=a[800:1600], y=y[800:1600], given=factor[800:1600])
+    plain, level = front.model(-1).predict(x[1600:]), front.model(0).predict(x[1600:])
+    within = [dpvar(None, f, sensitive_features=a[1600:], given=factor[1600:]) for f in (plain, level)]
+    assert within[1] < 0.4 * within[0]
+    slopes = [np.polyfit(factor[1600:], f, 1)[0] for f in (plain, level)]
+    assert slopes[1] > 0.8 * slopes[0]  # what the factor explains stays
