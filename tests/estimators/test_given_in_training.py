@@ -96,8 +96,9 @@ def test_a_model_that_exists_is_levelled_within_factors(design):
     x, y, a, factor = design
     model = RandomForestRegressor(60, min_samples_leaf=5, random_state=0).fit(x[:800], y[:800])
     front = relevel(model, x[800:1600], sensitive_features=a[800:1600], y=y[800:1600], given=factor[800:1600])
-    plain, level = front.model(-1).predict(x[1600:]), front.model(0).predict(x[1600:])
+    chosen = int(np.flatnonzero(front.front_["dpvar"] < 0.35 * front.front_["dpvar"].iloc[-1])[-1])
+    plain, level = front.model(-1).predict(x[1600:]), front.model(chosen).predict(x[1600:])
     within = [dpvar(None, f, sensitive_features=a[1600:], given=factor[1600:]) for f in (plain, level)]
-    assert within[1] < 0.4 * within[0]
+    assert within[1] < 0.5 * within[0]
     slopes = [np.polyfit(factor[1600:], f, 1)[0] for f in (plain, level)]
-    assert slopes[1] > 0.8 * slopes[0]  # what the factor explains stays
+    assert slopes[1] / slopes[0] > np.sqrt(within[1] / within[0]) + 0.05  # more is left of L than by shrinking
