@@ -142,6 +142,16 @@ def test_targets_that_are_no_classes(rows, change, says):
         FairClassifier().predict_proba(x)
 
 
+def test_other_targets_of_a_regression_are_refused(rows):
+    x, y, a = rows
+    with pytest.raises(TypeError, match="use FairClassifier"):
+        FairRegressor(1.0, **QUICK).fit(x, y, sensitive_features=a)
+    with pytest.raises(InvalidInput, match="one model for each column"):
+        FairRegressor(1.0, **QUICK).fit(x, x[:, :2], sensitive_features=a)
+    with pytest.raises(InvalidInput, match="no row of class 'no'"):
+        FairClassifier(1.0, **QUICK).fit(x, y, sensitive_features=a, sample_weight=(y == "yes").astype(float))
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_every_check_of_scikit_learn_passes():
     results = check_estimator(FairClassifier(predictor=Boosting(rounds=60)), on_fail=None, on_skip=None)

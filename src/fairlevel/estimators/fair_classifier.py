@@ -185,7 +185,7 @@ def read_classes(y: Any) -> tuple[Array, Index]:
         check_classification_targets(target)
     classes, codes = np.unique(target, return_inverse=True)
     if len(classes) < 2:
-        raise InvalidInput(f"y has one class only, {classes[0]!r}; at least 2 classes are needed.")
+        raise InvalidInput(f"y has one class only, {str(classes[0])!r}; at least 2 classes are needed.")
     return classes, codes
 
 
@@ -211,7 +211,7 @@ def refuse_rare_classes(classes: Array, codes: Array) -> None:
     """Each class needs some rows with a positive weight."""
     counts = np.bincount(codes.astype(np.int64), minlength=len(classes))
     if counts.min() < 1:
-        rare = classes[int(counts.argmin())]
+        rare = str(classes[int(counts.argmin())])
         raise InvalidInput(f"y has no row of class {rare!r} with a positive weight; drop the class, or give it weight.")
 
 

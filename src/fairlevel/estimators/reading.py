@@ -53,13 +53,21 @@ def _holds_text(array: Any) -> bool:
 
 
 def refuse_missing_target(y: Any) -> None:
-    """Missing and infinite targets; whatever else is wrong with y is left for the usual checks."""
+    """Text, several columns, missing and infinite targets; whatever else is wrong with y is left for the usual
+    checks.
+    """
     given = np.asarray(y)
-    if given.ndim == 0 or given.dtype.kind not in "fiuO":
+    if given.ndim == 2 and given.shape[1] > 1:
+        raise InvalidInput(
+            f"y has {given.shape[1]} columns, but a 1d array is needed: fit one model for each column of y."
+        )
+    if given.ndim == 0 or given.dtype.kind not in "fiuOUST":
         return
     try:
         target = given.astype(np.float64)
     except (TypeError, ValueError):
+        if any(isinstance(value, str) for value in given.ravel()[:1000].tolist()):
+            raise InvalidType("y holds text; numbers are needed. For classes, use FairClassifier.") from None
         return
     refuse_missing("y", target)
 
