@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from fairlevel import ClosedFBO, FairClassifier, FairnessPath, FairRegressor, dpvar, load
 from fairlevel.candidates.penalty_grid import PenaltyGrid
+from fairlevel.estimators.front_page import front_page
 from fairlevel.exceptions import ClassesWarning, InvalidInput
 from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import MLP, Boosting
@@ -106,6 +107,9 @@ def test_budgets_and_paths(rows):
     assert list(path.classes_) == ["no", "yes"]
     assert {"log_loss", "auc"} <= set(path.front_)
     assert path.front_["auc"].iloc[-1] > path.front_["auc"].iloc[0]
+    (section,) = front_page(path, "granted").sections
+    shown = section.blocks[0].options[0].blocks[0].rows
+    assert {"log-loss", "area under the ROC curve"} <= {row[0] for row in shown}
     plain = path.model(-1).predict_proba(x[test])[:, 1]
     assert path.front_["log_loss"].iloc[-1] == pytest.approx(log_loss(y[test] == "yes", plain), rel=0.1)
     model = path.best(max_share=0.1)

@@ -65,8 +65,10 @@ def front_page(path: Front, target: str, folders: Sequence[str] | None = None, n
 def _figures(path: Front, row: int) -> TableBlock:
     shown = path.to_frame()
     here, plain = shown.iloc[row], shown.iloc[-1]
+    further = {"log_loss": "log-loss", "auc": "area under the ROC curve"}  # of classifiers
     rows = (
         ("mean squared error", f"{here['mse']:.4g}", f"{plain['mse']:.4g}"),
+        *((name, f"{here[key]:.4g}", f"{plain[key]:.4g}") for key, name in further.items() if key in shown),
         ("DPVar", f"{here['dpvar']:.4g}", f"{plain['dpvar']:.4g}"),
         ("95 % interval of DPVar", _interval(here), _interval(plain)),
         ("average prediction moves by ±", f"{_moves(here):.4g}", f"{_moves(plain):.4g}"),
