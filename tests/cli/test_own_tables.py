@@ -60,7 +60,7 @@ def trained(folder):
 def test_front_writes_everything_and_says_so(trained):
     out, printed = trained
     assert "239 rows" in printed
-    assert "1 rows without target" in printed
+    assert "1 rows left out, without target" in printed
     assert "knee" in printed
     assert sorted(path.name for path in out.iterdir()) == ["front.csv", "models", "report.html"]
     front = pd.read_csv(out / "front.csv")

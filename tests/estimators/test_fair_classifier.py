@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
@@ -12,6 +13,7 @@ from fairlevel import ClosedFBO, FairClassifier, FairnessPath, FairRegressor, dp
 from fairlevel.candidates.penalty_grid import PenaltyGrid
 from fairlevel.estimators.front_page import front_page
 from fairlevel.exceptions import ClassesWarning, InvalidInput
+from fairlevel.metrics.scorers import fair_scorer
 from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import MLP, Boosting
 
@@ -144,6 +146,24 @@ def test_targets_that_are_no_classes(rows, change, says):
         FairClassifier(1.0, **QUICK).fit(x, change(y), sensitive_features=a)
     with pytest.raises(NotFittedError):
         FairClassifier().predict_proba(x)
+
+
+def test_the_scorer_sees_probabilities(rows):
+    x, y, a = rows
+    model = FairClassifier(1.0, **QUICK).fit(x, y, sensitive_features=a)
+    p = model.predict_proba(x)[:, 1]
+    truth = ((p - (y == "yes")) ** 2).mean() + 2 * dpvar(None, p, sensitive_features=a)
+    with sklearn.config_context(enable_metadata_routing=True):
+        scorer = fair_scorer(2.0).set_score_request(sensitive_features=True)
+        assert scorer(model, x, y, sensitive_features=a) == pytest.approx(-truth)
+
+
+def test_dates_that_become_text_are_named(rows):
+    x, y, _ = rows
+    frame = pd.DataFrame(x[:100], columns=list("abcd")).assign(day=pd.Timestamp("2020-01-01"))
+    model = FairClassifier(0.0, predictor=TREES, random_state=0).fit(frame, y[:100])
+    with pytest.raises(TypeError, match="Column 'day' held numbers or dates"):
+        model.predict_proba(frame.assign(day="2020-01-01"))
 
 
 def test_other_targets_of_a_regression_are_refused(rows):

@@ -6,9 +6,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyRegressor
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -37,7 +37,8 @@ def rows():
 
 def share_of(path, model_name):
     """The share of an own model in the most accurate mixture."""
-    model = path.model(-1).model_
+    chosen = path.model(-1)
+    model = chosen.model_ if path.classes_ is None else chosen.models_[0]
     start = 0
     for group in model.groups:
         if group.kind == "own_models":
@@ -153,6 +154,21 @@ def test_what_is_no_regressor_is_refused(rows, models, error, says):
     x, y, a = rows
     with pytest.raises(error, match=says):
         FairnessPath(models=models, **QUICK).fit(x, y, sensitive_features=a)
+
+
+def test_classifiers_among_the_candidates_of_two_classes(rows):
+    x, y, a = rows
+    granted = np.where(y > np.median(y), "yes", "no")
+    grid = PenaltyGrid.over(ClosedFBO(), (0.0, 5.0))
+    settings = QUICK | {"solver": grid}
+    own = [RandomForestClassifier(30, min_samples_leaf=5, random_state=0), LogisticRegression()]
+    path = FairnessPath(models=own, **settings).fit(x, granted, sensitive_features=a)
+    plain = FairnessPath(**settings).fit(x, granted, sensitive_features=a)
+    assert share_of(path, "RandomForestClassifier") > 0.3
+    assert path.front_["log_loss"].iloc[-1] < plain.front_["log_loss"].iloc[-1]
+    assert set(path.predict(x)) <= {"yes", "no"}
+    with pytest.raises(InvalidType, match="no predict_proba"):
+        FairnessPath(models=[RidgeClassifier()], **settings).fit(x, granted, sensitive_features=a)
 
 
 def test_models_that_fail_are_named(rows):

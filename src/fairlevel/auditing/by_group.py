@@ -8,14 +8,16 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
+from fairlevel.metrics.profile import quantiles
 
 MOST_GROUPS = 12
 QUANTILES = 5
 
 
 def group_table(groups: Any, prediction: Array, row_weight: Array, target: Array | None = None) -> pd.DataFrame:
-    """Rows, mean and standard deviation of the prediction, its 10 % and 90 % quantiles, and the mean of y and the mean
-    squared error where y is known, for each category of a column; numbers of many values are cut into fifths.
+    """Number of rows; mean, standard deviation, 10 % and 90 % quantiles of the prediction, all weighted; and the mean
+    of y and the mean squared error where y is known, for each category of a column. Numbers of many values are cut into
+    fifths.
     """
     labels = _labels(pd.Series(groups).reset_index(drop=True))
     frame = pd.DataFrame({"group": labels, "f": prediction, "w": row_weight})
@@ -26,7 +28,7 @@ def group_table(groups: Any, prediction: Array, row_weight: Array, target: Array
         weight = part["w"].to_numpy() / part["w"].sum()
         own = part["f"].to_numpy()
         mean = float(weight @ own)
-        low, high = np.quantile(own, [0.1, 0.9])
+        _, low, *_, high, _ = quantiles(own[None], 11, None if np.ptp(weight) == 0 else weight)[0]
         row: dict[str, object] = {"group": str(name), "rows": len(part), "mean": mean}
         row |= {"sd": float(np.sqrt(weight @ (own - mean) ** 2)), "10 %": float(low), "90 %": float(high)}
         if target is not None:

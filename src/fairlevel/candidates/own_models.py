@@ -27,8 +27,10 @@ from fairlevel.training.rows import AllRows
 FAMILY = "own model"
 
 
-def check_models(models: Any) -> tuple[Any, ...]:
-    """Regressors with ``fit`` and ``predict``; a fitted one that must stay as it is comes as a FrozenEstimator."""
+def check_models(models: Any, classes: bool) -> tuple[Any, ...]:
+    """Regressors with ``fit`` and ``predict``, for two classes also classifiers with ``predict_proba``; a fitted one
+    that must stay as it is comes as a FrozenEstimator.
+    """
     if models is None:
         return ()
     if not isinstance(models, list | tuple):
@@ -39,8 +41,13 @@ def check_models(models: Any) -> tuple[Any, ...]:
                 f"models holds {model!r}; regressors with fit and predict are needed, such as Ridge(), and "
                 "FrozenEstimator(model) for one that is fitted already."
             )
-        if is_classifier(model):
-            raise InvalidType(f"models holds {type(model).__name__}, a classifier; regressors are needed.")
+        if is_classifier(model) and not classes:
+            raise InvalidType(
+                f"models holds {type(_inner(model)).__name__}, a classifier; regressors are needed where y has more "
+                "than two values."
+            )
+        if is_classifier(model) and not hasattr(model, "predict_proba"):
+            raise InvalidType(f"models holds {type(_inner(model)).__name__}, which has no predict_proba.")
     return tuple(models)
 
 
@@ -51,7 +58,7 @@ def any_frozen(models: Sequence[Any]) -> bool:
 
 @dataclass(frozen=True)
 class OwnModels:
-    """Fitted regressors of any library, which predict in units of y; their predictions are standardised by ``scaler``.
+    """Fitted regressors or classifiers of any library, which predict in units of y; ``scaler`` standardises that.
 
     They are Python objects, so that they can be used and pickled, but not written to a folder of our format.
     """
@@ -150,8 +157,9 @@ def _fitted(model: Any, given: Any, target: Array, row_weight: Array | None) -> 
     """A fitted copy; a frozen model itself."""
     if isinstance(model, FrozenEstimator):
         return model
-    own = clone(model)
-    weights = {}
+    own, weights = clone(model), {}
+    if is_classifier(own):
+        target = target.round()  # zeros and ones, which were standardised in between
     if row_weight is not None:
         if not has_fit_parameter(own, "sample_weight"):
             raise InvalidInput(
@@ -165,9 +173,14 @@ def _fitted(model: Any, given: Any, target: Array, row_weight: Array | None) -> 
         raise InvalidInput(f"{type(own).__name__} in models= cannot be fitted on these rows: {error}") from error
 
 
+def _response(model: Any, given: Any) -> Any:
+    """Predictions of a regressor, probabilities of the second class of a classifier."""
+    return model.predict_proba(given)[:, 1] if is_classifier(model) else model.predict(given)
+
+
 def _predictions(model: Any, given: Any, rows: int) -> Array:
     try:
-        found = np.asarray(model.predict(given), dtype=np.float64)
+        found = np.asarray(_response(model, given), dtype=np.float64)
     except (TypeError, ValueError, AttributeError) as error:
         raise InvalidInput(f"{type(_inner(model)).__name__} in models= cannot predict these rows: {error}") from error
     if found.shape == (rows, 1):

@@ -15,7 +15,7 @@ from rich.table import Table
 from fairlevel.auditing.audit import Audit, Verdict
 from fairlevel.auditing.audit import audit as run_audit
 from fairlevel.auditing.page import audit_page
-from fairlevel.cli.files import read_columns, read_numbers, require_folder
+from fairlevel.cli.files import read_columns, read_numbers, read_target, require_folder
 from fairlevel.cli.options import read_names, read_sensitive
 from fairlevel.exceptions import InvalidInput
 from fairlevel.report.render import write_page
@@ -25,7 +25,9 @@ def audit(
     file: Annotated[Path, typer.Argument(help="CSV or Parquet file with predictions and sensitive columns.")],
     prediction: Annotated[str, typer.Option(help="Column with the predictions.")],
     sensitive: Annotated[str, typer.Option(help="Sensitive columns, comma-separated.")],
-    target: Annotated[str | None, typer.Option(help="Column with the true values.")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Column with the true values; of two words, the second in the alphabet is 1.")
+    ] = None,
     by: Annotated[str | None, typer.Option(help="Another column: tabulate predictions by its values.")] = None,
     weight: Annotated[str | None, typer.Option(help="Column with survey weights.")] = None,
     given: Annotated[
@@ -57,7 +59,7 @@ def audit(
     found = run_audit(
         read_numbers(table, prediction),
         sensitive_features=table[list(names)],
-        y_true=None if target is None else read_numbers(table, target),
+        y_true=None if target is None else read_target(table, target),
         sample_weight=None if weight is None else read_numbers(table, weight),
         by=None if by is None else table[by],
         given=table[list(factors)] if factors else None,

@@ -84,6 +84,15 @@ def read_numbers(table: pd.DataFrame, column: str) -> pd.Series:
     return values
 
 
+def read_target(table: pd.DataFrame, column: str) -> pd.Series:
+    """A column as numbers; of two words, the first in the alphabet is 0 and the second 1."""
+    values = table[column]
+    words = sorted({str(value) for value in values.dropna().unique()}) if values.dtype.kind not in "biuf" else []
+    if len(words) == 2 and pd.to_numeric(pd.Series(words), errors="coerce").isna().all():
+        return values.map({words[0]: 0.0, words[1]: 1.0})
+    return read_numbers(table, column)
+
+
 def read_sample(path: Path, most: int, seed: int) -> tuple[pd.DataFrame, int]:
     """At most ``most`` rows of a file, sampled at random while it is read piece by piece and kept in order, and the
     number of all rows.

@@ -60,7 +60,11 @@ def front(
     x = encoded(encoder, table.features)
     console.print(
         f"{len(x)} rows, {table.features.shape[1]} columns encoded as {x.shape[1]} numbers"
-        + (f"; {table.dropped} rows without target or sensitive values left out" if table.dropped else ""),
+        + (
+            f"; {table.dropped} rows left out, without target, sensitive value, factor or weight"
+            if table.dropped
+            else ""
+        ),
         highlight=False,
     )
     path = FairnessPath(solver=method, predictor=predictor, random_state=seed, verbose=1)
@@ -77,7 +81,8 @@ def front(
         "file": file.name,
     }
     chosen = write_front(path, target, out, notes, max_share)
-    console.print(front_table(path, chosen, f"trade-offs for {target}"))
+    within = f" within {', '.join(read_names(given))}" if read_names(given) else ""
+    console.print(front_table(path, chosen, f"trade-offs for {target}{within}"))
     console.print(f"report: {out / 'report.html'}; models: {out / 'models'}/", highlight=False, soft_wrap=True)
     best = out / "models" / chosen["knee"].folder
     console.print(f"next: fairlevel predict {best} NEW.csv --out predictions.csv", highlight=False, soft_wrap=True)

@@ -61,7 +61,8 @@ def front_table(path: FairnessPath, chosen: Mapping[str, Choice], title: str) ->
     """The named models as a table for the terminal."""
     rows = "measured by cross-validation" if path.cross_fitted_ else "measured on held-out rows"
     table = Table(title=f"{title} ({rows})", title_justify="left")
-    for heading in ("model", "MSE", "DPVar", "95 % interval", "±", "share"):
+    error = "MSE" if path.classes_ is None else "Brier score"
+    for heading in ("model", error, "DPVar", "95 % interval", "±", "share"):
         table.add_column(heading, justify="left" if heading == "model" else "right")
     for label, choice in chosen.items():
         if choice.row is None:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
+from fairlevel.exceptions import InvalidType
 
 Category = str | int | float | bool
 
@@ -35,8 +36,8 @@ class NativeColumns:
         become days since 1970.
         """
         columns = [
-            _numbers(column) if known is None else _codes(column, known)
-            for (_, column), known in zip(frame.items(), self.categories, strict=True)
+            _numbers(str(name), column) if known is None else _codes(column, known)
+            for (name, column), known in zip(frame.items(), self.categories, strict=True)
         ]
         return np.column_stack(columns) if columns else np.empty((len(frame), 0))
 
@@ -74,9 +75,15 @@ def _codes(column: pd.Series, known: tuple[Category, ...]) -> Array:
     return np.array([number.get(value, np.nan) for value in values], dtype=np.float64)
 
 
-def _numbers(column: pd.Series) -> Array:
+def _numbers(name: str, column: pd.Series) -> Array:
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         dates = pd.to_datetime(column, utc=True)
         column = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
-    values: Array = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    try:
+        values: Array = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise InvalidType(
+            f"Column {name!r} held numbers or dates in fit, and now holds something else ({error}); convert it, such "
+            "as with pandas.to_numeric or pandas.to_datetime."
+        ) from None
     return values

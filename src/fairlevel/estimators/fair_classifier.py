@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from fairlevel.arrays import Array, Index
@@ -181,8 +181,10 @@ def read_classes(y: Any) -> tuple[Array, Index]:
             f"y holds {int(missing.sum())} missing (NaN) or infinite (inf) values; drop those rows, or give them a "
             "class."
         )
-    if type_of_target(target) in ("continuous", "continuous-multioutput"):
-        check_classification_targets(target)
+    if type_of_target(target) == "continuous":
+        raise InvalidInput(
+            "Unknown label type: y is continuous, and classes are needed; for numbers, use FairRegressor."
+        )
     classes, codes = np.unique(target, return_inverse=True)
     if len(classes) < 2:
         raise InvalidInput(f"y has one class only, {str(classes[0])!r}; at least 2 classes are needed.")

@@ -62,7 +62,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         As in :class:`fairlevel.FairRegressor`; None leaves "auto" its own, boosters and networks. Give a module that
         has not seen the rows.
     optimizer : str or optimiser object, default="adam"
-    models : list of regressors, default=None
+    models : list of regressors, or of classifiers where y has two classes, default=None
         Own models as further candidates. Unfitted ones are fitted inside the folds, like all other candidates. A fitted
         one is given as ``FrozenEstimator(model)`` of scikit-learn and stays as it is; it is judged on rows that are
         declared unseen in ``fit``. They get X as it was given.
@@ -159,7 +159,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         loss = SquaredLoss() if classes is None else Logistic.of(table.y, table.row_weight)
         setup = training_setup(predictor, self.optimizer, self.device, seed, loss)
         settings = path_settings(self.solver, self.combiner, setup, self.predictor is not None)
-        own = own_models(self.models, unseen, len(X))
+        own = own_models(self.models, unseen, len(X), classes is not None)
         settings = own.among(settings, GivenColumns.of(X, self.native_columns_), table.given_rows)
         with shown_progress(self.verbose, "training candidates") as report:
             self._fit, reporting = fit_path(table, settings, report)

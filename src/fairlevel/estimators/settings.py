@@ -109,9 +109,9 @@ class OwnModels:
         return replace(settings, source=WithOwnModels(settings.source, self.models, columns), unseen=unseen)
 
 
-def own_models(models: Any, unseen: Any, rows: int) -> OwnModels:
-    """From what ``FairnessPath`` and its ``fit`` were given."""
-    own = check_models(models)
+def own_models(models: Any, unseen: Any, rows: int, classes: bool) -> OwnModels:
+    """From what ``FairnessPath`` and its ``fit`` were given; ``classes`` says whether y has two."""
+    own = check_models(models, classes)
     if not any_frozen(own):
         if unseen is not None:
             raise InvalidInput("unseen was given, but models holds no FrozenEstimator; leave unseen=None.")

@@ -76,10 +76,10 @@ def read_rows(
         raise InvalidInput(
             f"sample_weight has {len(weight)} rows but y_pred has {len(prediction)}; one weight per row is needed."
         )
-    if (weight < 0).any() or not weight.any():
-        raise InvalidInput(
-            f"sample_weight holds {(weight < 0).sum()} negative values; weights ≥ 0 are needed, not all of them zero."
-        )
+    if (weight < 0).any():
+        raise InvalidInput(f"sample_weight holds {(weight < 0).sum()} negative values; weights ≥ 0 are needed.")
+    if not weight.any():
+        raise InvalidInput("sample_weight is zero on all rows; positive weights are needed on at least 2.")
     used = weight > 0
     if used.sum() < 2:
         raise InvalidInput(f"sample_weight is positive on {used.sum()} row; at least 2 such rows are needed.")
