@@ -124,7 +124,7 @@ def test_groups_that_cannot_be_used(groups, words):
     [
         (np.where(np.arange(ROWS) == 3, -1.0, 1.0), "1 negative"),
         (np.where(np.arange(ROWS) == 3, np.nan, 1.0), "1 missing"),
-        (np.zeros(ROWS), "not all of them zero"),
+        (np.zeros(ROWS), "zero on all rows"),
     ],
 )
 def test_weights_that_cannot_be_used(weight, words):
