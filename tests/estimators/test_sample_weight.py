@@ -108,7 +108,7 @@ def test_weighted_quantiles_are_those_of_repeated_values():
         (np.ones(3), InvalidInput, "shape"),
         ([1, -1, 1, 1], InvalidInput, "1 negative"),
         ([1, np.nan, 1, 1], InvalidInput, "1 missing"),
-        (np.zeros(4), InvalidInput, "above zero on 0 rows"),
+        (np.zeros(4), InvalidInput, "zero on all rows"),
         (["a"] * 4, InvalidType, "not numbers"),
     ],
 )

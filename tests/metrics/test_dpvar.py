@@ -250,7 +250,7 @@ BAD = {
     "objects in A": ({"sensitive_features": [{"age": 1}] * ROWS}, "dict objects"),
     "level": ({"sensitive_features": A, "level": 95}, "level=95"),
     "negative weights": ({"sensitive_features": A, "sample_weight": -np.ones(ROWS)}, "negative"),
-    "short weights": ({"sensitive_features": A, "sample_weight": np.ones(3)}, "one weight per row"),
+    "short weights": ({"sensitive_features": A, "sample_weight": np.ones(3)}, "one weight for each of the"),
 }
 
 

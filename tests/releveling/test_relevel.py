@@ -126,25 +126,30 @@ LOADERS = {
 }
 
 
+def check_round_trip(name, model, x, folder):
+    """Saved by its own library and read in a process without fairlevel, a model predicts the same."""
+    path = folder / "model.json"
+    if name == "lightgbm":
+        model.booster_.save_model(path)
+    elif name == "xgboost":
+        model.save_model(path)
+    else:
+        path.write_bytes(pickle.dumps(model))
+    x.to_pickle(folder / "x.pkl")
+    script = (
+        f"import json, sys; import pandas; path = sys.argv[1]; {LOADERS[name]}; x = pandas.read_pickle(sys.argv[2]);"
+        "assert 'fairlevel' not in sys.modules; print(json.dumps([float(p) for p in m.predict(x)]))"
+    )
+    run = [sys.executable, "-c", script, path, folder / "x.pkl"]
+    found = subprocess.run(run, capture_output=True, text=True, check=True)
+    rtol = 1e-5 if name == "xgboost" else 1e-6
+    np.testing.assert_allclose(json.loads(found.stdout), model.predict(x), rtol=rtol, atol=rtol)
+
+
 @pytest.mark.parametrize("name", LOADERS)
 def test_round_trip_through_the_models_own_library(name, tmp_path):
     best = front_of(name).best(max_share=0.05)
-    path = tmp_path / "model.json"
-    if name == "lightgbm":
-        best.booster_.save_model(path)
-    elif name == "xgboost":
-        best.save_model(path)
-    else:
-        path.write_bytes(pickle.dumps(best))
-    FRESH[0].to_parquet(tmp_path / "x.parquet")
-    script = (
-        f"import json, sys; import pandas; path = sys.argv[1]; {LOADERS[name]}; x = pandas.read_parquet(sys.argv[2]);"
-        "assert 'fairlevel' not in sys.modules; print(json.dumps([float(p) for p in m.predict(x)]))"
-    )
-    run = [sys.executable, "-c", script, path, tmp_path / "x.parquet"]
-    found = subprocess.run(run, capture_output=True, text=True, check=True)
-    rtol = 1e-5 if name == "xgboost" else 1e-6
-    np.testing.assert_allclose(json.loads(found.stdout), best.predict(FRESH[0]), rtol=rtol, atol=rtol)
+    check_round_trip(name, best, FRESH[0], tmp_path)
 
 
 def gaps_and_categories(rows):
@@ -187,22 +192,7 @@ def test_gaps_categories_early_stopping_and_dart_survive_the_round_trip(name, ki
     best = front.best(max_share=0.05)
     before, after = (dpvar_interval(each.predict(fresh[0]), sensitive_features=fresh[2]) for each in (model, best))
     assert after.share < 0.1 < before.share
-    path = tmp_path / "model.json"
-    if name == "lightgbm":
-        best.booster_.save_model(path)
-    elif name == "xgboost":
-        best.save_model(path)
-    else:
-        path.write_bytes(pickle.dumps(best))
-    fresh[0].to_pickle(tmp_path / "x.pkl")
-    script = (
-        f"import json, sys; import pandas; path = sys.argv[1]; {LOADERS[name]}; x = pandas.read_pickle(sys.argv[2]);"
-        "assert 'fairlevel' not in sys.modules; print(json.dumps([float(p) for p in m.predict(x)]))"
-    )
-    run = [sys.executable, "-c", script, path, tmp_path / "x.pkl"]
-    found = subprocess.run(run, capture_output=True, text=True, check=True)
-    rtol = 1e-5 if name == "xgboost" else 1e-6
-    np.testing.assert_allclose(json.loads(found.stdout), best.predict(fresh[0]), rtol=rtol, atol=rtol)
+    check_round_trip(name, best, fresh[0], tmp_path)
 
 
 def test_models_are_given_before_any_interval_is_computed(monkeypatch):

@@ -179,16 +179,23 @@ def _response(model: Any, given: Any) -> Any:
 
 
 def _predictions(model: Any, given: Any, rows: int) -> Array:
+    name = f"{type(_inner(model)).__name__} in models="
     try:
-        found = np.asarray(_response(model, given), dtype=np.float64)
+        found = _response(model, given)
     except (TypeError, ValueError, AttributeError) as error:
-        raise InvalidInput(f"{type(_inner(model)).__name__} in models= cannot predict these rows: {error}") from error
-    if found.shape == (rows, 1):
-        found = found[:, 0]
-    if found.shape != (rows,) or not np.isfinite(found).all():
+        raise InvalidInput(f"{name} cannot predict these rows: {error}") from error
+    return one_per_row(name, found, rows)
+
+
+def one_per_row(name: str, values: Any, rows: int) -> Array:
+    """Predictions of a model, ``name`` in words, as (row,) in float64, if there is one finite number per row."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape == (rows, 1):
+        array = array[:, 0]
+    if array.shape != (rows,) or not np.isfinite(array).all():
         raise InvalidInput(
-            f"{type(_inner(model)).__name__} in models= predicts an array of shape {found.shape} for {rows} rows"
-            + ("" if found.shape != (rows,) else ", with missing or infinite values")
+            f"{name} predicts an array of shape {array.shape} for {rows} rows"
+            + ("" if array.shape != (rows,) else ", with missing or infinite values")
             + "; one finite number per row is needed."
         )
-    return found
+    return array

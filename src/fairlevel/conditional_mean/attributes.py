@@ -85,6 +85,9 @@ class KeptAttributes(Attributes):
 
     @classmethod
     def of(cls, attributes: Attributes) -> KeptAttributes:
+        """The same rows; those that keep things already are returned as they are."""
+        if isinstance(attributes, KeptAttributes):
+            return attributes
         return cls(attributes.values, attributes.given, attributes.row_weight, attributes.factors, attributes.groups)
 
     def take(self, rows: Index) -> KeptAttributes:

@@ -30,6 +30,8 @@ def read_weights(sample_weight: Any, rows: int) -> Array | None:
             f"sample_weight holds {bad} missing or infinite and {negative} negative values; finite weights ≥ 0 are "
             "needed: use 0 for rows that should not count."
         )
+    if not weight.any():
+        raise InvalidInput("sample_weight is zero on all rows; positive weights are needed on at least 2.")
     if (weight > 0).sum() < 2:
         raise InvalidInput(f"sample_weight is above zero on {int((weight > 0).sum())} rows; at least 2 are needed.")
     return None if (weight == 1).all() else weight

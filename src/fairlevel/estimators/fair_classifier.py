@@ -17,6 +17,8 @@ from fairlevel.arrays import Array, Index
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.fair_estimator import FairEstimator, FittedModel
+from fairlevel.estimators.reading import read_features
+from fairlevel.estimators.settings import read_seed
 from fairlevel.exceptions import InvalidInput
 from fairlevel.losses import Logistic
 from fairlevel.models.onnx import write_onnx
@@ -85,7 +87,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         classes, codes = read_classes(y)
         table = self._read(X, codes.astype(np.float64), sensitive_features, sample_weight, given)
         refuse_rare_classes(classes, table.y)
-        budget, seed = self._budget(), self._seed(self.random_state)
+        budget, seed = self._budget(), read_seed(self.random_state)
         positive = range(1, 2) if len(classes) == 2 else range(len(classes))
         targets = [(table.y == number).astype(np.float64) for number in positive]
         variances = np.array([float(table.weight @ target) for target in targets])
@@ -121,8 +123,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes in the order of ``classes_``: (row, class)."""
         check_is_fitted(self)
-        native = all(model.native for model in self.models_)
-        x = self._features(X, native)
+        x = read_features(self, X, all(model.native for model in self.models_))
         found = np.stack([np.clip(model.predict(x), 0.0, 1.0) for model in self.models_], axis=1)
         if found.shape[1] == 1:
             return np.hstack([1 - found, found])

@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from fairlevel.arrays import Array
 from fairlevel.candidates import SOURCES, CandidateSource, PenaltyGrid, TrainingSetup
 from fairlevel.candidates.fitting import FittedCandidates, Stopping, attributes_of, fit_candidates, fit_in_batches
 from fairlevel.candidates.protocol import for_columns
@@ -21,12 +20,11 @@ from fairlevel.data.splitting import sample_rows
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget, require_sensitive
 from fairlevel.estimators.path_fit import fit_path
-from fairlevel.estimators.reading import read_features, read_table, read_weight
+from fairlevel.estimators.reading import read_table, read_weight
 from fairlevel.estimators.settings import (
     NO_LIMITS,
     default_predictor,
     path_settings,
-    read_seed,
     reads_gaps,
     shown_progress,
     training_setup,
@@ -94,10 +92,6 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
-    def to_onnx(self, path: str | Path) -> None:
-        """Every estimator writes its own kind of graph."""
-        raise NotImplementedError
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = reads_gaps(self.predictor, self.penalty, self.batch_size)
@@ -108,9 +102,6 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         kinds = (np.float64,) if self.batch_size is None else (np.float64, np.float32)
         native = default_predictor(self.predictor, self.penalty, self.batch_size).native
         return read_table(self, X, y, sensitive_features, sample_weight, given, kinds, native)
-
-    def _features(self, X: Any, native: bool) -> Array:
-        return read_features(self, X, native)
 
     def _setup(self, table: Table, loss: Loss, seed: int) -> TrainingSetup:
         """What the rows of a table are trained with."""
@@ -207,10 +198,6 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             self.__dict__.pop(name, None)
             if value is not None:
                 setattr(self, name, value)
-
-    @staticmethod
-    def _seed(random_state: Any) -> int:
-        return read_seed(random_state)
 
 
 def _only_candidate(fitted: FittedCandidates, table: Table, weight: float) -> FittedModel:

@@ -13,6 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairlevel.arrays import Array
 from fairlevel.estimators.fair_estimator import FairEstimator, FittedModel
+from fairlevel.estimators.reading import read_features
+from fairlevel.estimators.settings import read_seed
 from fairlevel.exceptions import ClassesWarning
 from fairlevel.losses import SquaredLoss
 from fairlevel.models.onnx import write_onnx
@@ -107,13 +109,13 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         self.__dict__.pop("model_", None)  # a fit that fails leaves no model of an earlier one
         table = self._read(X, y, sensitive_features, sample_weight, given)
         _warn_of_classes(table.y)
-        fitted = self._train(table, SquaredLoss(), self._budget(), self._seed(self.random_state))
+        fitted = self._train(table, SquaredLoss(), self._budget(), read_seed(self.random_state))
         return self.keep(fitted)
 
     def predict(self, X: Any) -> Array:
         """Predictions in units of y; the sensitive attributes are not needed."""
         check_is_fitted(self)
-        return self.model_.predict(self._features(X, self.model_.native))
+        return self.model_.predict(read_features(self, X, self.model_.native))
 
     def keep(self, fitted: FittedModel) -> Self:
         """Store a fitted model, such as the choice of a path, as this estimator's model."""

@@ -49,7 +49,7 @@ class JudgedRows:
         cls, predictions: Array, target: Array, attributes: Attributes, fold: Index, combiner: Combiner, seed: int
     ) -> JudgedRows:
         """With one smoother for all candidates: the one that describes the most accurate of them best."""
-        kept = attributes if isinstance(attributes, KeptAttributes) else KeptAttributes.of(attributes)
+        kept = KeptAttributes.of(attributes)
         mean = shared_mean(predictions, target, kept, seed)
         return cls(predictions, target, kept, fold, mean, combiner, seed)
 

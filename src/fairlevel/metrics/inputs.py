@@ -13,6 +13,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.factors import LegitimateFactors
 from fairlevel.data.sensitive import LARGEST, Sensitive, encode_sensitive, refuse_shuffled
+from fairlevel.data.weights import read_weights
 from fairlevel.exceptions import InvalidInput, InvalidType
 
 _SAME = 1 - 1e-9  # correlation at which two columns hold the same information
@@ -68,23 +69,10 @@ def read_rows(
         )
     factors = None if given is None else read_factors(given, sensitive, y_pred)
     labels = None if groups is None else read_groups(groups, len(prediction))
-    if sample_weight is None:
-        equal = np.ones(len(prediction))
-        return EvaluationRows(prediction, sensitive.values, equal, sensitive.names, factors, labels)
-    weight = read_vector("sample_weight", sample_weight)
-    if len(weight) != len(prediction):
-        raise InvalidInput(
-            f"sample_weight has {len(weight)} rows but y_pred has {len(prediction)}; one weight per row is needed."
-        )
-    if (weight < 0).any():
-        raise InvalidInput(f"sample_weight holds {(weight < 0).sum()} negative values; weights ≥ 0 are needed.")
-    if not weight.any():
-        raise InvalidInput("sample_weight is zero on all rows; positive weights are needed on at least 2.")
-    used = weight > 0
-    if used.sum() < 2:
-        raise InvalidInput(f"sample_weight is positive on {used.sum()} row; at least 2 such rows are needed.")
-    rows = EvaluationRows(prediction, sensitive.values, weight / weight.max(), sensitive.names, factors, labels)
-    return rows if used.all() else rows.take(np.flatnonzero(used))
+    weight = read_weights(sample_weight, len(prediction))
+    weight = np.ones(len(prediction)) if weight is None else weight / weight.max()
+    rows = EvaluationRows(prediction, sensitive.values, weight, sensitive.names, factors, labels)
+    return rows if weight.all() else rows.take(np.flatnonzero(weight))
 
 
 def read_factors(given: Any, sensitive: Sensitive, rows: Any) -> Array:

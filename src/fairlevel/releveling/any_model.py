@@ -13,6 +13,7 @@ import pandas as pd
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.columns import DenseColumns
 from fairlevel.candidates.corrections import Disparity
+from fairlevel.candidates.own_models import one_per_row
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.exceptions import InvalidInput
 from fairlevel.releveling.protocol import Change, Family
@@ -50,7 +51,9 @@ class AnyModel:
         """Predict once; text and categories of X are read as such."""
         predict = model.predict if hasattr(model, "predict") else model
         columns = NativeColumns.fit(X) if isinstance(X, pd.DataFrame) else None
-        return cls(predict, one_per_row(predict(X), len(X)), read_features(X, columns), columns, model, seed)
+        return cls(
+            predict, one_per_row("The model", predict(X), len(X)), read_features(X, columns), columns, model, seed
+        )
 
     @property
     def kind(self) -> str:
@@ -99,7 +102,7 @@ class CorrectedModel:
         """(row,) in units of the original predictions."""
         predict = self.original.predict if hasattr(self.original, "predict") else self.original
         correction: Any = lgb.Booster(model_str=self.trees).predict(read_features(X, self.columns))
-        corrected: Array = self.scale * one_per_row(predict(X), len(X)) + self.intercept + correction
+        corrected: Array = self.scale * one_per_row("The model", predict(X), len(X)) + self.intercept + correction
         return corrected
 
     def save(self, folder: Any) -> None:
@@ -126,17 +129,3 @@ def read_features(X: Any, columns: NativeColumns | None) -> Array:
         return np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidInput("X holds text; pass a DataFrame, so that its columns are read as categories.") from None
-
-
-def one_per_row(values: Any, rows: int) -> Array:
-    """Predictions as (row,) in float64, if there is one finite number per row."""
-    array = np.asarray(values, dtype=np.float64)
-    if array.shape == (rows, 1):
-        array = array[:, 0]
-    if array.shape != (rows,) or not np.isfinite(array).all():
-        raise InvalidInput(
-            f"The model predicts an array of shape {array.shape} for {rows} rows"
-            + ("" if array.shape != (rows,) else ", with missing or infinite values")
-            + "; one finite number per row is needed."
-        )
-    return array
