@@ -37,7 +37,7 @@ def test_leaf_columns_are_indicators(rows):
         scale = np.trace(gram) / len(gram)
         exact = np.linalg.solve(gram + ridge * scale * np.eye(len(gram)), crossed)
         for own in (columns, dense):
-            solved = own.normal(attributes.weight).solve(ridge, crossed)
+            solved = own.normal(attributes.weight).factored(ridge).solve(crossed)
             np.testing.assert_allclose(solved, exact, atol=1e-6 * np.abs(exact).max())
     np.testing.assert_allclose(columns.cross(functions), dense.cross(functions), atol=1e-12)
     coefficients = np.random.default_rng(2).standard_normal((2, dense.values.shape[1]))

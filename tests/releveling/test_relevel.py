@@ -13,9 +13,10 @@ import pytest
 import xgboost as xgb
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier, RandomForestRegressor
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 from fairlevel import dpvar_interval, relevel
 from fairlevel.exceptions import InvalidInput, InvalidType, SeenRows, UnknownName
@@ -256,7 +257,16 @@ BAD = {
     "unfitted": (lgb.LGBMRegressor(), X, A, {}, InvalidInput, "not fitted"),
     "unfitted forest": (RandomForestRegressor(), X, A, {}, InvalidInput, "not fitted"),
     "unfitted linear": (LinearRegression(), X, A, {}, InvalidInput, "not fitted"),
-    "classifier": (RandomForestClassifier(5).fit(X, Y > 0), X, A, {}, InvalidType, "is a classifier"),
+    "three classes": (RandomForestClassifier(5).fit(X, np.sign(Y.round())), X, A, {}, InvalidType, "has 3 classes"),
+    "no probabilities": (LinearSVC().fit(X, Y > 0), X, A, {}, InvalidType, "gives no probabilities"),
+    "another class": (
+        LogisticRegression().fit(X, Y > 0),
+        X,
+        A,
+        {"y": Y.round()},
+        InvalidInput,
+        "the model knows 'False'",
+    ),
     "class": (RandomForestRegressor, X, A, {}, InvalidType, "is a class"),
     "no model": (3, X, A, {}, InvalidType, "a fitted model or a predict function"),
     "other names": (

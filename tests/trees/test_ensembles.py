@@ -85,7 +85,7 @@ def test_leaves_add_up_to_predictions(case):
     if "another model" in name:
         rest = rest - model.init_.predict(x.to_numpy())
     assert np.ptp(rest) < 1e-9 + TOLERANCE.get(name, 0) * np.abs(total).max()
-    np.testing.assert_array_equal(ensemble.predict(x), model.predict(x))
+    np.testing.assert_array_equal(ensemble.total(x), model.predict(x))
 
 
 def test_other_values_can_be_written_and_the_model_is_left_alone(case):

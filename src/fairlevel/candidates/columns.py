@@ -24,11 +24,22 @@ _ACCURACY = 1e-7  # of a solution, relative to the right-hand side
 _MOST_REFINEMENTS = 30
 
 
+class Factored(Protocol):
+    """A normal matrix M that was factored."""
+
+    def solve(self, right: Array) -> Array:
+        """M⁻¹ times (column, function)."""
+
+
 class Normal(Protocol):
     """The normal matrix M = G + ρτI with G = Φ̃ᵀWΦ̃ and τ = tr(G) / columns."""
 
-    def solve(self, ridge: float, right: Array) -> Array:
-        """M⁻¹ times (column, function), for a ridge ρ."""
+    @property
+    def scale(self) -> float:
+        """τ."""
+
+    def factored(self, ridge: float) -> Factored:
+        """M for a ridge ρ."""
 
 
 class Columns(Protocol):
@@ -76,12 +87,24 @@ class DenseNormal:
 
     gram: Array
 
-    def solve(self, ridge: float, right: Array) -> Array:
-        scale = max(float(np.trace(self.gram)) / len(self.gram), 1e-300)
-        matrix = torch.from_numpy(self.gram + ridge * scale * np.eye(len(self.gram)))
-        (found,) = on_single_threads(
-            lambda: torch.cholesky_solve(torch.from_numpy(right), torch.linalg.cholesky(matrix))
-        )
+    @property
+    def scale(self) -> float:
+        return max(float(np.trace(self.gram)) / len(self.gram), 1e-300)
+
+    def factored(self, ridge: float) -> DenseFactored:
+        matrix = torch.from_numpy(self.gram + ridge * self.scale * np.eye(len(self.gram)))
+        (lower,) = on_single_threads(partial(torch.linalg.cholesky, matrix))
+        return DenseFactored(lower)
+
+
+@dataclass(frozen=True)
+class DenseFactored:
+    """The lower Cholesky factor of M, (column, column)."""
+
+    lower: torch.Tensor
+
+    def solve(self, right: Array) -> Array:
+        (found,) = on_single_threads(partial(torch.cholesky_solve, torch.from_numpy(right), self.lower))
         solved: Array = found.numpy()
         return solved
 
@@ -149,20 +172,13 @@ class LeafNormal:
         """τ."""
         return max(float((self.mean - self.mean**2).mean()), 1e-300)
 
-    def solve(self, ridge: float, right: Array) -> Array:
+    def factored(self, ridge: float) -> LeafFactored:
         lower = self.table()
         lower[np.diag_indices_from(lower)] += np.float32(ridge * self.scale)
         upper: Any = lower.T  # stored by columns, as LAPACK needs it to work in place
-        factor = cho_factor(upper, lower=False, overwrite_a=True, check_finite=False)
-        size = np.abs(right).max(axis=0, initial=1e-300)
-        solved, rest = np.zeros_like(right), right / size
-        for _ in range(_MOST_REFINEMENTS):
-            solved += cho_solve(factor, rest.astype(np.float32), check_finite=False)
-            rest = right / size - self.apply(solved) - ridge * self.scale * solved
-            if np.abs(rest).max(initial=0) <= _ACCURACY:
-                break
-        scaled: Array = solved * size
-        return scaled
+        return LeafFactored(
+            self, ridge * self.scale, cho_factor(upper, lower=False, overwrite_a=True, check_finite=False)
+        )
 
     def apply(self, coefficients: Array) -> Array:
         """G times (column, function); parts of the functions on several threads."""
@@ -194,3 +210,23 @@ class LeafNormal:
                 shared = counted * self.weight[0] if equal else counted
                 found[own, part] = shared - mean[own, None] * mean[part]
         return found
+
+
+@dataclass(frozen=True)
+class LeafFactored:
+    """M in 32 bits, factored; ``added`` is ρτ."""
+
+    normal: LeafNormal
+    added: float
+    factor: Any
+
+    def solve(self, right: Array) -> Array:
+        size = np.abs(right).max(axis=0, initial=1e-300)
+        solved, rest = np.zeros_like(right), right / size
+        for _ in range(_MOST_REFINEMENTS):
+            solved += cho_solve(self.factor, rest.astype(np.float32), check_finite=False)
+            rest = right / size - self.normal.apply(solved) - self.added * solved
+            if np.abs(rest).max(initial=0) <= _ACCURACY:
+                break
+        scaled: Array = solved * size
+        return scaled

@@ -72,14 +72,15 @@ class CorrectionPath:
         """One path per ridge ρ."""
         normal = columns.normal(disparity.row_weight)
         crossed, start = columns.cross(disparity.functions), disparity.coefficients(prediction)
-        paths = []
-        for ridge in ridges:
-            solved = normal.solve(ridge, crossed)
-            inner = torch.from_numpy(crossed.T @ solved)
-            ((eigenvalues, vectors),) = on_single_threads(partial(torch.linalg.eigh, (inner + inner.T) / 2))
-            turned = vectors.numpy()
-            paths.append(cls(solved @ turned, eigenvalues.numpy().clip(min=0), turned.T @ start))
-        return paths
+        return [cls.of(normal.factored(ridge).solve(crossed), crossed, start) for ridge in ridges]
+
+    @classmethod
+    def of(cls, solved: Array, crossed: Array, start: Array) -> CorrectionPath:
+        """From M⁻¹C and C, both (column, function), and c0 (function,)."""
+        inner = torch.from_numpy(crossed.T @ solved)
+        ((eigenvalues, vectors),) = on_single_threads(partial(torch.linalg.eigh, (inner + inner.T) / 2))
+        turned = vectors.numpy()
+        return cls(solved @ turned, eigenvalues.numpy().clip(min=0), turned.T @ start)
 
     @cached_property
     def largest(self) -> float:
@@ -94,9 +95,17 @@ class CorrectionPath:
 
     def coefficients(self, shares: Sequence[float] = LEFT) -> Array:
         """u for the α that leave these shares of fᵀPf, or as little as the columns can: (share, column)."""
+        return self.at(self.alphas(shares))
+
+    def alphas(self, shares: Sequence[float] = LEFT) -> Array:
+        """The α that leave these shares of fᵀPf, (share,)."""
         grid = np.logspace(-4, 9, 400)
         left = self.left(grid)
-        alphas = np.exp(np.interp(-np.log(np.array(shares)), -np.log(left), np.log(grid)))
+        found: Array = np.exp(np.interp(-np.log(np.array(shares)), -np.log(left), np.log(grid)))
+        return found
+
+    def at(self, alphas: Array) -> Array:
+        """u(α), (alpha, column)."""
         steps = alphas[:, None] / (1 + alphas[:, None] * self.eigenvalues) * self.start
         found: Array = -steps @ self.solved.T
         return found

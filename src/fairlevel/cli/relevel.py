@@ -101,15 +101,18 @@ def _write(front: RelevelledFront, given: Path, out: Path, max_share: float | No
 
 def _table(front: RelevelledFront, saved: dict[str, str], has_target: bool) -> Table:
     table = Table(title="on rows that did not fit the correction", title_justify="left")
-    error = "MSE" if has_target else "mean squared change"
-    for heading in ("model", "file", error, "DPVar", "95 % interval", "share"):
-        table.add_column(heading, justify="left" if heading in ("model", "file") else "right")
     shown = front.to_frame()
+    errors = {"mse": "MSE" if has_target else "mean squared change"}
+    if "auc" in shown:
+        errors = {"log_loss": "log-loss", "auc": "AUC"}
+    for heading in ("model", "file", *errors.values(), "DPVar", "95 % interval", "share"):
+        table.add_column(heading, justify="left" if heading in ("model", "file") else "right")
     for label, name in saved.items():
         if name == "within-budget":
-            table.add_row(label, name, *["–"] * 4)
+            table.add_row(label, name, *["–"] * (len(errors) + 3))
             continue
         row = shown.iloc[int(name.removeprefix("point-")) - 1]
         interval = f"{row['dpvar_low']:.4g} to {row['dpvar_high']:.4g}"
-        table.add_row(label, name, f"{row['mse']:.4g}", f"{row['dpvar']:.4g}", interval, f"{row['share']:.1%}")
+        figures = [f"{row[error]:.4g}" for error in errors]
+        table.add_row(label, name, *figures, f"{row['dpvar']:.4g}", interval, f"{row['share']:.1%}")
     return table

@@ -6,10 +6,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
-import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
@@ -38,6 +36,7 @@ from fairlevel.estimators.settings import (
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, MissingSensitiveFeatures
 from fairlevel.fronts.combiners import Combiner
 from fairlevel.losses import Logistic, SquaredLoss
+from fairlevel.metrics.class_figures import class_figures
 from fairlevel.metrics.profile import MeanProfile, mean_profiles, quantiles
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.penalties import Penalty
@@ -167,7 +166,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.candidates_ = self._fit.fitted.candidates.table
         front = _measured(self._fit, reporting)
         if classes is not None:
-            front = front.assign(**_of_probabilities(reporting))
+            front = front.assign(**class_figures(reporting.predictions, reporting.target, reporting.attributes.weight))
         p_value = front.pop("p_value").iloc[-1]
         if p_value > 0.05:
             warnings.warn(
@@ -296,16 +295,6 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             estimator.feature_names_in_ = self.feature_names_in_
         fitted = FittedModel(chosen.model, chosen.mse, chosen.dpvar)
         return estimator.keep(fitted) if self.classes_ is None else estimator.keep(self.classes_, [fitted])
-
-
-def _of_probabilities(reporting: ReportingRows) -> dict[str, list[float]]:
-    """Log-loss and area under the ROC curve of each model of two classes."""
-    target, weight = reporting.target, reporting.attributes.weight
-    predictions = np.clip(reporting.predictions, 1e-15, 1 - 1e-15)
-    return {
-        "log_loss": [float(log_loss(target, each, sample_weight=weight, labels=[0, 1])) for each in predictions],
-        "auc": [float(roc_auc_score(target, each, sample_weight=weight)) for each in predictions],
-    }
 
 
 def _measured(fit: PathFit, reporting: ReportingRows) -> pd.DataFrame:

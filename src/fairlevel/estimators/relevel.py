@@ -24,13 +24,13 @@ from fairlevel.estimators.front_page import front_page
 from fairlevel.estimators.judging import JudgedRows, Judgement, SelectionBudget, allowed, knee_index
 from fairlevel.estimators.reading import copies_of_sensitive, refuse_missing
 from fairlevel.exceptions import InvalidInput, InvalidType, SeenRows, UnknownName
-from fairlevel.fronts.combiners import Stacked
 from fairlevel.fronts.stacking import without_small_shares
+from fairlevel.metrics.class_figures import class_figures
 from fairlevel.metrics.inputs import read_factors, read_seed
 from fairlevel.metrics.profile import MeanProfile, mean_profiles
 from fairlevel.plots.front import FrontDisplay
 from fairlevel.releveling.fitting import FOLDS, FittedCorrections, cross_fitted
-from fairlevel.releveling.protocol import ExistingModel
+from fairlevel.releveling.protocol import UNNAMED, ExistingModel
 from fairlevel.releveling.reading import METHODS, read_model
 from fairlevel.report.render import write_page
 
@@ -59,10 +59,12 @@ def relevel(
 
     Parameters
     ----------
-    model : a fitted regressor, a Pipeline that ends in one, or a function that predicts
+    model : a fitted regressor or classifier of two classes, a Pipeline that ends in one, or a function that predicts
+        numbers. DPVar of a classifier is that of the probability of its second class
     X : rows as the model reads them, best rows that it has not seen
     sensitive_features : array or frame of shape (rows,) or (rows, attributes)
-    y : array of shape (rows,), optional; without it the front shows how far predictions move, not how accurate they are
+    y : array of shape (rows,), numbers or classes, optional; without it the front shows how far predictions move, not
+        how accurate they are
     sample_weight : array of shape (rows,), optional
     given : array or frame of shape (rows,) or (rows, factors), optional; legitimate factors: only rows that share them
         are compared
@@ -100,7 +102,7 @@ def relevel(
     weight = read_weights(sample_weight, rows)
     factors = None if given is None else read_factors(given, sensitive, X)
     existing, reason = read_model(model, X, method, seed)
-    target = None if y is None else _target(y, rows)
+    target = None if y is None else _target(y, rows, existing.classes)
     if existing.seen and not seen:
         warnings.warn(
             SeenRows(
@@ -148,7 +150,7 @@ class Judged:
         scale = float(np.sqrt(weight @ (aim - centre) ** 2)) or 1.0
         fold = folds(len(rows), FOLDS, seed)
         candidates = (cross_fitted(model, rows, fold, seed) - centre) / scale
-        judged = JudgedRows.of(candidates, (aim - centre) / scale, rows, fold, Stacked(), seed)
+        judged = JudgedRows.of(candidates, (aim - centre) / scale, rows, fold, model.response.combiner, seed)
         budgets = SelectionBudget.points(judged.choosing, points - 1)
         fitted = FittedCorrections.on(model, rows, np.arange(len(rows)), seed)
         return cls(fitted, Judgement(judged, budgets, scale, last=candidates[0]), centre, scale)
@@ -188,7 +190,8 @@ class RelevelledFront:
     front_ : DataFrame
         One row per model, from the least disparity to the model as it is: selection_dpvar, mse (NaN without y),
         mse_valid (False for rows that the model has seen), distance (mean squared change of the predictions), dpvar,
-        dpvar_low, dpvar_high, share, members (how many candidates are mixed). Figures are in units of y², from rows
+        dpvar_low, dpvar_high, share, members (how many candidates are mixed). Of a classifier with y, there are also
+        log_loss and auc, and mse is the Brier score. Figures are in units of y², from rows
         that did not fit the correction. Intervals are most of the work: they are computed when the front is first
         read, and models can be taken without them.
     knee_index_ : int
@@ -199,6 +202,8 @@ class RelevelledFront:
         Whether the rows are known to the model.
     sensitive_inputs_ : tuple of str
         Features of the model that are (nearly) sensitive attributes.
+    classes_ : tuple or None
+        Both classes of a classifier; figures are those of the probability of the second one.
     """
 
     cross_fitted_ = True
@@ -220,10 +225,14 @@ class RelevelledFront:
             about.sensitive_inputs,
             about.reason,
         )
+        self.classes_ = model.classes
 
     @cached_property
     def front_(self) -> pd.DataFrame:
-        return _front(self._judged, self._target, self.seen_)
+        front = _front(self._judged, self._target, self.seen_)
+        if self.classes_ is None or self._target is None:
+            return front
+        return front.assign(**class_figures(self._judged.predictions, self._target, self._judged.weight))
 
     @cached_property
     def knee_index_(self) -> int:
@@ -257,7 +266,7 @@ class RelevelledFront:
         if not -len(self) <= number < len(self):
             raise InvalidInput(f"model({number}) was asked for; the front has rows 0 to {len(self) - 1}.")
         if number in (-1, len(self) - 1):
-            return self._changed(np.eye(len(self._judged.fitted.names))[0])
+            return self._changed(np.eye(len(self._judged.fitted))[0])
         return self._changed(self._judged.shares(self._judged.budgets[number % len(self)]))
 
     def models(self) -> list[Any]:
@@ -341,15 +350,29 @@ def _front(judged: Judged, target: Array | None, seen: bool) -> pd.DataFrame:
     )
 
 
-def _target(y: Any, rows: int) -> Array:
+def _target(y: Any, rows: int, classes: tuple[Any, Any] | None) -> Array:
+    """Numbers, or for a classifier 0 and 1, (row,)."""
+    given = np.asarray(y).reshape(-1)
+    if len(given) != rows:
+        raise InvalidInput(f"y has {len(given)} rows but X has {rows}; pass the same rows.")
+    if classes is not None:
+        classes = _named(given) if classes is UNNAMED else classes
+        other = given[(given != classes[0]) & (given != classes[1])]
+        if len(other):
+            raise InvalidInput(f"y holds {str(other[0])!r}; the model knows {str(classes[0])!r}, {str(classes[1])!r}.")
+        return np.where(given == classes[1], 1.0, 0.0)
     try:
-        target = np.asarray(y, dtype=np.float64).reshape(-1)
+        target = given.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidType(f"y holds values that are not numbers ({error}); relevel is for regression.") from None
-    if len(target) != rows:
-        raise InvalidInput(f"y has {len(target)} rows but X has {rows}; pass the same rows.")
+        raise InvalidType(f"y holds values that are not numbers ({error}), but the model predicts numbers.") from None
     refuse_missing("y", target)
     return target
+
+
+def _named(y: Any) -> tuple[Any, Any]:
+    """A booster has forgotten what its classes were called; they were numbered in their order."""
+    values = np.unique(y.astype(str)) if y.dtype == object else np.unique(y)
+    return (values[0], values[1]) if len(values) == 2 else UNNAMED
 
 
 def _copies(X: Any, sensitive: Sensitive) -> tuple[str, ...]:

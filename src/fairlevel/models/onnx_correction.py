@@ -33,13 +33,13 @@ def write_corrected_onnx(model: Any, path: Path) -> None:
             node.input[:] = [before if each == name else each for each in node.input]
         graph = Graph(prefix="fairlevel_")
         rows = graph.apply("Cast", given.name, to=TensorProto.DOUBLE)
-        if model.columns is not None and model.columns.categorical:
+        if model.added.columns is not None and model.added.columns.categorical:
             raise InvalidInput("A correction that reads categories cannot be written as ONNX; pass numbers only.")
-        trees = add_trees(graph, rows, LightGBMText.read(model.trees))  # (row, 1)
-        change = graph.apply("Add", trees, graph.constant(np.array(model.intercept)))
+        trees = add_trees(graph, rows, LightGBMText.read(model.added.trees))  # (row, 1)
+        change = graph.apply("Add", trees, graph.constant(np.array(model.added.intercept)))
         shape = graph.apply("Shape", before)
         scaled = graph.apply(
-            "Mul", graph.apply("Cast", before, to=TensorProto.DOUBLE), graph.constant(np.array(model.scale))
+            "Mul", graph.apply("Cast", before, to=TensorProto.DOUBLE), graph.constant(np.array(model.added.scale))
         )
         total = graph.apply("Add", scaled, graph.apply("Reshape", change, shape))
         graph.named(name, "Cast", total, to=output.type.tensor_type.elem_type)

@@ -1,14 +1,16 @@
-"""Any predict function: a correction is added, made of the trees of a small booster."""
+"""Any regressor, classifier or predict function: a correction is added, made of the trees of a small booster."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import lightgbm as lgb
 import numpy as np
 import pandas as pd
+from scipy.special import expit, logit
+from sklearn.base import ClassifierMixin
 
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.columns import DenseColumns
@@ -17,12 +19,14 @@ from fairlevel.candidates.own_models import one_per_row
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.exceptions import InvalidInput
 from fairlevel.releveling.protocol import Change, Family
+from fairlevel.releveling.responses import LogOdds, Number, Response
 from fairlevel.trees.lightgbm_model import LightGBMEnsemble
 from fairlevel.trees.lightgbm_text import LightGBMText
 
 CORRECTION = "correction"
 RIDGES = (1e-3, 3e-2, 1.0)
 TREES = 80
+SMALLEST_PROBABILITY = 1e-6  # closer to 0 or 1 log-odds grow without limit
 _SETTINGS = {
     "num_leaves": 15,
     "learning_rate": 0.1,
@@ -37,23 +41,35 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class AnyModel:
-    """A predict function on some rows. Shapes: prediction (row,), features (row, feature)."""
+    """A predict function on some rows. Shapes: total (row,), features (row, feature)."""
 
-    predict: Callable[[Any], Any]
-    prediction: Array
+    total: Array
     features: Array
     columns: NativeColumns | None
     original: Any
     seed: int
 
+    response: ClassVar[Response] = Number()
+
     @classmethod
     def of(cls, model: Any, X: Any, seed: int) -> AnyModel:
         """Predict once; text and categories of X are read as such."""
-        predict = model.predict if hasattr(model, "predict") else model
         columns = NativeColumns.fit(X) if isinstance(X, pd.DataFrame) else None
-        return cls(
-            predict, one_per_row("The model", predict(X), len(X)), read_features(X, columns), columns, model, seed
-        )
+        return cls(cls.totals(model, X), read_features(X, columns), columns, model, seed)
+
+    @staticmethod
+    def totals(model: Any, X: Any) -> Array:
+        """What the correction is added to, (row,)."""
+        predict = model.predict if hasattr(model, "predict") else model
+        return one_per_row("The model", predict(X), len(X))
+
+    @property
+    def prediction(self) -> Array:
+        return self.response.prediction(self.total)
+
+    @property
+    def classes(self) -> tuple[Any, Any] | None:
+        return None
 
     @property
     def kind(self) -> str:
@@ -70,7 +86,7 @@ class AnyModel:
         categorical: Any = list(self.columns.categorical) if self.columns is not None else "auto"
         data = lgb.Dataset(self.features[rows], explained, weight=disparity.row_weight, categorical_feature=categorical)
         booster = lgb.train({**_SETTINGS, "seed": self.seed}, data, TREES)
-        columns = DenseColumns(booster_columns(booster, self.prediction, self.features))
+        columns = DenseColumns(booster_columns(booster, self.total, self.features))
         return {CORRECTION: Family(columns, RIDGES, about=booster.model_to_string())}
 
     def changed(self, change: Change, families: Mapping[str, Family]) -> Any:
@@ -79,13 +95,49 @@ class AnyModel:
         text = LightGBMText.read(families[CORRECTION].about)
         weights = change.coefficients.get(CORRECTION, np.zeros(1 + len(text.trees)))
         values = [weight * own for weight, own in zip(weights[1:], text.leaf_values, strict=True)]
-        return CorrectedModel(
-            self.original,
-            change.kept + float(weights[0]),
-            change.intercept,
-            text.with_leaf_values(values).write(),
-            self.columns,
+        added = AddedTrees(
+            change.kept + float(weights[0]), change.intercept, text.with_leaf_values(values).write(), self.columns
         )
+        return self.with_trees(added)
+
+    def with_trees(self, added: AddedTrees) -> Any:
+        """The model with a correction."""
+        return CorrectedModel(self.original, added)
+
+
+class AnyClassifier(AnyModel):
+    """A classifier with ``predict_proba`` for two classes; the correction is added to the log-odds."""
+
+    response: ClassVar[Response] = LogOdds()
+
+    @staticmethod
+    def totals(model: Any, X: Any) -> Array:
+        found = np.asarray(model.predict_proba(X), dtype=np.float64)
+        second = one_per_row("The model", found[:, 1], len(X))
+        return np.asarray(logit(second.clip(SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)))
+
+    @property
+    def classes(self) -> tuple[Any, Any]:
+        first, second = self.original.classes_
+        return first, second
+
+    def with_trees(self, added: AddedTrees) -> Any:
+        return CorrectedClassifier(self.original, added)
+
+
+@dataclass(frozen=True)
+class AddedTrees:
+    """Totals become scale · total + intercept + the trees of a booster, given as LightGBM's text."""
+
+    scale: float
+    intercept: float
+    trees: str
+    columns: NativeColumns | None
+
+    def __call__(self, total: Array, X: Any) -> Array:
+        correction: Any = lgb.Booster(model_str=self.trees).predict(read_features(X, self.columns))
+        corrected: Array = self.scale * total + self.intercept + correction
+        return corrected
 
 
 @dataclass(frozen=True)
@@ -93,32 +145,48 @@ class CorrectedModel:
     """scale · f0(X) + intercept + the trees of a booster; f0 is the model it was made from."""
 
     original: Any
-    scale: float
-    intercept: float
-    trees: str
-    columns: NativeColumns | None
+    added: AddedTrees
 
     def predict(self, X: Any) -> Array:
         """(row,) in units of the original predictions."""
-        predict = self.original.predict if hasattr(self.original, "predict") else self.original
-        correction: Any = lgb.Booster(model_str=self.trees).predict(read_features(X, self.columns))
-        corrected: Array = self.scale * one_per_row("The model", predict(X), len(X)) + self.intercept + correction
-        return corrected
+        return self.added(AnyModel.totals(self.original, X), X)
 
     def save(self, folder: Any) -> None:
         """Only the correction could be written; the model itself is a Python object."""
         raise InvalidInput(
             f"A corrected {type(self.original).__name__} cannot be saved: files hold no code. Save your model by "
-            "its own library, and scale, intercept and trees of this one; the corrected prediction is scale · f0(X) + "
-            "intercept + that of the trees."
+            "its own library, and scale, intercept and trees of this one (in its attribute added); the corrected "
+            "prediction is scale · f0(X) + intercept + that of the trees."
         )
 
 
-def booster_columns(booster: lgb.Booster, prediction: Array, features: Array) -> Array:
-    """f0 and what each tree adds, (row, 1 + tree)."""
+@dataclass(frozen=True)
+class CorrectedClassifier(ClassifierMixin):  # type: ignore[misc]
+    """A classifier whose log-odds get a correction: scale · log-odds + intercept + the trees of a booster."""
+
+    original: Any
+    added: AddedTrees
+
+    @property
+    def classes_(self) -> Any:
+        """Those of the model it was made from."""
+        return self.original.classes_
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of both classes, (row, 2)."""
+        second = expit(self.added(AnyClassifier.totals(self.original, X), X))
+        return np.column_stack([1 - second, second])
+
+    def predict(self, X: Any) -> Any:
+        """The more probable class, (row,)."""
+        return np.asarray(self.classes_)[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
+
+
+def booster_columns(booster: lgb.Booster, total: Array, features: Array) -> Array:
+    """The total of the model and what each tree adds, (row, 1 + tree)."""
     ensemble = LightGBMEnsemble(booster)
     leaves = ensemble.leaves(features)
-    return np.column_stack([prediction, *(own[leaves[:, tree]] for tree, own in enumerate(ensemble.leaf_values))])
+    return np.column_stack([total, *(own[leaves[:, tree]] for tree, own in enumerate(ensemble.leaf_values))])
 
 
 def read_features(X: Any, columns: NativeColumns | None) -> Array:

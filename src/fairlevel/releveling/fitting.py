@@ -8,30 +8,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairlevel.arrays import Array, Index
-from fairlevel.candidates.corrections import CorrectionPath, Disparity
+from fairlevel.candidates.corrections import Disparity
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.releveling.protocol import Change, ExistingModel, Family
+from fairlevel.releveling.responses import Corrections
 
 FOLDS = 3
-AS_IS, CONSTANT = "model as it is", "constant"
-CONSTANT_PLACE = 1  # among the candidates
-
-
-@dataclass(frozen=True)
-class Corrections:
-    """Corrections of one family. Shapes: coefficients (candidate, column), intercepts (candidate,)."""
-
-    coefficients: Array
-    intercepts: Array
+CONSTANT_PLACE = 1  # among the candidates; the first one is the model as it is
 
 
 @dataclass(frozen=True)
 class FittedCorrections:
-    """All candidates that some rows give: the model as it is, the constant, and the corrections of each family."""
+    """All candidates that some rows give: the model as it is, the constant (its total and its prediction), and the
+    corrections of each family.
+    """
 
     families: Mapping[str, Family]
     corrections: Mapping[str, Corrections]
-    constant: float
+    constant: tuple[float, float]
 
     @classmethod
     def on(cls, model: ExistingModel, attributes: Attributes, rows: Index, seed: int) -> FittedCorrections:
@@ -39,40 +33,39 @@ class FittedCorrections:
         own, prediction = attributes.take(rows), model.prediction[rows]
         disparity = Disparity.of(prediction, own, seed)
         families = model.families(rows, disparity)
-        found = {}
-        for name, family in families.items():
-            columns = family.columns.take(rows)
-            paths = CorrectionPath.all(columns, prediction, disparity, family.ridges)
-            coefficients = np.concatenate([path.coefficients() for path in paths])
-            found[name] = Corrections(coefficients, -columns.apply(coefficients) @ own.weight)
-        return cls(families, found, float(own.weight @ prediction))
+        found = {
+            name: model.response.corrections(family.columns.take(rows), model.total[rows], disparity, family.ridges)
+            for name, family in families.items()
+        }
+        mean = float(own.weight @ prediction)
+        return cls(families, found, (model.response.total(mean), mean))
 
-    @property
-    def names(self) -> list[str]:
-        """One per candidate."""
-        counted = {name: len(own.intercepts) for name, own in self.corrections.items()}
-        return [AS_IS, CONSTANT, *(f"{name} {number}" for name, count in counted.items() for number in range(count))]
+    def __len__(self) -> int:
+        """How many candidates there are."""
+        return 2 + sum(len(own.intercepts) for own in self.corrections.values())
 
     def predict(self, model: ExistingModel, rows: Index) -> Array:
         """Predictions of all candidates on some of the model's rows, (candidate, row)."""
-        before = model.prediction[rows]
-        parts = [before[None], np.full((1, len(rows)), self.constant)]
+        parts = [model.prediction[rows][None], np.full((1, len(rows)), self.constant[1])]
         for name, own in self.corrections.items():
-            change = self.families[name].columns.take(rows).apply(own.coefficients)
-            parts.append(before + change + own.intercepts[:, None])
+            total = self.families[name].columns.take(rows).apply(own.coefficients)
+            total += own.kept[:, None] * model.total[rows] + own.intercepts[:, None]
+            parts.append(model.response.prediction(total))
         return np.concatenate(parts)
 
     def change(self, shares: Array) -> Change:
-        """A mixture of the candidates as one change; shares (candidate,)."""
+        """A mixture of the candidates as one change of the total; shares (candidate,)."""
         if shares[0] == 1:
             return Change(1.0, 0.0, {})
-        intercept, start, coefficients = float(shares[1]) * self.constant, 2, {}
+        kept, intercept = float(shares[0]), float(shares[1]) * self.constant[0]
+        start, coefficients = 2, {}
         for name, own in self.corrections.items():
             part = shares[start : start + len(own.intercepts)]
             coefficients[name] = part @ own.coefficients
+            kept += float(part @ own.kept)
             intercept += float(part @ own.intercepts)
             start += len(part)
-        return Change(1 - float(shares[1]), intercept, coefficients)
+        return Change(kept, intercept, coefficients)
 
 
 def cross_fitted(model: ExistingModel, attributes: Attributes, fold: Index, seed: int) -> Array:

@@ -9,12 +9,16 @@ from typing import Any, Protocol
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.columns import Columns
 from fairlevel.candidates.corrections import Disparity
+from fairlevel.releveling.responses import Response
+
+UNNAMED: tuple[Any, Any] = (0, 1)
+"""The classes of a model that knows no names for them."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """What becomes of a model: ``kept`` · f0 + ``intercept`` + Σ over families of Φ u. Shapes: coefficients u
-    (column,), by the name of the family of columns.
+    """What becomes of the total of a model: ``kept`` · total + ``intercept`` + Σ over families of Φ u. Shapes:
+    coefficients u (column,), by the name of the family of columns.
     """
 
     kept: float
@@ -28,15 +32,27 @@ class Change:
 
 
 class ExistingModel(Protocol):
-    """A fitted model on the rows given. Shapes: prediction f0 (row,)."""
+    """A fitted model on the rows given. Shapes: total, prediction (row,)."""
 
     @property
     def kind(self) -> str:
         """What it is, in words for a report."""
 
     @property
+    def classes(self) -> tuple[Any, Any] | None:
+        """Both classes of a classifier, in its order; None for numbers."""
+
+    @property
+    def response(self) -> Response:
+        """How a total becomes a prediction."""
+
+    @property
+    def total(self) -> Array:
+        """What columns are added to, (row,): the prediction of a regressor, the log-odds of most classifiers."""
+
+    @property
     def prediction(self) -> Array:
-        """f0, (row,)."""
+        """f0, (row,): a number, or the probability of the second class."""
 
     @property
     def seen(self) -> bool:

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from fairlevel.exceptions import InvalidInput, InvalidType
-from fairlevel.releveling.any_model import AnyModel
+from fairlevel.releveling.any_model import AnyClassifier, AnyModel
 from fairlevel.releveling.protocol import ExistingModel
 from fairlevel.releveling.tree_model import LEAVES, TREES, TreeModel
 from fairlevel.trees import NotASumOfLeaves, read_ensemble
@@ -23,7 +23,7 @@ METHODS = ("auto", TREES, LEAVES, "correction")
 
 def read_model(model: Any, X: Any, method: str, seed: int) -> tuple[ExistingModel, str | None]:
     """The model on these rows, and why its own trees are not used where it has some that could be."""
-    _refuse_classifier(model)
+    any_model = AnyClassifier if _classifies(model) else AnyModel
     if not hasattr(model, "predict") and not callable(model):
         raise InvalidType(f"model={model!r} was given; a fitted model or a predict function is needed.")
     X = _in_order(model, X)
@@ -51,7 +51,7 @@ def read_model(model: Any, X: Any, method: str, seed: int) -> tuple[ExistingMode
             + "; use method='correction'."
         )
     try:
-        return AnyModel.of(model, X, seed), reason
+        return any_model.of(model, X, seed), reason
     except (NotFittedError, AttributeError) as error:
         raise _not_usable(model, error) from error
 
@@ -63,15 +63,23 @@ def _not_usable(model: Any, error: Exception) -> InvalidInput:
     return InvalidInput(f"{name} cannot predict these rows: {error}")
 
 
-def _refuse_classifier(model: Any) -> None:
+def _classifies(model: Any) -> bool:
+    """Whether the model is a classifier; one that cannot be re-levelled is refused."""
+    if isinstance(model, type):
+        raise InvalidType(f"model={model!r} is a class; a fitted model is needed.")
     try:
         classifies = is_classifier(model)
     except (AttributeError, TypeError):
-        classifies = False
-    if isinstance(model, type):
-        raise InvalidType(f"model={model!r} is a class; a fitted model is needed.")
-    if classifies:
-        raise InvalidType(f"{type(model).__name__} is a classifier; relevel is for models that predict numbers.")
+        return False
+    name = type(model[-1] if isinstance(model, Pipeline) else model).__name__
+    if classifies and not hasattr(model, "predict_proba"):
+        raise InvalidType(f"{name} gives no probabilities; wrap it in scikit-learn's CalibratedClassifierCV.")
+    classes = getattr(model, "classes_", (0, 1))
+    if classifies and len(classes) != 2:
+        raise InvalidType(
+            f"{name} has {len(classes)} classes; relevel is for two. FairClassifier trains a fair model for more."
+        )
+    return bool(classifies)
 
 
 def _replaced(model: Any, changed: Any) -> Any:

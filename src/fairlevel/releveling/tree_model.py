@@ -12,8 +12,9 @@ import numpy as np
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.columns import DenseColumns, LeafColumns
 from fairlevel.candidates.corrections import Disparity
-from fairlevel.releveling.protocol import Change, Family
-from fairlevel.trees import TreeEnsemble
+from fairlevel.releveling.protocol import UNNAMED, Change, Family
+from fairlevel.releveling.responses import LogOdds, Number, Response
+from fairlevel.trees import Output, TreeEnsemble
 from fairlevel.trees.protocol import Leaves
 
 TREES, LEAVES = "trees", "leaves"
@@ -26,22 +27,30 @@ MOST_LEAVES = 3_000  # of all trees, up to which leaves are used without being a
 class TreeModel:
     """An ensemble on some rows; ``wrapped`` puts a changed ensemble in its place, such as the last step of a Pipeline.
 
-    Shapes: prediction (row,), leaves (row, tree).
+    Shapes: total (row,), leaves (row, tree).
     """
 
     ensemble: TreeEnsemble
-    prediction: Array
+    total: Array
     leaves: Leaves
     wrapped: Callable[[Any], Any]
     original: Any
     methods: tuple[str, ...]
+    response: Response
+    classes: tuple[Any, Any] | None
 
     @classmethod
     def of(cls, ensemble: TreeEnsemble, X: Any, original: Any, wrapped: Callable[[Any], Any], method: str) -> TreeModel:
         """Pass the rows through all trees."""
         sizes = [len(values) for values in ensemble.leaf_values]
         chosen = {"auto": (TREES, LEAVES) if sum(sizes) <= MOST_LEAVES else (TREES,)}.get(method, (method,))
-        return cls(ensemble, ensemble.predict(X), ensemble.leaves(X), wrapped, original, chosen)
+        response = _RESPONSES[ensemble.output]
+        classes = None if ensemble.output is Output.NUMBER else _classes(original)
+        return cls(ensemble, ensemble.total(X), ensemble.leaves(X), wrapped, original, chosen, response, classes)
+
+    @property
+    def prediction(self) -> Array:
+        return self.response.prediction(self.total)
 
     @property
     def kind(self) -> str:
@@ -59,7 +68,7 @@ class TreeModel:
     @cached_property
     def offset(self) -> Array:
         """What the trees do not explain, (row,): a constant."""
-        rest: Array = self.prediction - self.by_tree.sum(axis=1)
+        rest: Array = self.total - self.by_tree.sum(axis=1)
         return rest
 
     @property
@@ -95,3 +104,14 @@ class TreeModel:
         offset = float(self.offset.mean())
         values[0] = values[0] + change.intercept + (change.kept - 1) * offset
         return self.wrapped(self.ensemble.with_leaf_values(values))
+
+
+def _classes(model: Any) -> tuple[Any, Any]:
+    """Both classes of a classifier."""
+    if not hasattr(model, "classes_"):
+        return UNNAMED
+    first, second = model.classes_
+    return first, second
+
+
+_RESPONSES: dict[Output, Response] = {Output.NUMBER: Number(), Output.LOG_ODDS: LogOdds()}

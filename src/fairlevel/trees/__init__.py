@@ -6,22 +6,36 @@ from typing import Any
 
 from fairlevel.trees.catboost_model import CatBoostEnsemble
 from fairlevel.trees.lightgbm_model import LightGBMEnsemble
-from fairlevel.trees.protocol import NotASumOfLeaves, TreeEnsemble
-from fairlevel.trees.scikit_learn import HistogramBoosting, TreeSum
+from fairlevel.trees.protocol import NotASumOfLeaves, Output, TreeEnsemble
+from fairlevel.trees.scikit_learn import (
+    BoostedLogOdds,
+    ForestProbability,
+    HistogramBoosting,
+    HistogramLogOdds,
+    TreeSum,
+)
 from fairlevel.trees.xgboost_model import XGBoostEnsemble
 
 ENSEMBLES: dict[tuple[str, str], type[Any]] = {
     ("lightgbm", "Booster"): LightGBMEnsemble,
     ("lightgbm", "LGBMRegressor"): LightGBMEnsemble,
+    ("lightgbm", "LGBMClassifier"): LightGBMEnsemble,
     ("xgboost", "Booster"): XGBoostEnsemble,
     ("xgboost", "XGBRegressor"): XGBoostEnsemble,
     ("xgboost", "XGBRFRegressor"): XGBoostEnsemble,
+    ("xgboost", "XGBClassifier"): XGBoostEnsemble,
+    ("xgboost", "XGBRFClassifier"): XGBoostEnsemble,
     ("sklearn", "RandomForestRegressor"): TreeSum,
     ("sklearn", "ExtraTreesRegressor"): TreeSum,
     ("sklearn", "GradientBoostingRegressor"): TreeSum,
     ("sklearn", "HistGradientBoostingRegressor"): HistogramBoosting,
+    ("sklearn", "RandomForestClassifier"): ForestProbability,
+    ("sklearn", "ExtraTreesClassifier"): ForestProbability,
+    ("sklearn", "GradientBoostingClassifier"): BoostedLogOdds,
+    ("sklearn", "HistGradientBoostingClassifier"): HistogramLogOdds,
     ("catboost", "CatBoost"): CatBoostEnsemble,
     ("catboost", "CatBoostRegressor"): CatBoostEnsemble,
+    ("catboost", "CatBoostClassifier"): CatBoostEnsemble,
 }
 """By library and class; no library is imported to find out."""
 
@@ -36,4 +50,4 @@ def read_ensemble(model: Any) -> TreeEnsemble | None:
     return None
 
 
-__all__ = ["ENSEMBLES", "NotASumOfLeaves", "TreeEnsemble", "read_ensemble"]
+__all__ = ["ENSEMBLES", "NotASumOfLeaves", "Output", "TreeEnsemble", "read_ensemble"]

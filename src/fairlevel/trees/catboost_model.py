@@ -1,4 +1,4 @@
-"""CatBoost: ``CatBoost`` and ``CatBoostRegressor`` with symmetric trees, through the model's JSON."""
+"""CatBoost: ``CatBoost``, ``CatBoostRegressor`` and ``CatBoostClassifier`` with symmetric trees, by their JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairlevel.arrays import Array
-from fairlevel.trees.protocol import Leaves, NotASumOfLeaves
+from fairlevel.trees.protocol import Leaves, NotASumOfLeaves, Output
+
+_IDENTITY = ("RMSE", "MAE", "Quantile", "Huber", "MAPE", "LogCosh", "Expectile", "Lq")
+_LOGISTIC = ("Logloss", "CrossEntropy")
 
 
 @dataclass(frozen=True)
@@ -31,9 +34,16 @@ class CatBoostEnsemble:
             raise NotASumOfLeaves("CatBoost's JSON cannot carry models with categorical features.")
         if len(self._json["scale_and_bias"][1]) != 1:
             raise NotASumOfLeaves("The model has several outputs; one number per row is needed.")
-        loss = str(self.model.get_all_params().get("loss_function", "RMSE")).partition(":")[0]
-        if loss not in ("RMSE", "MAE", "Quantile", "Huber", "MAPE", "LogCosh", "Expectile", "Lq"):
-            raise NotASumOfLeaves(f"Predictions with loss_function={loss!r} are no sum of leaves.")
+        if self._loss not in (*_IDENTITY, *_LOGISTIC):
+            raise NotASumOfLeaves(f"Predictions with loss_function={self._loss!r} are no sum of leaves.")
+
+    @property
+    def output(self) -> Output:
+        return Output.LOG_ODDS if self._loss in _LOGISTIC else Output.NUMBER
+
+    @cached_property
+    def _loss(self) -> str:
+        return str(self.model.get_all_params().get("loss_function", "RMSE")).partition(":")[0]
 
     @cached_property
     def _json(self) -> dict[str, Any]:
@@ -59,8 +69,8 @@ class CatBoostEnsemble:
         found: Leaves = np.asarray(self.model.calc_leaf_indexes(X), dtype=np.int32)
         return found
 
-    def predict(self, X: Any) -> Array:
-        return np.asarray(self.model.predict(X), dtype=np.float64)
+    def total(self, X: Any) -> Array:
+        return np.asarray(self.model.predict(X, prediction_type="RawFormulaVal"), dtype=np.float64)
 
     def with_leaf_values(self, values: Sequence[Array]) -> Any:
         trees = [

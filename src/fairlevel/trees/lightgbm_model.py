@@ -1,4 +1,4 @@
-"""LightGBM: ``Booster`` and ``LGBMRegressor``."""
+"""LightGBM: ``Booster``, ``LGBMRegressor`` and ``LGBMClassifier``."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import numpy as np
 
 from fairlevel.arrays import Array
 from fairlevel.trees.lightgbm_text import LightGBMText
-from fairlevel.trees.protocol import Leaves, NotASumOfLeaves
+from fairlevel.trees.protocol import Leaves, NotASumOfLeaves, Output
 
 _IDENTITY = ("regression", "regression_l1", "huber", "fair", "quantile", "mape", "none", "custom", "")
+_LOGISTIC = ("binary", "cross_entropy")
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,23 @@ class LightGBMEnsemble:
     library: ClassVar[str] = "lightgbm"
 
     def __post_init__(self) -> None:
-        objective, *options = self._head("objective").split() or [""]
         if self._head("num_tree_per_iteration") not in ("", "1"):
             raise NotASumOfLeaves("The booster has several outputs; one number per row is needed.")
-        if objective not in _IDENTITY or "sqrt" in options:
-            raise NotASumOfLeaves(f"Predictions with objective={objective!r} are no sum of leaves.")
+        if self._objective not in (*_IDENTITY, *_LOGISTIC) or "sqrt" in self._options:
+            raise NotASumOfLeaves(f"Predictions with objective={self._objective!r} are no sum of leaves.")
+
+    @property
+    def output(self) -> Output:
+        return Output.LOG_ODDS if self._objective in _LOGISTIC else Output.NUMBER
+
+    @property
+    def _objective(self) -> str:
+        return (self._head("objective").split() or [""])[0]
+
+    @property
+    def _options(self) -> list[str]:
+        """Of the objective, such as ``sigmoid:1``."""
+        return self._head("objective").split()[1:]
 
     @cached_property
     def booster(self) -> lgb.Booster:
@@ -53,8 +66,10 @@ class LightGBMEnsemble:
         found: Any = self.booster.predict(X, pred_leaf=True, num_iteration=len(self.text.trees))
         return np.asarray(found, dtype=np.int32).reshape(len(found), -1)
 
-    def predict(self, X: Any) -> Array:
-        return np.asarray(self.model.predict(X), dtype=np.float64)
+    def total(self, X: Any) -> Array:
+        if self.output is Output.NUMBER:
+            return np.asarray(self.model.predict(X), dtype=np.float64)
+        return self._scale * np.asarray(self.model.predict(X, raw_score=True), dtype=np.float64)  # a sum in any case
 
     def with_leaf_values(self, values: Sequence[Array]) -> Any:
         text = self.text.with_leaf_values([own / self._scale for own in values]).write()
@@ -70,7 +85,13 @@ class LightGBMEnsemble:
     def _scale(self) -> float:
         """A random forest averages its trees."""
         averages = "\naverage_output\n" in self.text.head
-        return 1 / len(self.text.trees) if averages else 1.0
+        return self._steepness / len(self.text.trees) if averages else self._steepness
+
+    @property
+    def _steepness(self) -> float:
+        """By what a total is multiplied before it is log-odds."""
+        found = [float(option.removeprefix("sigmoid:")) for option in self._options if option.startswith("sigmoid:")]
+        return found[0] if found else 1.0
 
     def _head(self, name: str) -> str:
         lines = (line.partition("=") for line in self.text.head.splitlines())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -18,14 +19,25 @@ class NotASumOfLeaves(FairLevelError, ValueError):
     """The predictions of a model are not a sum of values of leaves that could be replaced."""
 
 
+class Output(Enum):
+    """What the leaves of an ensemble add up to."""
+
+    NUMBER = "the prediction"
+    LOG_ODDS = "the log-odds of the second class"
+
+
 class TreeEnsemble(Protocol):
-    """A fitted model with f(x) = offset(x) + Σ_t v_t[leaf_t(x)]."""
+    """A fitted model with total(x) = offset(x) + Σ_t v_t[leaf_t(x)]; ``output`` says what the total is."""
 
     library: ClassVar[str]
 
     @property
+    def output(self) -> Output:
+        """What the leaves add up to."""
+
+    @property
     def leaf_values(self) -> list[Array]:
-        """What each leaf adds to a prediction, v_t (leaf,) for each tree."""
+        """What each leaf adds to the total, v_t (leaf,) for each tree."""
 
     @property
     def training_counts(self) -> list[Array]:
@@ -34,8 +46,8 @@ class TreeEnsemble(Protocol):
     def leaves(self, X: Any) -> Leaves:
         """The number of the leaf that each row falls into, (row, tree)."""
 
-    def predict(self, X: Any) -> Array:
-        """The model's own predictions, (row,)."""
+    def total(self, X: Any) -> Array:
+        """What the model itself says: predictions, or for classifiers what ``output`` names, (row,)."""
 
     def with_leaf_values(self, values: Sequence[Array]) -> Any:
         """A model of the same type with other values, one (leaf,) for each tree; the given model is left alone."""

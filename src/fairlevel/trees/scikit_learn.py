@@ -1,4 +1,4 @@
-"""scikit-learn: forests, ``GradientBoostingRegressor`` and ``HistGradientBoostingRegressor``."""
+"""scikit-learn: forests, gradient boosting and histogram-based gradient boosting, regressors and classifiers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairlevel.arrays import Array, Index
-from fairlevel.trees.protocol import Leaves, NotASumOfLeaves, leaf_numbers
+from fairlevel.trees.protocol import Leaves, NotASumOfLeaves, Output, leaf_numbers
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class TreeSum:
     model: Any
 
     library: ClassVar[str] = "scikit-learn"
+    output: ClassVar[Output] = Output.NUMBER
 
     def __post_init__(self) -> None:
         if getattr(self.model, "n_outputs_", 1) != 1:
@@ -59,7 +60,7 @@ class TreeSum:
         nodes = np.column_stack([tree.apply(rows) for tree in self._trees])
         return leaf_numbers(nodes.astype(np.int64), self._leaf_nodes)
 
-    def predict(self, X: Any) -> Array:
+    def total(self, X: Any) -> Array:
         return np.asarray(self.model.predict(X), dtype=np.float64)
 
     def with_leaf_values(self, values: Sequence[Array]) -> Any:
@@ -70,12 +71,35 @@ class TreeSum:
 
 
 @dataclass(frozen=True)
+class BoostedLogOdds(TreeSum):
+    """``GradientBoostingClassifier`` for two classes."""
+
+    output: ClassVar[Output] = Output.LOG_ODDS
+
+    def __post_init__(self) -> None:
+        _refuse_many_classes(self.model)
+        if self.model.loss != "log_loss":
+            raise NotASumOfLeaves(f"Probabilities with loss={self.model.loss!r} are not read.")
+
+    def total(self, X: Any) -> Array:
+        return np.asarray(self.model.decision_function(X), dtype=np.float64)
+
+
+class ForestProbability(TreeSum):
+    """Forests that classify: leaves hold probabilities, and changed ones could add up to less than 0 or more than 1."""
+
+    def __post_init__(self) -> None:
+        raise NotASumOfLeaves("Leaves of a forest that classifies hold probabilities, which must stay within [0, 1].")
+
+
+@dataclass(frozen=True)
 class HistogramBoosting:
     """Histogram-based gradient boosting, with its own reading of categories and missing values."""
 
     model: Any
 
     library: ClassVar[str] = "scikit-learn"
+    output: ClassVar[Output] = Output.NUMBER
 
     def __post_init__(self) -> None:
         if self.model.loss not in ("squared_error", "absolute_error", "quantile"):
@@ -114,7 +138,7 @@ class HistogramBoosting:
             found[:, number] = copy.predict(rows, *categories, 1)
         return found
 
-    def predict(self, X: Any) -> Array:
+    def total(self, X: Any) -> Array:
         return np.asarray(self.model.predict(X), dtype=np.float64)
 
     def with_leaf_values(self, values: Sequence[Array]) -> Any:
@@ -122,3 +146,21 @@ class HistogramBoosting:
         for (tree,), nodes, own in zip(changed._predictors, self._leaf_nodes, values, strict=True):
             tree.nodes["value"][nodes] = own
         return changed
+
+
+@dataclass(frozen=True)
+class HistogramLogOdds(HistogramBoosting):
+    """The same for two classes."""
+
+    output: ClassVar[Output] = Output.LOG_ODDS
+
+    def __post_init__(self) -> None:
+        _refuse_many_classes(self.model)
+
+    def total(self, X: Any) -> Array:
+        return np.asarray(self.model.decision_function(X), dtype=np.float64)
+
+
+def _refuse_many_classes(model: Any) -> None:
+    if len(model.classes_) != 2:
+        raise NotASumOfLeaves(f"The model has {len(model.classes_)} classes; two are needed.")

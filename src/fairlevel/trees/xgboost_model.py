@@ -1,4 +1,4 @@
-"""XGBoost: ``Booster`` and ``XGBRegressor``, through the model's JSON."""
+"""XGBoost: ``Booster``, ``XGBRegressor`` and ``XGBClassifier``, through the model's JSON."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairlevel.arrays import Array, Index
-from fairlevel.trees.protocol import Leaves, NotASumOfLeaves, leaf_numbers
+from fairlevel.trees.protocol import Leaves, NotASumOfLeaves, Output, leaf_numbers
 
 _IDENTITY = ("reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror", "reg:linear")
+_LOGISTIC = ("binary:logistic",)
 
 
 @dataclass(frozen=True)
@@ -26,13 +27,20 @@ class XGBoostEnsemble:
     library: ClassVar[str] = "xgboost"
 
     def __post_init__(self) -> None:
-        objective = self._json["learner"]["objective"]["name"]
-        if objective not in _IDENTITY:
-            raise NotASumOfLeaves(f"Predictions with objective={objective!r} are no sum of leaves.")
+        if self._objective not in (*_IDENTITY, *_LOGISTIC):
+            raise NotASumOfLeaves(f"Predictions with objective={self._objective!r} are no sum of leaves.")
         if self._json["learner"]["gradient_booster"]["name"] not in ("gbtree", "dart"):
             raise NotASumOfLeaves("A linear booster has no trees.")
         if any(tree["tree_param"].get("size_leaf_vector", "1") not in ("0", "1") for tree in self._trees):
             raise NotASumOfLeaves("The booster has several outputs; one number per row is needed.")
+
+    @property
+    def output(self) -> Output:
+        return Output.LOG_ODDS if self._objective in _LOGISTIC else Output.NUMBER
+
+    @property
+    def _objective(self) -> str:
+        return str(self._json["learner"]["objective"]["name"])
 
     @cached_property
     def _booster(self) -> Any:
@@ -76,6 +84,8 @@ class XGBoostEnsemble:
     @property
     def training_counts(self) -> list[Array]:
         """Sums of second derivatives, which are counts for a squared error without weights."""
+        if self.output is Output.LOG_ODDS:
+            return []
         return [
             np.array(tree["sum_hessian"], dtype=np.float64)[nodes]
             for tree, nodes in zip(self._trees, self._leaf_nodes, strict=False)
@@ -90,9 +100,9 @@ class XGBoostEnsemble:
             np.asarray(nodes).reshape(len(nodes), -1)[:, : self._used].astype(np.int64), self._leaf_nodes
         )
 
-    def predict(self, X: Any) -> Array:
+    def total(self, X: Any) -> Array:
         given = _matrix(X, self._booster) if _is_booster(self.model) else X
-        return np.asarray(self.model.predict(given), dtype=np.float64)
+        return np.asarray(self.model.predict(given, output_margin=True), dtype=np.float64)
 
     def with_leaf_values(self, values: Sequence[Array]) -> Any:
         import xgboost
