@@ -40,6 +40,10 @@ class ProxyWarning(UserWarning):
     """A feature of X is (nearly) a copy of a sensitive attribute."""
 
 
+class UnknownAttributes(UserWarning):
+    """Sensitive attributes are missing in some rows."""
+
+
 class ClassesWarning(UserWarning):
     """A regression was asked for, but the target looks like classes."""
 

@@ -109,7 +109,7 @@ def test_trained_mean_keeps_groups_together():
 @pytest.mark.parametrize(
     ("groups", "words"),
     [
-        (np.arange(ROWS - 1), "399 labels but y_pred has 400"),
+        (np.arange(ROWS - 1), "399 labels for 400 rows"),
         (np.zeros(ROWS), "one label for all rows"),
         (np.where(np.arange(ROWS) == 3, np.nan, np.arange(ROWS)), "1 missing label"),
     ],

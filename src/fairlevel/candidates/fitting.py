@@ -22,7 +22,7 @@ from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.factors import LegitimateFactors
 from fairlevel.data.scaling import Scaler
-from fairlevel.data.splitting import split_off
+from fairlevel.data.splitting import Splitting
 from fairlevel.data.table import Table
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.stacking import without_small_shares
@@ -48,31 +48,33 @@ class Scaling:
         """Fitted on all rows of a table; x and attributes are clipped at ± ``clip``. Features with gaps are left as
         they are: only predictors that need no scaling read them.
         """
-        weight = table.row_weight
-        attributes = None if table.sensitive is None else Scaler.fit(table.sensitive.values, weight, clip)
+        weight, of_attributes = table.row_weight, table.attribute_weight
+        attributes = None if table.sensitive is None else Scaler.fit(table.sensitive.values, of_attributes, clip)
         x = Scaler.identity(table.x.shape[1]) if table.gaps else Scaler.fit(table.x, weight, clip)
-        factors = None if table.factors is None else LegitimateFactors.of(table.factors, weight)
+        factors = None if table.factors is None else LegitimateFactors.of(table.factors, of_attributes)
         return cls(x, Scaler.fit(table.y, weight), attributes, factors)
 
     def rows(self, table: Table, index: Index, rows_in: int = 0) -> TrainingRows:
         """Some rows of a table, features as given; the first ``rows_in`` are IN: penalties that split rows fit the
         conditional mean on them and carry accuracy on the others (OUT).
         """
-        attributes, weight = None, None if table.row_weight is None else table.row_weight[index]
+        attributes = None
+        weight, counted = (None if own is None else own[index] for own in (table.row_weight, table.attribute_weight))
         if table.sensitive is not None and self.attributes is not None:
             values = self.attributes.transform(table.sensitive.values[index])
-            attributes = Attributes(values, row_weight=weight)
+            attributes = Attributes(values, row_weight=counted)
             if self.factors is not None and table.factors is not None:
-                attributes = self.factors.attributes(values, table.factors[index], weight)
+                attributes = self.factors.attributes(values, table.factors[index], counted)
         return TrainingRows(table.x[index], self.y.transform(table.y[index]), attributes, rows_in, weight)
 
 
 def attributes_of(table: Table) -> Attributes:
     """The attributes of a table that must have some, as given; within legitimate factors where there are some."""
+    groups, weight = table.splits.groups, table.attribute_weight
     if table.factors is None:
-        return Attributes(table.attributes, row_weight=table.row_weight)
-    functions = LegitimateFactors.of(table.factors, table.row_weight)
-    return functions.attributes(table.attributes, table.factors, table.row_weight)
+        return Attributes(table.attributes, row_weight=weight, groups=groups)
+    functions = LegitimateFactors.of(table.factors, weight, groups=groups)
+    return functions.attributes(table.attributes, table.factors, weight, groups)
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ def fit_candidates(
 ) -> FittedCandidates:
     """Train on all rows of a table at every step; some rows decide when to stop, if asked."""
     scaling, parts = Scaling.of(table), 2 if stopping.refit else 1
-    kept, held = split_rows(len(table), stopping.fraction, setup.seed)
+    kept, held = split_rows(table.splits, stopping.fraction, setup.seed)
     held_out = None if held is None else scaling.rows(table, held)
     rows = replace(candidate_rows(table, scaling, kept), held_out=held_out)
     found = source.train(rows, setup, limits, portion(report, 0, parts))
@@ -159,7 +161,13 @@ def fit_in_batches(
     report: Report,
 ) -> FittedCandidates:
     """Train on ``batch_size`` rows at a time: features are read when their batch comes, never all at once."""
-    for name, part in (("sample_weight", table.row_weight), ("given", table.factors)):
+    whole = {
+        "sample_weight": table.row_weight,
+        "given": table.factors,
+        "groups or time": table.splitting,
+        "an unknown attribute (NaN)": table.known,
+    }
+    for name, part in whole.items():
         if part is not None:
             raise InvalidInput(f"{name} was given with batch_size; it needs all rows at once: leave batch_size=None.")
     if not isinstance(batch_size, int | np.integer) or isinstance(batch_size, bool) or batch_size < 2:
@@ -168,7 +176,7 @@ def fit_in_batches(
         raise InvalidInput(
             f"predictor={setup.predictor.name!r} needs all rows at once; leave batch_size=None, or use predictor='mlp'."
         )
-    kept, held = split_rows(len(table), validation_fraction, setup.seed, MOST_HELD_OUT)
+    kept, held = split_rows(table.splits, validation_fraction, setup.seed, MOST_HELD_OUT)
     size = min(int(batch_size), len(kept))
     order = kept[RingWindows.ring_order(len(kept), size, setup.seed)]
     y_scaler = Scaler.fit(table.y)
@@ -186,16 +194,16 @@ def fit_in_batches(
 
 
 def split_rows(
-    rows: int, fraction: float | None, seed: int, most_held_out: int | None = None
+    splits: Splitting, fraction: float | None, seed: int, most_held_out: int | None = None
 ) -> tuple[Index, Index | None]:
     """Row numbers to train on, shuffled, and those held out for early stopping, or None."""
     if fraction is None:
-        return np.random.default_rng(seed).permutation(rows), None
+        return np.random.default_rng(seed).permutation(len(splits)), None
     if isinstance(fraction, str) or not 0 < fraction < 1:
         raise InvalidInput(
             f"validation_fraction={fraction} was given; a number between 0 and 1 is needed, such as 0.2, or None."
         )
-    kept, held = split_off(rows, fraction, seed)
+    kept, held = splits.split_off(fraction, seed)
     if most_held_out is None or len(held) <= most_held_out:
         return kept, held
     return np.concatenate([kept, held[most_held_out:]]), held[:most_held_out]

@@ -1,8 +1,12 @@
-"""Random splits of rows, by seed."""
+"""Splits of rows by seed: at random, by groups that stay together, or in time."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
 import numpy as np
+import pandas as pd
 
 from fairlevel.arrays import Index
 from fairlevel.exceptions import InvalidInput
@@ -30,3 +34,164 @@ def sample_rows(rows: int, most: int, seed: int) -> Index:
     if rows <= most:
         return np.arange(rows)
     return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
+
+
+class Splitting(Protocol):
+    """Which rows may stand on different sides of a split."""
+
+    @property
+    def groups(self) -> Index | None:
+        """Which rows belong together, (row,); None: all are independent."""
+
+    @property
+    def in_time(self) -> bool:
+        """Whether held-out rows must be later than the others."""
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+
+    def take(self, rows: Index) -> Self:
+        """Of some of the rows."""
+
+    def folds(self, count: int, seed: int) -> Index:
+        """A fold number for each row, (row,)."""
+
+    def split_off(self, fraction: float, seed: int) -> tuple[Index, Index]:
+        """Row numbers of the (training, held-out) part."""
+
+    def others(self, part: Index) -> Index:
+        """Row numbers that may train what is judged on ``part``, ascending."""
+
+
+@dataclass(frozen=True)
+class AnyRows:
+    """All rows are independent."""
+
+    rows: int
+    groups: None = None
+    in_time: bool = False
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def take(self, rows: Index) -> AnyRows:
+        return AnyRows(len(rows))
+
+    def folds(self, count: int, seed: int) -> Index:
+        return folds(self.rows, count, seed)
+
+    def split_off(self, fraction: float, seed: int) -> tuple[Index, Index]:
+        return split_off(self.rows, fraction, seed)
+
+    def others(self, part: Index) -> Index:
+        return np.setdiff1d(np.arange(self.rows), part)
+
+
+@dataclass(frozen=True)
+class WholeGroups:
+    """Rows of a group stay on one side of every split."""
+
+    groups: Index
+    in_time: bool = False
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def take(self, rows: Index) -> WholeGroups:
+        return WholeGroups(self.groups[rows])
+
+    def folds(self, count: int, seed: int) -> Index:
+        found: Index = folds(self._count, count, seed)[self._numbers]
+        return found
+
+    def split_off(self, fraction: float, seed: int) -> tuple[Index, Index]:
+        _, held = split_off(self._count, fraction, seed)
+        inside = np.isin(self._numbers, held)
+        order = np.random.default_rng(seed).permutation(len(inside))
+        return order[~inside[order]], order[inside[order]]
+
+    def others(self, part: Index) -> Index:
+        return np.flatnonzero(~np.isin(self.groups, self.groups[part]))
+
+    @property
+    def _numbers(self) -> Index:
+        found: Index = np.unique(self.groups, return_inverse=True)[1]
+        return found
+
+    @property
+    def _count(self) -> int:
+        return int(self._numbers.max()) + 1
+
+
+@dataclass(frozen=True)
+class InTime:
+    """Held-out rows are the latest; ``place`` orders rows in time, (row,)."""
+
+    place: Index
+    groups: None = None
+    in_time: bool = True
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    def take(self, rows: Index) -> InTime:
+        return InTime(self.place[rows])
+
+    def folds(self, count: int, seed: int) -> Index:
+        """Stretches of time, as long as each other."""
+        found = np.empty(len(self.place), dtype=np.int64)
+        found[np.argsort(self.place, kind="stable")] = np.arange(len(found)) * count // len(found)
+        return found
+
+    def split_off(self, fraction: float, seed: int) -> tuple[Index, Index]:
+        kept, held = split_off(len(self.place), fraction, seed)
+        order = np.argsort(self.place, kind="stable")
+        return np.random.default_rng(seed).permutation(order[: len(kept)]), order[-len(held) :]
+
+    def others(self, part: Index) -> Index:
+        """Rows that are not later than any of the part."""
+        return np.setdiff1d(np.flatnonzero(self.place <= self.place[part].min()), part)
+
+
+def read_splitting(groups: Any, time: Any, rows: int) -> Splitting | None:
+    """From labels of groups or from times, one per row; None where neither was given."""
+    if groups is not None and time is not None:
+        raise InvalidInput("groups and time were both given; splits can keep one of them.")
+    if groups is not None:
+        return WholeGroups(read_groups(groups, rows))
+    return None if time is None else InTime(_read_time(time, rows))
+
+
+def read_groups(groups: Any, rows: int) -> Index:
+    """A number for each row, the same for rows with the same label."""
+    labels = pd.Series(np.asarray(groups).reshape(-1))
+    if len(labels) != rows:
+        raise InvalidInput(f"groups has {len(labels)} labels for {rows} rows; one label per row is needed.")
+    if labels.isna().any():
+        raise InvalidInput(
+            f"groups holds {int(labels.isna().sum())} missing labels; give such rows labels of their own."
+        )
+    numbers: Index = pd.factorize(labels)[0].astype(np.int64)
+    if numbers.max() < 1:
+        raise InvalidInput(
+            "groups has one label for all rows; at least 2 independent groups are needed. Leave groups out if rows are "
+            "independent."
+        )
+    return numbers
+
+
+def _read_time(time: Any, rows: int) -> Index:
+    """Ranks of numbers or dates, the same for the same time."""
+    given = pd.Series(np.asarray(time).reshape(-1))
+    if len(given) != rows:
+        raise InvalidInput(f"time has {len(given)} entries for {rows} rows; one per row is needed.")
+    if given.isna().any():
+        raise InvalidInput(f"time holds {int(given.isna().sum())} missing entries; drop those rows.")
+    if given.dtype == object or pd.api.types.is_string_dtype(given):
+        try:
+            given = pd.to_datetime(given, format="mixed")
+        except (ValueError, TypeError):
+            raise InvalidInput(
+                f"time holds {given.iloc[0]!r}, which is neither a number nor a date; pass pandas.to_datetime(...)."
+            ) from None
+    return given.rank(method="dense").to_numpy().astype(np.int64)

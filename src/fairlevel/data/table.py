@@ -7,8 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from fairlevel.arrays import Array, Index
+from fairlevel.arrays import Array, Flags, Index
 from fairlevel.data.sensitive import Sensitive
+from fairlevel.data.splitting import AnyRows, Splitting
 from fairlevel.exceptions import MissingSensitiveFeatures
 
 
@@ -17,7 +18,8 @@ class Table:
     """Shapes: x (row, feature), y (row,), sensitive (row, attribute) or None, row_weight (row,), all above zero, or
     None, factors: legitimate factors (row, factor) or None. Columns of x whose numbers are in ``categorical`` hold
     categories as whole numbers; x may then have gaps (NaN). ``numbers`` says which of the rows given these are, (row,);
-    None stands for all.
+    None stands for all. ``known`` says which rows have sensitive attributes, (row,); None stands for all; those of the
+    others mean nothing. ``splitting`` says which rows may be split; None: any.
     """
 
     x: Array
@@ -27,6 +29,25 @@ class Table:
     row_weight: Array | None = None
     numbers: Index | None = None
     factors: Array | None = None
+    known: Flags | None = None
+    splitting: Splitting | None = None
+
+    @property
+    def splits(self) -> Splitting:
+        """How rows may be split."""
+        return AnyRows(len(self)) if self.splitting is None else self.splitting
+
+    @property
+    def known_rows(self) -> Index:
+        """Numbers of the rows whose sensitive attributes are known."""
+        return np.arange(len(self)) if self.known is None else np.flatnonzero(self.known)
+
+    @property
+    def attribute_weight(self) -> Array | None:
+        """How much each row counts for disparity, (row,): nothing where attributes are not known."""
+        if self.known is None:
+            return self.row_weight
+        return self.known.astype(np.float64) if self.row_weight is None else self.row_weight * self.known
 
     @cached_property
     def gaps(self) -> bool:
@@ -63,5 +84,15 @@ class Table:
             sensitive = Sensitive(sensitive.values[index].astype(np.float64, copy=False), sensitive.names)
         weight = None if self.row_weight is None else self.row_weight[index]
         factors = None if self.factors is None else self.factors[index]
-        numbers = self.given_rows[index]
-        return Table(self.x[index], self.y[index], sensitive, self.categorical, weight, numbers, factors)
+        known = None if self.known is None else self.known[index]
+        return Table(
+            self.x[index],
+            self.y[index],
+            sensitive,
+            self.categorical,
+            weight,
+            self.given_rows[index],
+            factors,
+            None if known is None or known.all() else known,
+            None if self.splitting is None else self.splitting.take(index),
+        )

@@ -72,7 +72,15 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
     """
 
     def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, given: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        given: Any = None,
+        groups: Any = None,
+        time: Any = None,
     ) -> Self:
         """Train on (X, y), level across ``sensitive_features``.
 
@@ -80,12 +88,13 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         ----------
         X : array or frame of shape (rows, features)
         y : classes, of any type, of shape (rows,)
-        sensitive_features, sample_weight, given : as in :meth:`fairlevel.FairRegressor.fit`; ``given=y`` compares rows
-            of the same class only, which is equalised odds on average
+        sensitive_features, sample_weight, given, groups, time : as in :meth:`fairlevel.FairRegressor.fit`; ``given=y``
+            compares rows of the same class only, which is equalised odds on average
         """
         self.__dict__.pop("models_", None)  # a fit that fails leaves no model of an earlier one
         classes, codes = read_classes(y)
-        table = self._read(X, codes.astype(np.float64), sensitive_features, sample_weight, given)
+        target = codes.astype(np.float64)
+        table = self._read(X, target, sensitive_features, sample_weight, given, groups, time)
         refuse_rare_classes(classes, table.y)
         budget, seed = self._budget(), read_seed(self.random_state)
         positive = range(1, 2) if len(classes) == 2 else range(len(classes))

@@ -16,7 +16,7 @@ from torch import nn
 from fairlevel.candidates import SOURCES, CandidateSource, PenaltyGrid, TrainingSetup
 from fairlevel.candidates.fitting import FittedCandidates, Stopping, attributes_of, fit_candidates, fit_in_batches
 from fairlevel.candidates.protocol import for_columns
-from fairlevel.data.splitting import sample_rows
+from fairlevel.data.splitting import read_splitting, sample_rows
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget, require_sensitive
 from fairlevel.estimators.path_fit import fit_path
@@ -97,11 +97,14 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = reads_gaps(self.predictor, self.penalty, self.batch_size)
         return tags
 
-    def _read(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, given: Any) -> Table:
+    def _read(
+        self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, given: Any, groups: Any, time: Any
+    ) -> Table:
         """Validated rows; y must be numbers."""
+        splitting = read_splitting(groups, time, len(y))
         kinds = (np.float64,) if self.batch_size is None else (np.float64, np.float32)
         native = default_predictor(self.predictor, self.penalty, self.batch_size).native
-        return read_table(self, X, y, sensitive_features, sample_weight, given, kinds, native)
+        return read_table(self, X, y, sensitive_features, sample_weight, given, splitting, kinds, native)
 
     def _setup(self, table: Table, loss: Loss, seed: int) -> TrainingSetup:
         """What the rows of a table are trained with."""
@@ -214,7 +217,8 @@ def _only_candidate(fitted: FittedCandidates, table: Table, weight: float) -> Fi
     mse = float(table.weight @ (prediction - table.y) ** 2)
     dpvar = None
     if table.sensitive is not None:
-        dpvar = float(dpvar_of_many(prediction[None], attributes_of(table))[0])
+        known = table if table.known is None else table.rows(table.known_rows)
+        dpvar = float(dpvar_of_many(prediction[None, table.known_rows], attributes_of(known))[0])
     return FittedModel(model, mse, dpvar, weight, int(row["steps"]), trace)
 
 

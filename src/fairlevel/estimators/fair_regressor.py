@@ -91,7 +91,15 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
     """
 
     def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, given: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        given: Any = None,
+        groups: Any = None,
+        time: Any = None,
     ) -> Self:
         """Train on (X, y), level across ``sensitive_features``.
 
@@ -100,14 +108,17 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         X : array or frame of shape (rows, features)
         y : array of shape (rows,)
         sensitive_features : array or frame of shape (rows,) or (rows, attributes), numeric or categorical, matched to
-            X by position; not needed by ``predict``
+            X by position; not needed by ``predict``. Rows in which a number is missing (NaN) train accuracy only
         sample_weight : array of shape (rows,), optional; how many rows each row counts for. Not in batches
         given : array or frame of shape (rows,) or (rows, factors), optional; legitimate factors L: rows are compared
             with rows of the same L only, so that differences that L explains remain. Not needed by ``predict``. For
             the penalties "fbo_closed", "fbo_root" and "r2", and for paths; not in batches
+        groups : array of shape (rows,), optional; rows with the same label belong together, such as the visits of one
+            person: splits keep them on one side, and intervals count groups, not rows
+        time : array of shape (rows,), numbers or dates, optional; held-out rows are then the latest ones
         """
         self.__dict__.pop("model_", None)  # a fit that fails leaves no model of an earlier one
-        table = self._read(X, y, sensitive_features, sample_weight, given)
+        table = self._read(X, y, sensitive_features, sample_weight, given, groups, time)
         _warn_of_classes(table.y)
         fitted = self._train(table, SquaredLoss(), self._budget(), read_seed(self.random_state))
         return self.keep(fitted)

@@ -16,7 +16,7 @@ from fairlevel.arrays import Array
 from fairlevel.candidates import CandidateSource
 from fairlevel.candidates.protocol import for_columns
 from fairlevel.data.frames import GivenColumns
-from fairlevel.data.table import Table
+from fairlevel.data.splitting import read_splitting
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.fair_classifier import FairClassifier, two_classes
 from fairlevel.estimators.fair_estimator import FittedModel
@@ -128,6 +128,8 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         sensitive_features: Any = None,
         sample_weight: Any = None,
         given: Any = None,
+        groups: Any = None,
+        time: Any = None,
         unseen: Any = None,
     ) -> Self:
         """Train candidates on (X, y) and judge them on rows they have not seen.
@@ -136,17 +138,24 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array or frame of shape (rows, features)
         y : array of shape (rows,)
-        sensitive_features : array or frame of shape (rows,) or (rows, attributes)
+        sensitive_features : array or frame of shape (rows,) or (rows, attributes). Rows in which a number is missing
+            (NaN) train accuracy, and are not judged
         sample_weight : array of shape (rows,), optional; how many rows each row counts for
         given : array or frame of shape (rows,) or (rows, factors), optional; legitimate factors L: DPVar is then that
             within L, for training, budgets and the front
+        groups : array of shape (rows,), optional; rows with the same label belong together, such as the visits of one
+            person: splits keep them on one side, and intervals count groups, not rows
+        time : array of shape (rows,), numbers or dates, optional; held-out rows are then the latest ones
         unseen : True or array of booleans of shape (rows,), needed with a FrozenEstimator in ``models``: which rows
             those models were not trained on. Only such rows are judged
         """
         self.__dict__.pop("knee_index_", None)  # a fit that fails leaves no front of an earlier one
         predictor = default_predictor(self.predictor, self.solver)
         classes, target = two_classes(y)
-        table = self._read(X, target, sensitive_features, sample_weight, given, predictor.native)
+        splitting = read_splitting(groups, time, len(target))
+        table = read_table(
+            self, X, target, sensitive_features, sample_weight, given, splitting, native=predictor.native
+        )
         self.classes_ = classes
         if table.sensitive is None:
             raise MissingSensitiveFeatures(
@@ -272,10 +281,6 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         """An interrupted fit is no fit."""
         return hasattr(self, "knee_index_")
-
-    def _read(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, given: Any, native: bool) -> Table:
-        """Validated rows; y must be numbers."""
-        return read_table(self, X, y, sensitive_features, sample_weight, given, native=native)
 
     def _estimator(self, chosen: ChosenModel, **budget: Any) -> Any:
         """A fitted FairRegressor or FairClassifier whose parameters say how to fit it again, own models apart."""

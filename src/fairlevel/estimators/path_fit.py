@@ -18,7 +18,6 @@ from fairlevel.candidates.constant import FAMILY
 from fairlevel.candidates.fitting import FittedCandidates, Stopping, attributes_of, fit_candidates, refitted
 from fairlevel.candidates.protocol import CandidateSource, Limits, Report, TrainingSetup, portion
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.data.splitting import folds, split_off
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.judging import (
@@ -105,17 +104,20 @@ def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[Path
     seed, may_judge = settings.setup.seed, np.arange(len(table))
     if settings.unseen is not None:
         may_judge = np.flatnonzero(settings.unseen)
+    may_judge = np.intersect1d(may_judge, table.known_rows)
     if len(may_judge) < FEWEST_ROWS:
         kind = "rows" if settings.unseen is None else "unseen rows"
+        kind = kind if table.known is None else f"{kind} with sensitive attributes"
         raise InvalidInput(f"{len(may_judge)} {kind} were given; a path needs at least {FEWEST_ROWS} to choose by.")
-    few = len(may_judge) < MANY_ROWS
-    fitted, selection, predictions = _trained(table, settings, _parts(may_judge, few, seed), report)
+    few = len(may_judge) < MANY_ROWS and not table.splits.in_time
+    fitted, selection, predictions = _trained(table, settings, _parts(table, may_judge, few, seed), report)
     y_mean = float(table.weight @ table.y)
     y_scale = float(np.sqrt(table.weight @ (table.y - y_mean) ** 2)) or 1.0
     chosen_on, standard = table.rows(selection), (predictions - y_mean) / y_scale
     attributes = attributes_of(chosen_on)
     target = (chosen_on.y - y_mean) / y_scale
-    judged = JudgedRows.of(standard, target, attributes, folds(len(selection), FOLDS, seed), settings.combiner, seed)
+    fold = chosen_on.splits.folds(FOLDS, seed)
+    judged = JudgedRows.of(standard, target, attributes, fold, settings.combiner, seed)
     budgets = SelectionBudget.points(judged.choosing, POINTS)
     judgement = Judgement(judged, budgets, y_scale)
     calibrations = {name: judgement.calibration(name) for name in (SelectionBudget.name, SelectionShare.name)}
@@ -125,12 +127,13 @@ def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[Path
     return fit, ReportingRows(shown, means, chosen_on.y, attributes, judgement.intervals)
 
 
-def _parts(rows: Index, few: bool, seed: int) -> list[Index]:
+def _parts(table: Table, rows: Index, few: bool, seed: int) -> list[Index]:
     """Row numbers that are judged together, by candidates that all others train: every row where they are few."""
+    splits = table.splits.take(rows)
     if few:
-        fold = folds(len(rows), FOLDS, seed)
+        fold = splits.folds(FOLDS, seed)
         return [rows[fold == number] for number in range(FOLDS)]
-    return [rows[split_off(len(rows), JUDGED, seed)[1]]]
+    return [rows[splits.split_off(JUDGED, seed)[1]]]
 
 
 def _trained(
@@ -141,7 +144,7 @@ def _trained(
     """
     found: list[tuple[CandidateSet, Array]] = []
     for number, part in enumerate(parts):
-        others = table.rows(np.setdiff1d(np.arange(len(table)), part))
+        others = table.rows(table.splits.others(part))
         fitted = fit_candidates(
             others,
             settings.source,

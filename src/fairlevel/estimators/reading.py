@@ -14,7 +14,9 @@ from fairlevel.arrays import Array
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffled, refuse_too_many_attributes
+from fairlevel.data.splitting import Splitting
 from fairlevel.data.table import Table
+from fairlevel.data.unknown import without_unknown
 from fairlevel.data.weights import read_weights
 from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures, ProxyWarning
 from fairlevel.metrics.inputs import read_factors
@@ -168,6 +170,7 @@ def read_table(
     sensitive_features: Any,
     sample_weight: Any = None,
     given: Any = None,
+    splitting: Splitting | None = None,
     kinds: tuple[type, ...] = (np.float64,),
     native: bool = False,
 ) -> Table:
@@ -196,9 +199,10 @@ def read_table(
     names = getattr(estimator, "feature_names_in_", None)
     refuse_missing("X", x, names, gaps=native)
     categorical = () if columns is None else columns.categorical
-    weight, sensitive, factors = read_weights(sample_weight, len(x)), None, None
+    weight, sensitive, factors, known = read_weights(sample_weight, len(x)), None, None, None
     if sensitive_features is not None:
         refuse_shuffled(X, sensitive_features)
+        sensitive_features, known = without_unknown(sensitive_features, len(x))
         sensitive = encode_sensitive(sensitive_features, len(x), kinds)
         refuse_too_many_attributes(sensitive.values.shape[1], len(x))
         warn_of_copies(x, names, sensitive, categorical)
@@ -207,7 +211,7 @@ def read_table(
         raise MissingSensitiveFeatures(
             "given was passed without sensitive_features; it says within what A is compared."
         )
-    table = Table(x, target, sensitive, categorical, weight, factors=factors)
+    table = Table(x, target, sensitive, categorical, weight, factors=factors, known=known, splitting=splitting)
     return table if weight is None or (weight > 0).all() else table.rows(np.flatnonzero(weight))
 
 

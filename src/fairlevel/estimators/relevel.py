@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairlevel.arrays import Array
+from fairlevel.arrays import Array, Index
 from fairlevel.auditing.audit import Audit, audit
 from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
 from fairlevel.conditional_mean.factors import LegitimateFactors
 from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffled, refuse_too_many_attributes
-from fairlevel.data.splitting import folds
+from fairlevel.data.splitting import AnyRows, read_splitting
 from fairlevel.data.weights import read_weights
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.front_page import front_page
@@ -46,6 +46,8 @@ def relevel(
     y: Any = None,
     sample_weight: Any = None,
     given: Any = None,
+    groups: Any = None,
+    time: Any = None,
     seen: bool = False,
     method: str = "auto",
     points: int = 12,
@@ -68,6 +70,9 @@ def relevel(
     sample_weight : array of shape (rows,), optional
     given : array or frame of shape (rows,) or (rows, factors), optional; legitimate factors: only rows that share them
         are compared
+    groups : array of shape (rows,), optional; rows with the same label belong together, such as the visits of one
+        person: folds keep them together, and intervals count groups, not rows
+    time : array of shape (rows,), numbers or dates, optional; folds are then stretches of time
     seen : whether the model was trained on these rows. Its errors there are too small, and so are those of the front
     method : "auto"; "trees" for one weight per tree; "leaves" for one value per leaf, which costs more and gives more;
         "correction" for a correction on top of any model. "auto" uses trees, and leaves where they are few
@@ -111,10 +116,12 @@ def relevel(
             ),
             stacklevel=2,
         )
-    attributes = Attributes(sensitive.values, row_weight=weight)
+    splits = read_splitting(groups, time, rows) or AnyRows(rows)
+    attributes = Attributes(sensitive.values, row_weight=weight, groups=splits.groups)
     if factors is not None:
-        attributes = LegitimateFactors.of(factors, weight, seed).attributes(sensitive.values, factors, weight)
-    found = Judged.of(existing, attributes, target, int(points), seed)
+        functions = LegitimateFactors.of(factors, weight, seed, splits.groups)
+        attributes = functions.attributes(sensitive.values, factors, weight, splits.groups)
+    found = Judged.of(existing, attributes, target, int(points), splits.folds(FOLDS, seed), seed)
     about = About(existing.kind, seen or existing.seen, _copies(X, sensitive), reason)
     return RelevelledFront(existing, found, sensitive, target, about, factors)
 
@@ -143,12 +150,20 @@ class Judged:
     scale: float
 
     @classmethod
-    def of(cls, model: ExistingModel, attributes: Attributes, target: Array | None, points: int, seed: int) -> Judged:
+    def of(
+        cls,
+        model: ExistingModel,
+        attributes: Attributes,
+        target: Array | None,
+        points: int,
+        fold: Index,
+        seed: int,
+    ) -> Judged:
+        """What is judged on a fold is fitted on the others; fold (row,)."""
         rows, weight = KeptAttributes.of(attributes), attributes.weight
         aim = model.prediction if target is None else target
         centre = float(weight @ aim)
         scale = float(np.sqrt(weight @ (aim - centre) ** 2)) or 1.0
-        fold = folds(len(rows), FOLDS, seed)
         candidates = (cross_fitted(model, rows, fold, seed) - centre) / scale
         judged = JudgedRows.of(candidates, (aim - centre) / scale, rows, fold, model.response.combiner, seed)
         budgets = SelectionBudget.points(judged.choosing, points - 1)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.utils import check_random_state
 
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.factors import LegitimateFactors
 from fairlevel.data.sensitive import LARGEST, Sensitive, encode_sensitive, refuse_shuffled
+from fairlevel.data.splitting import read_groups
 from fairlevel.data.weights import read_weights
 from fairlevel.exceptions import InvalidInput, InvalidType
 
@@ -102,24 +102,6 @@ def read_factors(given: Any, sensitive: Sensitive, rows: Any) -> Array:
             "nothing of that attribute would be left to measure: drop it from given, or from sensitive_features."
         )
     return factors.values
-
-
-def read_groups(groups: Any, rows: int) -> Index:
-    """A number for each row, the same for rows with the same label."""
-    labels = pd.Series(np.asarray(groups).reshape(-1))
-    if len(labels) != rows:
-        raise InvalidInput(f"groups has {len(labels)} labels but y_pred has {rows} rows; one label per row is needed.")
-    if labels.isna().any():
-        raise InvalidInput(
-            f"groups holds {int(labels.isna().sum())} missing labels; give such rows labels of their own."
-        )
-    numbers: Index = pd.factorize(labels)[0].astype(np.int64)
-    if numbers.max() < 1:
-        raise InvalidInput(
-            "groups has one label for all rows; at least 2 independent groups are needed. Leave groups out if rows are "
-            "independent."
-        )
-    return numbers
 
 
 def _centred(values: Array) -> tuple[Array, Array]:

@@ -1,0 +1,151 @@
+"""Groups stay together, time is not turned round, and rows without sensitive attributes train accuracy only."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairlevel import FairClassifier, FairnessPath, FairRegressor, dpvar, relevel
+from fairlevel.data.splitting import InTime, WholeGroups, read_splitting
+from fairlevel.exceptions import InvalidInput, UnknownAttributes
+from fairlevel.penalties import PENALTIES
+
+RANDOM = np.random.default_rng(0)
+ROWS = 400
+A = RANDOM.standard_normal((ROWS, 1))
+X = np.column_stack([A[:, 0] + 0.5 * RANDOM.standard_normal(ROWS), RANDOM.standard_normal((ROWS, 2))])
+Y = X[:, 0] + X[:, 1] + 0.3 * RANDOM.standard_normal(ROWS)
+GROUPS = np.repeat(np.arange(ROWS // 4), 4)
+
+
+def test_groups_are_never_split():
+    splits = WholeGroups(RANDOM.integers(0, 40, 200))
+    fold = splits.folds(3, 0)
+    assert set(fold) == {0, 1, 2}
+    for label in np.unique(splits.groups):
+        assert len(set(fold[splits.groups == label])) == 1
+    kept, held = splits.split_off(0.25, 0)
+    assert sorted([*kept, *held]) == list(range(200))
+    assert not set(splits.groups[kept]) & set(splits.groups[held])
+    assert 0.1 < len(held) / 200 < 0.4
+    others = splits.others(np.array([5]))
+    assert splits.groups[5] not in splits.groups[others]
+    assert len(others) == (splits.groups != splits.groups[5]).sum()
+
+
+def test_held_out_rows_are_the_latest():
+    time = RANDOM.permutation(100)
+    splits = InTime(time)
+    kept, held = splits.split_off(0.2, 0)
+    assert time[kept].max() < time[held].min()
+    assert len(held) == 20
+    fold = splits.folds(4, 0)
+    assert np.bincount(fold).tolist() == [25] * 4
+    assert (np.diff(fold[np.argsort(time)]) >= 0).all()
+    assert time[splits.others(held)].max() < time[held].min()
+
+
+@pytest.mark.parametrize("time", [pd.date_range("2020-01-01", periods=5), ["2020-01-0" + d for d in "12345"], range(5)])
+def test_times_are_numbers_or_dates(time):
+    assert read_splitting(None, list(time), 5).place.tolist() == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("groups", "time", "sentence"),
+    [
+        ([1, 1, 2], [1, 2, 3], "both given"),
+        ([1, 2], None, "2 labels for 3 rows"),
+        (None, [1, 2], "2 entries for 3 rows"),
+        (None, [1, np.nan, 2], "1 missing entries"),
+        (None, ["a", "b", "c"], "neither a number nor a date"),
+    ],
+)
+def test_bad_groups_and_times(groups, time, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        read_splitting(groups, time, 3)
+
+
+def test_copies_of_rows_do_not_narrow_the_intervals_of_a_path():
+    """Four copies of each row are no more evidence than one."""
+    copied, widths = np.repeat(np.arange(0, ROWS, 4), 4), []
+    path = FairnessPath("spectral", predictor="linear", random_state=0)
+    for groups in (GROUPS, None):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            path.fit(X[copied], Y[copied], sensitive_features=A[copied], groups=groups)
+        last = path.front_.iloc[-1]
+        widths.append(last["dpvar_high"] - last["dpvar_low"])
+    assert widths[0] > 1.5 * widths[1]  # twice as wide: a quarter of the evidence
+
+
+def test_a_path_in_time_is_judged_on_the_latest_rows():
+    """The last quarter follows another rule; only figures from there can show it."""
+    late = np.arange(ROWS) >= 300
+    target = np.where(late, -Y, Y)
+    path = FairnessPath("spectral", predictor="linear", random_state=0)
+    shuffled = RANDOM.permutation(ROWS)
+    x, y, a, time = X[shuffled], target[shuffled], A[shuffled], np.arange(ROWS)[shuffled]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        in_time = path.fit(x, y, sensitive_features=a, time=time).front_["mse"].iloc[-1]
+        assert not path.cross_fitted_
+        at_random = path.fit(x, y, sensitive_features=a).front_["mse"].iloc[-1]
+    assert in_time > 1.5 * at_random
+
+
+@pytest.mark.parametrize("name", [name for name in PENALTIES if name != "none"])
+def test_unknown_attributes_do_not_matter(name):
+    """Whatever stands where attributes are unknown, the model is the same, and level on rows where they are known."""
+    unknown = np.arange(ROWS) % 2 == 0
+    gaps = np.where(unknown[:, None], np.nan, A)
+    settings = {"penalty": name, "predictor": "linear", "validation_fraction": None, "random_state": 0}
+    with pytest.warns(UnknownAttributes, match="missing in 200 of 400 rows"):
+        model = FairRegressor(30.0, **settings).fit(X, Y, sensitive_features=gaps)
+    plain = FairRegressor(0.0, **settings).fit(X, Y)
+    level = [dpvar(None, each.predict(X[~unknown]), sensitive_features=A[~unknown]) for each in (plain, model)]
+    assert level[1] < 0.5 * level[0]
+    assert model.dpvar_ == pytest.approx(level[1], rel=1e-6)
+
+
+def test_rows_without_attributes_improve_accuracy():
+    """The second feature can be learnt from all rows, disparity from a few."""
+    unknown = np.arange(ROWS) >= 60
+    gaps = np.where(unknown[:, None], np.nan, A)
+    wide = np.column_stack([X, RANDOM.standard_normal((ROWS, 25))])
+    fresh = np.column_stack([X[::-1], RANDOM.standard_normal((ROWS, 25))])
+    settings = {"predictor": "linear", "validation_fraction": None, "random_state": 0}
+    with pytest.warns(UnknownAttributes):
+        both = FairRegressor(1.0, **settings).fit(wide, Y, sensitive_features=gaps)
+    few = FairRegressor(1.0, **settings).fit(wide[:60], Y[:60], sensitive_features=A[:60])
+    errors = [((each.predict(fresh) - Y[::-1]) ** 2).mean() for each in (both, few)]
+    assert errors[0] < 0.8 * errors[1]
+
+
+def test_a_path_judges_known_rows_only():
+    gaps = np.where((np.arange(ROWS) % 3 == 0)[:, None], np.nan, A)
+    path = FairnessPath("spectral", predictor="linear", random_state=0)
+    with pytest.warns(UnknownAttributes):
+        path.fit(X, Y, sensitive_features=gaps)
+    level = path.best(max_share=0.1).predict(X)
+    assert dpvar(None, level, sensitive_features=A) < 0.15 * level.var()
+
+
+def test_classifiers_take_groups_and_gaps():
+    gaps = np.where((np.arange(ROWS) % 3 == 0)[:, None], np.nan, A)
+    with pytest.warns(UnknownAttributes):
+        model = FairClassifier(1.0, predictor="linear", random_state=0)
+        model.fit(X, Y > 0, sensitive_features=gaps, groups=GROUPS)
+    assert model.predict_proba(X).shape == (ROWS, 2)
+
+
+def test_relevel_takes_groups():
+    front = relevel(lambda x: x[:, 0] + x[:, 1], X, sensitive_features=A, y=Y, groups=GROUPS, points=4)
+    alone = relevel(lambda x: x[:, 0] + x[:, 1], X, sensitive_features=A, y=Y, points=4)
+    assert not front.front_["mse"].equals(alone.front_["mse"])
+
+
+def test_too_few_known_attributes():
+    gaps = np.where((np.arange(ROWS) > 5)[:, None], np.nan, A)
+    with pytest.raises(InvalidInput, match="missing values .NaN. in 394 of 400 rows"):
+        FairRegressor(1.0).fit(X, Y, sensitive_features=gaps)
