@@ -133,8 +133,8 @@ def test_a_path_judges_known_rows_only():
 
 def test_classifiers_take_groups_and_gaps():
     gaps = np.where((np.arange(ROWS) % 3 == 0)[:, None], np.nan, A)
+    model = FairClassifier(1.0, predictor="linear", random_state=0)
     with pytest.warns(UnknownAttributes):
-        model = FairClassifier(1.0, predictor="linear", random_state=0)
         model.fit(X, Y > 0, sensitive_features=gaps, groups=GROUPS)
     assert model.predict_proba(X).shape == (ROWS, 2)
 
@@ -147,5 +147,5 @@ def test_relevel_takes_groups():
 
 def test_too_few_known_attributes():
     gaps = np.where((np.arange(ROWS) > 5)[:, None], np.nan, A)
-    with pytest.raises(InvalidInput, match="missing values .NaN. in 394 of 400 rows"):
+    with pytest.raises(InvalidInput, match=r"missing values .NaN. in 394 of 400 rows"):
         FairRegressor(1.0).fit(X, Y, sensitive_features=gaps)
