@@ -75,7 +75,8 @@ def relevel(
     time : array of shape (rows,), numbers or dates, optional; folds are then stretches of time
     seen : whether the model was trained on these rows. Its errors there are too small, and so are those of the front
     method : "auto"; "trees" for one weight per tree; "leaves" for one value per leaf, which costs more and gives more;
-        "correction" for a correction on top of any model. "auto" uses trees, and leaves where they are few
+        "grown" for weights and small new trees, which are added to a LightGBM model; "correction" for a correction on
+        top of any model. "auto" uses trees, leaves where they are few, and new trees where they can be added
     points : models on the front
     random_state : int
 

@@ -18,25 +18,13 @@ from fairlevel.candidates.corrections import Disparity
 from fairlevel.candidates.own_models import one_per_row
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.exceptions import InvalidInput
+from fairlevel.releveling.grown_trees import RIDGES, by_tree, grow_trees
 from fairlevel.releveling.protocol import Change, Family
 from fairlevel.releveling.responses import LogOdds, Number, Response
-from fairlevel.trees.lightgbm_model import LightGBMEnsemble
 from fairlevel.trees.lightgbm_text import LightGBMText
 
 CORRECTION = "correction"
-RIDGES = (1e-3, 3e-2, 1.0)
-TREES = 80
 SMALLEST_PROBABILITY = 1e-6  # closer to 0 or 1 log-odds grow without limit
-_SETTINGS = {
-    "num_leaves": 15,
-    "learning_rate": 0.1,
-    "min_data_in_leaf": 20,
-    "lambda_l2": 1.0,
-    "deterministic": True,
-    "force_row_wise": True,
-    "feature_pre_filter": False,
-    "verbosity": -1,
-}
 
 
 @dataclass(frozen=True)
@@ -81,13 +69,11 @@ class AnyModel:
         return False
 
     def families(self, rows: Index, disparity: Disparity) -> Mapping[str, Family]:
-        """Trees grown on what functions of A explain of f0: the part to be removed, as far as X knows it."""
-        explained = disparity.functions @ disparity.coefficients(self.prediction[rows]) / disparity.row_weight
-        categorical: Any = list(self.columns.categorical) if self.columns is not None else "auto"
-        data = lgb.Dataset(self.features[rows], explained, weight=disparity.row_weight, categorical_feature=categorical)
-        booster = lgb.train({**_SETTINGS, "seed": self.seed}, data, TREES)
-        columns = DenseColumns(booster_columns(booster, self.total, self.features))
-        return {CORRECTION: Family(columns, RIDGES, about=booster.model_to_string())}
+        """The model itself, and new trees."""
+        categorical = None if self.columns is None else self.columns.categorical
+        text = grow_trees(self.features, self.prediction, rows, disparity, self.seed, categorical)
+        columns = DenseColumns(np.column_stack([self.total, by_tree(text, self.features)]))
+        return {CORRECTION: Family(columns, RIDGES, about=text.write())}
 
     def changed(self, change: Change, families: Mapping[str, Family]) -> Any:
         if change.nothing:
@@ -180,13 +166,6 @@ class CorrectedClassifier(ClassifierMixin):  # type: ignore[misc]
     def predict(self, X: Any) -> Any:
         """The more probable class, (row,)."""
         return np.asarray(self.classes_)[(self.predict_proba(X)[:, 1] > 0.5).astype(int)]
-
-
-def booster_columns(booster: lgb.Booster, total: Array, features: Array) -> Array:
-    """The total of the model and what each tree adds, (row, 1 + tree)."""
-    ensemble = LightGBMEnsemble(booster)
-    leaves = ensemble.leaves(features)
-    return np.column_stack([total, *(own[leaves[:, tree]] for tree, own in enumerate(ensemble.leaf_values))])
 
 
 def read_features(X: Any, columns: NativeColumns | None) -> Array:

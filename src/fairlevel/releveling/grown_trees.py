@@ -1,0 +1,51 @@
+"""Small new trees that a correction can be made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lightgbm as lgb
+import numpy as np
+
+from fairlevel.arrays import Array, Index
+from fairlevel.candidates.corrections import Disparity
+from fairlevel.trees.lightgbm_model import LightGBMEnsemble
+from fairlevel.trees.lightgbm_text import LightGBMText
+
+TREES = 80
+RIDGES = (1e-3, 3e-2, 1.0)
+_SETTINGS = {
+    "num_leaves": 15,
+    "learning_rate": 0.1,
+    "min_data_in_leaf": 20,
+    "lambda_l2": 1.0,
+    "deterministic": True,
+    "force_row_wise": True,
+    "feature_pre_filter": False,
+    "verbosity": -1,
+}
+
+
+def grow_trees(
+    features: Array,
+    prediction: Array,
+    rows: Index,
+    disparity: Disparity,
+    seed: int,
+    categorical: tuple[int, ...] | None = None,
+) -> LightGBMText:
+    """Trees grown on what functions of A explain of the prediction: the part to be removed, as far as X knows it.
+
+    Shapes: features (row, feature), prediction (row,); ``rows`` train, and ``disparity`` is that of the prediction
+    there.
+    """
+    explained = disparity.functions @ disparity.coefficients(prediction[rows]) / disparity.row_weight
+    columns: Any = "auto" if categorical is None else list(categorical)
+    data = lgb.Dataset(features[rows], explained, weight=disparity.row_weight, categorical_feature=columns)
+    return LightGBMText.read(lgb.train({**_SETTINGS, "seed": seed}, data, TREES).model_to_string())
+
+
+def by_tree(text: LightGBMText, features: Array) -> Array:
+    """What each tree adds, (row, tree)."""
+    leaves = LightGBMEnsemble(lgb.Booster(model_str=text.write())).leaves(features)
+    return np.column_stack([own[leaves[:, tree]] for tree, own in enumerate(text.leaf_values)])
