@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
+from fairlevel.data.numbers import LARGEST, refuse_extremes, refuse_other_kinds
 from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures
-
-LARGEST = 1e150  # the square of a larger number overflows
 
 
 @dataclass(frozen=True)
@@ -83,6 +82,7 @@ def _finite(sensitive: Sensitive, argument: str) -> Sensitive:
             f"{argument} holds {infinite} infinite or huge values; finite numbers are needed: replace these "
             "values or drop their rows."
         )
+    refuse_extremes(argument, values, sensitive.names)
     return sensitive
 
 
@@ -125,6 +125,7 @@ def as_frame(sensitive_features: Any, argument: str = "sensitive_features") -> p
     if hasattr(sensitive_features, "to_pandas"):  # polars and pyarrow
         converted = sensitive_features.to_pandas()
         return converted.to_frame() if isinstance(converted, pd.Series) else converted
+    refuse_other_kinds(argument, sensitive_features)
     array = np.asarray(sensitive_features)
     if array.ndim not in (1, 2):
         raise InvalidInput(

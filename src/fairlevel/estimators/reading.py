@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from fairlevel.arrays import Array
 from fairlevel.data.native_columns import NativeColumns
+from fairlevel.data.numbers import SMALLEST_FEATURE, refuse_extremes, refuse_other_kinds
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffled, refuse_too_many_attributes
 from fairlevel.data.table import Table
@@ -25,6 +26,7 @@ NEARLY_A_COPY = 0.99
 def refuse_text(X: Any) -> None:
     """Name the text columns of a frame before anything tries to read them as numbers."""
     if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
+        refuse_other_kinds("X", X)
         array = np.asarray(X) if isinstance(X, list | tuple) else X
         if _holds_text(array):
             raise InvalidType(
@@ -56,6 +58,7 @@ def refuse_missing_target(y: Any) -> None:
     """Text, several columns, missing and infinite targets; whatever else is wrong with y is left for the usual
     checks.
     """
+    refuse_other_kinds("y", y)
     given = np.asarray(y)
     if given.ndim == 2 and given.shape[1] > 1:
         raise InvalidInput(
@@ -70,6 +73,7 @@ def refuse_missing_target(y: Any) -> None:
             raise InvalidType("y holds text; numbers are needed. For classes, use FairClassifier.") from None
         return
     refuse_missing("y", target)
+    refuse_extremes("y", target)
 
 
 def refuse_missing(name: str, values: Array, columns: Any = None, gaps: bool = False) -> None:
@@ -157,7 +161,7 @@ def warn_of_copies(x: Array, names: Any, sensitive: Sensitive, categorical: tupl
             f"Features of X that are (nearly) copies of sensitive attributes: {', '.join(map(str, pairs[:5]))}. "
             "Drop them from X unless the model is meant to use them.",
             ProxyWarning,
-            stacklevel=5,  # the caller of fit
+            stacklevel=6,  # the caller of fit
         )
 
 
@@ -195,6 +199,7 @@ def read_table(
     target = np.asarray(target, dtype=np.float64)
     names = getattr(estimator, "feature_names_in_", None)
     refuse_missing("X", x, names, gaps=native)
+    refuse_extremes("X", x, names, SMALLEST_FEATURE)
     categorical = () if columns is None else columns.categorical
     weight, sensitive, factors = read_weights(sample_weight, len(x)), None, None
     if sensitive_features is not None:
@@ -225,6 +230,7 @@ def read_features(estimator: BaseEstimator, X: Any, native: bool = False) -> Arr
         refuse_text(X)
         x = validate_data(estimator, X, reset=False, dtype=np.float64, ensure_all_finite=False)
     refuse_missing("X", x, names, gaps=native)
+    refuse_extremes("X", x, names, 0.0)
     return x
 
 

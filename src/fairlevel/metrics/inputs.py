@@ -12,7 +12,8 @@ from sklearn.utils import check_random_state
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.factors import LegitimateFactors
-from fairlevel.data.sensitive import LARGEST, Sensitive, encode_sensitive, refuse_shuffled
+from fairlevel.data.numbers import LARGEST, refuse_extremes, refuse_other_kinds
+from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffled
 from fairlevel.data.weights import read_weights
 from fairlevel.exceptions import InvalidInput, InvalidType
 
@@ -56,6 +57,7 @@ def read_rows(
 ) -> EvaluationRows:
     """Validate and align what a metric was given."""
     prediction = read_vector("y_pred", y_pred)
+    refuse_extremes("y_pred", prediction)
     if len(prediction) < 2:
         raise InvalidInput(
             f"y_pred has {len(prediction)} row; at least 2 rows are needed to see how predictions vary with A."
@@ -106,6 +108,8 @@ def read_factors(given: Any, sensitive: Sensitive, rows: Any) -> Array:
 
 def read_groups(groups: Any, rows: int) -> Index:
     """A number for each row, the same for rows with the same label."""
+    if np.ma.isMaskedArray(groups):
+        refuse_other_kinds("groups", groups)
     labels = pd.Series(np.asarray(groups).reshape(-1))
     if len(labels) != rows:
         raise InvalidInput(f"groups has {len(labels)} labels but y_pred has {rows} rows; one label per row is needed.")
@@ -141,6 +145,7 @@ def read_seed(random_state: Any) -> int:
 
 def read_vector(name: str, values: Any) -> Array:
     """A finite one-dimensional array of numbers; a single column is read as a vector."""
+    refuse_other_kinds(name, values)
     try:
         vector = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -152,8 +157,8 @@ def read_vector(name: str, values: Any) -> Array:
     if vector.ndim != 1:
         raise InvalidInput(f"{name} has shape {vector.shape}; one number per row is needed, such as model.predict(X).")
     bad = int((~np.isfinite(vector)).sum())
-    if name == "y_pred" and not bad and np.abs(vector).max(initial=0) > LARGEST:
-        raise InvalidInput(f"{name} holds values beyond ±{LARGEST:g}; rescale them, such as y_pred / 1e100.")
+    if not bad and np.abs(vector).max(initial=0) > LARGEST:
+        raise InvalidInput(f"{name} holds values beyond ±{LARGEST:g}; rescale them, such as {name} / 1e100.")
     if bad:
         raise InvalidInput(
             f"{name} holds {bad} missing or infinite values; drop those rows, also from sensitive_features."
