@@ -18,14 +18,10 @@ import pyarrow.parquet
 
 from fairlevel.benchmark.file_lock import lock_file
 from fairlevel.benchmark.rows import COLUMNS, KEY, SCHEMA, tidy
-from fairlevel.exceptions import FairLevelError, InvalidInput
+from fairlevel.exceptions import CannotWrite, FairLevelError, InvalidInput
 
 Key = tuple[str, int, str]
 """(dataset, seed, method)."""
-
-
-class CannotWrite(FairLevelError, OSError):
-    """Results cannot be written to their folder."""
 
 
 @dataclass(frozen=True)

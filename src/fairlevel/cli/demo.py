@@ -38,7 +38,7 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for reports and models."
     for name, example in examples.items():
         path = FairnessPath(predictor=example.predictor, random_state=0, verbose=1)
         path.fit(example.x, example.y, sensitive_features=example.sensitive)
-        chosen = write_front(path, str(example.y.name), out / name, {"target": str(example.y.name)})
+        chosen = write_front(path, str(example.y.name), out / name, {"target": str(example.y.name)}, force=True)
         console.print(front_table(path, chosen, example.title))
         console.print(f"report: {out / name / 'report.html'}\n", highlight=False, soft_wrap=True)
     console.print("Open a report in a browser and choose a model. For a table of your own:")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet
 
+from fairlevel.data.whole_files import write_whole
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 
 READERS = (".csv", ".parquet")
@@ -28,18 +27,7 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
     """
     if path.suffix.lower() not in WRITERS:
         raise InvalidInput(f"{path.name!r} ends in {path.suffix!r}; a name ending in {' or '.join(WRITERS)} is needed.")
-    require_folder(path)
-    try:
-        with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as handle:
-            partial = Path(handle.name)
-    except OSError as error:
-        raise InvalidInput(f"{str(path)!r} cannot be written ({error.strerror}); choose another folder.") from None
-    try:
-        WRITERS[path.suffix.lower()](table, partial)
-        os.chmod(partial, 0o644)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_whole(path, lambda partial: WRITERS[path.suffix.lower()](table, partial))
 
 
 def require_folder(path: Path) -> None:

@@ -80,7 +80,7 @@ def front(
         "given": list(read_names(given)),
         "file": file.name,
     }
-    chosen = write_front(path, target, out, notes, max_share)
+    chosen = write_front(path, target, out, notes, max_share, force)
     within = f" within {', '.join(read_names(given))}" if read_names(given) else ""
     console.print(front_table(path, chosen, f"trade-offs for {target}{within}"))
     console.print(f"report: {out / 'report.html'}; models: {out / 'models'}/", highlight=False, soft_wrap=True)

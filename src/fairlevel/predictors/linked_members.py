@@ -62,7 +62,8 @@ class LinkedMembers:
     def from_file(cls, arrays: Mapping[str, Tensor], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
         from fairlevel.predictors import MEMBERS  # this class is one of them
 
-        inner = {**description["members"], "module": description.get("module")}
+        outer = {name: description[name] for name in ("module", "n_features") if name in description}
+        inner = {**description["members"], **outer}
         link = LogisticLink(**{name: float(value) for name, value in description["link"].items()})
         return cls(MEMBERS[inner["kind"]].from_file(arrays, texts, inner), link)
 
