@@ -19,11 +19,13 @@ from safetensors.torch import save as tensors_to_bytes
 from torch import Tensor
 
 from fairlevel._version import __version__
+from fairlevel.arrays import Array
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.whole_files import whole_folder
 from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.models.model import Model
 from fairlevel.predictors import MEMBERS, Members
+from fairlevel.predictors.protocol import Faithful, same_numbers
 
 SCHEMA = 2
 ARRAYS, DESCRIPTION = "model.safetensors", "model.json"
@@ -60,11 +62,16 @@ def write_models(folder: Path, models: Sequence[Model], description: Description
     groups = [(number, group) for number, model in enumerate(models) for group in model.groups]
     for number, (_, group) in enumerate(groups):
         files |= {_text_file(number, name): text.encode() for name, text in group.texts().items()}
+    probes = [_probe(model, int(description["n_features"])) for model in models]
+    for number, group in groups:
+        if probes[number] is not None and isinstance(group, Faithful):
+            group.require_faithful(_probe_rows(int(description["n_features"])))
     described = {
         "schema": SCHEMA,
         "version": __version__,
         "sha256": {name: sha256(content).hexdigest() for name, content in files.items()},
         "groups": [{"kind": group.kind, "model": number, **group.description()} for number, group in groups],
+        "probes": probes,
         **description,
     }
     try:
@@ -89,7 +96,9 @@ def read_models(folder: Path, module: Any = None) -> tuple[tuple[Model, ...], di
         _check_finite(arrays)
         texts = {name: content.decode() for name, content in files.items()}
         known = {"module": module, "n_features": description["n_features"]}
-        return _models(arrays, texts, description["groups"], known), description
+        models = _models(arrays, texts, description["groups"], known)
+        _check_probes(models, description)
+        return models, description
     except FairLevelError:
         raise
     except UNREADABLE as error:
@@ -112,7 +121,7 @@ def damage_in_one_sentence(read: Read) -> Read:
 
 
 def _not_whole(folder: Path, error: Exception) -> DamagedModel:
-    reason = " ".join(str(error).split())[:200]
+    reason = " ".join(str(error).split())[:300]
     return DamagedModel(
         f"{str(folder)!r} does not hold a whole model ({type(error).__name__}: {reason}); copy the folder again."
     )
@@ -137,6 +146,32 @@ def _check_description(description: Description) -> None:
     figures = description.get("figures", {})
     if not all(isinstance(value, int | float) and isfinite(value) for value in figures.values()):
         raise ValueError(f"figures are {figures}")
+
+
+def _probe_rows(features: int) -> Array:
+    """Two rows that any model can predict for, codes of categories included, (2, feature)."""
+    return np.stack([np.zeros(features), np.ones(features)])
+
+
+def _probe(model: Model, features: int) -> list[float] | None:
+    """What a model predicts for the two rows; None where a user's module cannot read them."""
+    try:
+        with np.errstate(all="ignore"):
+            found = model.predict(_probe_rows(features))
+    except Exception:  # foreign code
+        return None
+    return found.tolist() if np.isfinite(found).all() else None
+
+
+def _check_probes(models: Sequence[Model], description: Description) -> None:
+    """Whether the models predict what they predicted when they were saved."""
+    for model, saved in zip(models, description["probes"], strict=True):
+        found = None if saved is None else _probe(model, description["n_features"])
+        if saved is not None and (found is None or not same_numbers(np.array(saved), np.array(found))):
+            raise ValueError(
+                f"it predicts {found} where {saved} was predicted when it was saved; if it holds a module of yours, "
+                "the module keeps something outside of its state_dict, or is made with other arguments"
+            )
 
 
 def _check_finite(arrays: Mapping[str, Tensor]) -> None:

@@ -13,7 +13,7 @@ from torch import Tensor
 from fairlevel.arrays import Array, Index
 from fairlevel.links import LogisticLink
 from fairlevel.onnx_graph import OnnxGraph
-from fairlevel.predictors.protocol import Members, Staged
+from fairlevel.predictors.protocol import Faithful, Members, Staged
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,11 @@ class LinkedMembers:
         if not isinstance(self.members, Staged):
             raise TypeError(f"{type(self.members).__name__} has no stages.")
         return replace(self, members=self.members.after(share))
+
+    def require_faithful(self, x: Array) -> None:
+        """Raise an error if a file would not hold all that the members predict from."""
+        if isinstance(self.members, Faithful):
+            self.members.require_faithful(x)
 
     def arrays(self) -> dict[str, Tensor]:
         return self.members.arrays()
