@@ -310,3 +310,15 @@ def test_onnx_predicts_the_same(rows, saved, tmp_path, predictor):
     (found,) = session.run(["prediction"], {"X": x.to_numpy()})
     np.testing.assert_allclose(found, model.predict(x), rtol=1e-9, atol=1e-9)
     assert [path.name for path in tmp_path.iterdir()] == ["model.onnx"]
+
+
+@pytest.mark.parametrize("predictor", sorted(PREDICTORS))
+def test_onnx_of_constant_features(rows, tmp_path, predictor):
+    """A linear model then has no input left."""
+    x = np.ones((len(rows), 2))
+    model = FairRegressor(weight=0.0, predictor=predictor, optimizer=QUICK, device="cpu", random_state=0)
+    model.fit(x, rows["y"]).to_onnx(tmp_path / "model.onnx")
+    session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
+    np.testing.assert_allclose(session.run(None, {"X": x[:3]})[0], model.predict(x[:3]), rtol=1e-9)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(x), model.predict(x))

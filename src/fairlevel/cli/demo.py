@@ -31,7 +31,7 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for reports and models."
     """Train the fronts of two embedded tables, print the trade-offs, and save a report and the models of each. The
     results of an earlier demo are replaced.
     """
-    console = Console()
+    console = Console(markup=False)
     examples = {"diabetes": _diabetes(), "synthetic": _synthetic()}
     for name in examples:
         refuse_existing(out / name, force=True)

@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet
 
+from fairlevel.cli.csv_cells import without_formulas
 from fairlevel.data.whole_files import write_whole
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 
 READERS = (".csv", ".parquet")
 _PIECE = 200_000  # rows read at a time
 WRITERS = {
-    ".csv": lambda table, path: table.to_csv(path, index=False),
+    ".csv": lambda table, path: without_formulas(table).to_csv(path, index=False),
     ".parquet": lambda table, path: table.to_parquet(path, index=False),
 }
 
@@ -28,12 +29,6 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
     if path.suffix.lower() not in WRITERS:
         raise InvalidInput(f"{path.name!r} ends in {path.suffix!r}; a name ending in {' or '.join(WRITERS)} is needed.")
     write_whole(path, lambda partial: WRITERS[path.suffix.lower()](table, partial))
-
-
-def require_folder(path: Path) -> None:
-    """Raise an error if the folder of a file does not exist."""
-    if not path.parent.is_dir():
-        raise InvalidInput(f"The folder {str(path.parent)!r} does not exist; create it with mkdir -p {path.parent}.")
 
 
 def require_readable(path: Path) -> None:

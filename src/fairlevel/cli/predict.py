@@ -39,4 +39,4 @@ def predict(
             raise InvalidInput(f"{file.name!r} already has a column {taken[0]!r}; pass --column NAME.")
         found |= dict(zip(names, fitted.predict_proba(features).T, strict=True))
     write_table(table.assign(**found), out)
-    Console().print(f"{len(table)} predictions: {out}", highlight=False, soft_wrap=True)
+    Console(markup=False).print(f"{len(table)} predictions: {out}", highlight=False, soft_wrap=True)

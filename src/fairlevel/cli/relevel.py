@@ -42,10 +42,10 @@ def relevel(
     out: Annotated[Path, typer.Option(help="Folder for front.csv, report.html and the models.")] = Path("relevelled"),
     force: Annotated[bool, typer.Option(help="Replace the folder if it exists.")] = False,
     most_rows: Annotated[int, typer.Option(help="Use at most this many rows, sampled at random.")] = 50_000,
-    seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the splits.")] = 0,
 ) -> None:
     """Make a model that exists level, without training it again; write models in its own format and a report."""
-    console, names = Console(), read_names(sensitive)
+    console, names = Console(markup=False), read_names(sensitive)
     if not names:
         raise InvalidInput("--sensitive names no column; pass at least one, such as --sensitive age,income.")
     refuse_existing(out, force)

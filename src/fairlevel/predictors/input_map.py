@@ -74,5 +74,6 @@ class InputMap:
         centre = features.mean(dim=0)
         moments, directions = torch.linalg.eigh((features - centre).T @ (features - centre) / len(features))
         largest = torch.cat([moments, moments.new_full((1,), 1e-300)]).max()
-        kept = moments > 1e-9 * largest
+        rounding = 1e-26 * features.square().sum(dim=1).mean()  # what constant features seem to vary by
+        kept = (moments > 1e-9 * largest) & (moments > rounding)
         return replace(self, centre=centre, mixing=directions[:, kept] / (moments[kept] + ridge * largest).sqrt())

@@ -122,7 +122,7 @@ class NetworkMembers:
             signal = graph.apply("MatMul", centred, graph.constant(mapped.mixing.double().numpy()))
         parameters = self.parameters.double().numpy()
         for number, layer in enumerate(self.network.layers):
-            weight = parameters[:, layer.weight].reshape(-1, *layer.shape)  # (member, input, unit)
+            weight = parameters[:, layer.weight].reshape(len(parameters), *layer.shape)  # (member, input, unit)
             bias = parameters[:, layer.bias][:, None, :]
             product = graph.apply("MatMul", signal, graph.constant(weight))
             signal = graph.apply("Add", product, graph.constant(bias))

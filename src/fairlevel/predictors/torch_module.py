@@ -7,9 +7,10 @@ parameters and rows are trained as one stack by ``torch.func``. Others (dropout,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -132,15 +133,16 @@ class StackedModules:
         for row in self._parameters[:configs]:
             module = deepcopy(self._template)  # which was never called and so keeps no activations
             _copy_into(module, self._layout.named(row))
-            _require_nothing_else(deepcopy(module), self._trained_with(row), self._seen)
+            _require_nothing_else(deepcopy(module), partial(self._as_trained, row), self._seen)
             modules.append(module.eval().cpu())
         return ModuleMembers(tuple(modules))
 
-    def _trained_with(self, row: Tensor) -> nn.Module:
-        """The module that was called in training, with these parameters."""
-        trained = deepcopy(self._training)
-        _copy_into(trained, self._layout.named(row))
-        return trained
+    def _as_trained(self, row: Tensor, rows: Tensor) -> Tensor:
+        """Predictions for rows by the module that was called in training, with these parameters."""
+        named = {**self._fixed, **self._layout.named(row)}
+        found: Tensor = functional_call(self._training.eval(), named, (rows,))
+        self._training.train()
+        return found
 
     def _call(self, module: nn.Module, parameters: Tensor, inputs: Tensor) -> Tensor:
         def one(row: Tensor) -> Tensor:
@@ -213,26 +215,26 @@ class SeparateModules:
         for module in self._modules[:configs]:
             copy = deepcopy(self._template)  # which was never called and so keeps no activations
             _copy_into(copy, _numbers_of(module))
-            _require_nothing_else(deepcopy(copy), module, self._seen)
+            _require_nothing_else(deepcopy(copy), module.eval(), self._seen)
             copies.append(copy.eval().cpu())
         return ModuleMembers(tuple(copies))
 
 
 @torch.no_grad()
-def _require_nothing_else(copy: nn.Module, trained: nn.Module, rows: Tensor | None) -> None:
+def _require_nothing_else(copy: nn.Module, trained: Callable[[Tensor], Tensor], rows: Tensor | None) -> None:
     """Raise an error if a trained module predicts otherwise than a copy with its parameters and buffers: then it keeps
     something else, which neither early stopping nor a file would have.
     """
-    if rows is None or not all(bool(torch.isfinite(value).all()) for value in trained.parameters()):
+    if rows is None or not all(bool(torch.isfinite(value).all()) for value in copy.parameters()):
         return
     found = []
-    for module in (copy, trained):
+    for predict in (copy.eval(), trained):
         with torch.random.fork_rng(devices=_cuda_devices(rows)):
             torch.manual_seed(0)
-            found.append(_vector(module.eval()(rows)).cpu().double().numpy())
+            found.append(_vector(predict(rows)).cpu().double().numpy())
     if np.isfinite(found[1]).all() and not same_numbers(found[1], found[0]):
         raise InvalidInput(
-            f"{type(trained).__name__} predicts from something that training changes and that is neither a parameter "
+            f"{type(copy).__name__} predicts from something that training changes and that is neither a parameter "
             "nor a buffer; make it a buffer with self.register_buffer(name, tensor)."
         )
 
