@@ -138,3 +138,14 @@ def test_by_keeps_the_table_of_an_attribute_of_its_name():
     group = pd.DataFrame({"town": np.where(A > 0, "north", "south")})
     found = audit(F, sensitive_features=group, by=pd.Series(np.arange(200) % 3, name="town"))
     assert {name: len(table) for name, table in found.groups.items()} == {"town": 2, "town (by)": 3}
+
+
+def test_columns_with_equals_signs_are_not_merged():
+    """``income=low`` and ``income=high`` were one attribute, named ``income``."""
+    table = pd.DataFrame(
+        {"income=low": A, "income=high": random.standard_normal(200), "income": np.where(F > 0, "a", "b")}
+    )
+    found = audit(F, sensitive_features=table).attributes.set_index("attribute")["alone"]
+    assert sorted(found.index) == ["income", "income=high", "income=low"]
+    assert found["income=high"] < 0.1 < found["income=low"]
+    assert found["income"] > 0.4

@@ -109,7 +109,9 @@ def audit(
     side = rows.take(chosen)
     results = on_single_threads(
         lambda: _paper_estimate(side, seed),  # the longest task first
-        lambda: attribute_shares(side.prediction, side.attributes(seed), side.names, seed),
+        lambda: attribute_shares(
+            side.prediction, side.attributes(seed), tuple(map(str, frame.columns)), side.sources, seed
+        ),
         lambda: measure_dependence(side.prediction, side.sensitive, side.row_weight, seed),
         lambda: _interval(rows, seed),
         lambda: None if given is None else _interval(replace(rows, factors=None), seed),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 
 READERS = (".csv", ".parquet")
 _PIECE = 200_000  # rows read at a time
-WRITERS = {
+WRITERS: dict[str, Callable[[pd.DataFrame, Path], None]] = {
     ".csv": lambda table, path: without_formulas(table).to_csv(path, index=False),
     ".parquet": lambda table, path: table.to_parquet(path, index=False),
 }

@@ -47,7 +47,7 @@ def refuse_extremes(name: str, values: Array, columns: Sequence[object] | None =
         spread = np.atleast_1d(high - low)
         size = np.atleast_1d(np.fmax(np.abs(low), np.abs(high)))
 
-    def called(wrong: Array) -> str:
+    def called(wrong: Any) -> str:
         first = int(np.flatnonzero(wrong)[0])
         label = repr(str(columns[first])) if columns is not None else str(first)
         return name if values.ndim == 1 else f"{name}, column {label},"

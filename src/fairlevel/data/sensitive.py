@@ -17,11 +17,13 @@ from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeat
 class Sensitive:
     """Attributes as one matrix: numeric columns unchanged, others as one column of zeros and ones per category.
 
-    Shapes: values (row, attribute); names has one entry per column of values.
+    Shapes: values (row, attribute); names has one entry per column of values, and so has ``sources``: the number of the
+    given column that it comes from. Without sources, each column is one of its own.
     """
 
     values: Array
     names: tuple[str, ...]
+    sources: tuple[int, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -58,16 +60,19 @@ def encode_sensitive(
     _refuse_missing(frame, argument)
     columns: list[Array] = []
     names: list[str] = []
-    for name, column in frame.items():
+    sources: list[int] = []
+    for number, (name, column) in enumerate(frame.items()):
         if _is_number(column.dtype):
             columns.append(column.to_numpy(dtype=np.float64))
             names.append(str(name))
+            sources.append(number)
             continue
         _refuse_objects(name, column, argument)
         for category in sorted(pd.unique(column), key=str):
             columns.append((column == category).to_numpy(dtype=np.float64))
             names.append(f"{name}={category}")
-    return _finite(Sensitive(np.column_stack(columns), tuple(names)), argument)
+            sources.append(number)
+    return _finite(Sensitive(np.column_stack(columns), tuple(names), tuple(sources)), argument)
 
 
 def _is_number(dtype: Any) -> bool:

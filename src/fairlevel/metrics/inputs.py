@@ -23,7 +23,8 @@ _SAME = 1 - 1e-9  # correlation at which two columns hold the same information
 @dataclass(frozen=True)
 class EvaluationRows:
     """One prediction with its attributes and weights; prediction and row_weight (row,), sensitive (row, attribute)
-    with one name per attribute, legitimate factors (row, factor) and groups (row,) where they were given.
+    with one name per attribute and, where indicators stand for categories, the number of the given column behind each
+    (``sources``), legitimate factors (row, factor) and groups (row,) where they were given.
     """
 
     prediction: Array
@@ -32,6 +33,7 @@ class EvaluationRows:
     names: tuple[str, ...]
     factors: Array | None = None
     groups: Index | None = None
+    sources: tuple[int, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.prediction)
@@ -41,7 +43,13 @@ class EvaluationRows:
         factors = None if self.factors is None else self.factors[rows]
         groups = None if self.groups is None else self.groups[rows]
         return EvaluationRows(
-            self.prediction[rows], self.sensitive[rows], self.row_weight[rows], self.names, factors, groups
+            self.prediction[rows],
+            self.sensitive[rows],
+            self.row_weight[rows],
+            self.names,
+            factors,
+            groups,
+            self.sources,
         )
 
     def attributes(self, seed: int) -> Attributes:
@@ -73,7 +81,7 @@ def read_rows(
     labels = None if groups is None else read_groups(groups, len(prediction))
     weight = read_weights(sample_weight, len(prediction))
     weight = np.ones(len(prediction)) if weight is None else weight / weight.max()
-    rows = EvaluationRows(prediction, sensitive.values, weight, sensitive.names, factors, labels)
+    rows = EvaluationRows(prediction, sensitive.values, weight, sensitive.names, factors, labels, sensitive.sources)
     return rows if weight.all() else rows.take(np.flatnonzero(weight))
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 
-from fairlevel.arrays import Array
 from fairlevel.trees.lightgbm_text import LightGBMText
 
 _CATEGORICAL = 1  # bit of decision_type
@@ -30,7 +30,7 @@ def require_sound(text: str, features: int) -> None:
 
 
 def _require_sound_tree(model: LightGBMText, tree: int, features: int) -> None:
-    def numbers(name: str, kind: type, count: int) -> Array:
+    def numbers(name: str, kind: type, count: int) -> Any:
         found = model.numbers(tree, name, kind)
         if len(found) != count:
             raise ValueError(f"tree {tree} has {len(found)} numbers in {name}, not {count}")
