@@ -19,6 +19,7 @@ from fairlevel.data.table import Table
 from fairlevel.data.weights import read_weights
 from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures, ProxyWarning
 from fairlevel.metrics.inputs import read_factors
+from fairlevel.networks.forks import use_one_thread_after_fork
 
 NEARLY_A_COPY = 0.99
 
@@ -181,6 +182,7 @@ def read_table(
     frame with categories, and may have gaps; the estimator's ``native_columns_`` then say how it was read. Rows whose
     weight is zero are left out.
     """
+    use_one_thread_after_fork()
     columns = NativeColumns.fit(_frame(X)) if native and _has_categories(X) else None
     if columns is None:
         refuse_text(X)
@@ -218,6 +220,7 @@ def read_table(
 
 def read_features(estimator: BaseEstimator, X: Any, native: bool = False) -> Array:
     """Rows to predict for, with the columns of fit in the order of fit, (row, feature)."""
+    use_one_thread_after_fork()
     names = getattr(estimator, "feature_names_in_", None)
     X = ordered_like_fit(X, names)
     columns: NativeColumns | None = getattr(estimator, "native_columns_", None)

@@ -16,6 +16,7 @@ from fairlevel.data.numbers import LARGEST, refuse_extremes, refuse_other_kinds
 from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffled
 from fairlevel.data.weights import read_weights
 from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.networks.forks import use_one_thread_after_fork
 
 _SAME = 1 - 1e-9  # correlation at which two columns hold the same information
 
@@ -64,6 +65,7 @@ def read_rows(
     y_pred: Any, sensitive_features: Any, sample_weight: Any = None, given: Any = None, groups: Any = None
 ) -> EvaluationRows:
     """Validate and align what a metric was given."""
+    use_one_thread_after_fork()
     prediction = read_vector("y_pred", y_pred)
     refuse_extremes("y_pred", prediction)
     if len(prediction) < 2:
