@@ -5,10 +5,11 @@ import pandas as pd
 import pytest
 
 from fairlevel.cli.csv_cells import without_formulas
+from fairlevel.cli.files import read_columns, read_numbers, read_sample
 from fairlevel.cli.front_folder import refuse_existing
 from fairlevel.cli.options import read_names
 from fairlevel.data.whole_files import require_writable, whole_folder, write_whole
-from fairlevel.exceptions import CannotWrite, FairLevelError, InvalidInput
+from fairlevel.exceptions import CannotWrite, FairLevelError, InvalidInput, InvalidType
 from tests.terminal import run_here
 
 
@@ -130,3 +131,23 @@ def test_cells_do_not_become_formulas():
     assert safe["n"].tolist() == [-1, 2, 3, 4]
     assert safe["t"].tolist() == ["'@a", "b=", "'\tc", "'-"]
     assert table["t"].tolist() == ["@a", "b=", "\tc", "-"]
+
+
+def test_an_index_in_a_parquet_file(tmp_path):
+    """The first strange value was to be named by its label, which is no number; an index with a name was no column."""
+    a, f = np.random.default_rng(0).standard_normal((2, 60))
+    frame = pd.DataFrame({"a": a, "f": f}, index=[f"row {number}" for number in range(60)])
+    frame.assign(f="x").to_parquet(tmp_path / "labels.parquet")
+    frame.set_index(pd.Index(np.arange(60) * 2, name="person")).to_parquet(tmp_path / "named.parquet")
+    with pytest.raises(InvalidType, match=r"holds 'x' \(row 1\)"):
+        read_numbers(read_columns(tmp_path / "labels.parquet"), "f")
+    found = read_columns(tmp_path / "named.parquet", ["f", "person"])
+    assert found["person"].tolist() == list(range(0, 120, 2))
+    assert read_sample(tmp_path / "named.parquet", 100, 0)[0].columns.tolist() == ["person", "a", "f"]
+
+
+def test_one_row_is_enough_to_predict_for(tmp_path):
+    pd.DataFrame({"a": [1.0]}).to_csv(tmp_path / "one.csv", index=False)
+    assert len(read_columns(tmp_path / "one.csv", fewest=1)) == 1
+    with pytest.raises(InvalidInput, match="at least 2"):
+        read_columns(tmp_path / "one.csv")

@@ -26,7 +26,7 @@ def predict(
     of each class.
     """
     fitted = load(model)
-    table = read_columns(file)
+    table = read_columns(file, fewest=1)
     if column in table:
         raise InvalidInput(f"{file.name!r} already has a column {column!r}; pass --column NAME.")
     rules = fitted.notes_.get("encoder")
