@@ -36,6 +36,10 @@ class Diverged(FairLevelError, ArithmeticError):
     """Training produced infinite or missing numbers, or ended far worse than a constant prediction."""
 
 
+class CannotWrite(FairLevelError, OSError):
+    """A file or folder cannot be written."""
+
+
 class ProxyWarning(UserWarning):
     """A feature of X is (nearly) a copy of a sensitive attribute."""
 

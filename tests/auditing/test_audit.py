@@ -81,7 +81,7 @@ def test_twins_share_and_lose_nothing():
     random = np.random.default_rng(0)
     a = random.standard_normal(800)
     twins = np.column_stack([a, a + 0.01 * random.standard_normal(800)])
-    table = attribute_shares(a + random.standard_normal(800), Attributes(twins), ("one", "two"), 0)
+    table = attribute_shares(a + random.standard_normal(800), Attributes(twins), ("one", "two"), None, 0)
     assert (table["alone"] > 0.4).all()
     assert (table["lost"] < 0.05).all()
 

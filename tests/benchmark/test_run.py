@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fairlevel.benchmark.executors import Failure, LocalExecutor, RayExecutor, local
+from fairlevel.benchmark.executors import Failure, LocalExecutor, RayExecutor, local, ray_cluster
 from fairlevel.benchmark.executors.local import WorkersDied
 from fairlevel.benchmark.store import Store
 from fairlevel.exceptions import InvalidInput
@@ -168,7 +168,7 @@ def test_status_counts(calm):
     assert found["counts"]["one"] == {"r2": 1, "spectral": 1}
 
 
-def test_a_ray_cluster_that_loses_a_node_finishes_with_the_same_rows(data, undisturbed, tmp_path):
+def test_a_ray_cluster_that_loses_a_node_finishes_with_the_same_rows(data, undisturbed, tmp_path, monkeypatch):
     import ray
     from ray.cluster_utils import Cluster
 
@@ -192,9 +192,13 @@ def test_a_ray_cluster_that_loses_a_node_finishes_with_the_same_rows(data, undis
     try:
         with store.claimed(Protocol.small().id, "folder", ["one", "two", "three"], [0], ["r2", "spectral"]):
             failures = run_tasks(tasks, store, RayExecutor(cluster.address), lose_a_node)
+        monkeypatch.setattr(ray_cluster, "RETRIES", 0)
+        ((number, died),) = RayExecutor(cluster.address).run([lambda: os._exit(1)])
     finally:
         ray.shutdown()
         cluster.shutdown()
     assert not failures
     assert lost
+    assert number == 0
+    assert "lost on the cluster" in died.message  # a task that dies is a failure, not the end of the run
     pd.testing.assert_frame_equal(rows_of(store.folder), undisturbed)

@@ -106,6 +106,34 @@ def test_a_full_disk_leaves_no_row(store):
     assert [path.name for path in store.folder.rglob("*") if path.is_file()].count("rows.parquet") == 1
 
 
+def test_a_full_disk_keeps_the_plan(store):
+    """run.json was emptied first and then written: a full disk in between refused the finished rows."""
+    with store.claimed(*PLAN):
+        store.write(("d", 0, "r2"), some_rows())
+    before = store.plan_file.read_text()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    many = [f"dataset-{number}" for number in range(2000)]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4000, hard))
+    try:
+        with pytest.raises(CannotWrite), store.claimed("paper-1", "folder", many, [0], ["r2"]):
+            pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert store.plan_file.read_text() == before
+    assert len(store.read()) == 3
+
+
+@pytest.mark.parametrize("text", ["[]", "3", '"text"', '{"schema": %d}', '{"schema": %d, "seeds": "0"}', "[" * 100_000])
+def test_malformed_plans_are_one_sentence(store, text):
+    with store.claimed(*PLAN):
+        pass
+    store.plan_file.write_text(text.replace("%d", str(SCHEMA)))
+    with pytest.raises(InvalidInput, match=r"run\.json"):
+        store.plan()
+    with pytest.raises(InvalidInput, match=r"run\.json"), store.claimed(*PLAN):
+        pass
+
+
 def test_folders_that_cannot_be_used(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(CannotWrite, match="cannot be written"), Store(tmp_path / "file" / "results").claimed(*PLAN):

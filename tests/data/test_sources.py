@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -170,3 +171,29 @@ def test_the_catalogue_keeps_its_promises():
     assert all(catalogue()[slug].target for name in ("quick", "folder60") for slug in suite(name, ()))
     with pytest.raises(UnknownName, match="Did you mean 'quick'"):
         suite("quik", ())
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("slug,target,sha256\n../outside,y,0\n", "names a table '../outside'"),
+        ("slug,target,sha256\n/etc/passwd,y,0\n", "names a table '/etc/passwd'"),
+        ("slug,target,sha256\n.hidden,y,0\n", "names a table '.hidden'"),
+        ("slug,target,sha256\na,y,0\na,y,0\n", "names the table 'a' twice"),
+        ("slug,target,sha256\na,,0\n", "empty cells"),
+        ('slug,target,sha256\n"a,y,0\n', "cannot be read"),
+        ("", "cannot be read"),
+        ("slug,target\na,y\n", "lacks sha256"),
+    ],
+)
+def test_malformed_manifests_are_one_sentence(tmp_path, text, says):
+    """A slug with ../ read outside of the folder."""
+    (tmp_path / "MANIFEST.csv").write_text(text)
+    with pytest.raises(InvalidInput, match=re.escape(says)):
+        FolderSource(tmp_path).load("a")
+
+
+def test_a_manifest_of_other_bytes(tmp_path):
+    (tmp_path / "MANIFEST.csv").write_bytes(b"slug,target,sha256\n\xff\xfe,y,0\n")
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        FolderSource(tmp_path).load("a")

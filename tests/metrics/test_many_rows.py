@@ -76,3 +76,31 @@ def test_intervals_of_many_rows_agree_with_the_direct_ones(monkeypatch):
     none = dpvar_interval(random.permutation(f), sensitive_features=a)
     assert none.low == 0
     assert none.p_value > 0.05
+
+
+@pytest.mark.parametrize("others", [0, 1], ids=["alone", "beside another attribute"])
+def test_an_attribute_that_is_constant_in_the_sample_is_measured(others, monkeypatch):
+    """Four rows of 4000 carry all of the disparity; the sample of 500 has none of them."""
+    monkeypatch.setattr(linear_estimators, "MANY_ROWS", 1000)
+    monkeypatch.setattr(linear_estimators, "SAMPLE_ROWS", 500)
+    random = np.random.default_rng(0)
+    drawn = np.random.default_rng(0).choice(4000, 500, replace=False)
+    rare = np.setdiff1d(np.arange(4000), drawn)[[5, 700, 1400, 3000]]
+    a = np.column_stack([np.zeros(4000), *random.standard_normal((others, 4000))])
+    a[rare, 0] = 1.0
+    f = 100.0 * a[:, 0] + random.standard_normal(4000)
+    found = dpvar_interval(f, sensitive_features=a)
+    truth = 100.0**2 * 0.001 * 0.999
+    assert found.estimate == pytest.approx(truth, rel=0.05)
+    assert found.share > 0.85
+    assert found.share_high > 0.9
+
+
+def test_a_constant_attribute_has_no_disparity_on_many_rows_as_on_few(monkeypatch):
+    f, nothing = np.random.default_rng(0).standard_normal(2000), np.zeros(2000)
+    together = dpvar_interval(f, sensitive_features=nothing)
+    monkeypatch.setattr(linear_estimators, "MANY_ROWS", 1000)
+    monkeypatch.setattr(linear_estimators, "SAMPLE_ROWS", 500)
+    blocks = dpvar_interval(f, sensitive_features=nothing)
+    assert (blocks.estimate, blocks.low, blocks.p_value) == (0.0, 0.0, 1.0)
+    assert blocks.high == pytest.approx(together.high)

@@ -1,24 +1,28 @@
 """Models on disk: what comes back predicts the same, and nothing else comes back."""
 
 import json
+import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import MISSING, fields
 from functools import cache
+from hashlib import sha256
 
 import numpy as np
 import onnxruntime
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save, save_file
 from sklearn.base import clone
 
 from fairlevel import ClosedFBO, FairnessPath, FairRegressor, SplineMean, load
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.estimators.settings_json import KNOWN, from_plain, to_plain
-from fairlevel.exceptions import InvalidInput
+from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.fronts.combiners import Best
-from fairlevel.models.folder import ARRAYS, DESCRIPTION, SCHEMA, DamagedModel
+from fairlevel.models.folder import ARRAYS, CHECKSUM, DESCRIPTION, SCHEMA, DamagedModel, _checksum
 from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import MLP, PREDICTORS
+from fairlevel.trees.lightgbm_text import LightGBMText
 
 QUICK = Adam(0.02, steps=30)
 
@@ -106,36 +110,196 @@ def test_existing_folders_are_kept_unless_asked(saved, tmp_path):
         model.save(tmp_path / "other", overwrite=True)
 
 
-def test_damage_is_refused(saved, tmp_path):
-    folder = tmp_path / "model"
+@pytest.fixture
+def folder(saved, tmp_path):
+    """A saved model of a predictor, whose description can be changed, with or without its checksum."""
 
-    def fresh():
-        saved("boosting").save(folder, overwrite=folder.exists())
-        return (folder / ARRAYS).read_bytes(), json.loads((folder / DESCRIPTION).read_text())
+    class Saved:
+        path = tmp_path / "model"
 
-    content, _ = fresh()
-    (folder / ARRAYS).write_bytes(content[:-10])
+        def fresh(self, predictor="boosting"):
+            saved(predictor).save(self.path, overwrite=self.path.exists())
+            return json.loads((self.path / DESCRIPTION).read_text())
+
+        def write(self, description, sealed=False):
+            if sealed:  # as somebody would who knows the rules
+                description[CHECKSUM] = _checksum(description)
+            (self.path / DESCRIPTION).write_text(json.dumps(description))
+
+        def write_file(self, name, content):
+            """Change a file and every checksum."""
+            (self.path / name).write_bytes(content)
+            description = json.loads((self.path / DESCRIPTION).read_text())
+            description["sha256"][name] = sha256(content).hexdigest()
+            self.write(description, sealed=True)
+
+    return Saved()
+
+
+def test_damage_is_refused(folder, tmp_path):
+    folder.fresh()
+    content = (folder.path / ARRAYS).read_bytes()
+    (folder.path / ARRAYS).write_bytes(content[:-10])
     with pytest.raises(DamagedModel, match="not the file that was saved"):
-        load(folder)
-    fresh()
-    arrays = load_file(folder / ARRAYS)
-    save_file(arrays | {"shares": torch.full_like(arrays["shares"], 2.0)}, folder / ARRAYS)
+        load(folder.path)
+    folder.fresh()
+    arrays = load_file(folder.path / ARRAYS)
+    save_file(arrays | {"shares": torch.full_like(arrays["shares"], 2.0)}, folder.path / ARRAYS)
     with pytest.raises(DamagedModel, match="not the file that was saved"):
-        load(folder)
-    _, description = fresh()
-    (folder / DESCRIPTION).write_text(
-        json.dumps(description | {"groups": [{"kind": "networks", "inputs": 3, "hidden": [4]}]})
-    )
+        load(folder.path)
+    description = folder.fresh()
+    folder.write(description | {"groups": [{"kind": "networks", "inputs": 3, "hidden": [4]}]}, sealed=True)
     with pytest.raises(DamagedModel, match="whole model"):
-        load(folder)
-    (folder / DESCRIPTION).write_text(json.dumps(description | {"schema": SCHEMA + 1, "version": "9.0"}))
+        load(folder.path)
+    folder.write(description | {"schema": SCHEMA + 1, "version": "9.0"})
     with pytest.raises(InvalidInput, match=r"saved by fairlevel 9\.0 in schema"):
-        load(folder)
-    (folder / DESCRIPTION).write_text("{")
-    with pytest.raises(DamagedModel, match="cannot be read"):
-        load(folder)
+        load(folder.path)
     with pytest.raises(InvalidInput, match="holds no model"):
         load(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "3", "null", '"text"', '{"schema": []}', "\x00", "[" * 100_000])
+def test_malformed_descriptions_are_one_sentence(folder, text):
+    folder.fresh()
+    (folder.path / DESCRIPTION).write_text(text)
+    with pytest.raises(DamagedModel, match=r"model\.json' cannot be read"):
+        load(folder.path)
+
+
+def test_every_edit_of_the_description_is_noticed(folder):
+    """Swapped names of features and an edited median loaded silently."""
+    description = folder.fresh()
+    names = description["feature_names"]
+    edits = {
+        "feature_names": [names[1], names[0], *names[2:]],
+        "n_features": description["n_features"] + 1,
+        "figures": description["figures"] | {"mse_": 0.0},
+        "settings": description["settings"] | {"weight": 3.0},
+        "notes": {"encoder": {"age": {"median": 40.0}}},
+        "something": "else",
+    }
+    for name, value in edits.items():
+        folder.write(description | {name: value})
+        with pytest.raises(DamagedModel, match=r"model\.json' is not the file that was saved"):
+            load(folder.path)
+    folder.write(dict(reversed(description.items())))  # the order of keys and line breaks are free
+    load(folder.path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"n_features": 9}, "feature_names does not have 9 entries"),
+        ({"n_features": 9, "feature_names": None}, "trees that read 10 columns, not 9"),
+        ({"n_features": "ten"}, "n_features is 'ten'"),
+        ({"feature_names": ["x1"] * 10}, "two features have the same name"),
+        ({"figures": {"mse_": "small"}}, "figures are"),
+        ({"settings": {"no_such_setting": 1}}, "no_such_setting"),
+        ({"settings": 3}, "does not hold a whole model"),
+        ({"groups": [{"kind": "boosters"}]}, "does not hold a whole model"),
+        ({"native_columns": 3}, "native_columns does not have 10 entries"),
+        ({"notes": None, "feature_names": 5}, "feature_names does not have"),
+    ],
+)
+def test_descriptions_that_contradict_the_model_are_refused(folder, changes, says):
+    """Also where the checksum was computed again."""
+    folder.write(folder.fresh() | changes, sealed=True)
+    with pytest.raises(DamagedModel, match=says):
+        load(folder.path)
+
+
+@pytest.mark.parametrize(
+    ("predictor", "name", "change", "says"),
+    [
+        ("mlp", "group0/parameters", lambda value: value * np.nan, "missing or infinite"),
+        ("mlp", "group0/parameters", lambda value: value[:, :-1], "parameters of shape"),
+        ("mlp", "group0/input_mean", lambda value: value[:1], r"input_mean has shape \(1,\)"),
+        ("mlp", "group0/input_inverse_scale", lambda value: value[:-1], "input_inverse_scale has shape"),
+        ("random_features", "group0/input_phases", lambda value: value[:1], "input_phases has shape"),
+        ("linear", "shares", lambda value: value * np.inf, "missing or infinite"),
+        ("linear", "shares", lambda value: value[None], "shares of shape"),
+        ("linear", "y_scale", lambda value: value.repeat(2), "y_scale has shape"),
+        ("boosting", "group0/trees", lambda value: -value, "numbers of trees"),
+        ("boosting", "group0/source", lambda value: value + 7, "members of boosters"),
+    ],
+)
+def test_arrays_of_wrong_shape_or_without_numbers_are_refused(folder, predictor, name, change, says):
+    """With all checksums adjusted."""
+    folder.fresh(predictor)
+    arrays = load_file(folder.path / ARRAYS)
+    assert name in arrays
+    folder.write_file(ARRAYS, save(arrays | {name: change(arrays[name]).contiguous()}))
+    with pytest.raises(DamagedModel, match=says):
+        load(folder.path)
+
+
+@pytest.mark.parametrize(
+    ("found", "instead", "says"),
+    [
+        (r"(?s).*", "", "no model in LightGBM's text format"),
+        (r"(?s)^.*", "tree\n", "no model in LightGBM's text format"),
+        (r"^tree_sizes=\d+", "tree_sizes=7", "sizes of trees"),  # LightGBM would abort the process
+        (r"^leaf_value=\S+", "leaf_value=nan", "leaves hold missing"),
+        (r"^leaf_value=\S+ ", "leaf_value=", "numbers in leaf_value"),
+        (r"^left_child=\S+", "left_child=10000", "lead nowhere"),  # and here read foreign memory
+        (r"^left_child=\S+", "left_child=0", "in a circle"),
+        (r"^split_feature=\S+", "split_feature=99", "splits by column 99 of 10"),
+        (r"^num_leaves=\d+", "num_leaves=5000", "numbers in leaf_value"),
+        (r"^max_feature_idx=\d+", "max_feature_idx=3", "trees that read 4 columns, not 10"),
+        (r"^num_cat=0", "num_cat=4", "numbers in cat_boundaries"),
+    ],
+)
+def test_trees_that_are_not_sound_are_one_sentence(folder, found, instead, says):
+    """With all checksums adjusted, and the sizes of trees."""
+    folder.fresh()
+    text = (folder.path / "lightgbm-0.txt").read_text()
+    changed = re.sub(found, instead, text, count=1, flags=re.MULTILINE)
+    assert changed != text
+    if "tree_sizes" not in found and changed.startswith("tree\nversion"):
+        changed = LightGBMText.read(changed).write()
+    folder.write_file("lightgbm-0.txt", changed.encode())
+    with pytest.raises(FairLevelError, match=says):
+        load(folder.path)
+
+
+def test_infinite_settings_and_strange_notes(rows, saved, tmp_path):
+    model = fitted(rows, weight="auto", max_dpvar=np.inf, predictor="linear", penalty="spectral")
+    model.save(tmp_path / "infinite")
+    assert load(tmp_path / "infinite").max_dpvar == np.inf
+    for notes in ({"value": np.nan}, {"value": object()}):
+        with pytest.raises(InvalidInput, match="JSON can hold"):
+            saved("linear").save(tmp_path / "strange", notes=notes)
+    assert not (tmp_path / "strange").exists()
+
+
+def test_links_are_followed(saved, tmp_path):
+    model = saved("linear")
+    model.save(tmp_path / "model")
+    (tmp_path / "link").symlink_to(tmp_path / "model")
+    model.save(tmp_path / "link", overwrite=True)
+    assert (tmp_path / "link").is_symlink()
+    load(tmp_path / "link")
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    with pytest.raises(FairLevelError, match="circle"):
+        model.save(tmp_path / "circle")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FairLevelError, match="cannot be written"):
+        model.save(tmp_path / "file" / "model")
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_many_may_replace_a_model_at_once(saved, tmp_path):
+    """65 of 450 failed: the folder was deleted, then made."""
+    model = saved("linear")
+
+    def write(_):
+        for _ in range(10):
+            model.save(tmp_path / "model", overwrite=True)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(8)))
+    load(tmp_path / "model")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
 @pytest.mark.parametrize("predictor", sorted(PREDICTORS))
@@ -146,3 +310,15 @@ def test_onnx_predicts_the_same(rows, saved, tmp_path, predictor):
     (found,) = session.run(["prediction"], {"X": x.to_numpy()})
     np.testing.assert_allclose(found, model.predict(x), rtol=1e-9, atol=1e-9)
     assert [path.name for path in tmp_path.iterdir()] == ["model.onnx"]
+
+
+@pytest.mark.parametrize("predictor", sorted(PREDICTORS))
+def test_onnx_of_constant_features(rows, tmp_path, predictor):
+    """A linear model then has no input left."""
+    x = np.ones((len(rows), 2))
+    model = FairRegressor(weight=0.0, predictor=predictor, optimizer=QUICK, device="cpu", random_state=0)
+    model.fit(x, rows["y"]).to_onnx(tmp_path / "model.onnx")
+    session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
+    np.testing.assert_allclose(session.run(None, {"X": x[:3]})[0], model.predict(x[:3]), rtol=1e-9)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(x), model.predict(x))

@@ -143,7 +143,7 @@ def test_members_predict_what_the_learner_predicted(case):
     np.testing.assert_allclose(members.take(last).predict(x.numpy()), found[last], **exact)
     joined = members.take(last).join([members])
     np.testing.assert_allclose(joined.predict(x.numpy()), found[[*last, *range(count)]], **exact)
-    described = {**members.description(), "module": getattr(factory, "template", None)}
+    described = {**members.description(), "module": getattr(factory, "template", None), "n_features": FEATURES}
     again = MEMBERS[members.kind].from_file(members.arrays(), members.texts(), described)
     np.testing.assert_array_equal(again.predict(x.numpy()), found)
     assert members.predict(np.empty((0, FEATURES))).shape == (count, 0)

@@ -17,6 +17,7 @@ from torch import nn
 import fairlevel.predictors.torch_module as torch_module
 from fairlevel import FairnessPath, FairRegressor, dpvar, load
 from fairlevel.exceptions import InvalidInput
+from fairlevel.models.folder import DamagedModel
 from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import TorchModule, resolve_predictor
 from fairlevel.predictors.module_members import ModuleClassMissing
@@ -229,6 +230,56 @@ def test_unusual_modules_work(rows, kind, validation, tmp_path):
         assert int(module.calls) == model.n_iter_
     model.save(tmp_path / "model")
     np.testing.assert_array_equal(load(tmp_path / "model").predict(x), model.predict(x))
+
+
+class Forgetful(nn.Module):
+    """Keeps what it has seen as a plain attribute, which neither early stopping nor a file has."""
+
+    def __init__(self, features: int, alone: bool = False) -> None:
+        super().__init__()
+        self.features, self.alone, self.seen = features, alone, 0.0
+        self.layer = nn.Linear(features, 1)
+
+    def forward(self, x):
+        if self.training:
+            self.seen = 0.9 * self.seen + 0.01
+            if self.alone:
+                x.sum().item() if self.layer.weight.sum().item() > 0 else None  # no vmap
+        return self.layer(x) + 100 * self.seen
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_state_beside_parameters_and_buffers_is_refused(rows, alone):
+    """It was lost: training saw it, predictions did not."""
+    x, y, a = numbers(rows)
+    model = FairRegressor(1.0, predictor=Forgetful(2, alone), optimizer=Adam(steps=5), random_state=0)
+    with pytest.raises(InvalidInput, match="Forgetful predicts from something that training changes"):
+        model.fit(x, y, sensitive_features=a)
+
+
+class Shifted(nn.Module):
+    """Adds a number that is an argument, and one that is not."""
+
+    def __init__(self, features: int, shift: float) -> None:
+        super().__init__()
+        self.features, self.shift, self.extra = features, shift, 0.0
+        self.layer = nn.Linear(features, 1)
+
+    def forward(self, x):
+        return self.layer(x) + self.shift + self.extra
+
+
+def test_a_module_made_with_other_arguments_is_refused(rows, tmp_path):
+    x, y, a = numbers(rows)
+    model = FairRegressor(1.0, predictor=Shifted(2, 0.3), optimizer=Adam(steps=5), random_state=0)
+    model.fit(x, y, sensitive_features=a).save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(x), model.predict(x))
+    with pytest.raises(DamagedModel, match="made with other arguments"):
+        load(tmp_path / "model", module=Shifted(2, 0.9))
+    model.model_.groups[0].modules[0].extra = 5.0
+    with pytest.raises(InvalidInput, match="outside of its state_dict"):
+        model.save(tmp_path / "other")
+    assert not (tmp_path / "other").exists()
 
 
 def test_lazy_layers_take_their_sizes_from_the_rows(rows):

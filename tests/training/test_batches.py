@@ -113,7 +113,7 @@ def test_running_averages_do_not_depend_on_their_start():
 
 @pytest.mark.parametrize(("rows", "size"), [(10, 3), (12, 3), (10, 10), (7, 5)])
 def test_every_row_is_seen_before_any_is_seen_again(rows, size):
-    order = RingWindows.ring_order(rows, size, seed=1)
+    order = RingWindows.ring_order(np.arange(rows), size, seed=1)
     batches = RingWindows(order, size, take=lambda rows: None, target=torch.zeros(rows), attributes=None)
     once, rounds = rows // size, 3000
     seen = np.array([order[window] for window in batches.windows(once * rounds, seed=0)]).reshape(rounds, once * size)
@@ -122,6 +122,19 @@ def test_every_row_is_seen_before_any_is_seen_again(rows, size):
     share = once * size / rows
     times = np.bincount(seen.ravel(), minlength=rows)
     assert np.abs(times / rounds - share).max() <= 5 * (share * (1 - share) / rounds) ** 0.5
+
+
+def test_a_rare_value_of_an_attribute_is_among_the_first_rows():
+    """Functions of A are fitted on the first 20,000 rows: a column that is constant there would not be levelled."""
+    plain = RingWindows.ring_order(np.arange(60_000), 100, seed=1)
+    rare = plain[30_000:30_004]
+    a = np.column_stack([np.random.default_rng(0).standard_normal(60_000), np.zeros(60_000)])
+    np.testing.assert_array_equal(RingWindows.ring_order(np.arange(60_000), 100, 1, a[:, :1]), plain)
+    a[rare, 1] = 1.0
+    order = RingWindows.ring_order(np.arange(60_000), 100, 1, a)
+    assert np.isin(rare, order[:20_000]).all()
+    assert np.array_equal(np.sort(order[:-100]), np.arange(60_000))
+    assert np.array_equal(order[-100:], order[:100])
 
 
 def test_the_root_form_is_the_root_in_batches_too():
@@ -219,6 +232,23 @@ def test_parquet_and_memory_maps(rows, tmp_path):
     with pytest.raises(InvalidType, match="not numbers"):
         parquet_memmaps(tmp_path / "text.parquet", tmp_path / "third", target="y", sensitive=["a"])
     assert not list((tmp_path / "third").iterdir())
+
+
+def test_maps_keep_the_digits_of_columns_far_from_zero(rows, tmp_path):
+    """In 32 bits, 1e9 + x is one number for all rows."""
+    frame = rows.to_frame()
+    names = [name for name in frame.columns if name.startswith("a")]
+    (frame + 1e9).to_parquet(tmp_path / "far.parquet")
+    frame.to_parquet(tmp_path / "near.parquet")
+    near, far = (
+        parquet_memmaps(tmp_path / f"{name}.parquet", tmp_path / name, target="y", sensitive=names)
+        for name in ("near", "far")
+    )
+    assert [each.dtype.itemsize for each in (*near, *far)] == [4, 4, 4, 8, 8, 8]
+    settings = {"weight": 1.0, "batch_size": 512, "optimizer": Adam(0.01, steps=30), "random_state": 0}
+    here, there = (FairRegressor(**settings).fit(x, y, sensitive_features=a) for x, y, a in (near, far))
+    assert there.mse_ == pytest.approx(here.mse_, rel=0.02)
+    assert there.dpvar_ == pytest.approx(here.dpvar_, rel=0.05)
 
 
 @pytest.mark.parametrize(

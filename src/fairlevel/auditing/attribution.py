@@ -13,16 +13,18 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics.dpvar import dpvar_of_many
 
 
-def attribute_shares(prediction: Array, attributes: Attributes, names: tuple[str, ...], seed: int) -> pd.DataFrame:
+def attribute_shares(
+    prediction: Array, attributes: Attributes, given: tuple[str, ...], sources: tuple[int, ...] | None, seed: int
+) -> pd.DataFrame:
     """For each attribute: ``alone``, the share of the prediction's variance that its average explains by itself, and
-    ``lost``, by how much the share of all attributes falls without it. Indicators of one column count as one.
+    ``lost``, by how much the share of all attributes falls without it. ``given`` are the names of the columns given,
+    ``sources`` the number of the column behind each attribute: indicators of one column count as one.
 
     Attributes that carry the same information have large shares alone and lose little; for one that matters only
     together with others it is the reverse.
     """
-    columns: dict[str, list[int]] = {}
-    for number, name in enumerate(names):
-        columns.setdefault(name.partition("=")[0], []).append(number)
+    behind = range(attributes.values.shape[1]) if sources is None else sources
+    columns = {name: [k for k, source in enumerate(behind) if source == number] for number, name in enumerate(given)}
     weight = attributes.weight
     variance = float(weight @ (prediction - weight @ prediction) ** 2)
 
@@ -34,7 +36,7 @@ def attribute_shares(prediction: Array, attributes: Attributes, names: tuple[str
         found = dpvar_of_many(prediction[None], some, random_state=seed)[0]
         return float(np.clip(found / variance, 0, 1))
 
-    everything = tuple(range(len(names)))
+    everything = tuple(range(attributes.values.shape[1]))
     rows = [
         {
             "attribute": name,

@@ -14,10 +14,11 @@ from fairlevel.auditing.attribution import attribute_shares
 from fairlevel.auditing.by_group import group_table, is_grouping
 from fairlevel.auditing.dependence import Measure, measure_dependence
 from fairlevel.auditing.findings import Findings, Verdict
-from fairlevel.auditing.flags import find_flags, question_flags
+from fairlevel.auditing.flags import find_flags, question_flags, repeated_rows
 from fairlevel.auditing.page import audit_page
 from fairlevel.auditing.questions import Question, ask
 from fairlevel.auditing.worst_profiles import worst_profiles
+from fairlevel.data.numbers import rounding_limit
 from fairlevel.data.sensitive import as_frame
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.dpvar import dpvar_of_many
@@ -94,19 +95,23 @@ def audit(
     seed = read_seed(random_state)
     rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups)
     frame = as_frame(sensitive_features).reset_index(drop=True)
+    _refuse_unusable(frame, rows)
     used = np.ones(len(frame), dtype=bool) if sample_weight is None else read_vector("sample_weight", sample_weight) > 0
     frame = frame.loc[used].reset_index(drop=True)
     target = None if y_true is None else _aligned("y_true", read_vector("y_true", y_true), used)
     by_column = None if by is None else _aligned("by", np.asarray(pd.Series(by), dtype=object), used)
     tabulated = {str(name): frame[name] for name in frame.columns if is_grouping(frame[name])}
     if by_column is not None:
-        tabulated[str(getattr(by, "name", None) or "by")] = pd.Series(by_column).infer_objects()
+        name = str(getattr(by, "name", None) or "by")
+        tabulated[f"{name} (by)" if name in tabulated else name] = pd.Series(by_column).infer_objects()
 
     chosen = _side_rows(len(rows), seed)
     side = rows.take(chosen)
     results = on_single_threads(
         lambda: _paper_estimate(side, seed),  # the longest task first
-        lambda: attribute_shares(side.prediction, side.attributes(seed), side.names, seed),
+        lambda: attribute_shares(
+            side.prediction, side.attributes(seed), tuple(map(str, frame.columns)), side.sources, seed
+        ),
         lambda: measure_dependence(side.prediction, side.sensitive, side.row_weight, seed),
         lambda: _interval(rows, seed),
         lambda: None if given is None else _interval(replace(rows, factors=None), seed),
@@ -128,7 +133,11 @@ def audit(
         groups={
             name: group_table(column, rows.prediction, rows.row_weight, target) for name, column in tabulated.items()
         },
-        flags=(*find_flags(interval, overall or interval, plug_in, measures), *question_flags(questions)),
+        flags=(
+            *find_flags(interval, overall or interval, plug_in, measures),
+            *question_flags(questions),
+            *repeated_rows(rows),
+        ),
         rows=len(rows),
         side_rows=len(side),
         accuracy=_accuracy(rows.prediction, target, rows.row_weight),
@@ -137,6 +146,21 @@ def audit(
         overall=overall,
         given=() if given is None else tuple(map(str, as_frame(given).columns)),
     )
+
+
+def _refuse_unusable(frame: pd.DataFrame, rows: EvaluationRows) -> None:
+    """Columns of the same name cannot be told apart in the answer, and attributes that never differ ask nothing."""
+    twice = frame.columns[frame.columns.duplicated()].unique().tolist()
+    if twice:
+        raise InvalidInput(
+            f"sensitive_features has several columns named {', '.join(map(repr, twice[:5]))}; give each column a name "
+            "of its own."
+        )
+    if (np.ptp(rows.sensitive, axis=0) == 0).all():
+        raise InvalidInput(
+            "sensitive_features holds a single value per column; predictions can only be compared where an attribute "
+            "differs between rows: pass attributes that vary, and rows of more than one kind."
+        )
 
 
 _Results = tuple[
@@ -192,5 +216,6 @@ def _accuracy(prediction: Array, target: Array | None, row_weight: Array) -> dic
         return {}
     weight = row_weight / row_weight.sum()
     mse = float(weight @ (prediction - target) ** 2)
-    variance = float(weight @ (target - weight @ target) ** 2)
-    return {"mse": mse, "r2": 1 - mse / variance if variance > 0 else float("nan")}
+    if np.ptp(target) <= rounding_limit(target):
+        return {"mse": mse}  # R² compares with the variance of y, and there is none
+    return {"mse": mse, "r2": 1 - mse / float(weight @ (target - weight @ target) ** 2)}

@@ -46,7 +46,7 @@ class Findings:
     groups : a table for each attribute of few categories, and for ``by``
     flags : what should not be overlooked
     rows, side_rows : how many rows the headline and the side figures use
-    accuracy : mse and r2, where y is known
+    accuracy : mse and r2, where y is known; mse alone where y is constant
     questions : whether errors, decisions and predictions among y = 1 differ, where that can be asked
     worst : the profiles whose average prediction is furthest from the mean, with intervals
     overall : with legitimate factors, the interval without them; else None

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from fairlevel.auditing.dependence import Measure
 from fairlevel.auditing.questions import DECISIONS, ERRORS, OPPORTUNITY, Question
+from fairlevel.conditional_mean.cells import discrete_columns
+from fairlevel.metrics.inputs import EvaluationRows
 from fairlevel.metrics.interval import DPVarInterval
 
 SIGNIFICANT = 0.05
 NOTICEABLE = 0.02  # of the prediction's variance
+MANY_COPIES = 0.05  # of the rows
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,26 @@ def find_flags(
             )
         )
     return tuple(flags)
+
+
+def repeated_rows(rows: EvaluationRows) -> tuple[Flag, ...]:
+    """Rows that equal another in the prediction and in every attribute, where an attribute is continuous, so that this
+    is no chance. With groups the caller has said what belongs together.
+    """
+    if rows.groups is not None or discrete_columns(rows.sensitive).all():
+        return ()
+    together = np.column_stack([rows.prediction, rows.sensitive])
+    copies = len(rows) - len(np.unique(together, axis=0))
+    if copies < MANY_COPIES * len(rows):
+        return ()
+    return (
+        Flag(
+            "repeated_rows",
+            f"{copies:,} of {len(rows):,} rows repeat another row in the prediction and all attributes. If they are "
+            "the same people, pass groups= with one label per person (--groups): copies are no new evidence, and "
+            "without groups the interval is too narrow and p too small.",
+        ),
+    )
 
 
 def question_flags(questions: tuple[Question, ...]) -> tuple[Flag, ...]:

@@ -18,14 +18,11 @@ import pyarrow.parquet
 
 from fairlevel.benchmark.file_lock import lock_file
 from fairlevel.benchmark.rows import COLUMNS, KEY, SCHEMA, tidy
-from fairlevel.exceptions import FairLevelError, InvalidInput
+from fairlevel.data.whole_files import write_whole
+from fairlevel.exceptions import CannotWrite, FairLevelError, InvalidInput
 
 Key = tuple[str, int, str]
 """(dataset, seed, method)."""
-
-
-class CannotWrite(FairLevelError, OSError):
-    """Results cannot be written to their folder."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +43,11 @@ class Store:
         return self.folder / "run.json"
 
     @property
+    def lock_file(self) -> Path:
+        """Held by the run that writes. Not run.json itself, which is replaced as a whole."""
+        return self.folder / ".lock"
+
+    @property
     def partial_folder(self) -> Path:
         return self.folder / ".partial"
 
@@ -55,12 +57,20 @@ class Store:
             raise InvalidInput(f"{str(self.folder)!r} holds no results: it has no {self.plan_file.name}.")
         try:
             plan: dict[str, Any] = json.loads(self.plan_file.read_text(encoding="utf-8"))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidInput(f"{str(self.plan_file)!r} cannot be read ({error}); choose another --out.") from None
+        if not isinstance(plan, dict):
+            raise InvalidInput(f"{str(self.plan_file)!r} is no plan of a run; choose another --out.")
         if plan.get("schema") != SCHEMA:
             raise InvalidInput(
                 f"{str(self.folder)!r} holds results of schema {plan.get('schema')}, this version writes {SCHEMA}; "
                 "choose another --out, or the version that wrote them."
+            )
+        wrong = [name for name, entries in _ENTRIES.items() if not _all_of(plan.get(name), entries)]
+        if wrong:
+            raise InvalidInput(
+                f"{str(self.plan_file)!r} has no usable {', '.join(wrong)}; choose another --out, or copy the file "
+                "again."
             )
         return plan
 
@@ -75,21 +85,21 @@ class Store:
         wanted |= {"datasets": list(datasets), "seeds": list(seeds), "methods": list(methods)}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            if self.plan_file.exists():
-                wanted = _merged(self.plan(), wanted, self.folder)
-            elif self.rows_folder.exists() and any(self.rows_folder.iterdir()):
-                raise InvalidInput(f"{str(self.folder)!r} has rows but no {self.plan_file.name}; choose another --out.")
-            with open(self.plan_file, "a+", encoding="utf-8") as lock:
+            with open(self.lock_file, "a+", encoding="utf-8") as lock:
                 try:
                     lock_file(lock)
                 except BlockingIOError:
                     raise InvalidInput(
                         f"Another run writes into {str(self.folder)!r}; wait until it ends, or choose another --out."
                     ) from None
+                if self.plan_file.exists():
+                    wanted = _merged(self.plan(), wanted, self.folder)
+                elif self.rows_folder.exists() and any(self.rows_folder.iterdir()):
+                    raise InvalidInput(
+                        f"{str(self.folder)!r} has rows but no {self.plan_file.name}; choose another --out."
+                    )
                 shutil.rmtree(self.partial_folder, ignore_errors=True)
-                lock.truncate(0)
-                lock.write(json.dumps(wanted, indent=2))
-                lock.flush()
+                write_whole(self.plan_file, lambda partial: _write_to_disk(partial, json.dumps(wanted, indent=2)))
                 try:
                     yield
                 finally:
@@ -158,6 +168,23 @@ def read_rows(path: Path) -> pd.DataFrame:
     if missing:
         raise InvalidInput(f"{str(path)!r} holds no rows of schema {SCHEMA}: it lacks {', '.join(missing)}.")
     return in_order(rows)
+
+
+_ENTRIES: dict[str, type | None] = {"protocol": None, "source": None, "datasets": str, "seeds": int, "methods": str}
+"""What a plan holds: one text (None), or a list of entries of a type."""
+
+
+def _all_of(value: object, entries: type | None) -> bool:
+    if entries is None:
+        return isinstance(value, str)
+    return isinstance(value, list) and all(isinstance(entry, entries) for entry in value)
+
+
+def _write_to_disk(path: Path, text: str) -> None:
+    with open(path, "w", encoding="utf-8") as handle:
+        handle.write(text)
+        handle.flush()
+        os.fsync(handle.fileno())
 
 
 def _merged(known: dict[str, Any], wanted: dict[str, Any], folder: Path) -> dict[str, Any]:

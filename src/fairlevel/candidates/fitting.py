@@ -178,7 +178,7 @@ def fit_in_batches(
         )
     kept, held = split_rows(table.splits, validation_fraction, setup.seed, MOST_HELD_OUT)
     size = min(int(batch_size), len(kept))
-    order = kept[RingWindows.ring_order(len(kept), size, setup.seed)]
+    order = RingWindows.ring_order(kept, size, setup.seed, _values(table))
     y_scaler = Scaler.fit(table.y)
     target = torch.from_numpy(y_scaler.transform(table.y)[order]).float()
     with ThreadPoolExecutor(1) as pool:  # scaling columns keeps one core busy while functions of A are found

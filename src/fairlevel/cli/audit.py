@@ -15,8 +15,9 @@ from rich.table import Table
 from fairlevel.auditing.audit import Audit, Verdict
 from fairlevel.auditing.audit import audit as run_audit
 from fairlevel.auditing.page import audit_page
-from fairlevel.cli.files import read_columns, read_numbers, read_target, require_folder
+from fairlevel.cli.files import read_columns, read_numbers, read_target
 from fairlevel.cli.options import read_names, read_sensitive
+from fairlevel.data.whole_files import require_writable
 from fairlevel.exceptions import InvalidInput
 from fairlevel.report.render import write_page
 
@@ -45,11 +46,13 @@ def audit(
     max_dpvar: Annotated[float | None, typer.Option(help="Budget on DPVar.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of permutations and random features.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of permutations and random features.")] = 0,
 ) -> None:
     """Measure how much the average prediction varies with the sensitive attributes. With a budget, the exit code is 1
     unless the upper end of the confidence interval is within it.
     """
+    if html is not None:
+        require_writable(html)  # before the work
     names, factors = read_sensitive(sensitive), read_names(given or "")
     for role, column in (("--target", target), ("--prediction", prediction)):
         if column in names:
@@ -69,7 +72,6 @@ def audit(
     )
     verdicts = found.check(max_share=max_share, max_dpvar=max_dpvar)
     if html is not None:
-        require_folder(html)
         write_page(audit_page(found, verdicts), html)
     if as_json:
         results = [asdict(verdict) | {"passed": verdict.passed} for verdict in verdicts]
@@ -85,7 +87,7 @@ def _plain(value: object) -> object:
 
 
 def _show(found: Audit, verdicts: tuple[Verdict, ...], html: Path | None) -> None:
-    console = Console()
+    console = Console(markup=False)
     console.print(str(found), style="bold", highlight=False)
     for flag in found.flags:
         console.print(f"! {flag.sentence}", style="yellow", highlight=False, markup=False)

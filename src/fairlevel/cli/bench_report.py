@@ -28,4 +28,4 @@ def bench_report(
     report.save_figures(folder)
     write_table(found, folder / "rows.parquet")
     write_page(report.page, folder / "report.html")
-    Console().print(f"{report.page.summary} {folder / 'report.html'}", highlight=False, soft_wrap=True)
+    Console(markup=False).print(f"{report.page.summary} {folder / 'report.html'}", highlight=False, soft_wrap=True)

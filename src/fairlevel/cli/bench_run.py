@@ -44,7 +44,7 @@ def bench_run(
     gpus: Annotated[float | None, typer.Option(help="For ray: share of a GPU that each task needs.")] = None,
 ) -> None:
     """Run a study. Finished tasks are kept: the same command resumes a run that was stopped."""
-    console = Console()
+    console = Console(markup=False)
     chosen, source = resolve_protocol(protocol), resolve_source(data_dir)
     datasets, numbers = resolve_datasets(read_names(suite), source), read_seeds(seeds)
     names = [method.name for method in resolve_methods(read_names(methods))]

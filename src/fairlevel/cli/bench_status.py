@@ -37,4 +37,4 @@ def bench_status(
         table.add_column(method, justify="right")
     for dataset, row in counts.items():
         table.add_row(dataset, *(f"{count}/{len(plan['seeds'])}" for count in row.values()))
-    Console().print(table)
+    Console(markup=False).print(table)

@@ -40,7 +40,7 @@ def bench_synthetic(
     ] = None,
 ) -> None:
     """Run the paper's synthetic study; write rows, tables and figures."""
-    console = Console()
+    console = Console(markup=False)
     chosen = resolve_protocol(protocol)
     study = SyntheticStudy(
         protocol=chosen,

@@ -29,7 +29,7 @@ def compare(
     ] = None,
     level: Annotated[float, typer.Option(help="Confidence level of the interval.")] = 0.95,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of random features.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of random features.")] = 0,
 ) -> None:
     """Compare two predictions for the same rows: DPVar of each, and their difference with a confidence interval."""
     pair, names, factors = read_names(predictions), read_sensitive(sensitive), read_names(given or "")
@@ -51,7 +51,7 @@ def compare(
     if as_json:
         print(json.dumps(asdict(found) | {"predictions": list(pair)}))
         return
-    console = Console()
+    console = Console(markup=False)
     console.print(f"A is {pair[0]}, B is {pair[1]}.", highlight=False, markup=False)
     console.print(str(found), style="bold", highlight=False)
     console.print(f"p = {found.p_value:.2g}; conditional mean: {found.regressor}", highlight=False)

@@ -21,7 +21,7 @@ def data_fetch(
     ] = None,
 ) -> None:
     """Download tables into the cache, or check those of a folder; every failure is listed."""
-    console, source = Console(), resolve_source(data_dir)
+    console, source = Console(markup=False), resolve_source(data_dir)
     slugs = [slug for name in read_names(names) for slug in (suite(name, source.slugs) if name in SUITES else (name,))]
     failed = 0
     for slug in dict.fromkeys(slugs):

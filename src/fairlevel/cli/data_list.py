@@ -37,4 +37,4 @@ def data_list(
         number = "" if entry.openml_id is None else str(entry.openml_id)
         here = "yes" if entry.slug in source.slugs else "no"
         table.add_row(entry.slug, entry.title, number, ", ".join(entry.suites), here)
-    Console().print(table)
+    Console(markup=False).print(table)

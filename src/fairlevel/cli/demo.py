@@ -31,14 +31,14 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for reports and models."
     """Train the fronts of two embedded tables, print the trade-offs, and save a report and the models of each. The
     results of an earlier demo are replaced.
     """
-    console = Console()
+    console = Console(markup=False)
     examples = {"diabetes": _diabetes(), "synthetic": _synthetic()}
     for name in examples:
         refuse_existing(out / name, force=True)
     for name, example in examples.items():
         path = FairnessPath(predictor=example.predictor, random_state=0, verbose=1)
         path.fit(example.x, example.y, sensitive_features=example.sensitive)
-        chosen = write_front(path, str(example.y.name), out / name, {"target": str(example.y.name)})
+        chosen = write_front(path, str(example.y.name), out / name, {"target": str(example.y.name)}, force=True)
         console.print(front_table(path, chosen, example.title))
         console.print(f"report: {out / name / 'report.html'}\n", highlight=False, soft_wrap=True)
     console.print("Open a report in a browser and choose a model. For a table of your own:")

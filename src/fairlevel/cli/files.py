@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet
 
+from fairlevel.cli.csv_cells import without_formulas
+from fairlevel.data.whole_files import write_whole
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 
 READERS = (".csv", ".parquet")
 _PIECE = 200_000  # rows read at a time
-WRITERS = {
-    ".csv": lambda table, path: table.to_csv(path, index=False),
+WRITERS: dict[str, Callable[[pd.DataFrame, Path], None]] = {
+    ".csv": lambda table, path: without_formulas(table).to_csv(path, index=False),
     ".parquet": lambda table, path: table.to_parquet(path, index=False),
 }
 
@@ -28,24 +28,7 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
     """
     if path.suffix.lower() not in WRITERS:
         raise InvalidInput(f"{path.name!r} ends in {path.suffix!r}; a name ending in {' or '.join(WRITERS)} is needed.")
-    require_folder(path)
-    try:
-        with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as handle:
-            partial = Path(handle.name)
-    except OSError as error:
-        raise InvalidInput(f"{str(path)!r} cannot be written ({error.strerror}); choose another folder.") from None
-    try:
-        WRITERS[path.suffix.lower()](table, partial)
-        os.chmod(partial, 0o644)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def require_folder(path: Path) -> None:
-    """Raise an error if the folder of a file does not exist."""
-    if not path.parent.is_dir():
-        raise InvalidInput(f"The folder {str(path.parent)!r} does not exist; create it with mkdir -p {path.parent}.")
+    write_whole(path, lambda partial: WRITERS[path.suffix.lower()](table, partial))
 
 
 def require_readable(path: Path) -> None:
@@ -56,8 +39,10 @@ def require_readable(path: Path) -> None:
         raise InvalidInput(f"{str(path)!r} does not exist.")
 
 
-def read_columns(path: Path, wanted: Sequence[str] | None = None) -> pd.DataFrame:
-    """Read the wanted columns of a CSV or Parquet file, or all; an unreadable file is an error of one sentence."""
+def read_columns(path: Path, wanted: Sequence[str] | None = None, fewest: int = 2) -> pd.DataFrame:
+    """Read the wanted columns of a CSV or Parquet file, or all; an unreadable file, or one with fewer rows than
+    ``fewest``, is an error of one sentence.
+    """
     require_readable(path)
     known = _column_names(path)
     for name in wanted or ():
@@ -65,11 +50,11 @@ def read_columns(path: Path, wanted: Sequence[str] | None = None) -> pd.DataFram
             raise UnknownName(f"column of {path.name}", name, known)
     columns = None if wanted is None else list(dict.fromkeys(wanted))
     try:
-        table = pd.read_parquet(path, columns=columns) if _is_parquet(path) else _read_csv(path, columns)
+        table = _flat(pd.read_parquet(path, columns=columns)) if _is_parquet(path) else _read_csv(path, columns)
     except (ValueError, OSError, pd.errors.ParserWarning) as error:
         raise _unreadable(path, error) from None
-    if len(table) < 2:
-        raise InvalidInput(f"{path.name!r} has {len(table)} rows; at least 2 are needed.")
+    if len(table) < fewest:
+        raise InvalidInput(f"{path.name!r} has {len(table)} rows; at least {fewest} are needed.")
     return table if columns is None else table[columns]
 
 
@@ -117,11 +102,17 @@ def read_sample(path: Path, most: int, seed: int) -> tuple[pd.DataFrame, int]:
 def _pieces(path: Path) -> Iterator[pd.DataFrame]:
     if _is_parquet(path):
         for batch in pyarrow.parquet.ParquetFile(path).iter_batches(_PIECE):
-            yield batch.to_pandas()
+            yield _flat(batch.to_pandas())
         return
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         yield from pd.read_csv(path, index_col=False, chunksize=_PIECE)
+
+
+def _flat(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows numbered from 0; an index that pandas has stored in a file becomes columns if it has names."""
+    named = [name for name in frame.index.names if name is not None and name not in frame.columns]
+    return (frame.reset_index(level=named) if named else frame).reset_index(drop=True)
 
 
 def _read_csv(path: Path, columns: list[str] | None) -> pd.DataFrame:

@@ -40,10 +40,10 @@ def front(
     sensitive_inputs: Annotated[bool, typer.Option(help="Use the sensitive columns as inputs, too.")] = False,
     force: Annotated[bool, typer.Option(help="Replace the folder if it exists.")] = False,
     most_rows: Annotated[int, typer.Option(help="Use at most this many rows, sampled at random.")] = 50_000,
-    seed: Annotated[int, typer.Option(help="Seed of splits and networks.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of splits and networks.")] = 0,
 ) -> None:
     """Train models along the trade-off between accuracy and level predictions; write models, a table and a report."""
-    console = Console()
+    console = Console(markup=False)
     names = read_names(sensitive)
     if not names:
         raise InvalidInput("--sensitive names no column; pass at least one, such as --sensitive age,income.")
@@ -80,7 +80,7 @@ def front(
         "given": list(read_names(given)),
         "file": file.name,
     }
-    chosen = write_front(path, target, out, notes, max_share)
+    chosen = write_front(path, target, out, notes, max_share, force)
     within = f" within {', '.join(read_names(given))}" if read_names(given) else ""
     console.print(front_table(path, chosen, f"trade-offs for {target}{within}"))
     console.print(f"report: {out / 'report.html'}; models: {out / 'models'}/", highlight=False, soft_wrap=True)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import mkdtemp
 
 from rich.table import Table
 
 from fairlevel.cli.files import write_table
+from fairlevel.data.whole_files import whole_folder
 from fairlevel.estimators.fair_classifier import FairClassifier
 from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.fairness_path import FairnessPath
@@ -35,19 +34,29 @@ def refuse_existing(out: Path, force: bool) -> None:
         raise InvalidInput(f"{str(out)!r} exists; choose another --out, or pass --force to replace it.")
     if out.exists() and not (out / "front.csv").is_file():
         raise InvalidInput(f"{str(out)!r} exists and holds no front, so it is not replaced; choose another --out.")
+    parent = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise InvalidInput(f"{str(out)!r} cannot be written: {str(parent)!r} cannot hold it; choose another --out.")
 
 
 def write_front(
-    path: FairnessPath, target: str, out: Path, notes: Mapping[str, object], max_share: float | None = None
+    path: FairnessPath,
+    target: str,
+    out: Path,
+    notes: Mapping[str, object],
+    max_share: float | None = None,
+    force: bool = False,
 ) -> dict[str, Choice]:
-    """Write the whole folder, or nothing if something fails; returns the models with a name of their own."""
+    """Write the whole folder, or nothing if something fails or a folder that may not be replaced has appeared; returns
+    the models with a name of their own.
+    """
     models = path.models_
     rows = {"most accurate": len(models) - 1, "knee": path.knee_index_, "tightest": 0}
     chosen = {label: Choice(label.replace(" ", "-"), models[row], row) for label, row in rows.items()}
     if max_share is not None:
         chosen[f"share within {max_share:g}"] = Choice("within-budget", path.best(max_share=max_share))
     named = [f"models/point-{number:02d}" for number in range(1, len(models) + 1)]
-    with complete_or_absent(out) as partial:
+    with whole_folder(out, lambda present: refuse_existing(present, force)) as partial:
         write_table(path.to_frame(), partial / "front.csv")
         for name, model in zip(named, models, strict=True):
             model.save(partial / name, notes=dict(notes))
@@ -87,18 +96,3 @@ def front_table(path: FairnessPath, chosen: Mapping[str, Choice], title: str) ->
             f"{row['share']:.1%}",
         )
     return table
-
-
-@contextmanager
-def complete_or_absent(out: Path) -> Iterator[Path]:
-    """A temporary folder to fill; it becomes ``out`` if the block succeeds and is deleted otherwise."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(mkdtemp(dir=out.parent, prefix=f".{out.name}."))
-    try:
-        yield partial
-        partial.chmod(0o755)
-        if out.exists():
-            shutil.rmtree(out)
-        partial.replace(out)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+
 from fairlevel.exceptions import InvalidInput
 
 
@@ -19,8 +21,17 @@ def read_seeds(text: str) -> tuple[int, ...]:
 
 
 def read_names(text: str) -> tuple[str, ...]:
-    """Names from comma-separated text, each once."""
-    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    """Names from comma-separated text, each once; a name with a comma stands in double quotes, as in CSV, and a double
+    quote in it is written twice.
+    """
+    try:
+        (names,) = csv.reader([text], skipinitialspace=True, strict=True) if text.strip() else ([],)
+    except (csv.Error, ValueError):
+        raise InvalidInput(
+            f"{text!r} cannot be read as names; separate them by commas, and put a name with a comma in double "
+            """quotes, such as 'age,"income, yearly"'."""
+        ) from None
+    return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
 
 
 def read_sensitive(text: str) -> tuple[str, ...]:

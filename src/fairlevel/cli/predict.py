@@ -26,7 +26,7 @@ def predict(
     of each class.
     """
     fitted = load(model)
-    table = read_columns(file)
+    table = read_columns(file, fewest=1)
     if column in table:
         raise InvalidInput(f"{file.name!r} already has a column {column!r}; pass --column NAME.")
     rules = fitted.notes_.get("encoder")
@@ -39,4 +39,4 @@ def predict(
             raise InvalidInput(f"{file.name!r} already has a column {taken[0]!r}; pass --column NAME.")
         found |= dict(zip(names, fitted.predict_proba(features).T, strict=True))
     write_table(table.assign(**found), out)
-    Console().print(f"{len(table)} predictions: {out}", highlight=False, soft_wrap=True)
+    Console(markup=False).print(f"{len(table)} predictions: {out}", highlight=False, soft_wrap=True)

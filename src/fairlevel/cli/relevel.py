@@ -11,10 +11,11 @@ from rich.console import Console
 from rich.table import Table
 
 from fairlevel.cli.files import read_sample, write_table
-from fairlevel.cli.front_folder import complete_or_absent, refuse_existing
+from fairlevel.cli.front_folder import refuse_existing
 from fairlevel.cli.model_files import FORMATS, read_model_file
 from fairlevel.cli.options import read_names
 from fairlevel.data.learning_table import LearningTable
+from fairlevel.data.whole_files import whole_folder
 from fairlevel.estimators.front_page import front_page
 from fairlevel.estimators.relevel import RelevelledFront
 from fairlevel.estimators.relevel import relevel as relevel_model
@@ -41,10 +42,10 @@ def relevel(
     out: Annotated[Path, typer.Option(help="Folder for front.csv, report.html and the models.")] = Path("relevelled"),
     force: Annotated[bool, typer.Option(help="Replace the folder if it exists.")] = False,
     most_rows: Annotated[int, typer.Option(help="Use at most this many rows, sampled at random.")] = 50_000,
-    seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the splits.")] = 0,
 ) -> None:
     """Make a model that exists level, without training it again; write models in its own format and a report."""
-    console, names = Console(), read_names(sensitive)
+    console, names = Console(markup=False), read_names(sensitive)
     if not names:
         raise InvalidInput("--sensitive names no column; pass at least one, such as --sensitive age,income.")
     refuse_existing(out, force)
@@ -76,12 +77,12 @@ def relevel(
         console.print(f"! {warning.message}", style="yellow", markup=False, highlight=False)
     for note in front.notes():
         console.print(note, highlight=False)
-    saved = _write(front, model, out, max_share)
+    saved = _write(front, model, out, max_share, force)
     console.print(_table(front, saved, bool(target)))
     console.print(f"report: {out / 'report.html'}; models: {out / 'models'}/", highlight=False, soft_wrap=True)
 
 
-def _write(front: RelevelledFront, given: Path, out: Path, max_share: float | None) -> dict[str, str]:
+def _write(front: RelevelledFront, given: Path, out: Path, max_share: float | None, force: bool) -> dict[str, str]:
     """Write the whole folder, or nothing; returns the names of the models by what they are."""
     ending = given.suffix.lower()
     files = {f"point-{number + 1:02d}": front.model(number) for number in range(len(front.front_))}
@@ -90,7 +91,7 @@ def _write(front: RelevelledFront, given: Path, out: Path, max_share: float | No
     if max_share is not None:
         files["within-budget"] = front.best(max_share=max_share)
         saved[f"share within {max_share:g}"] = "within-budget"
-    with complete_or_absent(out) as partial:
+    with whole_folder(out, lambda present: refuse_existing(present, force)) as partial:
         (partial / "models").mkdir()
         write_table(front.to_frame(), partial / "front.csv")
         for name, each in files.items():

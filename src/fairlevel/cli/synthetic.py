@@ -24,8 +24,8 @@ def synthetic(
     c_z: Annotated[float, typer.Option(help="Weight of the other part of the features.")] = 1.0,
     delta: Annotated[float, typer.Option(help="Strength of the direct effect of the first attribute.")] = 1.0,
     noise: Annotated[float, typer.Option(help="Standard deviation of the noise in features and target.")] = 0.1,
-    network_seed: Annotated[int, typer.Option(help="Seed of the fixed random networks.")] = 123,
-    seed: Annotated[int, typer.Option(help="Seed of the rows.")] = 0,
+    network_seed: Annotated[int, typer.Option(min=0, help="Seed of the fixed random networks.")] = 123,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the rows.")] = 0,
 ) -> None:
     """Write a table of the paper's synthetic design: a1… (sensitive), x1… (features), y."""
     design = SyntheticDesign(
@@ -40,4 +40,6 @@ def synthetic(
         network_seed=network_seed,
     )
     write_table(design.sample(rows, seed).to_frame(), out)
-    Console().print(f"{rows} rows, {attributes} sensitive attributes, {features} features: {out}", highlight=False)
+    Console(markup=False).print(
+        f"{rows} rows, {attributes} sensitive attributes, {features} features: {out}", highlight=False
+    )

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
+from sklearn.preprocessing import StandardScaler
 
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 
-Matrix = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
+Matrix = np.ndarray[tuple[int, ...], np.dtype[np.float32] | np.dtype[np.float64]]
+
+_COARSE = 1e-4  # steps of 32-bit numbers above this share of a column's standard deviation lose what it says
 
 
 def parquet_memmaps(
@@ -21,8 +25,9 @@ def parquet_memmaps(
     sensitive: Sequence[str],
     features: Sequence[str] | None = None,
 ) -> tuple[Matrix, Matrix, Matrix]:
-    """Copy X, y and A of a Parquet file into ``folder`` and return them as read-only memory maps of float32, for fits
-    with ``batch_size``.
+    """Copy X, y and A of a Parquet file into ``folder`` and return them as read-only memory maps, for fits with
+    ``batch_size``. Numbers are stored in 32 bits; a matrix with a column far from zero, of which 32 bits would keep too
+    few digits, in 64 bits. The file is read twice.
 
     Parameters
     ----------
@@ -44,19 +49,16 @@ def parquet_memmaps(
     if taken:
         raise InvalidInput(f"{str(folder)!r} already holds {', '.join(taken)}; choose another folder.")
     folder.mkdir(parents=True, exist_ok=True)
+    kinds = {name: _kind(columns, file) for name, columns in parts.items()}
     try:
         maps = {
-            name: np.lib.format.open_memmap(paths[name], "w+", np.float32, (rows, len(columns)))
+            name: np.lib.format.open_memmap(paths[name], "w+", kinds[name], (rows, len(columns)))
             for name, columns in parts.items()
         }
         start = 0
-        for batch in source.iter_batches(columns=[*chosen, target, *sensitive]):
-            frame = batch.to_pandas()
+        for frame in _frames(file, [*chosen, target, *sensitive]):
             for name, columns in parts.items():
-                try:
-                    maps[name][start : start + len(frame)] = frame[columns].to_numpy(dtype=np.float32)
-                except (TypeError, ValueError) as error:
-                    raise InvalidType(f"{str(file)!r} has columns that are not numbers: {error}.") from None
+                maps[name][start : start + len(frame)] = frame[columns].to_numpy(dtype=kinds[name])
             start += len(frame)
         for each in maps.values():
             each.flush()
@@ -66,3 +68,25 @@ def parquet_memmaps(
         raise
     x, y, a = (np.load(path, mmap_mode="r") for path in paths.values())
     return x, y[:, 0], a
+
+
+def _frames(file: str | Path, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+    """The columns as 64-bit numbers, some rows at a time."""
+    for batch in pq.ParquetFile(file).iter_batches(columns=list(columns)):
+        try:
+            yield batch.to_pandas().astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidType(f"{str(file)!r} has columns that are not numbers: {error}.") from None
+
+
+def _kind(columns: Sequence[str], file: str | Path) -> type[np.float32] | type[np.float64]:
+    """32 bits, or 64 bits where a column varies little beside its size or leaves the range of 32 bits."""
+    largest, moments = np.zeros(len(columns)), StandardScaler()
+    for frame in _frames(file, columns):
+        values = frame[list(columns)].to_numpy()
+        largest = np.fmax(largest, np.nanmax(np.abs(values), axis=0, initial=0.0))
+        moments.partial_fit(values)
+    spread = np.sqrt(moments.var_) if len(columns) else largest
+    small, huge = np.finfo(np.float32).tiny / _COARSE, np.finfo(np.float32).max * _COARSE
+    coarse = (np.finfo(np.float32).eps * largest > _COARSE * spread) | (spread < small) | (largest > huge)
+    return np.float64 if (coarse & (spread > 0)).any() else np.float32

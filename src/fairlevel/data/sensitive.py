@@ -9,20 +9,21 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
+from fairlevel.data.numbers import LARGEST, refuse_extremes, refuse_other_kinds
 from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures
-
-LARGEST = 1e150  # the square of a larger number overflows
 
 
 @dataclass(frozen=True)
 class Sensitive:
     """Attributes as one matrix: numeric columns unchanged, others as one column of zeros and ones per category.
 
-    Shapes: values (row, attribute); names has one entry per column of values.
+    Shapes: values (row, attribute); names has one entry per column of values, and so has ``sources``: the number of the
+    given column that it comes from. Without sources, each column is one of its own.
     """
 
     values: Array
     names: tuple[str, ...]
+    sources: tuple[int, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -59,16 +60,19 @@ def encode_sensitive(
     _refuse_missing(frame, argument)
     columns: list[Array] = []
     names: list[str] = []
-    for name, column in frame.items():
+    sources: list[int] = []
+    for number, (name, column) in enumerate(frame.items()):
         if _is_number(column.dtype):
             columns.append(column.to_numpy(dtype=np.float64))
             names.append(str(name))
+            sources.append(number)
             continue
         _refuse_objects(name, column, argument)
         for category in sorted(pd.unique(column), key=str):
             columns.append((column == category).to_numpy(dtype=np.float64))
             names.append(f"{name}={category}")
-    return _finite(Sensitive(np.column_stack(columns), tuple(names)), argument)
+            sources.append(number)
+    return _finite(Sensitive(np.column_stack(columns), tuple(names), tuple(sources)), argument)
 
 
 def _is_number(dtype: Any) -> bool:
@@ -83,6 +87,7 @@ def _finite(sensitive: Sensitive, argument: str) -> Sensitive:
             f"{argument} holds {infinite} infinite or huge values; finite numbers are needed: replace these "
             "values or drop their rows."
         )
+    refuse_extremes(argument, values, sensitive.names)
     return sensitive
 
 
@@ -125,6 +130,7 @@ def as_frame(sensitive_features: Any, argument: str = "sensitive_features") -> p
     if hasattr(sensitive_features, "to_pandas"):  # polars and pyarrow
         converted = sensitive_features.to_pandas()
         return converted.to_frame() if isinstance(converted, pd.Series) else converted
+    refuse_other_kinds(argument, sensitive_features)
     array = np.asarray(sensitive_features)
     if array.ndim not in (1, 2):
         raise InvalidInput(

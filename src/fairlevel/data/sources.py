@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import urllib.error
 import warnings
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from fairlevel.exceptions import FairLevelError, InvalidInput, UnknownName
 MANIFEST = "MANIFEST.csv"
 FOLDER_VARIABLE, MIRROR_VARIABLE = "FAIRLEVEL_DATA_DIR", "FAIRLEVEL_OPENML_URL"
 _NEEDED = ("slug", "target", "sha256")
+_SLUG = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")  # a name of a file, never a path
 
 
 class DownloadFailed(FairLevelError, OSError):
@@ -83,10 +85,25 @@ class FolderSource:
                 f"{str(self.folder)!r} is not a data folder: it has no {MANIFEST}. Pass --data-dir FOLDER, set "
                 f"{FOLDER_VARIABLE}, or leave both out to use OpenML."
             )
-        table = pd.read_csv(path, dtype={"slug": str, "target": str, "sha256": str})
+        try:
+            table = pd.read_csv(path, dtype={"slug": str, "target": str, "sha256": str}, index_col=False)
+        except (ValueError, OSError) as error:
+            reason = " ".join(str(error).split())
+            raise InvalidInput(f"{str(path)!r} cannot be read ({reason}); copy it again.") from None
         missing = [name for name in _NEEDED if name not in table]
         if missing:
             raise InvalidInput(f"{str(path)!r} lacks {' and '.join(missing)}; columns {', '.join(_NEEDED)} are needed.")
+        if table[list(_NEEDED)].isna().to_numpy().any():
+            raise InvalidInput(f"{str(path)!r} has empty cells; every row needs {', '.join(_NEEDED)}.")
+        for slug in table["slug"]:
+            if not _SLUG.fullmatch(slug):
+                raise InvalidInput(
+                    f"{str(path)!r} names a table {slug!r}; a slug is made of letters, digits, '_', '-' and '.', such "
+                    "as 'wine', and does not start with a dot."
+                )
+        if table["slug"].duplicated().any():
+            twice = table["slug"][table["slug"].duplicated()].iloc[0]
+            raise InvalidInput(f"{str(path)!r} names the table {twice!r} twice; remove one of the rows.")
         return table.set_index("slug")
 
     @property

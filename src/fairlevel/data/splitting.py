@@ -8,8 +8,11 @@ from typing import Any, Protocol, Self
 import numpy as np
 import pandas as pd
 
-from fairlevel.arrays import Index
+from fairlevel.arrays import Array, Index
+from fairlevel.data.numbers import refuse_other_kinds
 from fairlevel.exceptions import InvalidInput
+
+MOST_RARE_ROWS = 100  # per column
 
 
 def folds(rows: int, count: int, seed: int) -> Index:
@@ -34,6 +37,19 @@ def sample_rows(rows: int, most: int, seed: int) -> Index:
     if rows <= most:
         return np.arange(rows)
     return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
+
+
+def rare_rows(columns: Array, drawn: Index) -> Index:
+    """Rows that a sample misses: for each column that is constant on the drawn rows but not on all, the first rows with
+    another value, at most 100. What is fitted on the sample alone would leave such a column out. Shapes: columns (row,
+    column), drawn (drawn row,) -> row numbers, ascending.
+    """
+    missed = [np.empty(0, dtype=np.int64)]
+    for column in columns.T:
+        usual = column[drawn[0]]
+        if (column[drawn] == usual).all():
+            missed.append(np.flatnonzero(column != usual)[:MOST_RARE_ROWS])
+    return np.setdiff1d(np.concatenate(missed), drawn)
 
 
 class Splitting(Protocol):
@@ -164,6 +180,8 @@ def read_splitting(groups: Any, time: Any, rows: int) -> Splitting | None:
 
 def read_groups(groups: Any, rows: int) -> Index:
     """A number for each row, the same for rows with the same label."""
+    if np.ma.isMaskedArray(groups):
+        refuse_other_kinds("groups", groups)
     labels = pd.Series(np.asarray(groups).reshape(-1))
     if len(labels) != rows:
         raise InvalidInput(f"groups has {len(labels)} labels for {rows} rows; one label per row is needed.")

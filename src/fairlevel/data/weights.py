@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fairlevel.arrays import Array
+from fairlevel.data.numbers import LARGEST, refuse_other_kinds
 from fairlevel.exceptions import InvalidInput, InvalidType
 
 
@@ -14,6 +15,7 @@ def read_weights(sample_weight: Any, rows: int) -> Array | None:
     """One finite weight ≥ 0 per row, (row,), not all of them zero; None where all rows count for one."""
     if sample_weight is None:
         return None
+    refuse_other_kinds("sample_weight", sample_weight)
     try:
         weight = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -30,6 +32,8 @@ def read_weights(sample_weight: Any, rows: int) -> Array | None:
             f"sample_weight holds {bad} missing or infinite and {negative} negative values; finite weights ≥ 0 are "
             "needed: use 0 for rows that should not count."
         )
+    if weight.max(initial=0) > LARGEST:
+        raise InvalidInput(f"sample_weight holds values beyond {LARGEST:g}; divide all weights by the largest.")
     if not weight.any():
         raise InvalidInput("sample_weight is zero on all rows; positive weights are needed on at least 2.")
     if (weight > 0).sum() < 2:

@@ -19,6 +19,7 @@ from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.fair_estimator import FairEstimator, FittedModel
 from fairlevel.estimators.reading import read_features
 from fairlevel.estimators.settings import read_seed
+from fairlevel.estimators.whole_fit import all_or_nothing
 from fairlevel.exceptions import InvalidInput
 from fairlevel.losses import Logistic
 from fairlevel.models.onnx import write_onnx
@@ -71,6 +72,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
     (569, 2)
     """
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -91,7 +93,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         sensitive_features, sample_weight, given, groups, time : as in :meth:`fairlevel.FairRegressor.fit`; ``given=y``
             compares rows of the same class only, which is equalised odds on average
         """
-        self.__dict__.pop("models_", None)  # a fit that fails leaves no model of an earlier one
         classes, codes = read_classes(y)
         target = codes.astype(np.float64)
         table = self._read(X, target, sensitive_features, sample_weight, given, groups, time)

@@ -15,6 +15,7 @@ from fairlevel.arrays import Array
 from fairlevel.estimators.fair_estimator import FairEstimator, FittedModel
 from fairlevel.estimators.reading import read_features
 from fairlevel.estimators.settings import read_seed
+from fairlevel.estimators.whole_fit import all_or_nothing
 from fairlevel.exceptions import ClassesWarning
 from fairlevel.losses import SquaredLoss
 from fairlevel.models.onnx import write_onnx
@@ -90,6 +91,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
     (442,)
     """
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -117,7 +119,6 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
             person: splits keep them on one side, and intervals count groups, not rows
         time : array of shape (rows,), numbers or dates, optional; held-out rows are then the latest ones
         """
-        self.__dict__.pop("model_", None)  # a fit that fails leaves no model of an earlier one
         table = self._read(X, y, sensitive_features, sample_weight, given, groups, time)
         _warn_of_classes(table.y)
         fitted = self._train(table, SquaredLoss(), self._budget(), read_seed(self.random_state))
@@ -169,5 +170,5 @@ def _warn_of_classes(target: Array) -> None:
             f"y has only the values {low:g} and {high:g}; for two classes use FairClassifier, which predicts "
             "probabilities.",
             ClassesWarning,
-            stacklevel=3,
+            stacklevel=4,  # the caller of fit
         )

@@ -33,6 +33,7 @@ from fairlevel.estimators.settings import (
     shown_progress,
     training_setup,
 )
+from fairlevel.estimators.whole_fit import all_or_nothing
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, MissingSensitiveFeatures
 from fairlevel.fronts.combiners import Combiner
 from fairlevel.losses import Logistic, SquaredLoss
@@ -120,6 +121,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -149,7 +151,6 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         unseen : True or array of booleans of shape (rows,), needed with a FrozenEstimator in ``models``: which rows
             those models were not trained on. Only such rows are judged
         """
-        self.__dict__.pop("knee_index_", None)  # a fit that fails leaves no front of an earlier one
         predictor = default_predictor(self.predictor, self.solver)
         classes, target = two_classes(y)
         splitting = read_splitting(groups, time, len(target))
@@ -183,7 +184,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                     f"No disparity was found in the most accurate model (p = {p_value:.2f}), so there is nothing to "
                     "trade off; the front is that one model."
                 ),
-                stacklevel=2,
+                stacklevel=3,
             )
             front = front.iloc[-1:]
         self.front_ = front.reset_index(drop=True)

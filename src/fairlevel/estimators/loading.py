@@ -14,7 +14,7 @@ from fairlevel.estimators.fair_estimator import FIGURES
 from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.settings_json import from_plain
 from fairlevel.exceptions import InvalidInput
-from fairlevel.models.folder import read_models
+from fairlevel.models.folder import damage_in_one_sentence, read_models
 
 ESTIMATORS: dict[str, type[FairRegressor] | type[FairClassifier]] = {
     estimator.__name__: estimator for estimator in (FairRegressor, FairClassifier)
@@ -22,6 +22,7 @@ ESTIMATORS: dict[str, type[FairRegressor] | type[FairClassifier]] = {
 """Estimators that a folder may hold, by the name that stands in it."""
 
 
+@damage_in_one_sentence
 def load(folder: str | Path, *, module: nn.Module | None = None) -> FairRegressor | FairClassifier:
     """The fitted estimator that its method ``save`` wrote; a file that was changed is refused.
 

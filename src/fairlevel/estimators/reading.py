@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from fairlevel.arrays import Array
 from fairlevel.data.native_columns import NativeColumns
+from fairlevel.data.numbers import SMALLEST_FEATURE, refuse_extremes, refuse_other_kinds
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffled, refuse_too_many_attributes
 from fairlevel.data.splitting import Splitting
@@ -20,6 +21,7 @@ from fairlevel.data.unknown import without_unknown
 from fairlevel.data.weights import read_weights
 from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures, ProxyWarning
 from fairlevel.metrics.inputs import read_factors
+from fairlevel.networks.forks import use_one_thread_after_fork
 
 NEARLY_A_COPY = 0.99
 
@@ -27,6 +29,7 @@ NEARLY_A_COPY = 0.99
 def refuse_text(X: Any) -> None:
     """Name the text columns of a frame before anything tries to read them as numbers."""
     if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
+        refuse_other_kinds("X", X)
         array = np.asarray(X) if isinstance(X, list | tuple) else X
         if _holds_text(array):
             raise InvalidType(
@@ -58,6 +61,7 @@ def refuse_missing_target(y: Any) -> None:
     """Text, several columns, missing and infinite targets; whatever else is wrong with y is left for the usual
     checks.
     """
+    refuse_other_kinds("y", y)
     given = np.asarray(y)
     if given.ndim == 2 and given.shape[1] > 1:
         raise InvalidInput(
@@ -72,6 +76,7 @@ def refuse_missing_target(y: Any) -> None:
             raise InvalidType("y holds text; numbers are needed. For classes, use FairClassifier.") from None
         return
     refuse_missing("y", target)
+    refuse_extremes("y", target)
 
 
 def refuse_missing(name: str, values: Array, columns: Any = None, gaps: bool = False) -> None:
@@ -159,7 +164,7 @@ def warn_of_copies(x: Array, names: Any, sensitive: Sensitive, categorical: tupl
             f"Features of X that are (nearly) copies of sensitive attributes: {', '.join(map(str, pairs[:5]))}. "
             "Drop them from X unless the model is meant to use them.",
             ProxyWarning,
-            stacklevel=5,  # the caller of fit
+            stacklevel=6,  # the caller of fit
         )
 
 
@@ -180,6 +185,7 @@ def read_table(
     frame with categories, and may have gaps; the estimator's ``native_columns_`` then say how it was read. Rows whose
     weight is zero are left out.
     """
+    use_one_thread_after_fork()
     columns = NativeColumns.fit(_frame(X)) if native and _has_categories(X) else None
     if columns is None:
         refuse_text(X)
@@ -198,6 +204,7 @@ def read_table(
     target = np.asarray(target, dtype=np.float64)
     names = getattr(estimator, "feature_names_in_", None)
     refuse_missing("X", x, names, gaps=native)
+    refuse_extremes("X", x, names, SMALLEST_FEATURE)
     categorical = () if columns is None else columns.categorical
     weight, sensitive, factors, known = read_weights(sample_weight, len(x)), None, None, None
     if sensitive_features is not None:
@@ -217,6 +224,7 @@ def read_table(
 
 def read_features(estimator: BaseEstimator, X: Any, native: bool = False) -> Array:
     """Rows to predict for, with the columns of fit in the order of fit, (row, feature)."""
+    use_one_thread_after_fork()
     names = getattr(estimator, "feature_names_in_", None)
     X = ordered_like_fit(X, names)
     columns: NativeColumns | None = getattr(estimator, "native_columns_", None)
@@ -229,6 +237,7 @@ def read_features(estimator: BaseEstimator, X: Any, native: bool = False) -> Arr
         refuse_text(X)
         x = validate_data(estimator, X, reset=False, dtype=np.float64, ensure_all_finite=False)
     refuse_missing("X", x, names, gaps=native)
+    refuse_extremes("X", x, names, 0.0)
     return x
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from inspect import isabstract
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -33,10 +34,12 @@ KNOWN: dict[str, type] = {
 
 def to_plain(value: Any) -> Any:
     """Numbers, text and lists as they are; an object of a known class as its name and fields."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not isfinite(value):
+        return {"float": str(value)}  # JSON has no infinity
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, np.generic):
-        return value.item()
     if isinstance(value, list | tuple):
         return [to_plain(entry) for entry in value]
     if isinstance(value, Enum):
@@ -59,6 +62,8 @@ def from_plain(value: Any, module: nn.Module | None = None) -> Any:
     if isinstance(value, list):
         return tuple(from_plain(entry, module) for entry in value)
     if isinstance(value, Mapping):
+        if "float" in value:
+            return float(value["float"])
         if "module" in value:
             return module_from(value["module"], module)
         if "numbers" in value:

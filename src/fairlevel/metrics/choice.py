@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -68,9 +69,13 @@ def candidates(rows: Attributes, seed: int, regressor: LinearMean | None = None)
 
 
 def suitable_means(sensitive: Array) -> Sequence[LinearMean]:
-    """Groups for discrete attributes; splines and random features where any attribute is continuous."""
-    smooth: list[LinearMean] = [] if few_categories(sensitive).all() else [SplineMean(), RandomFeaturesMean()]
-    return [*([GroupMean()] if discrete_columns(sensitive).any() else []), *smooth]
+    """Groups for discrete attributes; splines and random features where any attribute is continuous. Constant columns
+    say nothing; groups where there is nothing else.
+    """
+    varying = sensitive[:, np.ptp(sensitive, axis=0) > 0]
+    smooth: list[LinearMean] = [] if few_categories(varying).all() else [SplineMean(), RandomFeaturesMean()]
+    groups: list[LinearMean] = [GroupMean()] if not smooth or discrete_columns(varying).any() else []
+    return [*groups, *smooth]
 
 
 def choose(prediction: Tensor, known: tuple[Candidate, ...]) -> Choice:

@@ -23,6 +23,7 @@ from scipy.stats import norm
 from torch import Tensor
 
 from fairlevel.arrays import Array
+from fairlevel.data.numbers import rounding_limit
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.choice import Candidate, candidates
 from fairlevel.metrics.evidence import CONSTANT
@@ -108,7 +109,7 @@ def compare(
     rows, pair = first.attributes(seed), np.stack([first.prediction, second.prediction])
     centred = pair - (pair @ rows.weight)[:, None]
     scale = float(np.sqrt((centred**2 @ rows.weight).max()))
-    if scale <= 1e-12 * np.abs(pair).max():
+    if scale <= rounding_limit(pair).max():
         return Comparison(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, CONSTANT, level)
     predictions = torch.from_numpy(centred / scale)
     candidate, ridge = _shared(predictions, candidates(rows, seed))

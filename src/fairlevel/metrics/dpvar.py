@@ -13,6 +13,7 @@ from fairlevel.arrays import Array
 from fairlevel.conditional_mean import MLPMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.protocol import ConditionalMean, kind_of
+from fairlevel.data.numbers import rounding_limit
 from fairlevel.exceptions import InvalidType, UnknownName
 from fairlevel.metrics.crossfit import paper_diagnostic
 from fairlevel.metrics.estimators import estimator_for
@@ -93,7 +94,7 @@ def dpvar_of_many(
     weight = np.ones(len(rows)) if rows.row_weight is None else rows.row_weight
     mean = np.average(predictions, axis=1, weights=weight)[:, None]
     spread = np.sqrt(np.average((predictions - mean) ** 2, axis=1, weights=weight))
-    varies = spread > 1e-12 * np.abs(predictions).max(axis=1)
+    varies = spread > rounding_limit(predictions)
     result = np.zeros(len(predictions))
     if varies.any():
         scaled = torch.from_numpy((predictions[varies] - mean[varies]) / spread[varies, None])

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.arrays import Array
+from fairlevel.data.numbers import rounding_limit
 from fairlevel.metrics.units import Units
 
 CONSTANT = "none needed: the prediction is constant"
@@ -84,8 +85,7 @@ class Standardised:
         """The predictions that vary, standardised, and their positions; (config, row), (row,)."""
         weight = row_weight / row_weight.sum()
         used = predictions[:, row_weight > 0]
-        smallest = 1e-12 * np.abs(used).max(axis=1)
-        varying = np.flatnonzero(np.ptp(used, axis=1) > smallest)
+        varying = np.flatnonzero(np.ptp(used, axis=1) > rounding_limit(used))
         chosen = predictions[varying]
         mean = np.average(chosen, axis=1, weights=row_weight)[:, None]
         variance = np.average((chosen - mean) ** 2, axis=1, weights=row_weight)

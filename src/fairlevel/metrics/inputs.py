@@ -11,10 +11,12 @@ from sklearn.utils import check_random_state
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.factors import LegitimateFactors
-from fairlevel.data.sensitive import LARGEST, Sensitive, encode_sensitive, refuse_shuffled
+from fairlevel.data.numbers import LARGEST, refuse_extremes, refuse_other_kinds
+from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffled
 from fairlevel.data.splitting import read_groups
 from fairlevel.data.weights import read_weights
 from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.networks.forks import use_one_thread_after_fork
 
 _SAME = 1 - 1e-9  # correlation at which two columns hold the same information
 
@@ -22,7 +24,8 @@ _SAME = 1 - 1e-9  # correlation at which two columns hold the same information
 @dataclass(frozen=True)
 class EvaluationRows:
     """One prediction with its attributes and weights; prediction and row_weight (row,), sensitive (row, attribute)
-    with one name per attribute, legitimate factors (row, factor) and groups (row,) where they were given.
+    with one name per attribute and, where indicators stand for categories, the number of the given column behind each
+    (``sources``), legitimate factors (row, factor) and groups (row,) where they were given.
     """
 
     prediction: Array
@@ -31,6 +34,7 @@ class EvaluationRows:
     names: tuple[str, ...]
     factors: Array | None = None
     groups: Index | None = None
+    sources: tuple[int, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.prediction)
@@ -40,7 +44,13 @@ class EvaluationRows:
         factors = None if self.factors is None else self.factors[rows]
         groups = None if self.groups is None else self.groups[rows]
         return EvaluationRows(
-            self.prediction[rows], self.sensitive[rows], self.row_weight[rows], self.names, factors, groups
+            self.prediction[rows],
+            self.sensitive[rows],
+            self.row_weight[rows],
+            self.names,
+            factors,
+            groups,
+            self.sources,
         )
 
     def attributes(self, seed: int) -> Attributes:
@@ -55,7 +65,9 @@ def read_rows(
     y_pred: Any, sensitive_features: Any, sample_weight: Any = None, given: Any = None, groups: Any = None
 ) -> EvaluationRows:
     """Validate and align what a metric was given."""
+    use_one_thread_after_fork()
     prediction = read_vector("y_pred", y_pred)
+    refuse_extremes("y_pred", prediction)
     if len(prediction) < 2:
         raise InvalidInput(
             f"y_pred has {len(prediction)} row; at least 2 rows are needed to see how predictions vary with A."
@@ -71,7 +83,7 @@ def read_rows(
     labels = None if groups is None else read_groups(groups, len(prediction))
     weight = read_weights(sample_weight, len(prediction))
     weight = np.ones(len(prediction)) if weight is None else weight / weight.max()
-    rows = EvaluationRows(prediction, sensitive.values, weight, sensitive.names, factors, labels)
+    rows = EvaluationRows(prediction, sensitive.values, weight, sensitive.names, factors, labels, sensitive.sources)
     return rows if weight.all() else rows.take(np.flatnonzero(weight))
 
 
@@ -123,6 +135,7 @@ def read_seed(random_state: Any) -> int:
 
 def read_vector(name: str, values: Any) -> Array:
     """A finite one-dimensional array of numbers; a single column is read as a vector."""
+    refuse_other_kinds(name, values)
     try:
         vector = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -134,8 +147,8 @@ def read_vector(name: str, values: Any) -> Array:
     if vector.ndim != 1:
         raise InvalidInput(f"{name} has shape {vector.shape}; one number per row is needed, such as model.predict(X).")
     bad = int((~np.isfinite(vector)).sum())
-    if name == "y_pred" and not bad and np.abs(vector).max(initial=0) > LARGEST:
-        raise InvalidInput(f"{name} holds values beyond ±{LARGEST:g}; rescale them, such as y_pred / 1e100.")
+    if not bad and np.abs(vector).max(initial=0) > LARGEST:
+        raise InvalidInput(f"{name} holds values beyond ±{LARGEST:g}; rescale them, such as {name} / 1e100.")
     if bad:
         raise InvalidInput(
             f"{name} holds {bad} missing or infinite values; drop those rows, also from sensitive_features."

@@ -14,6 +14,7 @@ from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.blockwise import BlockwiseSmoother, blockwise
 from fairlevel.conditional_mean.spectrum import Spectrum
+from fairlevel.data.splitting import rare_rows
 from fairlevel.metrics.choice import Candidate, Choice, candidates, choose
 from fairlevel.metrics.evidence import Evidence, Standardised
 from fairlevel.metrics.leave_one_out import BlockwiseEvidence, leave_out_streamed
@@ -144,7 +145,8 @@ class Blockwise:
 
     @cached_property
     def _sampled(self) -> Index:
-        return np.random.default_rng(self.seed).choice(len(self.rows), SAMPLE_ROWS, replace=False)
+        drawn = np.random.default_rng(self.seed).choice(len(self.rows), SAMPLE_ROWS, replace=False)
+        return np.concatenate([drawn, rare_rows(self.rows.columns, drawn)])
 
 
 def spent_on_factors(spectrum: Spectrum) -> float:

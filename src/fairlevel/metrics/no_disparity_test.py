@@ -113,7 +113,11 @@ def ridges_to_try(candidate: Candidate) -> list[float]:
 
 
 def p_value(weights: Tensor, scatter: Tensor, coefficients: Tensor, seed: int) -> float:
-    """P-value of the largest form over weights q (form, basis), noise K (basis, basis), coefficients c (basis,)."""
+    """P-value of the largest form over weights q (form, basis), noise K (basis, basis), coefficients c (basis,); 1
+    where A has no function that varies.
+    """
+    if not weights.numel():
+        return 1.0
     moments, vectors = torch.linalg.eigh(scatter)
     root = vectors * moments.clamp_min(0).sqrt()
     draws = _standard_normal(len(moments), seed) @ root.T

@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from hashlib import sha256
+from math import isfinite
 from pathlib import Path
-from tempfile import mkdtemp
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from lightgbm.basic import LightGBMError
 from safetensors import SafetensorError
 from safetensors.torch import load as tensors_from_bytes
 from safetensors.torch import save as tensors_to_bytes
 from torch import Tensor
 
 from fairlevel._version import __version__
+from fairlevel.arrays import Array
 from fairlevel.data.scaling import Scaler
+from fairlevel.data.whole_files import whole_folder
 from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.models.model import Model
 from fairlevel.predictors import MEMBERS, Members
+from fairlevel.predictors.protocol import Faithful, same_numbers
 
 SCHEMA = 2
 ARRAYS, DESCRIPTION = "model.safetensors", "model.json"
+CHECKSUM = "checksum"
+UNREADABLE = (
+    *(SafetensorError, LightGBMError, RecursionError),
+    *(KeyError, IndexError, TypeError, AttributeError, ValueError, RuntimeError, OverflowError),
+)
+"""What reading a damaged folder stumbles over."""
+
+Read = TypeVar("Read", bound=Callable[..., Any])
 
 
 class DamagedModel(FairLevelError, ValueError):
@@ -40,34 +51,37 @@ def write_models(folder: Path, models: Sequence[Model], description: Description
     """Write the models of one estimator and what is known about them; a folder that exists is replaced only if asked,
     and only when the new one is complete.
     """
-    if folder.exists() and not overwrite:
-        raise InvalidInput(f"{str(folder)!r} exists; choose another folder, or pass overwrite=True.")
-    if folder.exists() and not (folder / DESCRIPTION).is_file():
-        raise InvalidInput(f"{str(folder)!r} exists and holds no model; choose another folder.")
+
+    def may_replace(present: Path) -> None:
+        if not overwrite:
+            raise InvalidInput(f"{str(folder)!r} exists; choose another folder, or pass overwrite=True.")
+        if not (present / DESCRIPTION).is_file():
+            raise InvalidInput(f"{str(folder)!r} exists and holds no model; choose another folder.")
+
     files = {ARRAYS: tensors_to_bytes(_arrays(models))}
     groups = [(number, group) for number, model in enumerate(models) for group in model.groups]
     for number, (_, group) in enumerate(groups):
         files |= {_text_file(number, name): text.encode() for name, text in group.texts().items()}
+    probes = [_probe(model, int(description["n_features"])) for model in models]
+    for number, group in groups:
+        if probes[number] is not None and isinstance(group, Faithful):
+            group.require_faithful(_probe_rows(int(description["n_features"])))
     described = {
         "schema": SCHEMA,
         "version": __version__,
         "sha256": {name: sha256(content).hexdigest() for name, content in files.items()},
         "groups": [{"kind": group.kind, "model": number, **group.description()} for number, group in groups],
+        "probes": probes,
         **description,
     }
-    text = json.dumps(described, indent=2, ensure_ascii=False, allow_nan=False)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
     try:
+        text = json.dumps({CHECKSUM: _checksum(described), **described}, indent=2, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"The notes of a model must be what JSON can hold: {error}; pass other notes.") from None
+    with whole_folder(folder, may_replace) as partial:
         for name, content in files.items():
             (partial / name).write_bytes(content)
         (partial / DESCRIPTION).write_text(text, encoding="utf-8")
-        os.chmod(partial, 0o755)
-        if folder.exists():
-            shutil.rmtree(folder)
-        partial.replace(folder)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def read_models(folder: Path, module: Any = None) -> tuple[tuple[Model, ...], dict[str, Any]]:
@@ -76,14 +90,94 @@ def read_models(folder: Path, module: Any = None) -> tuple[tuple[Model, ...], di
     """
     description = _description(folder)
     try:
+        _check_description(description)
         files = {str(name): _verified(folder, str(name), sum_) for name, sum_ in description["sha256"].items()}
         arrays = tensors_from_bytes(files.pop(ARRAYS))
+        _check_finite(arrays)
         texts = {name: content.decode() for name, content in files.items()}
-        return _models(arrays, texts, description["groups"], module), description
+        known = {"module": module, "n_features": description["n_features"]}
+        models = _models(arrays, texts, description["groups"], known)
+        _check_probes(models, description)
+        return models, description
     except FairLevelError:
         raise
-    except (SafetensorError, KeyError, TypeError, AttributeError, ValueError, RuntimeError) as error:
-        raise DamagedModel(f"{str(folder)!r} does not hold a whole model ({error}); copy the folder again.") from None
+    except UNREADABLE as error:
+        raise _not_whole(folder, error) from None
+
+
+def damage_in_one_sentence(read: Read) -> Read:
+    """A function that reads a folder and says in one sentence that the folder is damaged, whatever it stumbles over."""
+
+    @wraps(read)
+    def reading(folder: str | Path, *arguments: Any, **named: Any) -> Any:
+        try:
+            return read(folder, *arguments, **named)
+        except FairLevelError:
+            raise
+        except UNREADABLE as error:
+            raise _not_whole(Path(folder), error) from None
+
+    return reading  # type: ignore[return-value]
+
+
+def _not_whole(folder: Path, error: Exception) -> DamagedModel:
+    reason = " ".join(str(error).split())[:300]
+    return DamagedModel(
+        f"{str(folder)!r} does not hold a whole model ({type(error).__name__}: {reason}); copy the folder again."
+    )
+
+
+def _checksum(description: Description) -> str:
+    """A hash over everything in the description but itself; the order of keys and blanks between them are free."""
+    rest = {name: value for name, value in description.items() if name != CHECKSUM}
+    return sha256(json.dumps(rest, sort_keys=True, ensure_ascii=True, allow_nan=False).encode()).hexdigest()
+
+
+def _check_description(description: Description) -> None:
+    """Whether the parts fit each other: the number of features, their names and rules, and finite figures."""
+    features, names = description["n_features"], description.get("feature_names")
+    if not isinstance(features, int) or isinstance(features, bool) or features < 1:
+        raise ValueError(f"n_features is {features!r}")
+    for part, values in (("feature_names", names), ("native_columns", description.get("native_columns"))):
+        if values is not None and (not isinstance(values, list) or len(values) != features):
+            raise ValueError(f"{part} does not have {features} entries")
+    if names is not None and len({str(name) for name in names}) != features:
+        raise ValueError("two features have the same name")
+    figures = description.get("figures", {})
+    if not all(isinstance(value, int | float) and isfinite(value) for value in figures.values()):
+        raise ValueError(f"figures are {figures}")
+
+
+def _probe_rows(features: int) -> Array:
+    """Two rows that any model can predict for, codes of categories included, (2, feature)."""
+    return np.stack([np.zeros(features), np.ones(features)])
+
+
+def _probe(model: Model, features: int) -> list[float] | None:
+    """What a model predicts for the two rows; None where a user's module cannot read them."""
+    try:
+        with np.errstate(all="ignore"):
+            found = model.predict(_probe_rows(features))
+    except Exception:  # foreign code
+        return None
+    return found.tolist() if np.isfinite(found).all() else None
+
+
+def _check_probes(models: Sequence[Model], description: Description) -> None:
+    """Whether the models predict what they predicted when they were saved."""
+    for model, saved in zip(models, description["probes"], strict=True):
+        found = None if saved is None else _probe(model, description["n_features"])
+        if saved is not None and (found is None or not same_numbers(np.array(saved), np.array(found))):
+            raise ValueError(
+                f"it predicts {found} where {saved} was predicted when it was saved; if it holds a module of yours, "
+                "the module keeps something outside of its state_dict, or is made with other arguments"
+            )
+
+
+def _check_finite(arrays: Mapping[str, Tensor]) -> None:
+    for name, values in arrays.items():
+        if values.is_floating_point() and not bool(torch.isfinite(values).all()):
+            raise ValueError(f"{name} holds missing or infinite numbers")
 
 
 def _verified(folder: Path, name: str, checksum: str) -> bytes:
@@ -112,7 +206,7 @@ def _description(folder: Path) -> dict[str, Any]:
     try:
         description: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         schema = int(description["schema"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (OSError, RecursionError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedModel(f"{str(path)!r} cannot be read ({error}); copy the folder again.") from None
     if schema != SCHEMA:
         wrote = description.get("version", "another version")
@@ -120,9 +214,15 @@ def _description(folder: Path) -> dict[str, Any]:
             f"{str(folder)!r} was saved by fairlevel {wrote} in schema {schema}; this version reads schema {SCHEMA}. "
             f"Type: pip install 'fairlevel=={wrote}', or fit the model again."
         )
-    missing = [name for name in ("sha256", "groups", "settings", "n_features") if name not in description]
+    missing = [name for name in (CHECKSUM, "sha256", "groups", "settings", "n_features") if name not in description]
     if missing:
         raise DamagedModel(f"{str(path)!r} lacks {', '.join(missing)}; copy the folder again.")
+    try:
+        same = description[CHECKSUM] == _checksum(description)
+    except ValueError:  # NaN and infinity are no JSON
+        same = False
+    if not same:
+        raise DamagedModel(f"{str(path)!r} is not the file that was saved; copy the folder again.")
     return description
 
 
@@ -145,22 +245,26 @@ def _prefix(model: int) -> str:
 
 
 def _models(
-    arrays: Mapping[str, Tensor], texts: Mapping[str, str], groups: Sequence[Mapping[str, Any]], module: Any
+    arrays: Mapping[str, Tensor], texts: Mapping[str, str], groups: Sequence[Mapping[str, Any]], known: Description
 ) -> tuple[Model, ...]:
+    """``known``: a user's untrained module, and the number of features."""
     read: dict[int, list[Members]] = {}
     for number, description in enumerate(groups):
         own = f"group{number}/"
         values = {name.removeprefix(own): value for name, value in arrays.items() if name.startswith(own)}
         prefix = _text_file(number, "")
         own_texts = {name.removeprefix(prefix): text for name, text in texts.items() if name.startswith(prefix)}
-        members = MEMBERS[description["kind"]].from_file(values, own_texts, {**description, "module": module})
+        members = MEMBERS[description["kind"]].from_file(values, own_texts, {**description, **known})
         read.setdefault(int(description["model"]), []).append(members)
     return tuple(_model(arrays, number, read[number]) for number in range(len(read)))
 
 
 def _model(arrays: Mapping[str, Tensor], number: int, groups: Sequence[Members]) -> Model:
     shares = arrays[f"{_prefix(number)}shares"].numpy()
-    if len(shares) != sum(map(len, groups)):
-        raise ValueError(f"{len(shares)} shares for {sum(map(len, groups))} members")
+    if shares.shape != (sum(map(len, groups)),):
+        raise ValueError(f"shares of shape {shares.shape} for {sum(map(len, groups))} members")
+    for name in ("y_mean", "y_scale"):
+        if arrays[f"{_prefix(number)}{name}"].shape != (1,):
+            raise ValueError(f"{name} has shape {tuple(arrays[f'{_prefix(number)}{name}'].shape)}")
     mean, scale = (arrays[f"{_prefix(number)}{name}"].numpy()[0] for name in ("y_mean", "y_scale"))
     return Model(tuple(groups), shares, Scaler(np.asarray(mean), np.asarray(scale)))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairlevel.arrays import Array
+from fairlevel.data.whole_files import write_whole
 from fairlevel.exceptions import FairLevelError
 from fairlevel.models.model import Model
 from fairlevel.trees.onnx import DOMAIN, DOMAIN_VERSION
@@ -77,9 +78,4 @@ def write_onnx(model: Model, features: int, path: Path) -> None:
         producer_name="fairlevel",
     )
     onnx.checker.check_model(made)
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        onnx.save(made, str(partial))
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_whole(path, lambda partial: onnx.save(made, str(partial)))

@@ -15,6 +15,7 @@ from torch import Tensor
 from fairlevel.arrays import Array, Index
 from fairlevel.data.scaling import Scaler
 from fairlevel.onnx_graph import OnnxGraph
+from fairlevel.predictors.booster_check import require_sound
 from fairlevel.trees.lightgbm_text import LightGBMText
 from fairlevel.trees.onnx import add_trees
 
@@ -119,6 +120,10 @@ class BoosterMembers:
         source, trees = (tuple(map(int, arrays[name].tolist())) for name in ("source", "trees"))
         if not all(0 <= number < len(boosters) for number in source):
             raise ValueError(f"members of boosters {sorted(set(source))}, and {len(boosters)} boosters")
+        if len(source) != len(trees) or min(trees, default=1) < 0:
+            raise ValueError(f"{len(source)} members with {len(trees)} numbers of trees")
+        for each in boosters:
+            require_sound(each.text, int(description["n_features"]))
         return cls(boosters, source, trees)
 
     def add_to(self, graph: OnnxGraph, inputs: str) -> str:

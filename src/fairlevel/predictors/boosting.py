@@ -178,7 +178,7 @@ class BoosterLearner:
                 self._booster.add_valid(binned, str(number))
         self._rate, self._device = learning_rate, device
         self._sums: list[Array] = [np.zeros(len(inputs)) for inputs in self._inputs]
-        self._predictions = [torch.zeros(1, len(inputs), device=device) for inputs in self._inputs]
+        self._predictions = [torch.zeros(1, len(inputs), dtype=torch.float32, device=device) for inputs in self._inputs]
         self._steps: list[float] = []
         self._snapshot = 0, [prediction.clone() for prediction in self._predictions]
 

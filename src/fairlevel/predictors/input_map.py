@@ -42,6 +42,28 @@ class InputMap:
             return x
         return torch.matmul(x - self.centre.to(x), self.mixing.to(x))
 
+    def require_shape(self, features: int, inputs: int) -> None:
+        """Raise ValueError unless the map takes ``features`` numbers to ``inputs`` numbers."""
+        waves = features if self.frequencies is None else self.frequencies.shape[-1]
+        expected = {
+            "mean": (features,),
+            "inverse_scale": (features,),
+            "frequencies": (features, waves),
+            "phases": (waves,),
+            "centre": (waves,),
+            "mixing": (waves, inputs),
+        }
+        for name, shape in expected.items():
+            value = getattr(self, name)
+            if value is not None and tuple(value.shape) != shape:
+                raise ValueError(f"input_{name} has shape {tuple(value.shape)}, not {shape}")
+        pairs = (("mean", "inverse_scale"), ("frequencies", "phases"), ("centre", "mixing"))
+        for first, second in pairs:
+            if (getattr(self, first) is None) != (getattr(self, second) is None):
+                raise ValueError(f"one of input_{first} and input_{second} is missing")
+        if self.mixing is None and waves != inputs:
+            raise ValueError(f"networks read {inputs} numbers, and the input map gives {waves}")
+
     def whitened(self, x: Tensor, ridge: float) -> InputMap:
         """This map followed by M = V (s + ridge·s_max)^{-1/2}, eigenvectors of the covariance of φ(x), scaled.
 
@@ -52,5 +74,6 @@ class InputMap:
         centre = features.mean(dim=0)
         moments, directions = torch.linalg.eigh((features - centre).T @ (features - centre) / len(features))
         largest = torch.cat([moments, moments.new_full((1,), 1e-300)]).max()
-        kept = moments > 1e-9 * largest
+        rounding = 1e-26 * features.square().sum(dim=1).mean()  # what constant features seem to vary by
+        kept = (moments > 1e-9 * largest) & (moments > rounding)
         return replace(self, centre=centre, mixing=directions[:, kept] / (moments[kept] + ridge * largest).sqrt())

@@ -13,7 +13,7 @@ from torch import Tensor
 from fairlevel.arrays import Array, Index
 from fairlevel.links import LogisticLink
 from fairlevel.onnx_graph import OnnxGraph
-from fairlevel.predictors.protocol import Members, Staged
+from fairlevel.predictors.protocol import Faithful, Members, Staged
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,11 @@ class LinkedMembers:
             raise TypeError(f"{type(self.members).__name__} has no stages.")
         return replace(self, members=self.members.after(share))
 
+    def require_faithful(self, x: Array) -> None:
+        """Raise an error if a file would not hold all that the members predict from."""
+        if isinstance(self.members, Faithful):
+            self.members.require_faithful(x)
+
     def arrays(self) -> dict[str, Tensor]:
         return self.members.arrays()
 
@@ -62,7 +67,8 @@ class LinkedMembers:
     def from_file(cls, arrays: Mapping[str, Tensor], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
         from fairlevel.predictors import MEMBERS  # this class is one of them
 
-        inner = {**description["members"], "module": description.get("module")}
+        outer = {name: description[name] for name in ("module", "n_features") if name in description}
+        inner = {**description["members"], **outer}
         link = LogisticLink(**{name: float(value) for name, value in description["link"].items()})
         return cls(MEMBERS[inner["kind"]].from_file(arrays, texts, inner), link)
 

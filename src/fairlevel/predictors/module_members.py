@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from fairlevel.arrays import Array, Index
 from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.onnx_graph import OnnxGraph
+from fairlevel.predictors.protocol import same_numbers
 
 _ROWS_AT_ONCE = 65_536
 
@@ -67,6 +68,22 @@ class ModuleMembers:
 
     def description(self) -> dict[str, Any]:
         return {"count": len(self.modules), "module_class": describe_module(self.modules[0])}
+
+    def require_faithful(self, x: Array) -> None:
+        """Raise an error if a file would not hold all that these modules predict from, (row, feature). Where a file
+        does not hold all arguments of the class, ``load`` finds out.
+        """
+        try:
+            with torch.random.fork_rng(devices=[]):
+                again = self.from_file(self.arrays(), {}, self.description())
+        except ModuleClassMissing:
+            return
+        if not same_numbers(again.predict(x), self.predict(x)):
+            name = type(self.modules[0]).__name__
+            raise InvalidInput(
+                f"{name} predicts from something outside of its state_dict that training has changed, so that a file "
+                "would not hold it; make it a buffer with self.register_buffer(name, tensor)."
+            )
 
     @classmethod
     def from_file(cls, arrays: Mapping[str, Tensor], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:

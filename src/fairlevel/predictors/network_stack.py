@@ -104,7 +104,9 @@ class NetworkMembers:
         if parameters.ndim != 2 or parameters.shape[1] != network.size:
             raise ValueError(f"parameters of shape {tuple(parameters.shape)} for networks of {network.size} parameters")
         mapped = {field.name: arrays.get(f"input_{field.name}") for field in fields(InputMap)}
-        return cls(network, InputMap(**mapped), parameters)
+        input_map = InputMap(**mapped)
+        input_map.require_shape(int(description["n_features"]), network.inputs)
+        return cls(network, input_map, parameters)
 
     def add_to(self, graph: OnnxGraph, inputs: str) -> str:
         signal, mapped = inputs, self.input_map
@@ -120,7 +122,7 @@ class NetworkMembers:
             signal = graph.apply("MatMul", centred, graph.constant(mapped.mixing.double().numpy()))
         parameters = self.parameters.double().numpy()
         for number, layer in enumerate(self.network.layers):
-            weight = parameters[:, layer.weight].reshape(-1, *layer.shape)  # (member, input, unit)
+            weight = parameters[:, layer.weight].reshape(len(parameters), *layer.shape)  # (member, input, unit)
             bias = parameters[:, layer.bias][:, None, :]
             product = graph.apply("MatMul", signal, graph.constant(weight))
             signal = graph.apply("Add", product, graph.constant(bias))

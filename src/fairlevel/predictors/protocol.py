@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -54,6 +55,20 @@ class Members(Protocol):
 
     def add_to(self, graph: OnnxGraph, inputs: str) -> str:
         """Add them to an ONNX graph: inputs (row, feature) -> (member, row, 1)."""
+
+
+@runtime_checkable
+class Faithful(Protocol):
+    """Members of foreign code, of which a file may miss something."""
+
+    def require_faithful(self, x: Array) -> None:
+        """Raise an error if what is read from a file would not predict the same for these rows, (row, feature)."""
+
+
+def same_numbers(one: Array, other: Array) -> bool:
+    """Whether two predictions are the same up to the rounding of 32 bits on different machines."""
+    largest = float(np.abs(one).max(initial=0.0))
+    return one.shape == other.shape and bool(np.allclose(one, other, rtol=1e-4, atol=1e-4 * largest))
 
 
 @runtime_checkable

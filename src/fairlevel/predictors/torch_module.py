@@ -7,11 +7,13 @@ parameters and rows are trained as one stack by ``torch.func``. Others (dropout,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
@@ -21,8 +23,9 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.predictors.configurations import Configurations
 from fairlevel.predictors.module_members import ModuleMembers
-from fairlevel.predictors.protocol import PATIENCE, Learner, Surroundings, Tiling
+from fairlevel.predictors.protocol import PATIENCE, Learner, Surroundings, Tiling, same_numbers
 
+_CHECKED_ROWS = 4
 _MOST_TOGETHER = 16  # configurations per tile, which bounds memory
 
 
@@ -97,12 +100,14 @@ class StackedModules:
         self._count = 0
         self._snapshot = self._parameters.clone()
         self._leaf = self._output = self._parameters
+        self._seen: Tensor | None = None
 
     @property
     def changing(self) -> None:
         return None
 
     def predictions(self, inputs: Tensor) -> Tensor:
+        self._seen = inputs[:_CHECKED_ROWS]
         with torch.enable_grad():
             self._leaf = self._parameters.detach().requires_grad_()
             self._output = self._call(self._training, self._leaf, inputs)
@@ -128,8 +133,16 @@ class StackedModules:
         for row in self._parameters[:configs]:
             module = deepcopy(self._template)  # which was never called and so keeps no activations
             _copy_into(module, self._layout.named(row))
+            _require_nothing_else(deepcopy(module), partial(self._as_trained, row), self._seen)
             modules.append(module.eval().cpu())
         return ModuleMembers(tuple(modules))
+
+    def _as_trained(self, row: Tensor, rows: Tensor) -> Tensor:
+        """Predictions for rows by the module that was called in training, with these parameters."""
+        named = {**self._fixed, **self._layout.named(row)}
+        found: Tensor = functional_call(self._training.eval(), named, (rows,))
+        self._training.train()
+        return found
 
     def _call(self, module: nn.Module, parameters: Tensor, inputs: Tensor) -> Tensor:
         def one(row: Tensor) -> Tensor:
@@ -157,13 +170,14 @@ class SeparateModules:
         self._random = [torch.Generator(device).manual_seed(seed).get_state() for _ in self._modules]
         self._snapshot = list(map(_numbers_of, self._modules))
         self._outputs: list[Tensor] = []
+        self._seen: Tensor | None = None
 
     @property
     def changing(self) -> None:
         return None
 
     def predictions(self, inputs: Tensor) -> Tensor:
-        self._outputs = []
+        self._outputs, self._seen = [], inputs[:_CHECKED_ROWS]
         with torch.enable_grad(), torch.random.fork_rng(devices=_cuda_devices(inputs)):
             for number, module in enumerate(self._modules):
                 _set_random_state(inputs, self._random[number])
@@ -201,8 +215,28 @@ class SeparateModules:
         for module in self._modules[:configs]:
             copy = deepcopy(self._template)  # which was never called and so keeps no activations
             _copy_into(copy, _numbers_of(module))
+            _require_nothing_else(deepcopy(copy), module.eval(), self._seen)
             copies.append(copy.eval().cpu())
         return ModuleMembers(tuple(copies))
+
+
+@torch.no_grad()
+def _require_nothing_else(copy: nn.Module, trained: Callable[[Tensor], Tensor], rows: Tensor | None) -> None:
+    """Raise an error if a trained module predicts otherwise than a copy with its parameters and buffers: then it keeps
+    something else, which neither early stopping nor a file would have.
+    """
+    if rows is None or not all(bool(torch.isfinite(value).all()) for value in copy.parameters()):
+        return
+    found = []
+    for predict in (copy.eval(), trained):
+        with torch.random.fork_rng(devices=_cuda_devices(rows)):
+            torch.manual_seed(0)
+            found.append(_vector(predict(rows)).cpu().double().numpy())
+    if np.isfinite(found[1]).all() and not same_numbers(found[1], found[0]):
+        raise InvalidInput(
+            f"{type(copy).__name__} predicts from something that training changes and that is neither a parameter "
+            "nor a buffer; make it a buffer with self.register_buffer(name, tensor)."
+        )
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
+from fairlevel.data.whole_files import write_whole
 from fairlevel.report.page import Page
 
 
@@ -34,12 +33,4 @@ def _plotly() -> str:
 def write_page(page: Page, path: Path) -> None:
     """Write the page; an existing file is replaced only when the new one is complete."""
     text = render(page)
-    with NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8") as handle:
-        partial = Path(handle.name)
-        try:
-            handle.write(text)
-            handle.close()
-            os.chmod(partial, 0o644)
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+    write_whole(path, lambda partial: partial.write_text(text, encoding="utf-8"))

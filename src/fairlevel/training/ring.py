@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fairlevel.arrays import Array, Index
 from fairlevel.data.scaling import Scaler
+from fairlevel.data.splitting import rare_rows
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties import Penalty, batch_form
 from fairlevel.penalties.protocol import BatchAttributes, Settings
@@ -53,9 +54,17 @@ class RingWindows:
     find_scaler: Callable[[], Scaler | None] = lambda: None
 
     @classmethod
-    def ring_order(cls, rows: int, size: int, seed: int) -> Index:
-        """Row numbers in random order; the first ``size`` come again at the end."""
+    def ring_order(cls, rows: Index, size: int, seed: int, attributes: Array | None = None) -> Index:
+        """These row numbers in random order; the first ``size`` come again at the end. An attribute that varies at all
+        varies among the first ``SAMPLE`` rows, on which functions of A are fitted.
+        """
         order = np.random.default_rng(seed).permutation(rows)
+        if attributes is not None and len(order) > SAMPLE:
+            rare = np.intersect1d(rare_rows(attributes, order[:SAMPLE]), order)
+            if len(rare):
+                others = order[~np.isin(order, rare)]
+                kept = SAMPLE - len(rare)
+                order = np.concatenate([others[:kept], rare, others[kept:]])
         return np.concatenate([order, order[:size]])
 
     def __len__(self) -> int:

@@ -15,7 +15,7 @@ class EarlyStopping:
 
     def __init__(self, configs: int, patience: int, device: torch.device) -> None:
         self._patience = patience
-        self.score = torch.full((configs,), torch.inf, device=device)
+        self.score = torch.full((configs,), torch.inf, dtype=torch.float32, device=device)
         self.step = torch.zeros(configs, dtype=torch.int64, device=device)
         self._waited = torch.zeros(configs, dtype=torch.int64, device=device)
 

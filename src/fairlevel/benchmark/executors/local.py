@@ -10,6 +10,8 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.context import SpawnContext, SpawnProcess
+from typing import Any
 
 import pandas as pd
 import torch
@@ -57,7 +59,8 @@ class LocalExecutor:
     def _run_pool(self, tasks: Mapping[int, Task]) -> Iterator[tuple[int, pd.DataFrame | Failure]]:
         """Run tasks in one pool of workers until all are finished or a worker dies."""
         count = min(self.processes or _default_processes(), len(tasks))
-        pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), initializer=_start_worker)
+        context = _OwnProcesses()
+        pool = ProcessPoolExecutor(count, context, initializer=_start_worker)
         finished = False
         try:
             with _waiting_threads_sleep():  # submitting starts the workers
@@ -67,9 +70,23 @@ class LocalExecutor:
             finished = True
         finally:
             if not finished:
-                for child in multiprocessing.active_children():
-                    child.terminate()  # nobody will read what it still computes
+                for worker in context.started:
+                    if worker.is_alive():
+                        worker.terminate()  # nobody will read what it still computes
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+class _OwnProcesses(SpawnContext):
+    """Starts fresh processes and remembers them: other children of this process are none of our business."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.started: list[SpawnProcess] = []
+
+    def Process(self, *arguments: Any, **named: Any) -> SpawnProcess:  # type: ignore[override]  # noqa: N802
+        process = SpawnProcess(*arguments, **named)
+        self.started.append(process)
+        return process
 
 
 def _default_processes() -> int:

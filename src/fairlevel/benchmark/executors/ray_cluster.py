@@ -52,7 +52,12 @@ class RayExecutor:
             pending = {remote.remote(task): number for number, task in enumerate(tasks)}
             while pending:
                 ready, _ = ray.wait(list(pending), num_returns=1)
-                yield pending.pop(ready[0]), ray.get(ready[0])
+                number = pending.pop(ready[0])
+                try:
+                    outcome = ray.get(ready[0])
+                except ray.exceptions.RayError as error:  # the worker died, again and again
+                    outcome = Failure(f"The task was lost on the cluster: {' '.join(str(error).split())[:300]}")
+                yield number, outcome
         finally:
             if started_here:
                 ray.shutdown()

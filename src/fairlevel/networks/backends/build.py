@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import subprocess
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryDirectory
 
 import torch
 
@@ -19,26 +20,53 @@ _SOURCE = Path(__file__).with_name("mlp.c")
 _FLAGS = ("-std=gnu11", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast")
 
 
+class Untrusted(OSError):
+    """A cache that others could have written to, or that holds something else than what was compiled."""
+
+
 @cache
 def shared_library() -> Path | None:
-    """The compiled library, from the cache or freshly built; None where it is switched off or cannot be built."""
+    """The compiled library, from the cache or freshly built; None where it is switched off, cannot be built, or where
+    the cache cannot be trusted.
+    """
     compiler = shutil.which(os.environ.get("CC", "cc"))
     if os.environ.get(SWITCH, "").lower() == "off" or compiler is None:
         return None
     try:
-        target = _cache_folder() / f"mlp-{_fingerprint(compiler)}.so"
-        return target if target.exists() else _compiled(compiler, target)
-    except (OSError, subprocess.SubprocessError):  # the folder or the compiler cannot be used
+        folder, name = _cache_folder(), f"mlp-{_fingerprint(compiler)}"
+        known = next((path for path in sorted(folder.glob(f"{name}-*.so")) if _is_whole(path)), None)
+        return known or _compiled(compiler, folder, name)
+    except (OSError, subprocess.SubprocessError, RuntimeError, ValueError):  # folder or compiler cannot be used
         return None
 
 
-def _compiled(compiler: str, target: Path) -> Path:
-    """Compile to a temporary file, then rename it: another process never sees an incomplete library."""
-    with NamedTemporaryFile(dir=target.parent, suffix=".o") as piece, NamedTemporaryFile(dir=target.parent) as whole:
-        _run(compiler, *_FLAGS, "-fPIC", "-fopenmp", "-c", str(_SOURCE), "-o", piece.name)
-        _run(compiler, "-shared", piece.name, *_threads(), "-o", f"{whole.name}.so")
-        Path(f"{whole.name}.so").replace(target)
-    return target
+def _compiled(compiler: str, folder: Path, name: str) -> Path:
+    """Compile in a folder of its own, then rename: another process never sees an incomplete library. The name ends in
+    the hash of the content.
+    """
+    with TemporaryDirectory(dir=folder, prefix=".mlp-") as room:
+        piece, whole = Path(room) / "mlp.o", Path(room) / "mlp.so"
+        _run(compiler, *_FLAGS, "-fPIC", "-fopenmp", "-c", str(_SOURCE), "-o", str(piece))
+        _run(compiler, "-shared", str(piece), *_threads(), "-o", str(whole))
+        whole.chmod(0o700)
+        return whole.replace(folder / f"{name}-{sha256(whole.read_bytes()).hexdigest()}.so")
+
+
+def _is_whole(library: Path) -> bool:
+    """Whether the content has the hash in the name; opening a truncated library would end the process. A library of
+    another user, or one that others may write to, is an error.
+    """
+    _require_own(library)
+    return library.stem.rpartition("-")[2] == sha256(library.read_bytes()).hexdigest()
+
+
+def _require_own(path: Path) -> None:
+    """Raise :class:`Untrusted` unless the path belongs to this user, is no link, and nobody else may write to it."""
+    found = path.lstat()
+    if stat.S_ISLNK(found.st_mode):
+        raise Untrusted(f"{path} is a link")
+    if hasattr(os, "geteuid") and (found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
+        raise Untrusted(f"{path} is not this user's alone")
 
 
 def _threads() -> tuple[str, ...]:
@@ -47,19 +75,28 @@ def _threads() -> tuple[str, ...]:
     return (str(bundled[0]), f"-Wl,-rpath,{bundled[0].parent}") if bundled else ("-fopenmp",)
 
 
-def _run(*command: str) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
+def _run(*command: str) -> bytes:
+    """The output of a command as bytes: compilers speak the user's language and encoding."""
+    return subprocess.run(command, check=True, capture_output=True, timeout=120).stdout
 
 
 def _fingerprint(compiler: str) -> str:
     """A hash that changes with the source, the compiler, the processor and PyTorch."""
     native = _run(compiler, "-march=native", "-Q", "--help=target")
-    parts = (_SOURCE.read_bytes(), native.encode(), repr((_FLAGS, torch.__version__, torch.__file__)).encode())
+    parts = (_SOURCE.read_bytes(), native, repr((_FLAGS, torch.__version__, torch.__file__)).encode())
     return sha256(b"".join(parts)).hexdigest()[:16]
 
 
 def _cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(base) / "fairlevel"
-    folder.mkdir(parents=True, exist_ok=True)
+    """A folder that only this user may enter, in XDG_CACHE_HOME or ~/.cache. A relative path is ignored, as the
+    specification of XDG_CACHE_HOME says: it would load code from whatever folder the program was started in.
+    """
+    named = Path(os.environ.get("XDG_CACHE_HOME") or "")
+    base = named if named.is_absolute() else Path.home() / ".cache"
+    if not base.is_absolute():
+        raise Untrusted(f"{base} is relative")
+    folder = base / "fairlevel" / "compiled"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _require_own(folder)
+    folder.chmod(0o700)
     return folder

@@ -12,6 +12,7 @@ from fairlevel.networks.backends.shape import HIDDEN, CriticFit, CriticLoss, Reg
 
 KEPT = 2**17  # rows times configurations; beyond, computing activations again is faster than reading them from memory
 _NOTHING = (None, None)
+_FUNCTIONS = ("mlp_forward", "mlp_pullback", "mlp_descend", "mlp_second", "mlp_critic_loss")
 
 
 class CompiledC:
@@ -24,6 +25,8 @@ class CompiledC:
         self._library = library
         library.mlp_panels.restype = ctypes.c_int64
         library.mlp_panels.argtypes = [ctypes.c_int64]
+        for name in _FUNCTIONS:
+            getattr(library, name)  # AttributeError for a library without it
 
     def forward(self, shape: Shape, parameters: Tensor, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         parameters, x = parameters.contiguous(), x.contiguous()
@@ -69,7 +72,7 @@ class CompiledC:
 
     def _buffer(self, shape: Shape, configs: int, rows: int) -> Tensor:
         """Space for one partial gradient per configuration and panel of rows."""
-        return torch.empty(configs * self._library.mlp_panels(rows) * shape.stride)
+        return torch.empty(configs * self._library.mlp_panels(rows) * shape.stride, dtype=torch.float32)
 
     def _call(self, name: str, shape: Shape, *arguments: int | Tensor | None) -> None:
         """Call a function: tensors are passed as addresses, integers as 64 bits, the number of threads last."""
@@ -83,9 +86,9 @@ class CompiledC:
 
 
 def load() -> CompiledC | None:
-    """The backend, or None where the library cannot be built or opened."""
+    """The backend, or None where the library cannot be built, opened or understood."""
     path = shared_library()
     try:
         return None if path is None else CompiledC(ctypes.CDLL(str(path)))
-    except OSError:
+    except (OSError, AttributeError):
         return None

@@ -1,0 +1,71 @@
+"""What counts as a number: guards that every reader of arrays shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fairlevel.arrays import Array
+from fairlevel.exceptions import InvalidInput, InvalidType
+
+LARGEST = 1e150  # the square of a larger number overflows
+SMALLEST = 1e-150  # the square of a smaller one is zero
+SMALLEST_FEATURE = 1e-30  # LightGBM reads numbers below 1e-35 as zero
+
+_ROUNDING = 8 * np.finfo(np.float64).eps
+
+
+def refuse_other_kinds(name: str, values: Any) -> None:
+    """Refuse masked entries, dates, spans of time and complex numbers, which NumPy would turn into numbers silently."""
+    hidden = int(np.ma.getmaskarray(values).sum()) if np.ma.isMaskedArray(values) else 0
+    if hidden:
+        raise InvalidInput(
+            f"{name} is a masked array with {hidden} masked values; drop those rows, or fill them with {name}.filled()."
+        )
+    kind = getattr(getattr(values, "dtype", None), "kind", "")
+    if kind == "O" or (not kind and isinstance(values, list | tuple)):
+        kind = np.asarray(values).dtype.kind
+    if kind in ("M", "m"):
+        raise InvalidType(
+            f"{name} holds dates or times; numbers are needed, such as days since the first date: "
+            f"({name} - {name}.min()) / numpy.timedelta64(1, 'D')."
+        )
+    if kind == "c":
+        raise InvalidInput(f"Complex data not supported: {name} holds complex numbers; pass {name}.real.")
+
+
+def refuse_extremes(name: str, values: Array, columns: Sequence[object] | None = None, least: float = SMALLEST) -> None:
+    """Refuse numbers whose squares overflow, and columns that vary by less than ``least``, whose squares vanish; gaps
+    (NaN) are passed over. Shapes: (row,) or (row, column).
+    """
+    if not values.size:
+        return
+    with np.errstate(invalid="ignore", over="ignore"):
+        low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+        spread = np.atleast_1d(high - low)
+        size = np.atleast_1d(np.fmax(np.abs(low), np.abs(high)))
+
+    def called(wrong: Any) -> str:
+        first = int(np.flatnonzero(wrong)[0])
+        label = repr(str(columns[first])) if columns is not None else str(first)
+        return name if values.ndim == 1 else f"{name}, column {label},"
+
+    huge, tiny = size > LARGEST, (spread > 0) & (spread < least)
+    if huge.any():
+        raise InvalidInput(
+            f"{called(huge)} holds numbers beyond ±{LARGEST:g}, which cannot be squared; choose another unit, such as "
+            "dividing by 1e100."
+        )
+    if tiny.any():
+        raise InvalidInput(
+            f"{called(tiny)} varies by {spread[tiny][0]:.3g} only, which is too little to compute with; choose another "
+            "unit, so that it varies by about 1."
+        )
+
+
+def rounding_limit(values: Array, axis: int = -1) -> Array:
+    """The spread up to which numbers of this size count as constant: a few units in the last digit."""
+    limit: Array = _ROUNDING * np.abs(values).max(axis=axis, initial=0.0)
+    return np.maximum(limit, SMALLEST)

@@ -1,0 +1,153 @@
+"""Names, options and cells that end in one sentence or are taken as they are, never in a traceback."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairlevel.cli.csv_cells import without_formulas
+from fairlevel.cli.files import read_columns, read_numbers, read_sample
+from fairlevel.cli.front_folder import refuse_existing
+from fairlevel.cli.options import read_names
+from fairlevel.data.whole_files import require_writable, whole_folder, write_whole
+from fairlevel.exceptions import CannotWrite, FairLevelError, InvalidInput, InvalidType
+from tests.terminal import run_here
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    random = np.random.default_rng(0)
+    a, f, g = random.standard_normal((3, 80))
+    path = tmp_path_factory.mktemp("words") / "rows.csv"
+    pd.DataFrame({"[/red]": a, "income, yearly": a + g, "f": f + a, "g": g}).to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("command", ["audit", "compare", "front", "relevel", "synthetic"])
+def test_a_negative_seed_is_one_sentence(command, table, tmp_path):
+    words = {
+        "audit": (table, "--prediction", "f", "--sensitive", "g"),
+        "compare": (table, "--predictions", "f,g", "--sensitive", "g"),
+        "front": (table, "--target", "f", "--sensitive", "g"),
+        "relevel": (table, table, "--sensitive", "g"),
+        "synthetic": ("--out", tmp_path / "rows.csv"),
+    }[command]
+    said = run_here(command, *words, "--seed", "-1")
+    assert said.returncode == 2
+    assert "--seed" in said.stderr
+    assert "Traceback" not in said.stderr
+
+
+def test_names_with_brackets_and_commas(table):
+    names = '[/red],"income, yearly"'
+    said = run_here("compare", table, "--predictions", "f,g", "--sensitive", names)
+    assert said.returncode == 0, said.stderr
+    said = run_here("compare", table, "--predictions", "f,[/red]", "--sensitive", '"income, yearly"')
+    assert said.returncode == 0, said.stderr
+    assert "B is [/red]" in said.stdout
+    said = run_here("audit", table, "--prediction", "f", "--sensitive", names, "--json")
+    assert said.returncode == 0, said.stderr
+
+
+def test_lists_of_names():
+    assert read_names("") == read_names(" , ") == ()
+    assert read_names("age, income,age") == ("age", "income")
+    assert read_names('age,"income, yearly", "a ""b"""') == ("age", "income, yearly", 'a "b"')
+    with pytest.raises(InvalidInput, match="in double quotes"):
+        read_names('"age')
+
+
+@pytest.mark.parametrize("page", ["", "/dev/full", "no/where.html"])
+def test_pages_that_cannot_be_written_are_refused_before_the_work(table, tmp_path, page, monkeypatch):
+    monkeypatch.setattr("fairlevel.cli.audit.run_audit", lambda *given, **more: pytest.fail("it has worked already"))
+    said = run_here("audit", table, "--prediction", "f", "--sensitive", "g", "--html", tmp_path / page)
+    assert said.returncode == 2
+    assert "needed" in said.stderr or "does not exist" in said.stderr
+
+
+def test_a_device_is_never_replaced(tmp_path):
+    """As root, a report renamed itself to /dev/full."""
+    (tmp_path / "link").symlink_to("/dev/null")
+    with pytest.raises(InvalidInput, match="a device or a pipe"):
+        write_whole(tmp_path / "link", lambda partial: partial.write_text("text"))
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_files_are_written_whole(tmp_path):
+    path = tmp_path / "report.html"
+    write_whole(path, lambda partial: partial.write_text("first"))
+
+    def fails(partial):
+        partial.write_text("half")
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        write_whole(path, fails)
+    assert path.read_text() == "first"
+    (tmp_path / "link").symlink_to(path)
+    write_whole(tmp_path / "link", lambda partial: partial.write_text("second"))
+    assert (tmp_path / "link").is_symlink()
+    assert path.read_text() == "second"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["link", "report.html"]
+    with pytest.raises(FairLevelError, match="is a folder"):
+        require_writable(tmp_path)
+
+
+def test_a_folder_that_appears_in_the_meantime_is_kept(tmp_path):
+    """``front`` deleted it, without --force."""
+    out = tmp_path / "front"
+
+    def train(force):
+        with whole_folder(out, lambda present: refuse_existing(present, force)) as partial:
+            (partial / "front.csv").write_text("new")
+            if not out.exists():
+                out.mkdir()
+                (out / "front.csv").write_text("of somebody else")
+
+    with pytest.raises(InvalidInput, match="--force"):
+        train(force=False)
+    assert (out / "front.csv").read_text() == "of somebody else"
+    train(force=True)
+    assert (out / "front.csv").read_text() == "new"
+    (out / "front.csv").unlink()
+    with pytest.raises(InvalidInput, match="holds no front"):
+        train(force=True)
+    assert [each.name for each in tmp_path.iterdir()] == ["front"]
+
+
+def test_an_output_that_cannot_be_made_is_refused_before_the_work(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidInput, match="cannot be written"):
+        refuse_existing(tmp_path / "file" / "front", force=False)
+    refuse_existing(tmp_path / "new" / "front", force=False)
+    with pytest.raises(CannotWrite, match="cannot be written"), whole_folder(tmp_path / "file" / "x", print):
+        pass
+
+
+def test_cells_do_not_become_formulas():
+    table = pd.DataFrame({"=name": ["=1+1", "-5", "+x", "a"], "n": [-1, 2, 3, 4], "t": ["@a", "b=", "\tc", "-"]})
+    safe = without_formulas(table)
+    assert safe.columns.tolist() == ["'=name", "n", "t"]
+    assert safe["'=name"].tolist() == ["'=1+1", "-5", "'+x", "a"]
+    assert safe["n"].tolist() == [-1, 2, 3, 4]
+    assert safe["t"].tolist() == ["'@a", "b=", "'\tc", "'-"]
+    assert table["t"].tolist() == ["@a", "b=", "\tc", "-"]
+
+
+def test_an_index_in_a_parquet_file(tmp_path):
+    """The first strange value was to be named by its label, which is no number; an index with a name was no column."""
+    a, f = np.random.default_rng(0).standard_normal((2, 60))
+    frame = pd.DataFrame({"a": a, "f": f}, index=[f"row {number}" for number in range(60)])
+    frame.assign(f="x").to_parquet(tmp_path / "labels.parquet")
+    frame.set_index(pd.Index(np.arange(60) * 2, name="person")).to_parquet(tmp_path / "named.parquet")
+    with pytest.raises(InvalidType, match=r"holds 'x' \(row 1\)"):
+        read_numbers(read_columns(tmp_path / "labels.parquet"), "f")
+    found = read_columns(tmp_path / "named.parquet", ["f", "person"])
+    assert found["person"].tolist() == list(range(0, 120, 2))
+    assert read_sample(tmp_path / "named.parquet", 100, 0)[0].columns.tolist() == ["person", "a", "f"]
+
+
+def test_one_row_is_enough_to_predict_for(tmp_path):
+    pd.DataFrame({"a": [1.0]}).to_csv(tmp_path / "one.csv", index=False)
+    assert len(read_columns(tmp_path / "one.csv", fewest=1)) == 1
+    with pytest.raises(InvalidInput, match="at least 2"):
+        read_columns(tmp_path / "one.csv")

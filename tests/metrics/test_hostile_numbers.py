@@ -1,0 +1,151 @@
+"""Numbers that a metric must not misread: extreme sizes, dates, masks, constants, repeated rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairlevel import audit, compare, dpvar, dpvar_interval
+from fairlevel.auditing.flags import repeated_rows
+from fairlevel.exceptions import FairLevelError, InvalidInput, InvalidType
+from fairlevel.metrics.inputs import read_rows
+
+random = np.random.default_rng(0)
+A = random.standard_normal(200)
+F = A + random.standard_normal(200)
+DATES = pd.Series(pd.date_range("2020-01-01", periods=200)).mask(np.arange(200) == 3)
+
+
+@pytest.mark.parametrize("offset", [1e13, 1e14])
+def test_a_large_offset_is_no_constant(offset):
+    """At 1e13 a double still has 500 steps per unit."""
+    here, there = (dpvar_interval(F + shift, sensitive_features=A) for shift in (0.0, offset))
+    digits = 40 * np.finfo(float).eps * offset
+    assert there.estimate == pytest.approx(here.estimate, abs=digits)
+    assert there.p_value == here.p_value < 0.001
+    assert dpvar(None, F + offset, sensitive_features=A) == pytest.approx(here.estimate, abs=digits)
+    paired = compare(F + offset, 2 * F + offset, sensitive_features=A)
+    assert paired.difference == pytest.approx(3 * here.estimate, abs=4 * digits)
+
+
+def test_a_constant_up_to_rounding_is_constant():
+    f = 0.1 + np.array([0.0, 1.0, -1.0, 2.0] * 50) * np.spacing(0.1) / 2
+    found = dpvar_interval(f, sensitive_features=A)
+    assert (found.estimate, found.high, found.p_value) == (0.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize(("factor", "says"), [(1e151, "beyond"), (1e-160, "varies by"), (1e-300, "varies by")])
+def test_numbers_whose_squares_leave_the_range_are_refused(factor, says):
+    with pytest.raises(InvalidInput, match=f"y_pred .*{says}"):
+        dpvar_interval(F * factor, sensitive_features=A)
+    with pytest.raises(InvalidInput, match=r"infinite or huge|sensitive_features, column 'a0', varies by"):
+        dpvar_interval(F, sensitive_features=A * factor)
+
+
+@pytest.mark.parametrize("factor", [1e-140, 1e140])
+def test_the_range_that_is_left_is_exact(factor):
+    here, there = dpvar_interval(F, sensitive_features=A), dpvar_interval(F * factor, sensitive_features=A * factor)
+    assert there.estimate == pytest.approx(here.estimate * factor**2, rel=1e-9)
+    assert there.share == pytest.approx(here.share, rel=1e-9)
+
+
+MASKED = np.ma.masked_array(F, mask=np.arange(200) < 3)
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        (DATES, "dates or times"),
+        (DATES.to_numpy(), "dates or times"),
+        (DATES - DATES[0], "dates or times"),
+        (MASKED, "3 masked values"),
+        (F + 1j, "Complex data not supported"),
+    ],
+    ids=["dates", "date array", "spans", "masked", "complex"],
+)
+def test_what_is_no_number_is_refused(values, says):
+    with pytest.raises(FairLevelError, match=f"y_pred.*{says}|{says}.*y_pred"):
+        dpvar(None, values, sensitive_features=A)
+    with pytest.raises(FairLevelError, match="sample_weight"):
+        dpvar(None, F, sensitive_features=A, sample_weight=values)
+    with pytest.raises(FairLevelError, match="sensitive_features"):
+        dpvar(None, F, sensitive_features=np.asarray(values) if says == "dates or times" else values)
+    with pytest.raises(FairLevelError, match="y_true"):
+        audit(F, sensitive_features=A, y_true=values)
+
+
+def test_a_mask_that_hides_nothing_and_a_masked_group():
+    plain = dpvar(None, F, sensitive_features=A)
+    assert dpvar(None, np.ma.masked_array(F), sensitive_features=np.ma.masked_array(A)) == plain
+    with pytest.raises(InvalidInput, match="groups is a masked array"):
+        dpvar(None, F, sensitive_features=A, groups=np.ma.masked_array(np.arange(200), mask=np.arange(200) < 3))
+
+
+def test_dates_are_named_as_such_in_lists_too():
+    with pytest.raises(InvalidType, match="y_pred"):
+        dpvar(None, list(DATES), sensitive_features=A)
+
+
+def small_tables():
+    """Tables of 6 to 40 rows with attributes of four kinds."""
+    for seed in (*range(10), 163):
+        own = np.random.default_rng(seed)
+        rows, columns = int(own.choice([6, 8, 10, 12, 16, 20, 30, 40, 60])), int(own.integers(1, 4))
+        kinds = (
+            lambda rows=rows, own=own: own.standard_normal(rows),
+            lambda rows=rows, own=own: own.integers(0, 3, rows).astype(float),
+            lambda rows=rows, own=own: own.integers(18, 70, rows).astype(float),
+            lambda rows=rows, own=own: np.round(own.exponential(1, rows), 1),
+        )
+        a = np.column_stack([kinds[own.integers(0, 4)]() for _ in range(columns)])
+        yield own, a, a @ own.standard_normal(columns) + own.standard_normal(rows)
+
+
+def test_units_of_a_and_constant_attributes_change_nothing():
+    """Table 163 got another conditional mean from an added constant: it was taken for a group."""
+    for own, a, f in small_tables():
+        here = dpvar(None, f, sensitive_features=a)
+        constant = np.column_stack([a, np.full(len(a), own.choice([0.0, 1.0, 0.1]))])
+        units = a * own.choice([0.1, 3.0, 0.37, 7.0, 1 / 3], a.shape[1]) + own.choice([0.0, 0.3, 1e3], a.shape[1])
+        for changed in (constant, units):
+            assert dpvar(None, f, sensitive_features=changed) == pytest.approx(here, abs=1e-6 * f.var())
+
+
+def test_a_constant_target_has_no_r2():
+    assert set(audit(F, sensitive_features=A, y_true=np.full(200, 0.1)).accuracy) == {"mse"}
+
+
+def test_repeated_rows_are_pointed_out():
+    people = np.repeat(np.arange(60), 4)
+    own = np.random.default_rng(1)
+    f, a = own.standard_normal(60)[people], own.standard_normal(60)[people]
+    (flag,) = repeated_rows(read_rows(f, a))
+    assert "180 of 240 rows" in flag.sentence
+    assert "repeated_rows" in {flag.name for flag in audit(f, sensitive_features=a).flags}
+    alone, together = (dpvar_interval(f, sensitive_features=a, groups=groups).p_value for groups in (None, people))
+    assert together > 5 * alone
+    for quiet in (read_rows(f, a, groups=people), read_rows(F, A), read_rows(f.round(), a.round())):
+        assert not repeated_rows(quiet)
+
+
+def test_an_audit_refuses_what_it_cannot_tell_apart():
+    with pytest.raises(InvalidInput, match="several columns named 'a'"):
+        audit(F, sensitive_features=pd.DataFrame({"a": A, "b": F}).set_axis(["a", "a"], axis=1))
+    with pytest.raises(InvalidInput, match="a single value per column"):
+        audit(F, sensitive_features=np.ones((200, 2)))
+
+
+def test_by_keeps_the_table_of_an_attribute_of_its_name():
+    group = pd.DataFrame({"town": np.where(A > 0, "north", "south")})
+    found = audit(F, sensitive_features=group, by=pd.Series(np.arange(200) % 3, name="town"))
+    assert {name: len(table) for name, table in found.groups.items()} == {"town": 2, "town (by)": 3}
+
+
+def test_columns_with_equals_signs_are_not_merged():
+    """``income=low`` and ``income=high`` were one attribute, named ``income``."""
+    table = pd.DataFrame(
+        {"income=low": A, "income=high": random.standard_normal(200), "income": np.where(F > 0, "a", "b")}
+    )
+    found = audit(F, sensitive_features=table).attributes.set_index("attribute")["alone"]
+    assert sorted(found.index) == ["income", "income=high", "income=low"]
+    assert found["income=high"] < 0.1 < found["income=low"]
+    assert found["income"] > 0.4
