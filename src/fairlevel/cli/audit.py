@@ -17,6 +17,7 @@ from fairlevel.auditing.audit import audit as run_audit
 from fairlevel.auditing.page import audit_page
 from fairlevel.cli.files import read_columns, read_numbers, read_target, require_folder
 from fairlevel.cli.options import read_names, read_sensitive
+from fairlevel.data.learning_table import FEWEST_ROWS, Gaps
 from fairlevel.exceptions import InvalidInput
 from fairlevel.report.render import write_page
 
@@ -56,6 +57,12 @@ def audit(
             raise InvalidInput(f"{role} {column} is also named in --sensitive; a column has one role.")
     others = [column for column in (target, by, weight, groups, *factors) if column is not None]
     table = read_columns(file, [prediction, *names, *others])
+    gaps = Gaps.of(table, (), (*names, *factors))
+    table = table.loc[gaps.complete]
+    if len(table) < FEWEST_ROWS:
+        raise InvalidInput(f"Only {len(table)} rows have all sensitive values; at least {FEWEST_ROWS} are needed.")
+    for sentence in gaps.sentences():
+        Console(stderr=as_json).print(sentence, markup=False, highlight=False, soft_wrap=True)
     found = run_audit(
         read_numbers(table, prediction),
         sensitive_features=table[list(names)],

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from fairlevel.arrays import Array, Index
+from fairlevel.data.encoding import Encoding
 from fairlevel.data.sensitive import Sensitive
 from fairlevel.exceptions import MissingSensitiveFeatures
 
@@ -17,7 +18,7 @@ class Table:
     """Shapes: x (row, feature), y (row,), sensitive (row, attribute) or None, row_weight (row,), all above zero, or
     None, factors: legitimate factors (row, factor) or None. Columns of x whose numbers are in ``categorical`` hold
     categories as whole numbers; x may then have gaps (NaN). ``numbers`` says which of the rows given these are, (row,);
-    None stands for all.
+    None stands for all. With an ``encoding``, x holds columns as read, which every fit encodes by its own rows.
     """
 
     x: Array
@@ -27,6 +28,7 @@ class Table:
     row_weight: Array | None = None
     numbers: Index | None = None
     factors: Array | None = None
+    encoding: Encoding | None = None
 
     @cached_property
     def gaps(self) -> bool:
@@ -64,4 +66,14 @@ class Table:
         weight = None if self.row_weight is None else self.row_weight[index]
         factors = None if self.factors is None else self.factors[index]
         numbers = self.given_rows[index]
-        return Table(self.x[index], self.y[index], sensitive, self.categorical, weight, numbers, factors)
+        x, y = self.x[index], self.y[index]
+        return Table(x, y, sensitive, self.categorical, weight, numbers, factors, self.encoding)
+
+    def encoded(self) -> tuple[Table, Encoding | None]:
+        """With x as predictors see it, by rules learnt from these rows, and those rules; the table itself where there
+        is nothing to encode.
+        """
+        if self.encoding is None:
+            return self, None
+        learnt = self.encoding.fit(self.x)
+        return replace(self, x=learnt.transform(self.x), encoding=None), learnt
