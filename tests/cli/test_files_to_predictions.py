@@ -209,6 +209,17 @@ def test_pieces_of_a_file_are_read_by_one_rule(tmp_path, monkeypatch):
     assert (sampled.index == sampled["n"]).all()  # labels are the rows of the file
 
 
+def test_semicolons_and_decimal_commas(tmp_path):
+    text = "a;b;c\n1,5;x;2\n2,25;y;3\n1.000,5;x;4\n"
+    (tmp_path / "t.csv").write_text(text)
+    table = files.read_columns(tmp_path / "t.csv", ["a", "c"])
+    assert files.read_numbers(table, "a").tolist() == [1.5, 2.25, 1000.5]
+    assert files.read_numbers(table, "c").tolist() == [2, 3, 4]
+    tabs = text.replace(";", "\t")
+    (tmp_path / "t.csv").write_text(tabs)
+    assert list(files.read_sample(tmp_path / "t.csv", 10, 0)[0].columns) == ["a", "b", "c"]
+
+
 def test_numbers_with_words_among_them(folder, tmp_path):
     table = make_table(200).astype({"hours": object})
     table.loc[[3, 8], "hours"] = "?"

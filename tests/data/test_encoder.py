@@ -192,6 +192,22 @@ def test_ambiguous_dates_and_columns_that_are_mostly_numbers_are_refused(typed):
     assert isinstance(TableEncoder().fit(few).rules_[0], IndicatorRule)
 
 
+@pytest.mark.parametrize(
+    "cells", [["a", "\ud800", "b"], ["9999-12-31", "0001-01-01", None], [b"x", b"y", None], ["", "", "a"]]
+)
+def test_odd_cells_end_in_numbers(cells):
+    frame = pd.DataFrame({"odd": pd.Series(cells, dtype=object), "x": [1.0, 2.0, 3.0]})
+    assert np.isfinite(TableEncoder().fit_transform(frame)).all()
+
+
+def test_lists_as_cells_are_named():
+    lists, plain = (pd.DataFrame({"odd": pd.Series(cells, dtype=object)}) for cells in ([[1], [2]], [1, 2]))
+    with pytest.raises(InvalidType, match="'odd' holds list objects"):
+        TableEncoder().fit(lists)
+    with pytest.raises(InvalidType, match=r"'odd' holds \[1\] \(row 1\)"):
+        TableEncoder().fit(plain).transform(lists)
+
+
 def test_a_real_transformer(frame):
     encoder = TableEncoder()
     out = clone(encoder).set_output(transform="pandas").fit_transform(frame)

@@ -149,7 +149,16 @@ def _pieces(path: Path, text: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         types = dict.fromkeys(text, "str")
-        yield from pd.read_csv(path, index_col=False, chunksize=_PIECE, dtype=types, low_memory=False)
+        yield from pd.read_csv(
+            path, sep=_separator(path), index_col=False, chunksize=_PIECE, dtype=types, low_memory=False
+        )
+
+
+def _separator(path: Path) -> str:
+    """A comma; a semicolon or a tab where the first line has one and no comma."""
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        first = file.readline()
+    return next((sign for sign in (",", ";", "\t") if sign in first), ",")
 
 
 def _read_csv(path: Path, columns: list[str] | None, text: Sequence[str]) -> pd.DataFrame:
@@ -169,7 +178,7 @@ def _column_names(path: Path) -> list[str]:
     try:
         if _is_parquet(path):
             return [str(name) for name in pyarrow.parquet.read_schema(path).names]
-        return [str(name) for name in pd.read_csv(path, nrows=0).columns]
+        return [str(name) for name in pd.read_csv(path, sep=_separator(path), nrows=0).columns]
     except (ValueError, OSError) as error:
         raise _unreadable(path, error) from None
 

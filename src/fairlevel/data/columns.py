@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -91,7 +92,7 @@ class Texts:
     is_text: ClassVar[bool] = True
 
     def read(self, column: pd.Series) -> Reading:
-        numbers, cells = pd.factorize(column.astype(object))
+        numbers, cells = _distinct(column)
         texts = np.array([*(text_of(cell) for cell in cells), None], dtype=object)
         return Reading(texts[numbers], np.zeros(len(column), dtype=bool))
 
@@ -138,6 +139,12 @@ def kind_of(name: str, column: pd.Series) -> Kind:
 
 def _kind_of_objects(name: str, column: pd.Series) -> Kind:
     cells = column.dropna()
+    strange = next((cell for cell in cells if not isinstance(cell, Hashable)), None)
+    if strange is not None:
+        raise InvalidType(
+            f"Column {name!r} holds {type(strange).__name__} objects; numbers, dates or text are needed: drop it, or "
+            "make columns of its parts."
+        )
     values = pd.unique(cells.astype(object))
     if len(values) == 0:
         return Texts()
@@ -190,10 +197,10 @@ def _plain(cell: Any) -> Any:
 
 def _with_comma(name: str, values: Any) -> Numbers:
     """Numbers with a decimal comma, unless it may as well separate thousands."""
-    text = pd.Series([value for value in values if isinstance(value, str) and "," in value])
-    if text.str.fullmatch(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*").all():
+    text = [value for value in values if isinstance(value, str) and "," in value]
+    if all(re.fullmatch(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*", value) for value in text):
         raise InvalidInput(
-            f"Column {name!r} holds numbers such as {text.iloc[0]!r}, whose comma may be a decimal sign or separate "
+            f"Column {name!r} holds numbers such as {text[0]!r}, whose comma may be a decimal sign or separate "
             "thousands; write them with a point, or without separators."
         )
     return Numbers(",")
@@ -206,9 +213,15 @@ def text_of(value: Any) -> str:
     return str(value)
 
 
+def _distinct(column: pd.Series) -> tuple[Any, Any]:
+    """The number of each cell's value, −1 where it is missing, and the values; what cannot be compared, as text."""
+    cells = [cell if isinstance(cell, Hashable) else str(cell) for cell in column.astype(object)]
+    return pd.factorize(pd.Series(cells, dtype=object))
+
+
 def _by_value(column: pd.Series, convert: Callable[[Any], Array]) -> Array:
     """Convert each distinct value once; missing cells become NaN."""
-    numbers, cells = pd.factorize(column.astype(object))
+    numbers, cells = _distinct(column)
     found: Array = np.append(np.asarray(convert(cells), dtype=np.float64), np.nan)[numbers]
     return found
 
@@ -222,13 +235,19 @@ def _truths(cells: Any, further: Mapping[str, float] | None = None) -> Array:
 _GROUPED = r"[+-]?\d{1,3}(?:\.\d{3})+(?:,\d+)?|[+-]?\d+(?:,\d+)?(?:[eE][+-]?\d+)?"
 
 
+def _number_text(cell: Any, decimal: str) -> Any:
+    """Text as pandas reads numbers; "" where it is none in this notation."""
+    if not isinstance(cell, str):
+        return cell if isinstance(cell, int | float | np.number) else ""
+    cell = cell.strip()
+    if decimal == ".":
+        return cell if cell.isascii() else ""
+    return cell.replace(".", "").replace(",", ".") if re.fullmatch(_GROUPED, cell) else ""
+
+
 def _numbers(cells: Any, decimal: str) -> Array:
     """Numbers, and text that is one in this notation, as float64; NaN for anything else."""
-    text = pd.Series([cell.strip() if isinstance(cell, str) else cell for cell in cells], dtype=object)
-    if decimal == ",":
-        words = text.map(lambda cell: isinstance(cell, str))
-        fits = text[words].astype(str).str.fullmatch(_GROUPED)
-        text[words] = text[words].astype(str).str.replace(".", "").str.replace(",", ".").where(fits, "")
+    text = pd.Series([_number_text(cell, decimal) for cell in cells], dtype=object)
     values: Array = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     return values
 

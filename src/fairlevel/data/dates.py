@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import re
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -58,20 +59,27 @@ def date_pattern(values: Any) -> str | None:
 
 def read_dates(values: Any, pattern: str) -> Array:
     """Days since 1970 of dates and of text in a format or in ISO 8601, (value,); NaN for anything else."""
-    cells = pd.Series(list(values), dtype=object)
+    cells = [value.strip() if isinstance(value, str) else value for value in values]
     days = np.full(len(cells), np.nan)
-    words = cells.map(lambda cell: isinstance(cell, str)).to_numpy(dtype=bool)
-    text = cells[words].astype(str).str.strip()
-    iso = text.str.fullmatch(_ISO).to_numpy(dtype=bool)
-    parsed = np.full(len(text), np.nan)
-    parsed[iso] = days_since_1970(pd.to_datetime(text[iso], format="ISO8601", utc=True, errors="coerce"))
-    if pattern and not iso.all():
-        parsed[~iso] = days_since_1970(pd.to_datetime(text[~iso], format=pattern, utc=True, errors="coerce"))
-    days[words] = parsed
-    objects = cells.map(lambda cell: hasattr(cell, "isoformat") and hasattr(cell, "year")).to_numpy(dtype=bool)
-    if objects.any():
-        days[objects] = days_since_1970(pd.to_datetime(cells[objects], utc=True, errors="coerce"))
+    ways = {"ISO8601": _is_iso, pattern: _is_other_text, "mixed": _is_date}
+    for how, suits in ways.items():
+        chosen = [number for number, cell in enumerate(cells) if how and suits(cell)]
+        if chosen:
+            some = pd.Series([cells[number] for number in chosen], dtype=object)
+            days[chosen] = days_since_1970(pd.to_datetime(some, format=how, utc=True, errors="coerce"))
     return days
+
+
+def _is_iso(cell: Any) -> bool:
+    return isinstance(cell, str) and re.fullmatch(_ISO, cell) is not None
+
+
+def _is_other_text(cell: Any) -> bool:
+    return isinstance(cell, str) and cell.isprintable() and not _is_iso(cell)
+
+
+def _is_date(cell: Any) -> bool:
+    return isinstance(cell, date) and not pd.isna(cell)
 
 
 def dates_as_text(days: Array, pattern: str) -> list[str | None]:
@@ -79,7 +87,7 @@ def dates_as_text(days: Array, pattern: str) -> list[str | None]:
     dates = pd.to_datetime(pd.Series(days), unit="D", utc=True)
     known = days[np.isfinite(days)]
     iso = "%Y-%m-%d" if (known == np.floor(known)).all() else "%Y-%m-%d %H:%M:%S.%f"
-    return [None if pd.isna(date) else date.strftime(pattern or iso) for date in dates]
+    return [None if pd.isna(each) else each.strftime(pattern or iso) for each in dates]
 
 
 def _fits(text: str, pattern: str) -> bool:
@@ -92,5 +100,6 @@ def _fits(text: str, pattern: str) -> bool:
 
 def days_since_1970(dates: pd.Series) -> Array:
     """Of dates in UTC, (row,); NaN where they are missing."""
-    days = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)
-    return np.asarray(days, dtype=np.float64)
+    moments = dates.dt.tz_localize(None).to_numpy().astype("datetime64[us]")  # nanoseconds end in the year 2262
+    days: Array = (moments - np.datetime64(0, "us")) / np.timedelta64(1, "D")
+    return days

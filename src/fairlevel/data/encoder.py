@@ -202,7 +202,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> import pandas as pd
-    >>> from fairlevel.data.encoder import TableEncoder
+    >>> from fairlevel import TableEncoder
     >>> table = pd.DataFrame({"town": ["a", "b", None], "joined": ["2020-01-01", "2020-01-03", "2020-01-04"]})
     >>> TableEncoder().set_output(transform="pandas").fit_transform(table)
        town=(missing)  town=a  town=b   joined
