@@ -237,3 +237,9 @@ def test_numbers_with_words_among_them(folder, tmp_path):
     audited = run("audit", tmp_path / "a.csv", "--prediction", "f", "--sensitive", "hours", "--max-share", "0.1")
     assert audited.returncode == 2
     assert "'?' (row 4)" in audited.stderr
+    coded = table.assign(f=range(200), hours=[f"{k % 22}" if k % 40 else "V1" for k in range(200)])
+    coded.to_csv(tmp_path / "a.csv", index=False)
+    arguments = ["audit", tmp_path / "a.csv", "--prediction", "f", "--sensitive", "hours", "--json"]
+    assert "mostly numbers" in run(*arguments).stderr
+    found = json.loads(run(*arguments, "--categories", "hours").stdout)
+    assert found["dpvar"]["regressor"].startswith("groups")

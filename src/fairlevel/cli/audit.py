@@ -37,6 +37,9 @@ def audit(
     groups: Annotated[
         str | None, typer.Option(help="Column with the same label for rows that belong together, such as a person.")
     ] = None,
+    categories: Annotated[
+        str, typer.Option(help="Columns that hold categories although they look like numbers, comma-separated.")
+    ] = "",
     threshold: Annotated[
         float | None, typer.Option(help="Predictions are probabilities; decisions are positive from this number on.")
     ] = None,
@@ -56,7 +59,8 @@ def audit(
         if column in names:
             raise InvalidInput(f"{role} {column} is also named in --sensitive; a column has one role.")
     others = [column for column in (target, by, weight, groups, *factors) if column is not None]
-    table = read_columns(file, [prediction, *names, *others])
+    table = read_columns(file, [prediction, *names, *others], text=read_names(categories))
+    table = table.astype({name: "category" for name in read_names(categories) if name in table})
     gaps = Gaps.of(table, (), (*names, *factors))
     table = table.loc[gaps.complete]
     if len(table) < FEWEST_ROWS:
