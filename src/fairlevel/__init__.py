@@ -10,6 +10,7 @@ from fairlevel._version import __version__ as __version__
 if TYPE_CHECKING:
     from fairlevel.auditing.audit import audit
     from fairlevel.conditional_mean import GroupMean, MLPMean, RandomFeaturesMean, RidgeMean, SplineMean
+    from fairlevel.data.encoder import TableEncoder
     from fairlevel.estimators.fair_classifier import FairClassifier
     from fairlevel.estimators.fair_regressor import FairRegressor
     from fairlevel.estimators.fairness_path import FairnessPath
@@ -37,6 +38,7 @@ __all__ = [
     "RandomFeaturesMean",
     "RidgeMean",
     "SplineMean",
+    "TableEncoder",
     "audit",
     "compare",
     "dpvar",
@@ -61,6 +63,7 @@ _HOME = {
     "RandomFeaturesMean": "fairlevel.conditional_mean",
     "RidgeMean": "fairlevel.conditional_mean",
     "SplineMean": "fairlevel.conditional_mean",
+    "TableEncoder": "fairlevel.data.encoder",
     "audit": "fairlevel.auditing.audit",
     "compare": "fairlevel.metrics.compare",
     "dpvar": "fairlevel.metrics.dpvar",

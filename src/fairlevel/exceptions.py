@@ -58,3 +58,15 @@ class AlreadyLevel(UserWarning):
 
 class SeenRows(UserWarning):
     """A model is judged on rows that it was trained on."""
+
+
+class UnseenLevels(UserWarning):
+    """Many rows hold categories that the training rows lack."""
+
+
+class UnreadableCells(UserWarning):
+    """Cells that cannot be read count as missing, as was asked for."""
+
+
+class BudgetOutOfReach(UserWarning):
+    """No model of a front meets the budget that was asked for; the front is kept."""

@@ -60,7 +60,10 @@ def trained(folder):
 def test_front_writes_everything_and_says_so(trained):
     out, printed = trained
     assert "239 rows" in printed
-    assert "1 rows left out, without target" in printed
+    assert "1 rows left out, without a value in: pay (1)" in printed
+    assert "dates: joined" in printed
+    assert "share within 0.9" in printed
+    assert "models/within-budget NEW.csv" in printed  # the next command uses the model that was asked for
     assert "knee" in printed
     assert sorted(path.name for path in out.iterdir()) == ["front.csv", "models", "report.html"]
     front = pd.read_csv(out / "front.csv")

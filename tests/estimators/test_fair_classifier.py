@@ -158,12 +158,13 @@ def test_the_scorer_sees_probabilities(rows):
         assert scorer(model, x, y, sensitive_features=a) == pytest.approx(-truth)
 
 
-def test_dates_that_become_text_are_named(rows):
+def test_dates_that_become_text_are_read_or_named(rows):
     x, y, _ = rows
     frame = pd.DataFrame(x[:100], columns=list("abcd")).assign(day=pd.Timestamp("2020-01-01"))
     model = FairClassifier(0.0, predictor=TREES, random_state=0).fit(frame, y[:100])
-    with pytest.raises(TypeError, match="Column 'day' held numbers or dates"):
-        model.predict_proba(frame.assign(day="2020-01-01"))
+    np.testing.assert_array_equal(model.predict_proba(frame.assign(day="2020-01-01")), model.predict_proba(frame))
+    with pytest.raises(TypeError, match=r"Column 'day' holds 'soon' \(row 1\).*dates such as '2020-02-29'"):
+        model.predict_proba(frame.assign(day="soon"))
 
 
 def test_other_targets_of_a_regression_are_refused(rows):

@@ -16,7 +16,7 @@ from fairlevel.candidates import SOURCES
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.synthetic import SyntheticDesign
-from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.exceptions import InvalidInput, InvalidType, UnseenLevels
 from fairlevel.losses import Logistic
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import PENALTIES, ClosedFBO, NoPenalty, RootFBO
@@ -167,7 +167,8 @@ def test_gaps_categories_and_dates_are_read_as_they_are(mixed, tmp_path):
     again = load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict(x), fair.predict(x))
     unseen = x.assign(town="east")
-    np.testing.assert_array_equal(again.predict(unseen), fair.predict(x.assign(town=None)))
+    with pytest.warns(UnseenLevels, match="'town' 1200 of 1200 rows"):
+        np.testing.assert_array_equal(again.predict(unseen), fair.predict(x.assign(town=None)))
     with pytest.raises(InvalidType, match="pass a frame"):
         fair.predict(x.to_numpy())
 

@@ -74,8 +74,9 @@ class TableDataset:
         features, y = table.features.iloc[order], table.target.to_numpy()[order]
         parts = split_rows(self.slug, len(y), seed, protocol)
         training = np.concatenate(parts[:2])
-        encoder = TableEncoder.fit(features.iloc[training])
-        matrix = encoder.transform(features)
+        encoder = TableEncoder(many="ordinal").fit(features.iloc[training])
+        readings = encoder.read(features)  # infinite values count as missing
+        matrix = encoder.encode({name: reading.values for name, reading in readings.items()})
         chosen = construct_sensitive(matrix[training], y[training], encoder.origin, seed)
         others = np.setdiff1d(np.arange(matrix.shape[1]), chosen)
         x, a = matrix[:, others], matrix[:, chosen]

@@ -21,6 +21,7 @@ from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup, portion
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.factors import LegitimateFactors
+from fairlevel.data.encoding import Encoding
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.splitting import Splitting
 from fairlevel.data.table import Table
@@ -79,14 +80,19 @@ def attributes_of(table: Table) -> Attributes:
 
 @dataclass(frozen=True)
 class FittedCandidates:
-    """Trained candidates, diverged ones included, and the scaler of y."""
+    """Trained candidates, diverged ones included, the scaler of y, and how columns were encoded."""
 
     candidates: CandidateSet
     y_scaler: Scaler
+    encoding: Encoding | None = None
+
+    def features(self, x: Array) -> Array:
+        """What predictors see of rows of a table: (row, column) -> (row, feature)."""
+        return x if self.encoding is None else self.encoding.transform(x)
 
     def predict(self, x: Array) -> Array:
-        """(row, feature) -> (candidate, row), in units of y; NaN for diverged candidates."""
-        return self.y_scaler.inverse(self.candidates.predict(x))
+        """(row, column) -> (candidate, row), in units of y; NaN for diverged candidates."""
+        return self.y_scaler.inverse(self.candidates.predict(self.features(x)))
 
     def model(self, shares: Array) -> Model:
         """A mixture as one model; shares (usable candidate,), of which those below 0.001 are dropped."""
@@ -115,14 +121,15 @@ def fit_candidates(
     report: Report,
 ) -> FittedCandidates:
     """Train on all rows of a table at every step; some rows decide when to stop, if asked."""
+    given, (table, encoding) = table, table.encoded()
     scaling, parts = Scaling.of(table), 2 if stopping.refit else 1
     kept, held = split_rows(table.splits, stopping.fraction, setup.seed)
     held_out = None if held is None else scaling.rows(table, held)
     rows = replace(candidate_rows(table, scaling, kept), held_out=held_out)
     found = source.train(rows, setup, limits, portion(report, 0, parts))
     if stopping.refit:
-        return refitted(table, source, setup, limits, steps_of(found), portion(report, 1, parts))
-    return FittedCandidates(found, scaling.y)
+        return refitted(given, source, setup, limits, steps_of(found), portion(report, 1, parts))
+    return FittedCandidates(found, scaling.y, encoding)
 
 
 def refitted(
@@ -134,10 +141,11 @@ def refitted(
     report: Report,
 ) -> FittedCandidates:
     """All rows train, each candidate for its own number of steps."""
+    table, encoding = table.encoded()
     scaling = Scaling.of(table)
     every = np.random.default_rng(setup.seed).permutation(len(table))
     rows = replace(candidate_rows(table, scaling, every), steps=steps)
-    return FittedCandidates(source.train(rows, setup, limits, report), scaling.y)
+    return FittedCandidates(source.train(rows, setup, limits, report), scaling.y, encoding)
 
 
 def steps_of(found: CandidateSet) -> dict[CandidateKey, int]:
@@ -170,6 +178,10 @@ def fit_in_batches(
     for name, part in whole.items():
         if part is not None:
             raise InvalidInput(f"{name} was given with batch_size; it needs all rows at once: leave batch_size=None.")
+    if table.encoding is not None:
+        raise InvalidInput(
+            "encoder was given with batch_size; encode X before: make_pipeline(TableEncoder(), FairRegressor(...))."
+        )
     if not isinstance(batch_size, int | np.integer) or isinstance(batch_size, bool) or batch_size < 2:
         raise InvalidInput(f"batch_size={batch_size!r} was given; a whole number ≥ 2 is needed, such as 4096.")
     if not setup.predictor.batches:

@@ -17,6 +17,7 @@ from fairlevel.auditing.audit import audit as run_audit
 from fairlevel.auditing.page import audit_page
 from fairlevel.cli.files import read_columns, read_numbers, read_target
 from fairlevel.cli.options import read_names, read_sensitive
+from fairlevel.data.learning_table import FEWEST_ROWS, Gaps
 from fairlevel.data.whole_files import require_writable
 from fairlevel.exceptions import InvalidInput
 from fairlevel.report.render import write_page
@@ -37,6 +38,9 @@ def audit(
     groups: Annotated[
         str | None, typer.Option(help="Column with the same label for rows that belong together, such as a person.")
     ] = None,
+    categories: Annotated[
+        str, typer.Option(help="Columns that hold categories although they look like numbers, comma-separated.")
+    ] = "",
     threshold: Annotated[
         float | None, typer.Option(help="Predictions are probabilities; decisions are positive from this number on.")
     ] = None,
@@ -58,7 +62,14 @@ def audit(
         if column in names:
             raise InvalidInput(f"{role} {column} is also named in --sensitive; a column has one role.")
     others = [column for column in (target, by, weight, groups, *factors) if column is not None]
-    table = read_columns(file, [prediction, *names, *others])
+    table = read_columns(file, [prediction, *names, *others], text=read_names(categories))
+    table = table.astype({name: "category" for name in read_names(categories) if name in table})
+    gaps = Gaps.of(table, (), (*names, *factors))
+    table = table.loc[gaps.complete]
+    if len(table) < FEWEST_ROWS:
+        raise InvalidInput(f"Only {len(table)} rows have all sensitive values; at least {FEWEST_ROWS} are needed.")
+    for sentence in gaps.sentences():
+        Console(stderr=as_json).print(sentence, markup=False, highlight=False, soft_wrap=True)
     found = run_audit(
         read_numbers(table, prediction),
         sensitive_features=table[list(names)],

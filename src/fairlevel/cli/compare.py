@@ -12,6 +12,7 @@ from rich.console import Console
 
 from fairlevel.cli.files import read_columns, read_numbers
 from fairlevel.cli.options import read_names, read_sensitive
+from fairlevel.data.learning_table import Gaps
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.compare import compare as run_compare
 
@@ -37,6 +38,10 @@ def compare(
         raise InvalidInput(f"--predictions names {len(pair)} columns; two are needed, such as --predictions old,new.")
     others = [column for column in (weight, groups, *factors) if column is not None]
     table = read_columns(file, [*pair, *names, *others])
+    gaps = Gaps.of(table, (), (*names, *factors))
+    table = table.loc[gaps.complete]
+    for sentence in gaps.sentences():
+        Console(stderr=as_json).print(sentence, markup=False, highlight=False, soft_wrap=True)
     first, second = (read_numbers(table, column) for column in pair)
     found = run_compare(
         first,

@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow.parquet
 
 from fairlevel.cli.csv_cells import without_formulas
+from fairlevel.data.columns import Numbers, kind_of
 from fairlevel.data.whole_files import write_whole
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 
@@ -39,9 +40,11 @@ def require_readable(path: Path) -> None:
         raise InvalidInput(f"{str(path)!r} does not exist.")
 
 
-def read_columns(path: Path, wanted: Sequence[str] | None = None, fewest: int = 2) -> pd.DataFrame:
-    """Read the wanted columns of a CSV or Parquet file, or all; an unreadable file, or one with fewer rows than
-    ``fewest``, is an error of one sentence.
+def read_columns(
+    path: Path, wanted: Sequence[str] | None = None, text: Sequence[str] = (), fewest: int = 2
+) -> pd.DataFrame:
+    """Read the wanted columns of a CSV or Parquet file, or all; an unreadable file, or one with fewer
+    rows than ``fewest``, is an error of one sentence. CSV columns named in ``text`` stay as they are written.
     """
     require_readable(path)
     known = _column_names(path)
@@ -50,7 +53,7 @@ def read_columns(path: Path, wanted: Sequence[str] | None = None, fewest: int = 
             raise UnknownName(f"column of {path.name}", name, known)
     columns = None if wanted is None else list(dict.fromkeys(wanted))
     try:
-        table = _flat(pd.read_parquet(path, columns=columns)) if _is_parquet(path) else _read_csv(path, columns)
+        table = _flat(pd.read_parquet(path, columns=columns)) if _is_parquet(path) else _read_csv(path, columns, text)
     except (ValueError, OSError, pd.errors.ParserWarning) as error:
         raise _unreadable(path, error) from None
     if len(table) < fewest:
@@ -59,10 +62,13 @@ def read_columns(path: Path, wanted: Sequence[str] | None = None, fewest: int = 
 
 
 def read_numbers(table: pd.DataFrame, column: str) -> pd.Series:
-    """A column as numbers; text is an error that names its first row."""
+    """A column as numbers, also with a decimal comma; other text is an error that names its first row."""
     values = pd.to_numeric(table[column], errors="coerce")
     strange = table[column][values.isna() & table[column].notna()]
     if len(strange):
+        with_comma = Numbers(",").read(table[column])
+        if not with_comma.unreadable.any() and kind_of(column, table[column]) == Numbers(","):
+            return pd.Series(with_comma.values, index=table.index, name=column)
         raise InvalidType(
             f"Column {column!r} holds {strange.iloc[0]!r} (row {int(strange.index[0]) + 1}); numbers are needed."
         )
@@ -78,35 +84,57 @@ def read_target(table: pd.DataFrame, column: str) -> pd.Series:
     return read_numbers(table, column)
 
 
-def read_sample(path: Path, most: int, seed: int) -> tuple[pd.DataFrame, int]:
+def read_sample(path: Path, most: int, seed: int, text: Sequence[str] = ()) -> tuple[pd.DataFrame, int]:
     """At most ``most`` rows of a file, sampled at random while it is read piece by piece and kept in order, and the
-    number of all rows.
+    number of all rows. Row labels count the rows of the file from 0. CSV columns named in ``text`` stay as they are
+    written, and so do columns that hold text in any piece.
     """
     require_readable(path)
-    random, kept, keys, rows = np.random.default_rng(seed), pd.DataFrame(), np.empty(0), 0
+    random, kept, keys, rows = np.random.default_rng(seed), [], np.empty(0), 0
+    kinds: dict[str, set[str]] = {}
     try:
-        for piece in _pieces(path):
+        for piece in _pieces(path, text):
+            _add_kinds(kinds, piece)
+            piece.index = pd.RangeIndex(rows, rows + len(piece))
             rows += len(piece)
-            kept = pd.concat([kept, piece], ignore_index=True)
             keys = np.concatenate([keys, random.random(len(piece))])
-            if len(kept) > most:
-                chosen = np.sort(np.argpartition(keys, most)[:most])
-                kept, keys = kept.iloc[chosen].reset_index(drop=True), keys[chosen]
+            kept.append(piece)
+            if len(keys) > most:
+                joined, chosen = pd.concat(kept), np.sort(np.argpartition(keys, most)[:most])
+                kept, keys = [joined.iloc[chosen]], keys[chosen]
     except (ValueError, OSError, pd.errors.ParserWarning) as error:
         raise _unreadable(path, error) from None
     if rows < 2:
         raise InvalidInput(f"{path.name!r} has {rows} rows; at least 2 are needed.")
-    return kept, rows
+    mixed = _mixed(kinds)
+    if mixed and not _is_parquet(path):
+        return read_sample(path, most, seed, [*text, *mixed])
+    return pd.concat(kept), rows
 
 
-def _pieces(path: Path) -> Iterator[pd.DataFrame]:
+def _add_kinds(kinds: dict[str, set[str]], piece: pd.DataFrame) -> None:
+    """Note what each column of a piece was read as; an empty one says nothing."""
+    for name, column in piece.items():
+        if column.notna().any():
+            kinds.setdefault(str(name), set()).add("number" if column.dtype.kind in "iuf" else column.dtype.kind)
+
+
+def _mixed(kinds: dict[str, set[str]]) -> list[str]:
+    """Columns that pieces were read of as different things."""
+    return [name for name, found in kinds.items() if len(found) > 1]
+
+
+def _pieces(path: Path, text: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
     if _is_parquet(path):
         for batch in pyarrow.parquet.ParquetFile(path).iter_batches(_PIECE):
             yield _flat(batch.to_pandas())
         return
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
-        yield from pd.read_csv(path, index_col=False, chunksize=_PIECE)
+        types = dict.fromkeys(text, "str")
+        yield from pd.read_csv(
+            path, sep=_separator(path), index_col=False, chunksize=_PIECE, dtype=types, low_memory=False
+        )
 
 
 def _flat(frame: pd.DataFrame) -> pd.DataFrame:
@@ -115,17 +143,31 @@ def _flat(frame: pd.DataFrame) -> pd.DataFrame:
     return (frame.reset_index(level=named) if named else frame).reset_index(drop=True)
 
 
-def _read_csv(path: Path, columns: list[str] | None) -> pd.DataFrame:
-    """Read in pieces, so that unwanted columns do not fill the memory; a row with too many fields is an error."""
-    parts = [piece if columns is None else piece[columns] for piece in _pieces(path)]
-    return pd.concat(parts, ignore_index=True)
+def _separator(path: Path) -> str:
+    """A comma; a semicolon or a tab where the first line has one and no comma."""
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        first = file.readline()
+    return next((sign for sign in (",", ";", "\t") if sign in first), ",")
+
+
+def _read_csv(path: Path, columns: list[str] | None, text: Sequence[str]) -> pd.DataFrame:
+    """Read in pieces, so that unwanted columns do not fill the memory; a row with too many fields is an error. A column
+    that holds text in any piece is text in all of them.
+    """
+    kinds: dict[str, set[str]] = {}
+    parts = []
+    for piece in _pieces(path, text):
+        parts.append(piece if columns is None else piece[columns])
+        _add_kinds(kinds, parts[-1])
+    mixed = _mixed(kinds)
+    return _read_csv(path, columns, [*text, *mixed]) if mixed else pd.concat(parts, ignore_index=True)
 
 
 def _column_names(path: Path) -> list[str]:
     try:
         if _is_parquet(path):
             return [str(name) for name in pyarrow.parquet.read_schema(path).names]
-        return [str(name) for name in pd.read_csv(path, nrows=0).columns]
+        return [str(name) for name in pd.read_csv(path, sep=_separator(path), nrows=0).columns]
     except (ValueError, OSError) as error:
         raise _unreadable(path, error) from None
 

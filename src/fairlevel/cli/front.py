@@ -11,11 +11,14 @@ from rich.console import Console
 
 from fairlevel.candidates import SOURCES
 from fairlevel.cli.files import read_sample
-from fairlevel.cli.front_folder import front_table, refuse_existing, write_front
+from fairlevel.cli.front_folder import WITHIN, front_table, refuse_existing, write_front
 from fairlevel.cli.options import read_names
-from fairlevel.data.learning_table import LearningTable, encoded
+from fairlevel.data.columns import Dates, Numbers
+from fairlevel.data.encoder import FrequentRule, TableEncoder
+from fairlevel.data.learning_table import LearningTable, with_unreadable_as_missing
+from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.fairness_path import FairnessPath
-from fairlevel.exceptions import InvalidInput
+from fairlevel.exceptions import InvalidInput, UnknownName
 from fairlevel.penalties import PENALTIES
 from fairlevel.predictors import PREDICTORS, resolve_predictor
 
@@ -35,54 +38,93 @@ def front(
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for front.csv, report.html and the models.")] = Path("front"),
     max_share: Annotated[
-        float | None, typer.Option(help="Also save the best model whose share of variance is within this budget.")
+        float | None,
+        typer.Option(help="Also train the best model whose share of variance is within this budget, such as 0.05."),
     ] = None,
+    categories: Annotated[
+        str, typer.Option(help="Columns that hold categories although they look like numbers, comma-separated.")
+    ] = "",
+    lenient: Annotated[
+        bool, typer.Option(help="In columns of numbers or dates, count cells that cannot be read as missing.")
+    ] = False,
     sensitive_inputs: Annotated[bool, typer.Option(help="Use the sensitive columns as inputs, too.")] = False,
     force: Annotated[bool, typer.Option(help="Replace the folder if it exists.")] = False,
     most_rows: Annotated[int, typer.Option(help="Use at most this many rows, sampled at random.")] = 50_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of splits and networks.")] = 0,
 ) -> None:
-    """Train models along the trade-off between accuracy and level predictions; write models, a table and a report."""
+    """Train models along the trade-off between accuracy and level predictions; write models, a table and a report. The
+    exit code is 1 where no model is within --max-share.
+    """
     console = Console(markup=False)
     names = read_names(sensitive)
     if not names:
         raise InvalidInput("--sensitive names no column; pass at least one, such as --sensitive age,income.")
+    Budget.read("auto", None, max_share)
     refuse_existing(out, force)
     if predictor is not None:
         resolve_predictor(predictor)  # an unknown name is refused before any work
     if most_rows < 100:
         raise InvalidInput(f"--most-rows {most_rows} was given; at least 100 are needed.")
-    raw, rows = read_sample(file, most_rows, seed)
+    raw, rows = read_sample(file, most_rows, seed, read_names(categories))
+    for name in read_names(categories):
+        if name not in raw:
+            raise UnknownName("column", name, map(str, raw.columns))
+    raw = raw.astype(dict.fromkeys(read_names(categories), "category"))
     if rows > len(raw):
         console.print(f"{rows:,} rows in the file, {len(raw):,} sampled (--most-rows)", highlight=False)
+    if lenient:
+        used = [name for name in raw.columns if name not in read_names(drop)]
+        readable, counts = with_unreadable_as_missing(raw[used])
+        raw = raw.assign(**{name: readable[name] for name in counts})
+        for name, count in counts.items():
+            _say(console, f"{count} cells of {name} cannot be read and count as missing (--lenient)")
     table = LearningTable.of(raw, target, names, read_names(drop), sensitive_inputs, weight, read_names(given))
-    encoder = table.encoder()
-    x = encoded(encoder, table.features)
-    console.print(
-        f"{len(x)} rows, {table.features.shape[1]} columns encoded as {x.shape[1]} numbers"
-        + (
-            f"; {table.dropped} rows left out, without target, sensitive value, factor or weight"
-            if table.dropped
-            else ""
-        ),
-        highlight=False,
+    encoder = TableEncoder().fit(table.features)
+    columns = table.features.shape[1]
+    _say(console, f"{len(table.target)} rows, {columns} columns encoded as {len(encoder.outputs)} numbers")
+    for sentence in (*table.gaps.sentences(), *_columns_in_words(encoder)):
+        _say(console, sentence)
+    path = FairnessPath(
+        solver=method, predictor=predictor, random_state=seed, verbose=1, encoder=TableEncoder(), max_share=max_share
     )
-    path = FairnessPath(solver=method, predictor=predictor, random_state=seed, verbose=1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        path.fit(x, table.target, sensitive_features=table.sensitive, sample_weight=table.weight, given=table.given)
+        path.fit(
+            table.features,
+            table.target,
+            sensitive_features=table.sensitive,
+            sample_weight=table.weight,
+            given=table.given,
+        )
     for warning in caught:
-        console.print(f"! {warning.message}", style="yellow", markup=False, highlight=False)
+        console.print(f"! {warning.message}", style="yellow", markup=False, highlight=False, soft_wrap=True)
     notes: dict[str, object] = {
-        "encoder": encoder.to_dict(),
         "target": target,
         "sensitive": list(names),
         "given": list(read_names(given)),
         "file": file.name,
     }
-    chosen = write_front(path, target, out, notes, max_share, force)
+    chosen = write_front(path, target, out, notes, force)
     within = f" within {', '.join(read_names(given))}" if read_names(given) else ""
     console.print(front_table(path, chosen, f"trade-offs for {target}{within}"))
     console.print(f"report: {out / 'report.html'}; models: {out / 'models'}/", highlight=False, soft_wrap=True)
-    best = out / "models" / chosen["knee"].folder
+    best = out / "models" / chosen[WITHIN if WITHIN in chosen else "knee"].folder
     console.print(f"next: fairlevel predict {best} NEW.csv --out predictions.csv", highlight=False, soft_wrap=True)
+    if max_share is not None and path.budget_index_ is None:
+        raise typer.Exit(1)
+
+
+def _say(console: Console, sentence: str) -> None:
+    console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+
+
+def _columns_in_words(encoder: TableEncoder) -> list[str]:
+    """How columns were read where their file does not say it."""
+    said = {
+        "dates": [rule.name for rule in encoder.rules_ if isinstance(rule.reads, Dates)],
+        "numbers with a decimal comma": [rule.name for rule in encoder.rules_ if rule.reads == Numbers(",")],
+        "text with many categories": [
+            f"{rule.name} ({len(rule.categories)})" for rule in encoder.rules_ if isinstance(rule, FrequentRule)
+        ],
+    }
+    return [f"{what}: {', '.join(names)}" for what, names in said.items() if names]

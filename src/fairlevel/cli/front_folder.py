@@ -18,14 +18,16 @@ from fairlevel.estimators.front_page import front_page
 from fairlevel.exceptions import InvalidInput
 from fairlevel.report.render import write_page
 
+WITHIN = "within budget"
+
 
 @dataclass(frozen=True)
 class Choice:
-    """A model with a name of its own, its folder, and its row in the front (None if it is not on the front)."""
+    """A model with a name of its own, its folder, and its row in the front."""
 
     folder: str
     model: FairRegressor | FairClassifier
-    row: int | None = None
+    row: int
 
 
 def refuse_existing(out: Path, force: bool) -> None:
@@ -40,21 +42,16 @@ def refuse_existing(out: Path, force: bool) -> None:
 
 
 def write_front(
-    path: FairnessPath,
-    target: str,
-    out: Path,
-    notes: Mapping[str, object],
-    max_share: float | None = None,
-    force: bool = False,
+    path: FairnessPath, target: str, out: Path, notes: Mapping[str, object], force: bool = False
 ) -> dict[str, Choice]:
     """Write the whole folder, or nothing if something fails or a folder that may not be replaced has appeared; returns
     the models with a name of their own.
     """
     models = path.models_
     rows = {"most accurate": len(models) - 1, "knee": path.knee_index_, "tightest": 0}
+    if path.budget_index_ is not None:
+        rows[WITHIN] = path.budget_index_
     chosen = {label: Choice(label.replace(" ", "-"), models[row], row) for label, row in rows.items()}
-    if max_share is not None:
-        chosen[f"share within {max_share:g}"] = Choice("within-budget", path.best(max_share=max_share))
     named = [f"models/point-{number:02d}" for number in range(1, len(models) + 1)]
     with whole_folder(out, lambda present: refuse_existing(present, force)) as partial:
         write_table(path.to_frame(), partial / "front.csv")
@@ -62,7 +59,7 @@ def write_front(
             model.save(partial / name, notes=dict(notes))
         for choice in chosen.values():
             choice.model.save(partial / "models" / choice.folder, notes=dict(notes))
-        write_page(front_page(path, target, named), partial / "report.html")
+        write_page(front_page(path, target, named, _budget_in_words(path)), partial / "report.html")
     return chosen
 
 
@@ -74,21 +71,9 @@ def front_table(path: FairnessPath, chosen: Mapping[str, Choice], title: str) ->
     for heading in ("model", error, "DPVar", "95 % interval", "±", "share"):
         table.add_column(heading, justify="left" if heading == "model" else "right")
     for label, choice in chosen.items():
-        if choice.row is None:
-            figures = choice.model.figures()
-            table.add_row(
-                f"{label}, saved as {choice.folder} *",
-                f"{figures['mse']:.4g}",
-                f"{figures['dpvar']:.4g}",
-                "–",
-                f"{max(figures['dpvar'], 0.0) ** 0.5:.3g}",
-                "–",
-            )
-            table.caption = "* on the rows that set its shares, which its candidates did not train on"
-            continue
         row = path.front_.iloc[choice.row]
         table.add_row(
-            label,
+            label if label != WITHIN else f"share within {path.max_share:g}",
             f"{row['mse']:.4g}",
             f"{row['dpvar']:.4g}",
             f"{row['dpvar_low']:.4g} to {row['dpvar_high']:.4g}",
@@ -96,3 +81,16 @@ def front_table(path: FairnessPath, chosen: Mapping[str, Choice], title: str) ->
             f"{row['share']:.1%}",
         )
     return table
+
+
+def _budget_in_words(path: FairnessPath) -> tuple[str, ...]:
+    """For the report: which model is within the budget that was asked for."""
+    if path.max_share is None:
+        return ()
+    if path.budget_index_ is None:
+        return (f"No model was found whose share of variance is at most {path.max_share:g}.",)
+    row = path.front_.iloc[path.budget_index_]
+    return (
+        f"The most accurate model whose share of variance is at most {path.max_share:g} is "
+        f"point-{path.budget_index_ + 1:02d}: MSE {row['mse']:.4g}, share {row['share']:.1%}.",
+    )

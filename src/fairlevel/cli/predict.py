@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -9,8 +10,7 @@ import typer
 from rich.console import Console
 
 from fairlevel.cli.files import read_columns, write_table
-from fairlevel.data.encoder import TableEncoder
-from fairlevel.data.learning_table import encoded
+from fairlevel.data.columns import Unreadable
 from fairlevel.estimators.fair_classifier import FairClassifier
 from fairlevel.estimators.loading import load
 from fairlevel.exceptions import InvalidInput
@@ -21,22 +21,35 @@ def predict(
     file: Annotated[Path, typer.Argument(help="CSV or Parquet file with the columns that the model was trained on.")],
     out: Annotated[Path, typer.Option(help="CSV or Parquet file to write: the rows and their predictions.")],
     column: Annotated[str, typer.Option(help="Name of the new column.")] = "prediction",
+    lenient: Annotated[
+        bool, typer.Option(help="Count cells that cannot be read as missing, instead of stopping at them.")
+    ] = False,
 ) -> None:
     """Predict for every row of a file; the sensitive columns are not needed. A classifier also writes the probability
-    of each class.
+    of each class. Columns are read as in training, whatever they look like in this file.
     """
     fitted = load(model)
-    table = read_columns(file, fewest=1)
+    encoder = fitted.encoder_
+    table = read_columns(file, text=() if encoder is None else encoder.as_text, fewest=1)
     if column in table:
         raise InvalidInput(f"{file.name!r} already has a column {column!r}; pass --column NAME.")
-    rules = fitted.notes_.get("encoder")
-    features = table if rules is None else encoded(TableEncoder.from_dict(rules), table)
-    found = {column: fitted.predict(features)}
+    if encoder is not None:
+        encoder.unreadable = "impute" if lenient else "error"
+    found, console = {}, Console(markup=False)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            found[column] = fitted.predict(table)
+        except Unreadable as error:
+            raise Unreadable(f"{error} With --lenient such cells count as missing.") from None
+    for warning in caught:
+        console.print(f"! {warning.message}", style="yellow", markup=False, highlight=False, soft_wrap=True)
     if isinstance(fitted, FairClassifier):
         names = [f"{column}_{name}" for name in fitted.classes_]
         taken = [name for name in names if name in table]
         if taken:
             raise InvalidInput(f"{file.name!r} already has a column {taken[0]!r}; pass --column NAME.")
-        found |= dict(zip(names, fitted.predict_proba(features).T, strict=True))
+        with warnings.catch_warnings(action="ignore"):  # said above
+            found |= dict(zip(names, fitted.predict_proba(table).T, strict=True))
     write_table(table.assign(**found), out)
-    Console(markup=False).print(f"{len(table)} predictions: {out}", highlight=False, soft_wrap=True)
+    console.print(f"{len(table)} predictions: {out}", highlight=False, soft_wrap=True)

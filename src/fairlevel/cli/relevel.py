@@ -14,7 +14,7 @@ from fairlevel.cli.files import read_sample, write_table
 from fairlevel.cli.front_folder import refuse_existing
 from fairlevel.cli.model_files import FORMATS, read_model_file
 from fairlevel.cli.options import read_names
-from fairlevel.data.learning_table import LearningTable
+from fairlevel.data.learning_table import Gaps, LearningTable
 from fairlevel.data.whole_files import whole_folder
 from fairlevel.estimators.front_page import front_page
 from fairlevel.estimators.relevel import RelevelledFront
@@ -56,8 +56,10 @@ def relevel(
         if name not in raw.columns:
             raise UnknownName("column", name, [str(known) for known in raw.columns])
     unused = {target, weight, *read_names(drop)} | (set() if sensitive_inputs else set(names))
-    usable = raw[[*names, *factors, *other]].notna().all(axis=1)
-    rows = raw.loc[usable].reset_index(drop=True)
+    gaps = Gaps.of(raw, other, (*names, *factors))
+    for sentence in gaps.sentences():
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+    rows = raw.loc[gaps.complete].reset_index(drop=True)
     features = rows[[column for column in rows.columns if column not in unused]]
     y = None if not target else LearningTable.of(rows, target, names, read_names(drop), sensitive_inputs).target
     with warnings.catch_warnings(record=True) as caught:

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
+from fairlevel.data.columns import Dates, Kind, Truths
+from fairlevel.data.dates import dates_as_text
 from fairlevel.data.native_columns import NativeColumns
 
 
@@ -36,12 +38,17 @@ class GivenColumns:
         columns = {}
         for number, (name, kind) in enumerate(self.template.dtypes.items()):
             known = None if self.native is None else self.native.categories[number]
-            columns[name] = _column(x[:, number], kind, known)
+            holds = None if self.native is None else self.native.kinds[number]
+            columns[name] = _column(x[:, number], kind, known, holds)
         return pd.DataFrame(columns, columns=self.template.columns)
 
 
-def _column(values: Array, kind: Any, known: tuple[Any, ...] | None) -> pd.Series:
+def _column(values: Array, kind: Any, known: tuple[Any, ...] | None, holds: Kind | None) -> pd.Series:
     missing = np.isnan(values)
+    if isinstance(holds, Dates) and not pd.api.types.is_datetime64_any_dtype(kind):
+        return pd.Series(dates_as_text(values, holds.pattern), dtype=object).astype(kind)
+    if isinstance(holds, Truths) and not pd.api.types.is_bool_dtype(kind):
+        return pd.Series([None if gap else bool(value) for gap, value in zip(missing, values, strict=True)], dtype=kind)
     if known is not None:
         names = np.array([*known, None], dtype=object)
         return pd.Series(names[np.where(missing, len(known), values).astype(int)], dtype=object).astype(kind)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from fairlevel.data.encoder import TableEncoder
+from fairlevel.data.columns import Dates, Kind, MostlyReadable, Numbers, kind_of
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 
 FEWEST_ROWS = 2
@@ -17,13 +17,14 @@ FEWEST_ROWS = 2
 @dataclass(frozen=True)
 class LearningTable:
     """Features of any kind, a target of numbers or of two classes, sensitive attributes, and, if asked for, row weights
-    and legitimate factors; ``dropped`` counts the rows that were left out because one of these was missing.
+    and legitimate factors. ``gaps`` says what was done about missing values of the latter. Row labels are those of the
+    table.
     """
 
     features: pd.DataFrame
     target: pd.Series
     sensitive: pd.DataFrame
-    dropped: int
+    gaps: Gaps
     weight: pd.Series | None = None
     given: pd.DataFrame | None = None
 
@@ -54,32 +55,98 @@ class LearningTable:
             if target in names:
                 raise InvalidInput(f"The target {target!r} is also {role}; a column has one role.")
         y = _target(table[target])
-        needed = table[[target, *sensitive, *given, *others["the column of weights"]]]
-        usable = needed.notna().all(axis=1).to_numpy(copy=True)
-        if y.dtype.kind == "f":
-            usable &= np.isfinite(y.to_numpy())
-        if usable.sum() < FEWEST_ROWS:
+        gaps = Gaps.of(table.assign(**{target: y}), (target, *others["the column of weights"]), (*sensitive, *given))
+        kept = table.loc[gaps.complete]
+        if len(kept) < FEWEST_ROWS:
             raise InvalidInput(
-                f"Only {int(usable.sum())} rows have a target and all sensitive values; "
-                f"at least {FEWEST_ROWS} are needed."
+                f"Only {len(kept)} rows have a target and all sensitive values; at least {FEWEST_ROWS} are needed."
             )
         out = {target, *drop, *others["the column of weights"]} | (set() if sensitive_inputs else set(sensitive))
-        kept = table.loc[usable].reset_index(drop=True)
         features = kept[[name for name in table.columns if name not in out]]
         if not features.shape[1]:
             raise InvalidInput("No column is left to predict from; drop fewer columns.")
         return cls(
             features,
-            y[usable].reset_index(drop=True),
+            y[gaps.complete],
             kept[list(sensitive)].infer_objects(),
-            int((~usable).sum()),
+            gaps,
             None if weight is None else kept[weight],
             kept[list(given)].infer_objects() if given else None,
         )
 
-    def encoder(self) -> TableEncoder:
-        """An encoder of the features, fitted on all rows of this table."""
-        return TableEncoder.fit(self.features)
+
+@dataclass(frozen=True)
+class Gaps:
+    """Missing values of a target, of weights and of attributes: one rule for every command. A row without a number that
+    it needs is left out; a missing category is a category of its own.
+
+    ``complete`` says which rows are used, (row,); ``left_out`` and ``as_category`` count missing values by column.
+    """
+
+    complete: pd.Series
+    left_out: dict[str, int]
+    as_category: dict[str, int]
+
+    @classmethod
+    def of(cls, table: pd.DataFrame, needed: Sequence[str], attributes: Sequence[str]) -> Gaps:
+        """``needed`` columns must be there; attributes may be categories."""
+        categories = [name for name in dict.fromkeys(attributes) if _is_category(name, table[name])]
+        numbers = [*needed, *(name for name in dict.fromkeys(attributes) if name not in categories)]
+        missing = {name: table[name].isna() for name in (*numbers, *categories)}
+        complete = pd.Series(True, index=table.index)
+        for name in numbers:
+            values = pd.to_numeric(table[name], errors="coerce") if table[name].dtype.kind == "f" else None
+            if values is not None:
+                missing[name] |= np.isinf(values) if name in needed else False
+            complete &= ~missing[name]
+        return cls(
+            complete,
+            {name: int(missing[name].sum()) for name in numbers if missing[name].any()},
+            {name: int(missing[name].sum()) for name in categories if missing[name].any()},
+        )
+
+    def sentences(self) -> list[str]:
+        """What was done, in words; nothing where nothing is missing."""
+        said = []
+        count = int((~self.complete).sum())
+        if count:
+            columns = ", ".join(f"{name} ({missing})" for name, missing in self.left_out.items())
+            said.append(f"{count} rows left out, without a value in: {columns}")
+        if self.as_category:
+            columns = ", ".join(f"{name} ({missing})" for name, missing in self.as_category.items())
+            said.append(f"missing categories count as the category (missing): {columns}")
+        return said
+
+
+def _is_category(name: str, column: pd.Series) -> bool:
+    """An empty column is none: it has no values to compare."""
+    if column.isna().all() or (
+        pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
+    ):
+        return False
+    return not isinstance(kind_of(name, column), Numbers | Dates)
+
+
+def with_unreadable_as_missing(table: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
+    """Columns that are mostly numbers or dates, with their other cells as missing, and infinite numbers as missing; and
+    how many cells that are, by column.
+    """
+    found, counts = {}, {}
+    for name, column in table.items():
+        kind: Kind | None = Numbers() if column.dtype.kind == "f" else None
+        try:
+            if kind is None:
+                kind_of(str(name), column)
+        except MostlyReadable as error:
+            kind = error.kind
+        if kind is None:
+            continue
+        reading = kind.read(column)
+        if reading.unreadable.any():
+            values = pd.Series(reading.values, index=column.index)
+            found[str(name)] = pd.to_datetime(values, unit="D") if isinstance(kind, Dates) else values
+            counts[str(name)] = int(reading.unreadable.sum())
+    return table.assign(**found), counts
 
 
 def _target(column: pd.Series) -> pd.Series:
@@ -90,12 +157,10 @@ def _target(column: pd.Series) -> pd.Series:
         return numbers
     if strange.size == column.notna().sum() and column.nunique() == 2:
         return column.astype(object)
+    with_comma = Numbers(",").read(column)
+    if not with_comma.unreadable.any():
+        return pd.Series(with_comma.values, index=column.index, name=column.name)
     where = int(strange.index[0]) + 1
     raise InvalidType(
         f"The target {str(column.name)!r} holds {strange.iloc[0]!r} (row {where}); numbers are needed, or two classes."
     )
-
-
-def encoded(encoder: TableEncoder, features: pd.DataFrame) -> pd.DataFrame:
-    """Features as numbers; columns are named as in ``encoder.outputs``."""
-    return pd.DataFrame(encoder.transform(features), columns=list(encoder.outputs), index=features.index)

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
+from fairlevel.data.columns import Dates, Numbers, kind_of, text_of
 from fairlevel.data.numbers import LARGEST, refuse_extremes, refuse_other_kinds
 from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures
+
+MISSING = "(missing)"  # the category of missing categories
+FEW_CATEGORIES = 12  # which any rows can carry
+ROWS_PER_CATEGORY = 5  # of one column; with fewer, group averages are shrunk, and an upper limit would be too low
+ROWS_PER_CATEGORY_OF_SEVERAL = 8  # of several columns together
+MOST_CATEGORIES = 500
 
 
 @dataclass(frozen=True)
@@ -36,8 +44,9 @@ def encode_sensitive(
     argument: str = "sensitive_features",
 ) -> Sensitive:
     """Read NumPy, pandas or polars data of one or two dimensions; text, categorical and boolean columns become
-    indicators. A table whose columns all have one of the types ``kinds`` keeps that type, others become float64.
-    Errors call the table ``argument``.
+    indicators, of missing categories too; dates become days since 1970. Text that is mostly numbers, and categories
+    that have too few rows each to measure anything, are refused. A table whose columns all have one of the types
+    ``kinds`` keeps that type, others become float64. Errors call the table ``argument``.
     """
     frame = as_frame(sensitive_features, argument)
     if any(pd.api.types.is_object_dtype(dtype) for dtype in frame.dtypes):
@@ -58,6 +67,8 @@ def encode_sensitive(
             _refuse_missing(frame, argument)
         return _finite(Sensitive(values, tuple(map(str, frame.columns))), argument)
     _refuse_missing(frame, argument)
+    if argument == "sensitive_features":
+        _refuse_many_categories(frame)
     columns: list[Array] = []
     names: list[str] = []
     sources: list[int] = []
@@ -67,12 +78,35 @@ def encode_sensitive(
             names.append(str(name))
             sources.append(number)
             continue
-        _refuse_objects(name, column, argument)
         for category in sorted(pd.unique(column), key=str):
             columns.append((column == category).to_numpy(dtype=np.float64))
             names.append(f"{name}={category}")
             sources.append(number)
     return _finite(Sensitive(np.column_stack(columns), tuple(names), tuple(sources)), argument)
+
+
+def _refuse_many_categories(frame: pd.DataFrame) -> None:
+    """Averages of categories with few rows each are no evidence: no upper limit could be given."""
+    counts = {str(name): column.nunique() for name, column in frame.items() if not _is_number(column.dtype)}
+    for name, count in counts.items():
+        if count > FEW_CATEGORIES and len(frame) < ROWS_PER_CATEGORY * count:
+            raise InvalidInput(
+                f"Column {name!r} of sensitive_features has {count} categories on {len(frame)} rows; at least "
+                f"{ROWS_PER_CATEGORY} rows per category are needed to compare them: merge categories, or, if they are "
+                "numbers, convert them with pandas.to_numeric."
+            )
+        if count > MOST_CATEGORIES:
+            raise InvalidInput(
+                f"Column {name!r} of sensitive_features has {count} categories; at most {MOST_CATEGORIES} are "
+                "possible: merge categories."
+            )
+    total = sum(counts.values())
+    if len(counts) > 1 and total > 2 * FEW_CATEGORIES and len(frame) < ROWS_PER_CATEGORY_OF_SEVERAL * total:
+        raise InvalidInput(
+            f"Columns {', '.join(map(repr, counts))} of sensitive_features have {total} categories on {len(frame)} "
+            f"rows; at least {ROWS_PER_CATEGORY_OF_SEVERAL} rows per category are needed: merge categories, or leave a "
+            "column out."
+        )
 
 
 def _is_number(dtype: Any) -> bool:
@@ -118,7 +152,35 @@ def refuse_shuffled(rows: Any, sensitive_features: Any) -> None:
 
 
 def as_frame(sensitive_features: Any, argument: str = "sensitive_features") -> pd.DataFrame:
-    """NumPy, pandas or polars data of one or two dimensions as a DataFrame."""
+    """NumPy, pandas or polars data of one or two dimensions as a DataFrame of numbers and categories: dates, also as
+    text, become days since 1970, and missing categories a category of their own.
+    """
+    frame = _as_given(sensitive_features, argument)
+    if all(_is_number(dtype) for dtype in frame.dtypes):
+        return frame
+    return pd.DataFrame(
+        {name: _typed(str(name), frame.iloc[:, k], argument) for k, name in enumerate(frame.columns)}, index=frame.index
+    )
+
+
+def _typed(name: str, column: pd.Series, argument: str) -> pd.Series:
+    if _is_number(column.dtype):
+        return column
+    if column.dtype == object:
+        _refuse_objects(name, column.dropna(), argument)
+    kind = kind_of(name, column)
+    if isinstance(kind, Numbers | Dates):
+        return pd.Series(kind.read(column).values, index=column.index, name=column.name)
+    if not column.isna().any():
+        return column
+    return (
+        column.astype(object)
+        .where(column.notna(), MISSING)
+        .map(lambda value: value if isinstance(value, str) else text_of(value))
+    )
+
+
+def _as_given(sensitive_features: Any, argument: str) -> pd.DataFrame:
     if sensitive_features is None:
         raise MissingSensitiveFeatures(
             "sensitive_features is None; the attributes are needed, such as sensitive_features=df[['age', 'income']]."
@@ -152,8 +214,9 @@ def _refuse_missing(frame: pd.DataFrame, argument: str) -> None:
 
 
 def _refuse_objects(name: object, column: pd.Series, argument: str) -> None:
-    strange = next((value for value in column if not isinstance(value, str | bool | np.bool_ | int | float)), None)
-    if strange is not None and not isinstance(column.dtype, pd.CategoricalDtype):
+    plain = str | bool | np.bool_ | int | float | date
+    strange = next((value for value in column if not isinstance(value, plain)), None)
+    if strange is not None:
         raise InvalidType(
             f"Column {name!r} of {argument} holds {type(strange).__name__} objects; numbers, text or "
             "categories are needed: convert it with .astype(str) or .astype(float)."

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from fairlevel.arrays import Array, Flags, Index
+from fairlevel.data.encoding import Encoding
 from fairlevel.data.sensitive import Sensitive
 from fairlevel.data.splitting import AnyRows, Splitting
 from fairlevel.exceptions import MissingSensitiveFeatures
@@ -18,8 +19,9 @@ class Table:
     """Shapes: x (row, feature), y (row,), sensitive (row, attribute) or None, row_weight (row,), all above zero, or
     None, factors: legitimate factors (row, factor) or None. Columns of x whose numbers are in ``categorical`` hold
     categories as whole numbers; x may then have gaps (NaN). ``numbers`` says which of the rows given these are, (row,);
-    None stands for all. ``known`` says which rows have sensitive attributes, (row,); None stands for all; those of the
-    others mean nothing. ``splitting`` says which rows may be split; None: any.
+    None stands for all. With an ``encoding``, x holds columns as read, which every fit encodes by its own rows.
+    ``known`` says which rows have sensitive attributes, (row,); None stands for all; those of the others mean nothing.
+    ``splitting`` says which rows may be split; None: any.
     """
 
     x: Array
@@ -29,6 +31,7 @@ class Table:
     row_weight: Array | None = None
     numbers: Index | None = None
     factors: Array | None = None
+    encoding: Encoding | None = None
     known: Flags | None = None
     splitting: Splitting | None = None
 
@@ -93,6 +96,16 @@ class Table:
             weight,
             self.given_rows[index],
             factors,
+            self.encoding,
             None if known is None or known.all() else known,
             None if self.splitting is None else self.splitting.take(index),
         )
+
+    def encoded(self) -> tuple[Table, Encoding | None]:
+        """With x as predictors see it, by rules learnt from these rows, and those rules; the table itself where there
+        is nothing to encode.
+        """
+        if self.encoding is None:
+            return self, None
+        learnt = self.encoding.fit(self.x)
+        return replace(self, x=learnt.transform(self.x), encoding=None), learnt

@@ -42,7 +42,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
     max_dpvar, max_share : float, optional
         A budget instead of a weight: the largest DPVar of the probabilities, or the largest share of their variance, on
         unseen rows. With several classes it holds for the sum over classes.
-    penalty, predictor, optimizer, validation_fraction, batch_size, combiner, device, random_state, verbose
+    penalty, predictor, optimizer, validation_fraction, batch_size, combiner, device, random_state, verbose,
+    encoder
         As in :class:`fairlevel.FairRegressor`.
 
     Attributes
@@ -122,6 +123,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
                 fitted[0].weight,
                 max(steps) if steps else None,
                 fitted[0].trace if len(fitted) == 1 else None,
+                fitted[0].encoder,
             )
         )
         self.brier_ = self.__dict__.pop("mse_")
@@ -166,7 +168,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if len(self.models_) > 1:
             raise InvalidInput(f"to_onnx is for two classes; this model has {len(self.classes_)}.")
-        write_onnx(self.models_[0], int(self.n_features_in_), Path(path))
+        write_onnx(self.models_[0], self._width, Path(path))
 
     def __sklearn_is_fitted__(self) -> bool:
         """An interrupted fit is no fit."""

@@ -16,6 +16,7 @@ from torch import nn
 from fairlevel.candidates import SOURCES, CandidateSource, PenaltyGrid, TrainingSetup
 from fairlevel.candidates.fitting import FittedCandidates, Stopping, attributes_of, fit_candidates, fit_in_batches
 from fairlevel.candidates.protocol import for_columns
+from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.splitting import read_splitting, sample_rows
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget, require_sensitive
@@ -50,7 +51,7 @@ FIGURES = ("mse_", "dpvar_", "weight_", "n_iter_")  # what a file keeps of a fit
 @dataclass(frozen=True)
 class FittedModel:
     """A model with its figures in units of y². After a fit with a budget there is no single weight, number of steps or
-    trace.
+    trace. ``encoder`` turns tables into what the model reads, where one was asked for.
     """
 
     model: Model
@@ -59,6 +60,7 @@ class FittedModel:
     weight: float | None = None
     steps: int | None = None
     trace: pd.DataFrame | None = None
+    encoder: TableEncoder | None = None
 
 
 class FairEstimator(BaseEstimator):  # type: ignore[misc]
@@ -78,6 +80,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
+        encoder: TableEncoder | None = None,
     ) -> None:
         self.weight = weight
         self.max_dpvar = max_dpvar
@@ -91,10 +94,12 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
+        self.encoder = encoder
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = reads_gaps(self.predictor, self.penalty, self.batch_size)
+        gaps = self.encoder is not None or reads_gaps(self.predictor, self.penalty, self.batch_size)
+        tags.input_tags.allow_nan = gaps
         return tags
 
     def _read(
@@ -104,7 +109,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         splitting = read_splitting(groups, time, len(y))
         kinds = (np.float64,) if self.batch_size is None else (np.float64, np.float32)
         native = default_predictor(self.predictor, self.penalty, self.batch_size).native
-        return read_table(self, X, y, sensitive_features, sample_weight, given, splitting, kinds, native)
+        return read_table(self, X, y, sensitive_features, sample_weight, given, splitting, kinds, native, self.encoder)
 
     def _setup(self, table: Table, loss: Loss, seed: int) -> TrainingSetup:
         """What the rows of a table are trained with."""
@@ -138,7 +143,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         with shown_progress(self.verbose, "training candidates") as report:
             fit, _ = fit_path(table, settings, report)
         chosen = fit.within(budget)
-        return FittedModel(chosen.model, chosen.mse, chosen.dpvar)
+        return FittedModel(chosen.model, chosen.mse, chosen.dpvar, encoder=fit.encoder)
 
     def _train_weight(self, weight: float, table: Table, setup: TrainingSetup) -> FittedModel:
         """One model at one weight, on all rows at each step or in batches."""
@@ -183,13 +188,20 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             "feature_names": None if names is None else [str(name) for name in names],
             "figures": known,
             "native_columns": None if self.native_columns_ is None else self.native_columns_.to_plain(),
+            "encoder": None if self.encoder_ is None else self.encoder_.to_dict(),
             "notes": dict(notes or getattr(self, "notes_", {})),
             **more,
         }
         write_models(Path(folder), models, description, overwrite)
 
+    @property
+    def _width(self) -> int:
+        """Numbers per row that the model reads."""
+        return int(self.n_features_in_) if self.encoder_ is None else len(self.encoder_.outputs)
+
     def _keep_figures(self, fitted: FittedModel) -> None:
         """Attributes that end in an underscore; those that this fit does not have are removed."""
+        self.encoder_ = fitted.encoder
         found = {
             "mse_": fitted.mse,
             "dpvar_": fitted.dpvar,
@@ -213,13 +225,14 @@ def _only_candidate(fitted: FittedCandidates, table: Table, weight: float) -> Fi
         )
     model = fitted.model(np.ones(1))
     (trace,) = fitted.candidates.traces
-    prediction = model.predict(table.x)
+    prediction = model.predict(fitted.features(table.x))
     mse = float(table.weight @ (prediction - table.y) ** 2)
     dpvar = None
     if table.sensitive is not None:
         known = table if table.known is None else table.rows(table.known_rows)
         dpvar = float(dpvar_of_many(prediction[None, table.known_rows], attributes_of(known))[0])
-    return FittedModel(model, mse, dpvar, weight, int(row["steps"]), trace)
+    encoder = None if fitted.encoding is None else fitted.encoding.encoder
+    return FittedModel(model, mse, dpvar, weight, int(row["steps"]), trace, encoder)
 
 
 def _one_penalty(penalty: str | Penalty | CandidateSource) -> Penalty:

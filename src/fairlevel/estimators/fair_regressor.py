@@ -62,6 +62,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
     device : {"auto", "cpu", "cuda"}, default="auto"
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0
+    encoder : ``TableEncoder()``, optional
+        Turns a table with text, dates and gaps into numbers; it is learnt inside the fit, from training rows only.
+        Without one, X must be numbers, or what the predictor reads by itself.
 
     Attributes
     ----------
@@ -77,6 +80,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         Optimisation steps behind the fitted parameters; not after a fit with a budget.
     trace_ : DataFrame
         Step, accuracy loss and penalty during training, in standardised units; not after a fit with a budget.
+    encoder_ : the fitted encoder, which ``predict`` applies, or None
     model_ : the weighted sum of members that predicts
     n_features_in_, feature_names_in_ : as in scikit-learn
 
@@ -155,7 +159,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
     def to_onnx(self, path: str | Path) -> None:
         """Write the fitted model as an ONNX graph: input X (row, feature) in double, output the predictions."""
         check_is_fitted(self)
-        write_onnx(self.model_, int(self.n_features_in_), Path(path))
+        write_onnx(self.model_, self._width, Path(path))
 
     def __sklearn_is_fitted__(self) -> bool:
         """An interrupted fit is no fit."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
+import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.metaestimators import available_if
@@ -15,13 +17,14 @@ from torch import nn
 from fairlevel.arrays import Array
 from fairlevel.candidates import CandidateSource
 from fairlevel.candidates.protocol import for_columns
+from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.frames import GivenColumns
 from fairlevel.data.splitting import read_splitting
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.fair_classifier import FairClassifier, two_classes
 from fairlevel.estimators.fair_estimator import FittedModel
 from fairlevel.estimators.fair_regressor import FairRegressor
-from fairlevel.estimators.judging import SelectionBudget, knee_index
+from fairlevel.estimators.judging import knee_index
 from fairlevel.estimators.path_fit import ChosenModel, PathFit, ReportingRows, fit_path
 from fairlevel.estimators.reading import read_table
 from fairlevel.estimators.settings import (
@@ -69,6 +72,13 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     device : {"auto", "cpu", "cuda"}, default="auto"
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0
+    encoder : ``TableEncoder()``, optional
+        Turns a table with text, dates and gaps into numbers. It is learnt inside the folds, from training rows only, so
+        that categories which a fold lacks count as unseen. Models take the table as it is; own ``models`` get the
+        encoded rows.
+    max_dpvar, max_share : float, optional
+        A budget whose model becomes a further row of the front, with figures from the same rows as the others; where it
+        is out of reach, a warning says so, and the front is kept. :meth:`best` finds the model of any other budget.
 
     Attributes
     ----------
@@ -85,6 +95,8 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         A target with two values, of any type, is classified: models are then of type FairClassifier.
     knee_index_ : int
         Its row in the front.
+    budget_index_ : int or None
+        The row in the front of the model within the budget that was asked for; None where there is none.
     candidates_ : DataFrame
         One row per candidate: family, setting, weight, learning_rate, status, steps.
     n_features_in_, feature_names_in_ : as in scikit-learn
@@ -111,6 +123,9 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
+        encoder: TableEncoder | None = None,
+        max_dpvar: float | None = None,
+        max_share: float | None = None,
     ) -> None:
         self.solver = solver
         self.combiner = combiner
@@ -120,6 +135,9 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
+        self.encoder = encoder
+        self.max_dpvar = max_dpvar
+        self.max_share = max_share
 
     @all_or_nothing
     def fit(
@@ -151,11 +169,20 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         unseen : True or array of booleans of shape (rows,), needed with a FrozenEstimator in ``models``: which rows
             those models were not trained on. Only such rows are judged
         """
+        budget = Budget.read("auto", self.max_dpvar, self.max_share)
         predictor = default_predictor(self.predictor, self.solver)
         classes, target = two_classes(y)
         splitting = read_splitting(groups, time, len(target))
         table = read_table(
-            self, X, target, sensitive_features, sample_weight, given, splitting, native=predictor.native
+            self,
+            X,
+            target,
+            sensitive_features,
+            sample_weight,
+            given,
+            splitting,
+            native=predictor.native,
+            encoder=self.encoder,
         )
         self.classes_ = classes
         if table.sensitive is None:
@@ -168,8 +195,10 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         loss = SquaredLoss() if classes is None else Logistic.of(table.y, table.row_weight)
         setup = training_setup(predictor, self.optimizer, self.device, seed, loss)
         settings = path_settings(self.solver, self.combiner, setup, self.predictor is not None)
+        settings = replace(settings, budget=budget)
         own = own_models(self.models, unseen, len(X), classes is not None)
-        settings = own.among(settings, GivenColumns.of(X, self.native_columns_), table.given_rows)
+        columns = GivenColumns.of(X, self.native_columns_) if table.encoding is None else GivenColumns(None)
+        settings = own.among(settings, columns, table.given_rows)
         with shown_progress(self.verbose, "training candidates") as report:
             self._fit, reporting = fit_path(table, settings, report)
         self.cross_fitted_ = self._fit.cross_fitted
@@ -186,9 +215,13 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 ),
                 stacklevel=3,
             )
-            front = front.iloc[-1:]
+            last = len(front) - 1
+            asked = last if self._fit.asked is None else self._fit.asked
+            front = front.iloc[sorted({asked, last})]
+        shown = front.index.to_numpy()
         self.front_ = front.reset_index(drop=True)
-        shown = slice(-len(front), None)
+        self._points = [self._fit.points[number] for number in shown]
+        self.budget_index_ = None if self._fit.asked is None else int(np.flatnonzero(shown == self._fit.asked)[0])
         self._profiles = {
             name: mean_profiles(
                 reporting.predictions[shown], reporting.attributes.values[:, [k]], reporting.attributes.row_weight
@@ -240,9 +273,10 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if not -len(self.front_) <= number < len(self.front_):
             raise InvalidInput(f"model({number}) was asked for; the front has rows 0 to {len(self.front_) - 1}.")
-        row = self.front_.iloc[number]
-        chosen = self._fit.model(SelectionBudget(float(row["selection_dpvar"])))
-        return self._estimator(chosen, max_dpvar=max(row["dpvar"], 1e-12))
+        chosen = self._fit.model(self._points[number])
+        if self.budget_index_ == number % len(self.front_):
+            return self._estimator(chosen, max_dpvar=self.max_dpvar, max_share=self.max_share)
+        return self._estimator(chosen, max_dpvar=max(self.front_.iloc[number]["dpvar"], 1e-12))
 
     @property
     def models_(self) -> list[Any]:
@@ -276,7 +310,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = reads_gaps(self.predictor, self.solver)
+        tags.input_tags.allow_nan = self.encoder is not None or reads_gaps(self.predictor, self.solver)
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -294,12 +328,13 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             device=self.device,
             random_state=self.random_state,
             verbose=self.verbose,
+            encoder=self.encoder,
         )
         estimator.n_features_in_ = self.n_features_in_
         estimator.native_columns_ = self.native_columns_
         if hasattr(self, "feature_names_in_"):
             estimator.feature_names_in_ = self.feature_names_in_
-        fitted = FittedModel(chosen.model, chosen.mse, chosen.dpvar)
+        fitted = FittedModel(chosen.model, chosen.mse, chosen.dpvar, encoder=self._fit.encoder)
         return estimator.keep(fitted) if self.classes_ is None else estimator.keep(self.classes_, [fitted])
 
 
@@ -308,7 +343,7 @@ def _measured(fit: PathFit, reporting: ReportingRows) -> pd.DataFrame:
     budgets, intervals = fit.points, reporting.intervals
     return pd.DataFrame(
         {
-            "selection_dpvar": [budget.most for budget in budgets],
+            "selection_dpvar": [budget.dpvar(fit.choosing) for budget in budgets],
             "mse": (reporting.predictions - reporting.target) ** 2 @ reporting.attributes.weight,
             "dpvar": [interval.estimate for interval in intervals],
             "dpvar_low": [interval.low for interval in intervals],

@@ -92,6 +92,10 @@ class SelectionBudget:
         """
         return choosing.within(max(self.most, choosing.smallest * (1 + 1e-4) + 1e-12))
 
+    def dpvar(self, choosing: Choosing) -> float:
+        """The DPVar on selection rows that it allows."""
+        return self.most
+
     @classmethod
     def points(cls, choosing: Choosing, count: int) -> list[SelectionBudget]:
         """Budgets evenly spaced in √DPVar, from the smallest reachable one (at least 1e-6) to that of the most
@@ -115,6 +119,9 @@ class SelectionShare(SelectionBudget):
 
     def nearest(self, choosing: Choosing) -> Mixture:
         return choosing.within_share(max(self.most, choosing.smallest_share * (1 + 1e-2) + 1e-9))
+
+    def dpvar(self, choosing: Choosing) -> float:
+        return self.nearest(choosing).dpvar
 
     @classmethod
     def points(cls, choosing: Choosing, count: int) -> list[SelectionBudget]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.estimators.fair_classifier import FairClassifier
 from fairlevel.estimators.fair_estimator import FIGURES
@@ -25,6 +26,9 @@ ESTIMATORS: dict[str, type[FairRegressor] | type[FairClassifier]] = {
 @damage_in_one_sentence
 def load(folder: str | Path, *, module: nn.Module | None = None) -> FairRegressor | FairClassifier:
     """The fitted estimator that its method ``save`` wrote; a file that was changed is refused.
+
+    A model that ``fairlevel front`` saved takes the table as it was: ``load("front/models/knee").predict(
+    pandas.read_csv("new.csv"))``. The columns that it needs are its ``feature_names_in_``; others are ignored.
 
     Parameters
     ----------
@@ -48,11 +52,17 @@ def load(folder: str | Path, *, module: nn.Module | None = None) -> FairRegresso
         (estimator.model_,) = models
     columns = description.get("native_columns")
     estimator.native_columns_ = None if columns is None else NativeColumns.from_plain(columns)
+    notes = description.get("notes", {})
+    rules = description.get("encoder") or notes.get("encoder")  # version 0.1 kept it among the notes
+    estimator.encoder_ = None if rules is None else TableEncoder.from_dict(rules)
     estimator.n_features_in_ = description["n_features"]
     if description.get("feature_names") is not None:
         estimator.feature_names_in_ = np.array(description["feature_names"], dtype=object)
     for figure in FIGURES:
         if figure in description.get("figures", {}):
             setattr(estimator, figure, description["figures"][figure])
-    estimator.notes_ = description.get("notes", {})
+    if rules is not None:
+        estimator.feature_names_in_ = np.array(estimator.encoder_.needed, dtype=object)
+        estimator.n_features_in_ = len(estimator.feature_names_in_)
+    estimator.notes_ = notes
     return estimator  # type: ignore[no-any-return]

@@ -7,6 +7,7 @@ rows, for as many steps as were best. The figures of a judged row come from shar
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,7 @@ from fairlevel.candidates.constant import FAMILY
 from fairlevel.candidates.fitting import FittedCandidates, Stopping, attributes_of, fit_candidates, refitted
 from fairlevel.candidates.protocol import CandidateSource, Limits, Report, TrainingSetup, portion
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.judging import (
@@ -30,7 +32,7 @@ from fairlevel.estimators.judging import (
     allowed,
     pruned,
 )
-from fairlevel.exceptions import Diverged, InvalidInput
+from fairlevel.exceptions import BudgetOutOfReach, Diverged, InvalidInput
 from fairlevel.fronts.combiners import Choosing, Combiner
 from fairlevel.metrics.interval import DPVarInterval
 from fairlevel.models.model import Model
@@ -44,13 +46,16 @@ EARLY_STOPPING = 0.15  # share of the training rows that decide when to stop
 
 @dataclass(frozen=True)
 class PathSettings:
-    """What a path is fitted with. Only ``unseen`` rows, (row,), are judged; None stands for all."""
+    """What a path is fitted with. Only ``unseen`` rows, (row,), are judged; None stands for all. The model within the
+    ``budget``, where there is one, becomes a further point of the front.
+    """
 
     source: CandidateSource
     limits: Limits
     combiner: Combiner
     setup: TrainingSetup
     unseen: Flags | None = None
+    budget: Budget | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,9 @@ class ChosenModel:
 
 @dataclass(frozen=True)
 class PathFit:
-    """A fitted path. It holds candidates and sums over rows, and no row."""
+    """A fitted path. It holds candidates and sums over rows, and no row. ``asked`` is the number of the point within
+    the budget that was asked for; None where there was none, or where it is out of reach.
+    """
 
     fitted: FittedCandidates
     choosing: Choosing
@@ -72,6 +79,12 @@ class PathFit:
     calibrations: dict[str, Calibration]
     y_scale: float
     cross_fitted: bool
+    asked: int | None = None
+
+    @property
+    def encoder(self) -> TableEncoder | None:
+        """The encoder that all rows have fitted, where there is one."""
+        return None if self.fitted.encoding is None else self.fitted.encoding.encoder
 
     def model(self, budget: SelectionBudget) -> ChosenModel:
         """The choice within a budget on selection rows."""
@@ -121,10 +134,28 @@ def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[Path
     budgets = SelectionBudget.points(judged.choosing, POINTS)
     judgement = Judgement(judged, budgets, y_scale)
     calibrations = {name: judgement.calibration(name) for name in (SelectionBudget.name, SelectionShare.name)}
-    fit = PathFit(fitted, judged.choosing, tuple(budgets), calibrations, y_scale, few)
-    shown = judgement.predictions * y_scale + y_mean
+    points, intervals, number = list(budgets), list(judgement.intervals), None
+    standard = judgement.predictions
+    asked = None if settings.budget is None else _asked(calibrations, settings.budget)
+    if asked is not None:
+        alone = Judgement(judged, [asked], y_scale)
+        number = int(np.searchsorted([each.most for each in budgets], asked.dpvar(judged.choosing)))
+        points.insert(number, asked)
+        intervals.insert(number, alone.intervals[0])
+        standard = np.insert(standard, number, alone.predictions[0], axis=0)
+    fit = PathFit(fitted, judged.choosing, tuple(points), calibrations, y_scale, few, number)
+    shown = standard * y_scale + y_mean
     means = judged.mean.fitted(shown, judged.attributes, seed)
-    return fit, ReportingRows(shown, means, chosen_on.y, attributes, judgement.intervals)
+    return fit, ReportingRows(shown, means, chosen_on.y, attributes, intervals)
+
+
+def _asked(calibrations: dict[str, Calibration], budget: Budget) -> SelectionBudget | None:
+    """The budget on selection rows that keeps a user's; a warning where it is out of reach: the front is kept."""
+    try:
+        return allowed(calibrations[budget.name], budget)
+    except InvalidInput as error:
+        warnings.warn(BudgetOutOfReach(str(error)), stacklevel=4)  # the caller of fit
+        return None
 
 
 def _parts(table: Table, rows: Index, few: bool, seed: int) -> list[Index]:

@@ -11,6 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from fairlevel.arrays import Array
+from fairlevel.data.encoder import TableEncoder, named_columns
+from fairlevel.data.encoding import Encoding
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.numbers import SMALLEST_FEATURE, refuse_extremes, refuse_other_kinds
 from fairlevel.data.scaling import Scaler
@@ -178,15 +180,18 @@ def read_table(
     splitting: Splitting | None = None,
     kinds: tuple[type, ...] = (np.float64,),
     native: bool = False,
+    encoder: TableEncoder | None = None,
 ) -> Table:
     """Validate input as scikit-learn does, with errors that say what to do; sets the estimator's feature names.
 
     Numbers of these ``kinds`` in X and A are left as they are; others become 64-bit numbers. With ``native`` X may be a
-    frame with categories, and may have gaps; the estimator's ``native_columns_`` then say how it was read. Rows whose
-    weight is zero are left out.
+    frame with categories, and may have gaps; the estimator's ``native_columns_`` then say how it was read. With an
+    ``encoder`` it may be any table, which each fit encodes by its own rows. Rows whose weight is zero are left out.
     """
     use_one_thread_after_fork()
-    columns = NativeColumns.fit(_frame(X)) if native and _has_categories(X) else None
+    if encoder is not None:
+        X = _table_for(encoder, X)
+    columns = NativeColumns.fit(_frame(X)) if encoder is not None or (native and _has_categories(X)) else None
     if columns is None:
         refuse_text(X)
         features = X
@@ -200,31 +205,52 @@ def read_table(
     )
     if names is not None:
         estimator.feature_names_in_ = names
-    estimator.native_columns_ = columns
+    estimator.native_columns_ = columns if encoder is None else None
     target = np.asarray(target, dtype=np.float64)
     names = getattr(estimator, "feature_names_in_", None)
-    refuse_missing("X", x, names, gaps=native)
+    refuse_missing("X", x, names, gaps=native or encoder is not None)
     refuse_extremes("X", x, names, SMALLEST_FEATURE)
-    categorical = () if columns is None else columns.categorical
+    categorical = () if columns is None or encoder is not None else columns.categorical
+    encoding, seen = None, x
+    if encoder is not None and columns is not None:
+        encoding = Encoding(encoder, columns, tuple(map(str, _frame(X).columns)))
+        learnt = encoding.fit(x)
+        seen, names = learnt.transform(x), learnt.encoder.outputs
     weight, sensitive, factors, known = read_weights(sample_weight, len(x)), None, None, None
     if sensitive_features is not None:
         refuse_shuffled(X, sensitive_features)
         sensitive_features, known = without_unknown(sensitive_features, len(x))
         sensitive = encode_sensitive(sensitive_features, len(x), kinds)
         refuse_too_many_attributes(sensitive.values.shape[1], len(x))
-        warn_of_copies(x, names, sensitive, categorical)
+        warn_of_copies(seen, names, sensitive, categorical)
         factors = None if given is None else read_factors(given, sensitive, X)
     elif given is not None:
         raise MissingSensitiveFeatures(
             "given was passed without sensitive_features; it says within what A is compared."
         )
-    table = Table(x, target, sensitive, categorical, weight, factors=factors, known=known, splitting=splitting)
+    table = Table(
+        x,
+        target,
+        sensitive,
+        categorical,
+        weight,
+        factors=factors,
+        encoding=encoding,
+        known=known,
+        splitting=splitting,
+    )
     return table if weight is None or (weight > 0).all() else table.rows(np.flatnonzero(weight))
 
 
 def read_features(estimator: BaseEstimator, X: Any, native: bool = False) -> Array:
-    """Rows to predict for, with the columns of fit in the order of fit, (row, feature)."""
+    """Rows to predict for, with the columns of fit in the order of fit, (row, feature). A model with an encoder takes
+    any table that has the columns it needs.
+    """
     use_one_thread_after_fork()
+    encoder: TableEncoder | None = getattr(estimator, "encoder_", None)
+    if encoder is not None:
+        encoded: Array = np.asarray(encoder.transform(X))
+        return encoded
     names = getattr(estimator, "feature_names_in_", None)
     X = ordered_like_fit(X, names)
     columns: NativeColumns | None = getattr(estimator, "native_columns_", None)
@@ -239,6 +265,13 @@ def read_features(estimator: BaseEstimator, X: Any, native: bool = False) -> Arr
     refuse_missing("X", x, names, gaps=native)
     refuse_extremes("X", x, names, 0.0)
     return x
+
+
+def _table_for(encoder: Any, X: Any) -> pd.DataFrame:
+    """A table with names of its columns; an array has the names x0, x1, …"""
+    if not isinstance(encoder, TableEncoder):
+        raise InvalidType(f"encoder={encoder!r} was given; TableEncoder() or None is needed.")
+    return named_columns(X)
 
 
 def _frame(X: Any) -> pd.DataFrame:

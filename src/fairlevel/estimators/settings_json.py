@@ -14,6 +14,7 @@ from torch import nn
 
 from fairlevel import candidates, conditional_mean, penalties, predictors
 from fairlevel.conditional_mean import inner_losses
+from fairlevel.data.encoder import TableEncoder
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts import combiners
 from fairlevel.networks import optimizers
@@ -28,7 +29,7 @@ KNOWN: dict[str, type] = {
     for name, value in vars(home).items()
     if isinstance(value, type) and is_dataclass(value) and not isabstract(value)
     if value.__module__.startswith("fairlevel.")
-}
+} | {TableEncoder.__name__: TableEncoder}
 """Classes whose objects may stand in a file, by name."""
 
 
@@ -48,6 +49,8 @@ def to_plain(value: Any) -> Any:
         return {"numbers": {str(name): to_plain(entry) for name, entry in value.items()}}
     if isinstance(value, nn.Module):
         return {"module": describe_module(value)}
+    if isinstance(value, TableEncoder):
+        return {"class": type(value).__name__, "settings": value.get_params()}
     if is_dataclass(value) and type(value).__name__ in KNOWN:
         settings = {field.name: to_plain(getattr(value, field.name)) for field in fields(value) if field.init}
         return {"class": type(value).__name__, "settings": settings}

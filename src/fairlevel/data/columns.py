@@ -1,0 +1,281 @@
+"""What a column holds: decided once, on training rows, and then the rule by which every later column is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from fairlevel.arrays import Array, Flags
+from fairlevel.data.dates import AmbiguousDates, date_pattern, dates_as_text, days_since_1970, read_dates
+from fairlevel.exceptions import InvalidInput, InvalidType
+
+FEW_LEVELS = 20  # a text column with so few values may hold numbers and words side by side, such as 1, 2, "3 or more"
+SHOWN = 3  # cells that an error names
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Values of a column: numbers (NaN where missing) or text (None where missing); and which cells are neither missing
+    nor readable, which have missing values. Shapes: (row,) each.
+    """
+
+    values: Any
+    unreadable: Flags
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Numbers; text is read with this decimal sign. Infinite values cannot be read."""
+
+    decimal: str = "."
+    kind: ClassVar[str] = "numbers"
+    wanted: ClassVar[str] = "finite numbers"
+    is_text: ClassVar[bool] = False
+
+    def read(self, column: pd.Series) -> Reading:
+        types = pd.api.types
+        if types.is_numeric_dtype(column.dtype) and not types.is_complex_dtype(column.dtype):
+            values: Array = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        elif types.is_datetime64_any_dtype(column.dtype) or types.is_timedelta64_dtype(column.dtype):
+            values = np.full(len(column), np.nan)
+        else:
+            values = _by_value(column, lambda cells: _numbers(cells, self.decimal))
+        return _reading(np.where(np.isfinite(values), values, np.nan), column)
+
+
+@dataclass(frozen=True)
+class Dates:
+    """Days since 1970. Text is read in this pattern, or as ISO 8601, which an empty pattern stands for."""
+
+    pattern: str = ""
+    kind: ClassVar[str] = "dates"
+    is_text: ClassVar[bool] = False
+
+    @property
+    def wanted(self) -> str:
+        return f"dates such as {dates_as_text(np.array([18321.0]), self.pattern)[0]!r}"
+
+    def read(self, column: pd.Series) -> Reading:
+        types = pd.api.types
+        if types.is_datetime64_any_dtype(column.dtype):
+            values = days_since_1970(pd.to_datetime(column, utc=True))
+        elif types.is_numeric_dtype(column.dtype) or types.is_timedelta64_dtype(column.dtype):
+            values = np.full(len(column), np.nan)
+        else:
+            values = _by_value(column, lambda cells: read_dates(cells, self.pattern))
+        return _reading(values, column)
+
+
+@dataclass(frozen=True)
+class Truths:
+    """True and False as 1 and 0; also the words, in any case, and the numbers 1 and 0."""
+
+    kind: ClassVar[str] = "truths"
+    wanted: ClassVar[str] = "True or False"
+    is_text: ClassVar[bool] = False
+
+    def read(self, column: pd.Series) -> Reading:
+        return _reading(_by_value(column, lambda cells: _truths(cells, {"1": 1.0, "0": 0.0})), column)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Categories, as text; a whole number is written without decimals, however it is stored."""
+
+    kind: ClassVar[str] = "texts"
+    wanted: ClassVar[str] = "text"
+    is_text: ClassVar[bool] = True
+
+    def read(self, column: pd.Series) -> Reading:
+        numbers, cells = _distinct(column)
+        texts = np.array([*(text_of(cell) for cell in cells), None], dtype=object)
+        return Reading(texts[numbers], np.zeros(len(column), dtype=bool))
+
+
+Kind = Numbers | Dates | Truths | Texts
+KINDS: dict[str, type[Numbers] | type[Dates] | type[Truths] | type[Texts]] = {
+    kind.kind: kind for kind in (Numbers, Dates, Truths, Texts)
+}
+
+
+class MostlyReadable(InvalidType):
+    """A text column in which most cells are numbers or dates, but not all; ``kind`` reads those."""
+
+    def __init__(self, name: str, kind: Kind, others: pd.Series) -> None:
+        self.kind = kind
+        super().__init__(
+            f"Column {name!r} is mostly {kind.kind}, but holds {cells_in_words(others)}; leave such cells empty or "
+            "correct them. If the column holds categories, convert it with .astype('category'), or name it in "
+            "--categories."
+        )
+
+
+def kind_of(name: str, column: pd.Series) -> Kind:
+    """What a column of training rows holds. Its type decides where it says so: numbers, dates, truths, pandas' type
+    ``category``. Text is dates or numbers with a decimal comma where all cells are, and otherwise categories; text that
+    is mostly numbers or mostly dates, and dates of which day and month cannot be told apart, are refused.
+    """
+    types = pd.api.types
+    if types.is_bool_dtype(column.dtype):
+        return Truths()
+    if types.is_numeric_dtype(column.dtype) and not types.is_complex_dtype(column.dtype):
+        return Numbers()
+    if types.is_datetime64_any_dtype(column.dtype):
+        return Dates()
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return Texts()
+    if types.is_timedelta64_dtype(column.dtype) or types.is_complex_dtype(column.dtype):
+        raise InvalidType(
+            f"Column {name!r} holds values of type {column.dtype}; convert it to numbers, such as with "
+            ".dt.total_seconds()."
+        )
+    return _kind_of_objects(name, column)
+
+
+def _kind_of_objects(name: str, column: pd.Series) -> Kind:
+    cells = column.dropna()
+    strange = next((cell for cell in cells if not isinstance(cell, Hashable)), None)
+    if strange is not None:
+        raise InvalidType(
+            f"Column {name!r} holds {type(strange).__name__} objects; numbers, dates or text are needed: drop it, or "
+            "make columns of its parts."
+        )
+    values = pd.unique(cells.astype(object))
+    if len(values) == 0:
+        return Texts()
+    if np.isfinite(_truths(values)).all():
+        return Truths()
+    if not any(isinstance(value, str) for value in values):
+        if all(isinstance(value, int | float | np.number) for value in values):
+            return Numbers()
+        if np.isfinite(read_dates(values, "")).all():
+            return Dates()
+        return Texts()
+    numbers = {decimal: np.isfinite(_numbers(values, decimal)) for decimal in (".", ",")}
+    if numbers["."].all():
+        return Texts() if all(isinstance(value, str) for value in values) else Numbers()
+    if numbers[","].all():
+        return _with_comma(name, values)
+    try:
+        pattern = date_pattern(values)
+    except AmbiguousDates as error:
+        raise InvalidInput(
+            f"Column {name!r} holds dates such as {error.example!r}, of which day and month cannot be told apart; "
+            "write them as 2020-12-31, or convert them with pandas.to_datetime(..., dayfirst=True) or (dayfirst=False)."
+        ) from None
+    if pattern is not None:
+        return Dates(pattern)
+    for kind, good in (
+        (Numbers(), numbers["."]),
+        (Numbers(","), numbers[","]),
+        (Dates(), np.isfinite(read_dates(values, ""))),
+    ):
+        good_cells = cells.isin(values[good])
+        if good.sum() > FEW_LEVELS and good_cells.mean() > 0.5:
+            raise MostlyReadable(name, kind, cells[~good_cells])
+    return Texts()
+
+
+def cells_in_words(cells: pd.Series) -> str:
+    """The first cells with their rows, counted from 1 where their labels are numbers, and how many more there are."""
+    counted = pd.api.types.is_integer_dtype(cells.index.dtype)
+    first = cells.iloc[:SHOWN]
+    rows = [int(row) + 1 for row in first.index] if counted else list(first.index)
+    shown = [f"{_plain(cell)!r} (row {row})" for row, cell in zip(rows, first, strict=True)]
+    more = len(cells) - len(shown)
+    return ", ".join(shown) + (f" and {more} more such cells" if more else "")
+
+
+def _plain(cell: Any) -> Any:
+    return cell.item() if isinstance(cell, np.generic) else cell
+
+
+def _with_comma(name: str, values: Any) -> Numbers:
+    """Numbers with a decimal comma, unless it may as well separate thousands."""
+    text = [value for value in values if isinstance(value, str) and "," in value]
+    if all(re.fullmatch(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*", value) for value in text):
+        raise InvalidInput(
+            f"Column {name!r} holds numbers such as {text[0]!r}, whose comma may be a decimal sign or separate "
+            "thousands; write them with a point, or without separators."
+        )
+    return Numbers(",")
+
+
+def text_of(value: Any) -> str:
+    """A value as the name of a category: 1, 1.0 and "1" have the same."""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _distinct(column: pd.Series) -> tuple[Any, Any]:
+    """The number of each cell's value, −1 where it is missing, and the values; what cannot be compared, as text."""
+    cells = [cell if isinstance(cell, Hashable) else str(cell) for cell in column.astype(object)]
+    return pd.factorize(pd.Series(cells, dtype=object))
+
+
+def _by_value(column: pd.Series, convert: Callable[[Any], Array]) -> Array:
+    """Convert each distinct value once; missing cells become NaN."""
+    numbers, cells = _distinct(column)
+    found: Array = np.append(np.asarray(convert(cells), dtype=np.float64), np.nan)[numbers]
+    return found
+
+
+def _truths(cells: Any, further: Mapping[str, float] | None = None) -> Array:
+    """1 and 0 for true and false, as values or words, and for ``further`` words; NaN for anything else."""
+    known = {"true": 1.0, "false": 0.0, **(further or {})}
+    return np.array([known.get(text_of(cell).lower(), np.nan) for cell in cells], dtype=np.float64)
+
+
+_GROUPED = r"[+-]?\d{1,3}(?:\.\d{3})+(?:,\d+)?|[+-]?\d+(?:,\d+)?(?:[eE][+-]?\d+)?"
+
+
+def _number_text(cell: Any, decimal: str) -> Any:
+    """Text as pandas reads numbers; "" where it is none in this notation."""
+    if not isinstance(cell, str):
+        return cell if isinstance(cell, int | float | np.number) else ""
+    cell = cell.strip()
+    if decimal == ".":
+        return cell if cell.isascii() else ""
+    return cell.replace(".", "").replace(",", ".") if re.fullmatch(_GROUPED, cell) else ""
+
+
+def _numbers(cells: Any, decimal: str) -> Array:
+    """Numbers, and text that is one in this notation, as float64; NaN for anything else."""
+    text = pd.Series([_number_text(cell, decimal) for cell in cells], dtype=object)
+    values: Array = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    return values
+
+
+def _reading(values: Array, column: pd.Series) -> Reading:
+    return Reading(values, np.isnan(values) & column.notna().to_numpy())
+
+
+class Unreadable(InvalidType):
+    """Cells that are not of the kind that their column held in training."""
+
+
+def refuse_unreadable(name: str, kind: Kind, column: pd.Series, unreadable: Flags) -> None:
+    """Name the cells that are not of the kind that the column held in training."""
+    if unreadable.any():
+        raise Unreadable(
+            f"Column {name!r} holds {cells_in_words(column[unreadable])}, which cannot be read; {kind.wanted} are "
+            "needed, as in training. Correct these cells, or leave them empty to count as missing."
+        )
+
+
+def plain_kind(kind: Kind) -> dict[str, str]:
+    """Plain values for JSON."""
+    return {"holds": kind.kind, **vars(kind)}
+
+
+def kind_from(values: Mapping[str, Any]) -> Kind:
+    """What :func:`plain_kind` wrote."""
+    fields = dict(values)
+    kind: Any = KINDS[str(fields.pop("holds"))]
+    return kind(**fields)  # type: ignore[no-any-return]

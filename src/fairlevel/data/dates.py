@@ -1,0 +1,105 @@
+"""Dates as text: which format a column has, and days since 1970."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairlevel.arrays import Array
+
+_ISO = r"\d{4}-\d{2}(?:-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?)?"
+_DAYS = (
+    ("%Y/%m/%d",),
+    ("%d.%m.%Y",),
+    ("%d.%m.%y",),
+    ("%d/%m/%Y", "%m/%d/%Y"),
+    ("%d-%m-%Y", "%m-%d-%Y"),
+    ("%d/%m/%y", "%m/%d/%y"),
+    ("%d %b %Y",),
+    ("%d-%b-%Y",),
+    ("%d-%b-%y",),
+    ("%d %B %Y",),
+    ("%b %d, %Y",),
+    ("%B %d, %Y",),
+)
+"""Formats of days; those in one row look alike."""
+_TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M", "T%H:%M:%S")
+
+
+class AmbiguousDates(ValueError):
+    """All cells are dates in two patterns that mean different days."""
+
+    def __init__(self, example: str) -> None:
+        super().__init__(example)
+        self.example = example
+
+
+def date_pattern(values: Any) -> str | None:
+    """The format in which all values are dates: "" for ISO 8601; None where they are none."""
+    if np.isfinite(read_dates(values, "")).all():
+        return ""
+    first = next((value for value in values if isinstance(value, str)), "")
+    for alike in _DAYS:
+        for time in _TIMES:
+            patterns = [day + time for day in alike if any(_fits(first, other + time) for other in alike)]
+            found = {pattern: read_dates(values, pattern) for pattern in patterns}
+            whole = {pattern: days for pattern, days in found.items() if np.isfinite(days).all()}
+            if len(whole) == 2:
+                one, other = whole.values()
+                if (one != other).any():
+                    raise AmbiguousDates(str(values[int(np.argmax(one != other))]))
+            if whole:
+                return next(iter(whole))
+    return None
+
+
+def read_dates(values: Any, pattern: str) -> Array:
+    """Days since 1970 of dates and of text in a format or in ISO 8601, (value,); NaN for anything else."""
+    cells = [value.strip() if isinstance(value, str) else value for value in values]
+    days = np.full(len(cells), np.nan)
+    ways = {"ISO8601": _is_iso, pattern: _is_other_text, "mixed": _is_date}
+    for how, suits in ways.items():
+        chosen = [number for number, cell in enumerate(cells) if how and suits(cell)]
+        if chosen:
+            some = pd.Series([cells[number] for number in chosen], dtype=object)
+            days[chosen] = days_since_1970(pd.to_datetime(some, format=how, utc=True, errors="coerce"))
+    return days
+
+
+def _is_iso(cell: Any) -> bool:
+    return isinstance(cell, str) and re.fullmatch(_ISO, cell) is not None
+
+
+def _is_other_text(cell: Any) -> bool:
+    return isinstance(cell, str) and cell.isprintable() and not _is_iso(cell)
+
+
+def _is_date(cell: Any) -> bool:
+    return isinstance(cell, date) and not pd.isna(cell)
+
+
+def dates_as_text(days: Array, pattern: str) -> list[str | None]:
+    """The text of days since 1970 in a format; None where they are missing."""
+    dates = pd.to_datetime(pd.Series(days), unit="D", utc=True)
+    known = days[np.isfinite(days)]
+    iso = "%Y-%m-%d" if (known == np.floor(known)).all() else "%Y-%m-%d %H:%M:%S.%f"
+    return [None if pd.isna(each) else each.strftime(pattern or iso) for each in dates]
+
+
+def _fits(text: str, pattern: str) -> bool:
+    try:
+        datetime.strptime(text.strip(), pattern)
+    except ValueError:
+        return False
+    return True
+
+
+def days_since_1970(dates: pd.Series) -> Array:
+    """Of dates in UTC, (row,); NaN where they are missing."""
+    moments = dates.dt.tz_localize(None).to_numpy().astype("datetime64[us]")  # nanoseconds end in the year 2262
+    days: Array = (moments - np.datetime64(0, "us")) / np.timedelta64(1, "D")
+    return days

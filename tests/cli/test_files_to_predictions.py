@@ -1,0 +1,245 @@
+"""From a file to predictions: columns are read by the rule of training, whatever a later file looks like."""
+
+import json
+from unittest.mock import patch
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairlevel import load
+from fairlevel.cli import files
+from fairlevel.estimators import path_fit
+from fairlevel.exceptions import InvalidType
+from tests.terminal import run_here as run
+
+ROWS = 240
+QUICK = ["--method", "spectral", "--predictor", "linear"]
+
+
+def make_table(rows=ROWS, seed=0):
+    """A target that follows a date, hours, a truth, a code and a job of 40; age is sensitive."""
+    random = np.random.default_rng(seed)
+    day, age = random.integers(0, 1000, rows), random.uniform(20, 65, rows)
+    job = random.integers(0, 40, rows)
+    frame = pd.DataFrame(
+        {
+            "age": age.round(1),
+            "hours": (38 + 0.1 * age + random.normal(0, 5, rows)).round(1),
+            "when": pd.Timestamp("2020-01-01") + pd.to_timedelta(day, unit="D"),
+            "member": random.random(rows) < 0.5,
+            "code": random.choice(["1", "2", "3"], rows),
+            "job": [f"job {k}" for k in job],
+        }
+    )
+    signal = 0.02 * day + 0.3 * frame["hours"] + 4 * frame["member"] + 2 * (frame["code"] == "2")
+    frame["pay"] = signal + random.normal(0, 1, rows)
+    return frame
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_points():
+    """Fronts of four models, for speed."""
+    with patch.object(path_fit, "POINTS", 4):
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("files")
+
+
+@pytest.fixture(scope="module")
+def fronts(folder):
+    """Fronts of the same table as CSV and as Parquet."""
+    make_table().to_csv(folder / "t.csv", index=False)
+    make_table().to_parquet(folder / "t.parquet")
+    for kind in ("csv", "parquet"):
+        arguments = ["--target", "pay", "--sensitive", "age", *QUICK, "--categories", "code"]
+        result = run("front", folder / f"t.{kind}", *arguments, "--out", folder / kind)
+        assert result.returncode == 0, result.stderr
+        assert "dates: when" in result.stdout
+        assert "text with many categories: job (40)" in result.stdout
+    return {kind: folder / kind for kind in ("csv", "parquet")}
+
+
+@pytest.fixture(scope="module")
+def later(folder):
+    """New rows, and their predictions by the model trained on CSV."""
+    frame = make_table(100, seed=1).drop(columns="age")
+    frame.to_csv(folder / "later.csv", index=False)
+    return frame
+
+
+def predicted(model, frame, folder, *more, kind="csv"):
+    path = folder / f"given.{kind}"
+    frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+    result = run("predict", model, path, "--out", folder / "out.parquet", *more)
+    assert result.returncode == 0, result.stderr
+    return pd.read_parquet(folder / "out.parquet")["prediction"].to_numpy(), result.stdout
+
+
+def test_csv_and_parquet_give_the_same_front_and_predictions(fronts, later, folder):
+    shown = [pd.read_csv(fronts[kind] / "front.csv") for kind in fronts]
+    pd.testing.assert_frame_equal(*shown)
+    assert shown[0]["mse"].iloc[-1] < 0.1 * make_table()["pay"].var()  # dates carry most of the target
+    found = [
+        predicted(fronts[trained] / "models" / "most-accurate", later, folder, kind=kind)[0]
+        for trained in fronts
+        for kind in ("csv", "parquet")
+    ]
+    for each in found[1:]:
+        np.testing.assert_array_equal(each, found[0])
+    fresh = np.mean((found[0] - later["pay"]) ** 2)
+    assert fresh < 1.2 * shown[0]["mse"].iloc[-1]  # the front was not too optimistic
+
+
+def test_a_saved_model_takes_the_raw_table_in_python(fronts, later, folder):
+    model = load(fronts["csv"] / "models" / "point-01")
+    assert list(model.feature_names_in_) == ["hours", "when", "member", "code", "job"]
+    from_python = model.predict(pd.read_csv(folder / "later.csv").assign(unused="x"))
+    on_command_line, _ = predicted(fronts["csv"] / "models" / "point-01", later, folder)
+    np.testing.assert_array_equal(from_python, on_command_line)
+    with pytest.raises(ValueError, match=r"lacks 'hours', 'job'.*needs 'hours', 'when', 'member', 'code', 'job'"):
+        model.predict(later.drop(columns=["job", "hours"]))
+    with pytest.raises(InvalidType, match=r"'hours' holds 'abc' \(row 3\)"):
+        model.predict(later.astype({"hours": object}).assign(hours=["1", "2", "abc", *["3"] * 97]))
+
+
+@pytest.mark.parametrize(
+    ("column", "change", "said"),
+    [
+        ("hours", lambda hours: hours.astype(object).mask(hours.index == 3, "abc"), "'hours' holds 'abc' (row 4)"),
+        ("hours", lambda hours: hours.astype(str).str.replace(".", ","), "and 97 more such cells"),
+        ("hours", lambda hours: hours.astype(str) + "h", "finite numbers are needed"),
+        ("hours", lambda hours: hours.mask(hours.index == 3, np.inf), "holds inf (row 4)"),
+        ("member", lambda member: member.map({True: "yes", False: "no"}), "True or False are needed"),
+        ("when", lambda when: when.dt.strftime("%d.%m.%Y"), "dates such as '2020-02-29' are needed"),
+    ],
+)
+def test_predict_refuses_what_it_cannot_read(fronts, later, folder, column, change, said):
+    later.assign(**{column: change(later[column])}).to_csv(folder / "strange.csv", index=False)
+    model, out = fronts["csv"] / "models" / "knee", folder / "never.csv"
+    result = run("predict", model, folder / "strange.csv", "--out", out)
+    assert result.returncode == 2
+    assert said in result.stderr
+    assert "--lenient" in result.stderr
+    assert not out.exists()
+
+
+def test_lenient_imputes_and_counts(fronts, later, folder):
+    model = fronts["csv"] / "models" / "knee"
+    words = later["hours"].astype(object)
+    words[[3, 8]] = "abc"
+    found, said = predicted(model, later.assign(hours=words), folder, "--lenient")
+    gaps, _ = predicted(model, later.assign(hours=later["hours"].mask(words == "abc")), folder)
+    assert "'hours' 2 of 100 rows" in said
+    np.testing.assert_array_equal(found, gaps)
+
+
+def test_unseen_categories_are_counted_by_column(fronts, later, folder):
+    found, said = predicted(fronts["csv"] / "models" / "knee", later.assign(job="x" + later["job"]), folder)
+    assert "lack: 'job' 100 of 100 rows" in said
+    usual, _ = predicted(fronts["csv"] / "models" / "knee", later, folder)
+    assert np.std(found - usual) < 0.5 * usual.std()
+    assert "lack" not in predicted(fronts["csv"] / "models" / "knee", later, folder)[1]
+
+
+def test_codes_with_a_gap_and_rows_one_by_one(fronts, later, folder):
+    model = fronts["parquet"] / "models" / "knee"
+    usual, _ = predicted(model, later, folder)
+    gap = later.astype({"code": float})  # as pandas reads whole numbers with a gap
+    gap.loc[5, "code"] = np.nan
+    found, _ = predicted(model, gap, folder, kind="parquet")
+    np.testing.assert_array_equal(np.delete(found, 5), np.delete(usual, 5))
+    one, _ = predicted(model, later.iloc[[7]], folder)
+    np.testing.assert_allclose(one, usual[[7]], rtol=1e-12)
+
+
+def test_a_budget_is_checked_first_and_shown(folder, fronts):
+    arguments = ["front", folder / "t.csv", "--target", "pay", "--sensitive", "age", *QUICK, "--categories", "code"]
+    refused = run(*arguments, "--max-share", "7", "--out", folder / "seven")
+    assert refused.returncode == 2
+    assert "rows" not in refused.stdout  # nothing was read
+    none = run(*arguments, "--max-share", "1e-9", "--out", folder / "none")
+    assert none.returncode == 1
+    assert "out of reach" in none.stdout
+    assert (folder / "none" / "models" / "knee").is_dir()
+    assert "No model was found whose share" in (folder / "none" / "report.html").read_text()
+    share = pd.read_csv(folder / "csv" / "front.csv")["share"].max() / 2
+    kept = run(*arguments, "--max-share", f"{share:.3f}", "--out", folder / "kept")
+    assert kept.returncode == 0, kept.stderr
+    line = next(line for line in kept.stdout.splitlines() if f"share within {share:.3f}"[:17] in line)
+    assert "–" not in line
+    assert f"next: fairlevel predict {folder / 'kept' / 'models' / 'within-budget'} NEW.csv" in kept.stdout
+    front = pd.read_csv(folder / "kept" / "front.csv")
+    assert len(front) == len(pd.read_csv(folder / "csv" / "front.csv")) + 1
+    assert "whose share of variance is at most" in (folder / "kept" / "report.html").read_text()
+
+
+def test_front_and_audit_treat_missing_attributes_alike(folder):
+    table = make_table(200).assign(group=lambda frame: np.where(frame["age"] > 40, "old", "young"))
+    table.loc[[3, 4], "group"] = None
+    table.loc[9, "age"] = np.nan
+    table.to_csv(folder / "gaps.csv", index=False)
+    front = run(
+        "front", folder / "gaps.csv", "--target", "pay", "--sensitive", "age,group", *QUICK, "--out", folder / "gaps"
+    )
+    audit = run("audit", folder / "gaps.csv", "--prediction", "pay", "--sensitive", "age,group")
+    as_json = run("audit", folder / "gaps.csv", "--prediction", "pay", "--sensitive", "age,group", "--json")
+    for result in (front, audit):
+        assert result.returncode == 0, result.stderr
+        assert "1 rows left out, without a value in: age (1)" in result.stdout
+        assert "missing categories count as the category (missing): group (2)" in result.stdout
+    found = json.loads(as_json.stdout)
+    assert {row["group"] for row in found["groups"]["group"]} == {"(missing)", "old", "young"}
+
+
+def test_pieces_of_a_file_are_read_by_one_rule(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "_PIECE", 50)
+    group = ["1", "2", "3", "1"] * 25 + ["x", "2", "3", "1"] * 10
+    truth = ["True", "False"] * 60 + [None] * 20
+    pd.DataFrame({"g": group, "n": range(140), "t": truth}).to_csv(tmp_path / "t.csv", index=False)
+    for table in (files.read_columns(tmp_path / "t.csv"), files.read_sample(tmp_path / "t.csv", 1000, 0)[0]):
+        assert set(table["g"]) == {"1", "2", "3", "x"}
+        assert table["n"].dtype.kind == "i"
+        assert set(table["t"].dropna().astype(str)) == {"True", "False"}
+    sampled, rows = files.read_sample(tmp_path / "t.csv", 30, 0)
+    assert rows == 140
+    assert (sampled.index == sampled["n"]).all()  # labels are the rows of the file
+
+
+def test_semicolons_and_decimal_commas(tmp_path):
+    text = "a;b;c\n1,5;x;2\n2,25;y;3\n1.000,5;x;4\n"
+    (tmp_path / "t.csv").write_text(text)
+    table = files.read_columns(tmp_path / "t.csv", ["a", "c"])
+    assert files.read_numbers(table, "a").tolist() == [1.5, 2.25, 1000.5]
+    assert files.read_numbers(table, "c").tolist() == [2, 3, 4]
+    tabs = text.replace(";", "\t")
+    (tmp_path / "t.csv").write_text(tabs)
+    assert list(files.read_sample(tmp_path / "t.csv", 10, 0)[0].columns) == ["a", "b", "c"]
+
+
+def test_numbers_with_words_among_them(folder, tmp_path):
+    table = make_table(200).astype({"hours": object})
+    table.loc[[3, 8], "hours"] = "?"
+    table["pay"] = table["pay"].round(3).astype(str).str.replace(".", ",")
+    table.to_csv(tmp_path / "t.csv", index=False)
+    arguments = ["front", tmp_path / "t.csv", "--target", "pay", "--sensitive", "age", *QUICK]
+    refused = run(*arguments, "--out", tmp_path / "out")
+    assert refused.returncode == 2
+    assert "'hours' is mostly numbers, but holds '?' (row 4), '?' (row 9)" in refused.stderr
+    lenient = run(*arguments, "--lenient", "--out", tmp_path / "out")
+    assert lenient.returncode == 0, lenient.stderr
+    assert "2 cells of hours cannot be read and count as missing" in lenient.stdout
+    income = table.assign(f=range(200))
+    income.to_csv(tmp_path / "a.csv", index=False)
+    audited = run("audit", tmp_path / "a.csv", "--prediction", "f", "--sensitive", "hours", "--max-share", "0.1")
+    assert audited.returncode == 2
+    assert "'?' (row 4)" in audited.stderr
+    coded = table.assign(f=range(200), hours=[f"{k % 22}" if k % 40 else "V1" for k in range(200)])
+    coded.to_csv(tmp_path / "a.csv", index=False)
+    arguments = ["audit", tmp_path / "a.csv", "--prediction", "f", "--sensitive", "hours", "--json"]
+    assert "mostly numbers" in run(*arguments).stderr
+    found = json.loads(run(*arguments, "--categories", "hours").stdout)
+    assert found["dpvar"]["regressor"].startswith("groups")

@@ -1,0 +1,121 @@
+"""Text, dates and gaps in a fit: the encoder is learnt from the rows that train; new categories of a fold are new."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairlevel import FairClassifier, FairnessPath, FairRegressor, load
+from fairlevel.candidates import PATH_LIMITS, PenaltyGrid
+from fairlevel.candidates.fitting import Stopping, fit_candidates
+from fairlevel.data.encoder import TableEncoder
+from fairlevel.data.splitting import folds
+from fairlevel.estimators import path_fit
+from fairlevel.estimators.path_fit import fit_path
+from fairlevel.estimators.reading import read_table
+from fairlevel.estimators.settings import path_settings, read_seed, training_setup
+from fairlevel.exceptions import BudgetOutOfReach, InvalidInput, InvalidType
+from fairlevel.penalties import ClosedFBO
+
+ROWS = 150
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    random = np.random.default_rng(0)
+    a = random.normal(size=ROWS)
+    day = random.integers(0, 900, ROWS)
+    x = pd.DataFrame(
+        {
+            "when": (pd.Timestamp("2020-01-01") + pd.to_timedelta(day, unit="D")).strftime("%d/%m/%Y"),
+            "town": random.choice(["a", "b", None], ROWS),
+            "job": [f"job {k}" for k in random.integers(0, 60, ROWS)],
+            "hours": random.normal(size=ROWS) + a,
+        }
+    )
+    x.loc[::13, "hours"] = np.nan
+    return x, day / 100 + x["hours"].fillna(0) + random.normal(size=ROWS), a
+
+
+def test_folds_are_judged_by_encoders_that_have_not_seen_them(mixed, monkeypatch):
+    """Against folds by hand: encode by the training rows alone, train, predict the others."""
+    x, y, a = mixed
+    source, seed = PenaltyGrid.over(ClosedFBO(), (0.0, 1.0)), read_seed(0)
+    setup = training_setup("linear", "adam", "cpu", seed)
+    table = read_table(FairRegressor(), x, y, a, encoder=TableEncoder())
+    kept = {}
+    monkeypatch.setattr(
+        path_fit, "JudgedRows", type("Stop", (), {"of": lambda *given: kept.update(given=given) or 1 / 0})
+    )
+    with pytest.raises(ZeroDivisionError):
+        fit_path(table, path_settings(source, None, setup, True), lambda share: None)
+    fold, expected = folds(ROWS, path_fit.FOLDS, seed), []
+    for number in range(path_fit.FOLDS):
+        train, judge = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+        encoder = TableEncoder().fit(x.iloc[train])
+        part = read_table(FairRegressor(), encoder.transform(x.iloc[train]), y[train], a[train])
+        fitted = fit_candidates(part, source, setup, PATH_LIMITS, Stopping(path_fit.EARLY_STOPPING), lambda share: None)
+        readings = encoder.read(x.iloc[judge])
+        unseen = encoder.unseen({name: reading.values for name, reading in readings.items()})
+        assert unseen["job"] > 0  # or nothing was shown
+        encoded = encoder.encode({name: reading.values for name, reading in readings.items()})
+        expected.append(fitted.predict(encoded))
+    standard = (np.concatenate(expected, axis=1) - y.mean()) / y.std(ddof=0)
+    np.testing.assert_allclose(kept["given"][0], standard, rtol=1e-6, atol=1e-6)
+
+
+def test_models_take_the_table_as_it_is_after_saving(mixed, tmp_path):
+    x, y, a = mixed
+    regressor = FairRegressor(1.0, predictor="linear", encoder=TableEncoder(), random_state=0)
+    classifier = FairClassifier(1.0, predictor="linear", encoder=TableEncoder(), random_state=0)
+    regressor.fit(x, y, sensitive_features=a).save(tmp_path / "r")
+    classifier.fit(x, np.where(y > y.mean(), "high", "low"), sensitive_features=a).save(tmp_path / "c")
+    again = load(tmp_path / "r")
+    np.testing.assert_array_equal(again.predict(x.assign(more=1)[["more", *x]]), regressor.predict(x))
+    assert repr(again.get_params()["encoder"]) == "TableEncoder()"
+    np.testing.assert_array_equal(load(tmp_path / "c").predict_proba(x), classifier.predict_proba(x))
+    regressor.to_onnx(tmp_path / "r.onnx")
+    encoded = TableEncoder().fit_transform(x)
+    plain = FairRegressor(1.0, predictor="linear", random_state=0).fit(encoded, y, sensitive_features=a)
+    np.testing.assert_allclose(plain.predict(encoded), regressor.predict(x), rtol=1e-6)
+    with pytest.raises(InvalidType, match="TableEncoder"):
+        FairRegressor(1.0, encoder="table").fit(x, y, sensitive_features=a)
+    with pytest.raises(InvalidInput, match="batch_size"):
+        FairRegressor(1.0, encoder=TableEncoder(), batch_size=32).fit(x, y, sensitive_features=a)
+
+
+def test_text_dates_are_dates_for_boosting(mixed):
+    x, y, _ = mixed
+    model = FairRegressor(0.0, random_state=0).fit(x[["when", "hours"]], y)
+    assert model.native_columns_.categorical == ()
+    as_dates = x[["when", "hours"]].assign(when=pd.to_datetime(x["when"], dayfirst=True))
+    plain = FairRegressor(0.0, random_state=0).fit(as_dates, y)
+    np.testing.assert_array_equal(model.predict(x[["when", "hours"]]), plain.predict(as_dates))
+    np.testing.assert_array_equal(model.predict(as_dates), plain.predict(as_dates))
+    with pytest.raises(InvalidType, match=r"'when' holds 'soon' \(row 3\)"):
+        model.predict(as_dates.assign(when=["2020-01-01", "2020-01-02", "soon"] * 50))
+    ambiguous = x[["hours"]].assign(when=[f"0{k % 9 + 1}/0{k % 8 + 1}/2020" for k in range(ROWS)])
+    with pytest.raises(InvalidInput, match="day and month cannot be told apart"):
+        FairRegressor(0.0).fit(ambiguous, y)
+
+
+def test_a_budget_is_a_row_of_the_front(mixed, monkeypatch):
+    monkeypatch.setattr(path_fit, "POINTS", 4)
+    x, y, a = mixed
+    settings = {"solver": "spectral", "predictor": "linear", "encoder": TableEncoder(), "random_state": 0}
+    usual = FairnessPath(**settings).fit(x, y, sensitive_features=a)
+    assert usual.budget_index_ is None
+    share = float(usual.front_["share"].median())
+    path = FairnessPath(**settings, max_share=share).fit(x, y, sensitive_features=a)
+    assert len(path.front_) == len(usual.front_) + 1
+    others = path.front_.drop(index=path.budget_index_).reset_index(drop=True)
+    pd.testing.assert_frame_equal(others, usual.front_)  # the other rows stay as they are
+    assert path.front_["selection_dpvar"].is_monotonic_increasing
+    chosen, best = path.model(path.budget_index_), usual.best(max_share=share)
+    np.testing.assert_allclose(chosen.predict(x), best.predict(x), rtol=1e-9)
+    assert chosen.max_share == share
+    with pytest.warns(BudgetOutOfReach, match="out of reach: the smallest value"):
+        none = FairnessPath(**settings, max_share=1e-9).fit(x, y, sensitive_features=a)
+    assert none.budget_index_ is None
+    pd.testing.assert_frame_equal(none.front_, usual.front_)
+    with pytest.raises(InvalidInput, match="between 0 and 1"):
+        FairnessPath(**settings, max_share=7).fit(None, None)
