@@ -33,7 +33,7 @@ def test_a_negative_seed_is_one_sentence(command, table, tmp_path):
     }[command]
     said = run_here(command, *words, "--seed", "-1")
     assert said.returncode == 2
-    assert "--seed" in said.stderr
+    assert "seed" in said.stderr
     assert "Traceback" not in said.stderr
 
 
@@ -138,11 +138,11 @@ def test_an_index_in_a_parquet_file(tmp_path):
     a, f = np.random.default_rng(0).standard_normal((2, 60))
     frame = pd.DataFrame({"a": a, "f": f}, index=[f"row {number}" for number in range(60)])
     frame.assign(f="x").to_parquet(tmp_path / "labels.parquet")
-    frame.set_index(pd.Index(np.arange(60) * 2, name="person")).to_parquet(tmp_path / "named.parquet")
+    frame.set_index(pd.Index(np.arange(60) ** 2, name="person")).to_parquet(tmp_path / "named.parquet")
     with pytest.raises(InvalidType, match=r"holds 'x' \(row 1\)"):
         read_numbers(read_columns(tmp_path / "labels.parquet"), "f")
     found = read_columns(tmp_path / "named.parquet", ["f", "person"])
-    assert found["person"].tolist() == list(range(0, 120, 2))
+    assert found["person"].tolist() == [number**2 for number in range(60)]
     assert read_sample(tmp_path / "named.parquet", 100, 0)[0].columns.tolist() == ["person", "a", "f"]
 
 

@@ -24,8 +24,8 @@ def synthetic(
     c_z: Annotated[float, typer.Option(help="Weight of the other part of the features.")] = 1.0,
     delta: Annotated[float, typer.Option(help="Strength of the direct effect of the first attribute.")] = 1.0,
     noise: Annotated[float, typer.Option(help="Standard deviation of the noise in features and target.")] = 0.1,
-    network_seed: Annotated[int, typer.Option(min=0, help="Seed of the fixed random networks.")] = 123,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the rows.")] = 0,
+    network_seed: Annotated[int, typer.Option(help="Seed of the fixed random networks.")] = 123,
+    seed: Annotated[int, typer.Option(help="Seed of the rows.")] = 0,
 ) -> None:
     """Write a table of the paper's synthetic design: a1… (sensitive), x1… (features), y."""
     design = SyntheticDesign(
