@@ -3,7 +3,7 @@
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from hashlib import sha256
 
@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file, save, save_file
 from sklearn.base import clone
 
-from fairlevel import ClosedFBO, FairnessPath, FairRegressor, SplineMean, load
+from fairlevel import ClosedFBO, FairnessPath, FairRegressor, SplineMean, TableEncoder, load
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.estimators.settings_json import KNOWN, from_plain, to_plain
 from fairlevel.exceptions import FairLevelError, InvalidInput
@@ -83,13 +83,21 @@ def test_objects_in_settings_come_back_as_objects(rows, tmp_path):
 
 
 def has_defaults(kind):
-    return all(field.default is not MISSING or field.default_factory is not MISSING for field in fields(kind))
+    return is_dataclass(kind) and all(
+        field.default is not MISSING or field.default_factory is not MISSING for field in fields(kind)
+    )
 
 
 @pytest.mark.parametrize("name", sorted(name for name, kind in KNOWN.items() if has_defaults(kind)))
 def test_every_known_class_makes_the_round_trip(name):
     value = KNOWN[name]()
     assert from_plain(json.loads(json.dumps(to_plain(value)))) == value
+
+
+def test_an_encoder_makes_the_round_trip():
+    value = TableEncoder(unreadable="impute")
+    again = from_plain(json.loads(json.dumps(to_plain(value))))
+    assert again.get_params() == value.get_params()
 
 
 def test_foreign_objects_are_not_written(rows, tmp_path):
@@ -189,8 +197,9 @@ def test_every_edit_of_the_description_is_noticed(folder):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"n_features": 9}, "feature_names does not have 9 entries"),
-        ({"n_features": 9, "feature_names": None}, "trees that read 10 columns, not 9"),
+        ({"n_features": 9, "n_inputs": 9}, "feature_names does not have 9 entries"),
+        ({"n_features": 9, "n_inputs": 9, "feature_names": None}, "trees that read 10 columns, not 9"),
+        ({"n_inputs": 9}, "n_inputs is 9, not 10"),
         ({"n_features": "ten"}, "n_features is 'ten'"),
         ({"feature_names": ["x1"] * 10}, "two features have the same name"),
         ({"figures": {"mse_": "small"}}, "figures are"),

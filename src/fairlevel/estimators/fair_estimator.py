@@ -185,6 +185,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             "estimator": type(self).__name__,
             "settings": {name: to_plain(value) for name, value in settings.items()},
             "n_features": int(self.n_features_in_),
+            "n_inputs": self._width,
             "feature_names": None if names is None else [str(name) for name in names],
             "figures": known,
             "native_columns": None if self.native_columns_ is None else self.native_columns_.to_plain(),

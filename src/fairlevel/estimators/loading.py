@@ -52,8 +52,7 @@ def load(folder: str | Path, *, module: nn.Module | None = None) -> FairRegresso
         (estimator.model_,) = models
     columns = description.get("native_columns")
     estimator.native_columns_ = None if columns is None else NativeColumns.from_plain(columns)
-    notes = description.get("notes", {})
-    rules = description.get("encoder") or notes.get("encoder")  # version 0.1 kept it among the notes
+    rules = description.get("encoder")
     estimator.encoder_ = None if rules is None else TableEncoder.from_dict(rules)
     estimator.n_features_in_ = description["n_features"]
     if description.get("feature_names") is not None:
@@ -64,5 +63,5 @@ def load(folder: str | Path, *, module: nn.Module | None = None) -> FairRegresso
     if rules is not None:
         estimator.feature_names_in_ = np.array(estimator.encoder_.needed, dtype=object)
         estimator.n_features_in_ = len(estimator.feature_names_in_)
-    estimator.notes_ = notes
+    estimator.notes_ = description.get("notes", {})
     return estimator  # type: ignore[no-any-return]

@@ -62,10 +62,11 @@ def write_models(folder: Path, models: Sequence[Model], description: Description
     groups = [(number, group) for number, model in enumerate(models) for group in model.groups]
     for number, (_, group) in enumerate(groups):
         files |= {_text_file(number, name): text.encode() for name, text in group.texts().items()}
-    probes = [_probe(model, int(description["n_features"])) for model in models]
+    inputs = int(description["n_inputs"])
+    probes = [_probe(model, inputs) for model in models]
     for number, group in groups:
         if probes[number] is not None and isinstance(group, Faithful):
-            group.require_faithful(_probe_rows(int(description["n_features"])))
+            group.require_faithful(_probe_rows(inputs))
     described = {
         "schema": SCHEMA,
         "version": __version__,
@@ -95,7 +96,7 @@ def read_models(folder: Path, module: Any = None) -> tuple[tuple[Model, ...], di
         arrays = tensors_from_bytes(files.pop(ARRAYS))
         _check_finite(arrays)
         texts = {name: content.decode() for name, content in files.items()}
-        known = {"module": module, "n_features": description["n_features"]}
+        known = {"module": module, "n_features": description["n_inputs"]}
         models = _models(arrays, texts, description["groups"], known)
         _check_probes(models, description)
         return models, description
@@ -136,8 +137,12 @@ def _checksum(description: Description) -> str:
 def _check_description(description: Description) -> None:
     """Whether the parts fit each other: the number of features, their names and rules, and finite figures."""
     features, names = description["n_features"], description.get("feature_names")
-    if not isinstance(features, int) or isinstance(features, bool) or features < 1:
-        raise ValueError(f"n_features is {features!r}")
+    for part in ("n_features", "n_inputs"):
+        count = description[part]
+        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+            raise ValueError(f"{part} is {count!r}")
+    if description.get("encoder") is None and description["n_inputs"] != features:
+        raise ValueError(f"n_inputs is {description['n_inputs']}, not {features}")
     for part, values in (("feature_names", names), ("native_columns", description.get("native_columns"))):
         if values is not None and (not isinstance(values, list) or len(values) != features):
             raise ValueError(f"{part} does not have {features} entries")
@@ -166,7 +171,7 @@ def _probe(model: Model, features: int) -> list[float] | None:
 def _check_probes(models: Sequence[Model], description: Description) -> None:
     """Whether the models predict what they predicted when they were saved."""
     for model, saved in zip(models, description["probes"], strict=True):
-        found = None if saved is None else _probe(model, description["n_features"])
+        found = None if saved is None else _probe(model, description["n_inputs"])
         if saved is not None and (found is None or not same_numbers(np.array(saved), np.array(found))):
             raise ValueError(
                 f"it predicts {found} where {saved} was predicted when it was saved; if it holds a module of yours, "
@@ -214,7 +219,8 @@ def _description(folder: Path) -> dict[str, Any]:
             f"{str(folder)!r} was saved by fairlevel {wrote} in schema {schema}; this version reads schema {SCHEMA}. "
             f"Type: pip install 'fairlevel=={wrote}', or fit the model again."
         )
-    missing = [name for name in (CHECKSUM, "sha256", "groups", "settings", "n_features") if name not in description]
+    needed = (CHECKSUM, "sha256", "groups", "settings", "n_features", "n_inputs")
+    missing = [name for name in needed if name not in description]
     if missing:
         raise DamagedModel(f"{str(path)!r} lacks {', '.join(missing)}; copy the folder again.")
     try:
