@@ -42,14 +42,25 @@ def path(table):
     return FairnessPath(**QUICK).fit(x, y, sensitive_features=a)
 
 
-def test_front_is_measured_on_rows_that_set_nothing(path):
+def test_front_is_measured_on_rows_that_set_nothing(path, table):
     front = path.front_
-    assert list(front.columns) == ["selection_dpvar", "mse", "dpvar", "dpvar_low", "dpvar_high", "share", "members"]
+    columns = ["selection_dpvar", "mse", "dpvar", "dpvar_low", "dpvar_high", "share", "members", "r2"]
+    assert list(front.columns) == columns
+    np.testing.assert_allclose(front["r2"], 1 - front["mse"] / table[1].var(ddof=0), rtol=1e-9)
     assert path.cross_fitted_
     assert len(non_dominated(front).points) >= 6
     assert front["mse"].iloc[-1] < front["mse"].iloc[0]
     assert ((front["dpvar_low"] <= front["dpvar"]) & (front["dpvar"] <= front["dpvar_high"])).all()
     pd.testing.assert_frame_equal(path.to_frame(), front)
+
+
+def test_the_page_of_a_path(path, tmp_path):
+    path.to_html(tmp_path / "front.html", "progression")
+    page = (tmp_path / "front.html").read_text(encoding="utf-8")
+    assert "Trade-offs for progression" in page
+    assert "The most accurate model is not level" in page
+    assert "442 used" in page
+    assert len(page) < 300_000
 
 
 def test_best_answers_with_a_regressor_that_needs_no_attributes(path, table):

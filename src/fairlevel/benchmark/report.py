@@ -22,12 +22,15 @@ from fairlevel.benchmark.methods import METHODS, PAPER_METHODS
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.budgets import SHARES
 from fairlevel.plots.method_fronts import MethodFrontsDisplay
-from fairlevel.plots.seed_bands import SeedBandDisplay
+from fairlevel.plots.seed_bands import SeedBandDisplay, seed_bands
 from fairlevel.plots.win_rates import WinRateDisplay
-from fairlevel.report.page import Page, Picture, Section, TableBlock
+from fairlevel.report.charts.methods import band_panel, front_panel, method_legend, wins_chart
+from fairlevel.report.page import Chart, Charts, Folded, Legend, Page, Section, TableBlock
+from fairlevel.report.provenance import Provenance
 
 LABELS = {name: method.label for name, method in METHODS.items()}
 _COLUMNS = 4  # panels side by side
+_AT_ONCE = 12  # datasets on the page; the others are behind a line to click on
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,9 @@ def build_report(rows: pd.DataFrame) -> Report:
     within = budget_table(compared_rows(used, methods, COMPARISONS["default"].combiner_of), methods).rename(
         columns={"limit": "DPVar up to"}
     )
-    behind = TableBlock.of(_named(within), "Smallest MSE within each budget", "median, smallest and largest over seeds")
+    numbers = TableBlock.of(
+        _named(within), "Smallest MSE within each budget", "median, smallest and largest over seeds"
+    )
     sections = [
         _overview(rows, used, ranges, methods),
         *(comparison.section() for comparison in comparisons),
@@ -83,7 +88,7 @@ def build_report(rows: pd.DataFrame) -> Report:
         Section(
             "Fronts by dataset",
             ("Models selected on validation rows, measured on test rows; mixtures for auto, single models otherwise.",),
-            tuple(Picture.raster(drawn.figure, drawn.title, drawn.alt, behind) for drawn in fronts),
+            (*_front_charts(used, methods), Folded(numbers.title, numbers)),
         ),
     ]
     tables = {"datasets": _datasets(used, ranges)}
@@ -92,9 +97,23 @@ def build_report(rows: pd.DataFrame) -> Report:
     protocols = ", ".join(sorted(used["protocol"].unique()))
     summary = (
         f"{used['dataset'].nunique()} datasets, {used['seed'].nunique()} seeds, {len(methods)} methods; protocol "
-        f"{protocols}; fairlevel {', '.join(sorted(used['version'].unique()))}."
+        f"{protocols}; fairlevel {', '.join(sorted(used['version'].unique()))}. A method wins a dataset where its "
+        f"test error is smallest within a budget on DPVar. Compared are {comparisons[-2].title}. "
+        f"{comparisons[-2].drawn.alt}."
     )
-    page = Page("Benchmark: level predictions", summary, tuple(sections))
+    provenance = Provenance(
+        rows_used=None,
+        settings={
+            "protocol": protocols,
+            "seeds": ", ".join(map(str, sorted(used["seed"].unique()))),
+            "run with": ", ".join(f"fairlevel {version}" for version in sorted(used["version"].unique())),
+        },
+        method=(
+            "Every model was trained on training rows, selected on validation rows and measured on test rows of the "
+            "same split.",
+        ),
+    )
+    page = Page("Benchmark: level predictions", summary, tuple(sections), provenance=provenance)
     return Report((*figures, *fronts), tables, page)
 
 
@@ -116,7 +135,7 @@ class _Comparison:
     def section(self) -> Section:
         """One section of the page: a picture and two tables."""
         title = f"{self.drawn.title}; lines are 95 % bootstrap intervals over datasets"
-        picture = Picture.vector(self.drawn.figure, title, self.drawn.alt)
+        picture = wins_chart(title, self.wins, {name: LABELS[name] for name in self.methods}, self.drawn.alt)
         caption = "share of datasets won (95 % interval) [share of (dataset, seed) pairs won]"
         tables = (
             TableBlock.of(_win_cells(self.wins), "Wins", caption),
@@ -135,8 +154,8 @@ def _overview(rows: pd.DataFrame, used: pd.DataFrame, ranges: pd.DataFrame, meth
     diverged = int((trained["status"] == "diverged").sum())
     dropped = rows.drop_duplicates(["dataset", "seed"]).shape[0] - used.drop_duplicates(["dataset", "seed"]).shape[0]
     paragraphs = [
-        f"{len(trained)} models were trained, {diverged} diverged. {wide} of {len(ranges)} datasets have a range of at "
-        "least 0.1 in both MSE and DPVar on validation rows; methods are compared on those"
+        f"{len(trained):,} models were trained, {diverged:,} diverged. {wide} of {len(ranges)} datasets have a range "
+        "of at least 0.1 in both MSE and DPVar on validation rows; methods are compared on those"
         + ("." if wide else ", or on all datasets if there is none, as here."),
         "MSE and DPVar are in squared standard deviations of the target. DPVar is the paper's cross-fitted diagnostic.",
     ]
@@ -182,6 +201,25 @@ def _fronts(rows: pd.DataFrame, methods: Sequence[str]) -> Iterator[Drawn]:
     bands = _panels(datasets, lambda name, ax: SeedBandDisplay.from_points(_of(points, name), labels=shown, ax=ax))
     alt = f"Smallest test MSE within each budget, median and quartiles over seeds, on {len(datasets)} datasets"
     yield Drawn("seed-bands", bands, "Smallest MSE within a budget: median and quartiles over seeds", alt)
+
+
+def _front_charts(rows: pd.DataFrame, methods: Sequence[str]) -> tuple[Legend | Charts, ...]:
+    """The same as charts of the page, the first datasets at once."""
+    points = points_on_test(compared_rows(rows, methods, COMPARISONS["default"].combiner_of))
+    datasets, shown = sorted(points["dataset"].unique()), {name: LABELS[name] for name in methods}
+    first = points[points["seed"] == points.groupby("dataset")["seed"].transform("min")]
+    fronts = [front_panel(name, _of(first, name), shown) for name in datasets]
+    bands = [band_panel(name, seed_bands(_of(points, name)), shown) for name in datasets]
+    return (
+        Legend(method_legend(shown)),
+        _some(fronts, "Fronts on test rows, first seed"),
+        _some(bands, "Smallest MSE within a budget: median and quartiles over seeds"),
+    )
+
+
+def _some(charts: Sequence[Chart], title: str) -> Charts:
+    more = tuple(charts[_AT_ONCE:])
+    return Charts(tuple(charts[:_AT_ONCE]), more, f"Show {len(more)} more datasets" if more else "", title)
 
 
 def _panels(datasets: Sequence[str], draw: Callable[[str, Axes], object]) -> Figure:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +18,7 @@ from fairlevel.auditing.page import audit_page
 from fairlevel.cli.files import read_columns, read_numbers, read_target, require_folder
 from fairlevel.cli.options import read_names, read_sensitive
 from fairlevel.exceptions import InvalidInput
+from fairlevel.report.numbers import p_phrase
 from fairlevel.report.render import write_page
 
 
@@ -70,7 +71,12 @@ def audit(
     verdicts = found.check(max_share=max_share, max_dpvar=max_dpvar)
     if html is not None:
         require_folder(html)
-        write_page(audit_page(found, verdicts), html)
+        roles = {"prediction": prediction, "target": target, "weight": weight, "group": groups}
+        columns = {role: (column,) for role, column in roles.items() if column is not None}
+        provenance = replace(
+            found.provenance, file=file.name, rows_in_file=len(table), columns=columns | dict(found.provenance.columns)
+        )
+        write_page(audit_page(found, verdicts, provenance), html)
     if as_json:
         results = [asdict(verdict) | {"passed": verdict.passed} for verdict in verdicts]
         print(json.dumps(found.to_dict() | {"verdicts": results}, default=_plain))
@@ -104,9 +110,7 @@ def _show(found: Audit, verdicts: tuple[Verdict, ...], html: Path | None) -> Non
             f"95 % interval: {found.overall.low:.4g} to {found.overall.high:.4g}",
         )
     for question in found.questions:
-        numbers.add_row(
-            f"{question.name}, moves by ±", f"{question.moves_by:.4g}", f"p = {question.interval.p_value:.2g}"
-        )
+        numbers.add_row(f"{question.name}, moves by ±", f"{question.moves_by:.4g}", p_phrase(question.interval.p_value))
     for name, value in found.accuracy.items():
         numbers.add_row(name, f"{value:.4g}", "")
     console.print(numbers, highlight=False)

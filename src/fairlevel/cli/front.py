@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -80,7 +81,17 @@ def front(
         "given": list(read_names(given)),
         "file": file.name,
     }
-    chosen = write_front(path, target, out, notes, max_share)
+    known = path.provenance()
+    provenance = replace(
+        known,
+        file=file.name,
+        rows_in_file=rows,
+        rows_dropped=table.dropped,
+        why_dropped="without target, sensitive value, factor or weight",
+        columns={"target": (target,), **known.columns, "feature": tuple(map(str, table.features.columns))}
+        | ({} if weight is None else {"weight": (weight,)}),
+    )
+    chosen = write_front(path, target, out, notes, max_share, provenance)
     within = f" within {', '.join(read_names(given))}" if read_names(given) else ""
     console.print(front_table(path, chosen, f"trade-offs for {target}{within}"))
     console.print(f"report: {out / 'report.html'}; models: {out / 'models'}/", highlight=False, soft_wrap=True)

@@ -17,6 +17,7 @@ from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.fairness_path import FairnessPath
 from fairlevel.estimators.front_page import front_page
 from fairlevel.exceptions import InvalidInput
+from fairlevel.report.provenance import Provenance
 from fairlevel.report.render import write_page
 
 
@@ -38,7 +39,12 @@ def refuse_existing(out: Path, force: bool) -> None:
 
 
 def write_front(
-    path: FairnessPath, target: str, out: Path, notes: Mapping[str, object], max_share: float | None = None
+    path: FairnessPath,
+    target: str,
+    out: Path,
+    notes: Mapping[str, object],
+    max_share: float | None = None,
+    provenance: Provenance | None = None,
 ) -> dict[str, Choice]:
     """Write the whole folder, or nothing if something fails; returns the models with a name of their own."""
     models = path.models_
@@ -53,7 +59,7 @@ def write_front(
             model.save(partial / name, notes=dict(notes))
         for choice in chosen.values():
             choice.model.save(partial / "models" / choice.folder, notes=dict(notes))
-        write_page(front_page(path, target, named), partial / "report.html")
+        write_page(front_page(path, target, named, provenance=provenance), partial / "report.html")
     return chosen
 
 

@@ -15,14 +15,27 @@ LARGEST = 1e150  # the square of a larger number overflows
 
 
 @dataclass(frozen=True)
+class GivenColumn:
+    """A column as the user gave it: its name, where it is in the matrix, and its categories where it has any, one per
+    column of the matrix.
+    """
+
+    name: str
+    places: tuple[int, ...]
+    levels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Sensitive:
     """Attributes as one matrix: numeric columns unchanged, others as one column of zeros and ones per category.
 
-    Shapes: values (row, attribute); names has one entry per column of values.
+    Shapes: values (row, attribute); names has one entry per column of values. ``columns`` are those that were given;
+    none stands for numbers, one per column of values.
     """
 
     values: Array
     names: tuple[str, ...]
+    columns: tuple[GivenColumn, ...] = ()
 
     def __len__(self) -> int:
         return len(self.values)
@@ -59,16 +72,21 @@ def encode_sensitive(
     _refuse_missing(frame, argument)
     columns: list[Array] = []
     names: list[str] = []
+    given: list[GivenColumn] = []
     for name, column in frame.items():
         if _is_number(column.dtype):
+            given.append(GivenColumn(str(name), (len(columns),)))
             columns.append(column.to_numpy(dtype=np.float64))
             names.append(str(name))
             continue
         _refuse_objects(name, column, argument)
-        for category in sorted(pd.unique(column), key=str):
+        levels = sorted(pd.unique(column), key=str)
+        places = range(len(columns), len(columns) + len(levels))
+        given.append(GivenColumn(str(name), tuple(places), tuple(map(str, levels))))
+        for category in levels:
             columns.append((column == category).to_numpy(dtype=np.float64))
             names.append(f"{name}={category}")
-    return _finite(Sensitive(np.column_stack(columns), tuple(names)), argument)
+    return _finite(Sensitive(np.column_stack(columns), tuple(names), tuple(given)), argument)
 
 
 def _is_number(dtype: Any) -> bool:
