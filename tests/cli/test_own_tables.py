@@ -109,7 +109,7 @@ def test_audit_of_a_file_as_json_and_page(trained, folder):
     assert {row["group"] for row in found["groups"]["town"]} == {"(missing)", "east", "north", "süd"}
     page = (folder / "audit.html").read_text()
     assert page.startswith("<!doctype html>")
-    for fact in ("audited.parquet", "Failed: share of the prediction", "target columns", "pay"):
+    for fact in ("audited.parquet", "Failed: share of the prediction", "target column", "pay"):
         assert fact in page
     printed = run("audit", *arguments)
     assert printed.returncode == 0

@@ -101,6 +101,12 @@ def test_files(rows, predictor, tmp_path):
     np.testing.assert_allclose(found, model.predict_proba(x[:200])[:, 1], atol=1e-6)
 
 
+def test_a_threshold_that_cannot_decide_is_refused_before_training(rows):
+    x, y, a = rows
+    with pytest.raises(InvalidInput, match=r"threshold=1\.5"):
+        FairnessPath(threshold=1.5, **QUICK).fit(x, y, sensitive_features=a)
+
+
 def test_budgets_and_paths(rows):
     x, y, a = rows
     train, test = slice(0, 1000), slice(1000, None)

@@ -19,6 +19,7 @@ from fairlevel.candidates import PenaltyGrid, TrainingSetup
 from fairlevel.candidates.protocol import CandidateRows
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.estimators.budget import Budget
+from fairlevel.estimators.front_page import front_page
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, InvalidType, MissingSensitiveFeatures, UnknownName
 from fairlevel.fronts.combiners import Best, Stacked
 from fairlevel.fronts.points import non_dominated
@@ -61,6 +62,14 @@ def test_the_page_of_a_path(path, tmp_path):
     assert "The most accurate model is not level" in page
     assert "442 used" in page
     assert len(page) < 300_000
+
+
+def test_the_page_opens_with_the_model_within_a_budget(path):
+    chooser = front_page(path, "progression", within=("share within 0.05", 2)).sections[0].blocks[0]
+    assert chooser.first == 2
+    assert chooser.options[2].heading == "point-03 (share within 0.05)"
+    assert ("share within 0.05", 2) in chooser.shortcuts
+    assert front_page(path, "progression").sections[0].blocks[0].first == path.knee_index_
 
 
 def test_best_answers_with_a_regressor_that_needs_no_attributes(path, table):
@@ -233,6 +242,10 @@ def test_attributes_that_explain_nothing_leave_one_point(table):
         path = FairnessPath(**QUICK).fit(x, y, sensitive_features=noise)
     assert len(path.front_) == 1
     assert path.predict(x).shape == (442,)
+    page = front_page(path, "progression")
+    assert page.headlines[0].tone == "good"
+    assert "no difference" in page.summary
+    assert "moves by" not in page.summary
 
 
 def test_bad_input(path, table):

@@ -11,7 +11,7 @@ def test_facts_are_in_order_and_unknown_ones_left_out():
         rows_used=1000,
         rows_dropped=10,
         why_dropped="without target",
-        columns={"sensitive": ("age", "town"), "given": ()},
+        columns={"target": ("pay",), "sensitive": ("age", "town"), "given": ()},
         settings={"solver": "auto"},
         seed=0,
         made=datetime(2026, 1, 2, 3, 4, tzinfo=UTC),
@@ -19,6 +19,7 @@ def test_facts_are_in_order_and_unknown_ones_left_out():
     assert known.facts() == (
         ("table", "t.csv"),
         ("rows", "1,000 used, 10 dropped (without target), 1,200 in the file"),
+        ("target column", "pay"),
         ("sensitive columns", "2: age, town"),
         ("solver", "auto"),
         ("seed", "0"),

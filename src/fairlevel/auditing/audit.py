@@ -18,14 +18,14 @@ from fairlevel.auditing.flags import find_flags, question_flags
 from fairlevel.auditing.page import audit_page
 from fairlevel.auditing.questions import Question, ask
 from fairlevel.auditing.worst_profiles import worst_profiles
-from fairlevel.data.sensitive import as_frame, encode_sensitive
+from fairlevel.data.sensitive import as_frame
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.class_figures import class_figures
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.evaluator import DPVarEvaluator
 from fairlevel.metrics.inputs import EvaluationRows, read_rows, read_seed, read_vector
 from fairlevel.metrics.interval import DPVarInterval
-from fairlevel.metrics.profile import MeanProfile, attribute_profiles
+from fairlevel.metrics.profile import MeanProfile, level_profiles, mean_profiles
 from fairlevel.metrics.reliability import reliability
 from fairlevel.metrics.threads import on_single_threads
 from fairlevel.plots.mean_profile import MeanProfileDisplay
@@ -200,9 +200,15 @@ def _paper_estimate(rows: EvaluationRows, seed: int) -> tuple[float, float]:
 
 def _profiles(rows: EvaluationRows, frame: pd.DataFrame) -> dict[str, MeanProfile]:
     """The average prediction along each column of the frame."""
-    described = encode_sensitive(frame)
-    found = attribute_profiles(rows.prediction[None], described, described.values, rows.row_weight)
-    return {name: profiles[0] for name, profiles in found.items()}
+    prediction, weight, found = rows.prediction[None], rows.row_weight, {}
+    for name, column in frame.items():
+        if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
+            (profile,) = mean_profiles(prediction, column.to_numpy(dtype=np.float64)[:, None], weight)
+        else:
+            codes, levels = pd.factorize(column.astype(str), sort=True)
+            (profile,) = level_profiles(prediction, codes.astype(np.int64), levels.tolist(), weight)
+        found[str(name)] = profile
+    return found
 
 
 def _accuracy(prediction: Array, target: Array | None, row_weight: Array, threshold: float | None) -> dict[str, float]:

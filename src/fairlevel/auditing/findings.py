@@ -16,7 +16,7 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.interval import DPVarInterval
 from fairlevel.metrics.profile import MeanProfile
 from fairlevel.metrics.reliability import Reliability
-from fairlevel.report.numbers import p_phrase
+from fairlevel.report.numbers import number, p_phrase
 from fairlevel.report.provenance import Provenance
 
 
@@ -93,9 +93,9 @@ class Findings:
                 f"({p_phrase(found.p_value)}); at most {found.share_high:.1%} of the prediction's variance."
             )
         return (
-            f"The average prediction moves by ± {self.moves_by:.3g} across profiles{within}: {found.share:.1%} of the "
-            f"prediction's variance ({found.share_low:.1%} to {found.share_high:.1%}), {p_phrase(found.p_value)}, "
-            f"{self.rows:,} rows."
+            f"The average prediction moves by ± {number(self.moves_by, 3)} across profiles{within}: {found.share:.1%} "
+            f"of the prediction's variance ({found.share_low:.1%} to {found.share_high:.1%}), "
+            f"{p_phrase(found.p_value)}, {self.rows:,} rows."
         )
 
     def check(self, *, max_share: float | None = None, max_dpvar: float | None = None) -> tuple[Verdict, ...]:

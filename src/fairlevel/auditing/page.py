@@ -126,7 +126,7 @@ def _summary(findings: Findings, verdicts: tuple[Verdict, ...]) -> str:
     if found.p_value <= SIGNIFICANT:
         text = (
             f"On average they are not treated alike: a typical profile gets {number(findings.moves_by, 3)} more or "
-            f"less than the mean, and {percent(found.share, 0)} of the variation of the predictions goes along with "
+            f"less than the mean, and {percent(found.share)} of the variation of the predictions goes along with "
             f"these attributes. Chance alone would hardly do this ({p_phrase(found.p_value)})."
         )
     else:
@@ -173,11 +173,11 @@ def _tiles(findings: Findings) -> Tiles:
         ),
         Tile("test of no difference", p_phrase(found.p_value), f"{findings.rows:,} rows"),
     ]
-    tiles += [Tile(name, number(value, 3)) for name, value in _accuracy(findings) if name != "MSE"]
+    tiles += [Tile(name, number(value, 3)) for name, value in accuracy_figures(findings) if name != "MSE"]
     return Tiles(tuple(tiles))
 
 
-def _accuracy(findings: Findings) -> list[tuple[str, float]]:
+def accuracy_figures(findings: Findings) -> list[tuple[str, float]]:
     """How accurate predictions are, where y is known: probabilities and numbers have figures of their own."""
     shown = _OF_CLASSES if "log_loss" in findings.accuracy else _OF_NUMBERS
     return [(name, findings.accuracy[key]) for key, name in shown.items() if key in findings.accuracy]
@@ -231,7 +231,7 @@ def _numbers(findings: Findings) -> TableBlock:
     share = f"{percent(found.share_low, 2)} to {percent(found.share_high, 2)}"
     moves = f"{number(found.low**0.5)} to {number(found.high**0.5)}"
     rows = [
-        *((name, number(value), "") for name, value in _accuracy(findings)),
+        *((name, number(value), "") for name, value in accuracy_figures(findings)),
         ("average prediction moves by ±", number(findings.moves_by), moves),
         ("share of the prediction's variance", percent(found.share, 2), share),
         ("test of no difference, p", p_cell(found.p_value), ""),

@@ -17,6 +17,7 @@ from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.fairness_path import FairnessPath
 from fairlevel.estimators.front_page import front_page
 from fairlevel.exceptions import InvalidInput
+from fairlevel.report.numbers import number
 from fairlevel.report.provenance import Provenance
 from fairlevel.report.render import write_page
 
@@ -52,7 +53,7 @@ def write_front(
     chosen = {label: Choice(label.replace(" ", "-"), models[row], row) for label, row in rows.items()}
     if max_share is not None:
         chosen[f"share within {max_share:g}"] = Choice("within-budget", path.best(max_share=max_share))
-    named = [f"models/point-{number:02d}" for number in range(1, len(models) + 1)]
+    named = [f"models/point-{place:02d}" for place in range(1, len(models) + 1)]
     with complete_or_absent(out) as partial:
         write_table(path.to_frame(), partial / "front.csv")
         for name, model in zip(named, models, strict=True):
@@ -67,30 +68,33 @@ def front_table(path: FairnessPath, chosen: Mapping[str, Choice], title: str) ->
     """The named models as a table for the terminal."""
     rows = "measured by cross-validation" if path.cross_fitted_ else "measured on held-out rows"
     table = Table(title=f"{title} ({rows})", title_justify="left")
-    error = "MSE" if path.classes_ is None else "Brier score"
-    for heading in ("model", error, "DPVar", "95 % interval", "±", "share"):
+    second = "R²" if path.classes_ is None else "AUC"
+    error = "RMSE" if path.classes_ is None else "Brier score"
+    for heading in ("model", error, second, "±", "95 % interval", "share", "DPVar"):
         table.add_column(heading, justify="left" if heading == "model" else "right")
     for label, choice in chosen.items():
         if choice.row is None:
             figures = choice.model.figures()
             table.add_row(
                 f"{label}, saved as {choice.folder} *",
-                f"{figures['mse']:.4g}",
-                f"{figures['dpvar']:.4g}",
+                number(figures["mse"] ** (0.5 if path.classes_ is None else 1)),
                 "–",
-                f"{max(figures['dpvar'], 0.0) ** 0.5:.3g}",
+                number(max(figures["dpvar"], 0.0) ** 0.5, 3),
                 "–",
+                "–",
+                number(figures["dpvar"]),
             )
             table.caption = "* on the rows that set its shares, which its candidates did not train on"
             continue
         row = path.front_.iloc[choice.row]
         table.add_row(
             label,
-            f"{row['mse']:.4g}",
-            f"{row['dpvar']:.4g}",
-            f"{row['dpvar_low']:.4g} to {row['dpvar_high']:.4g}",
-            f"{max(row['dpvar'], 0.0) ** 0.5:.3g}",
+            number(row["mse"] ** (0.5 if path.classes_ is None else 1)),
+            number(row["r2" if path.classes_ is None else "auc"], 3),
+            number(max(row["dpvar"], 0.0) ** 0.5, 3),
+            f"{number(row['dpvar_low'] ** 0.5, 3)} to {number(row['dpvar_high'] ** 0.5, 3)}",
             f"{row['share']:.1%}",
+            number(row["dpvar"]),
         )
     return table
 

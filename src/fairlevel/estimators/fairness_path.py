@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from fairlevel.arrays import Array
+from fairlevel.auditing.questions import check_threshold
 from fairlevel.candidates import CandidateSource
 from fairlevel.candidates.protocol import for_columns
 from fairlevel.data.frames import GivenColumns
@@ -155,6 +156,8 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.__dict__.pop("knee_index_", None)  # a fit that fails leaves no front of an earlier one
         predictor = default_predictor(self.predictor, self.solver)
         classes, target = two_classes(y)
+        if classes is not None:
+            check_threshold(self.threshold)
         table = self._read(X, target, sensitive_features, sample_weight, given, predictor.native)
         self.classes_ = classes
         if table.sensitive is None:

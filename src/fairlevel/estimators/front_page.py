@@ -64,31 +64,35 @@ def front_page(
     notes: Sequence[str] = (),
     provenance: Provenance | None = None,
     before: str = "most accurate model",
+    within: tuple[str, int] | None = None,
 ) -> Page:
     """All figures come from rows that set nothing. ``folders`` are where the models of the front were saved, ``before``
-    is what the last model is called.
+    is what the last model is called, and ``within`` names the model within a user's budget, with its row.
     """
     shown = Figures(path.to_frame(), target, before, known_error=not path.front_["mse"].isna().all())
     names = [f"point-{place:02d}" for place in range(1, len(shown) + 1)]
-    knee, last = path.knee_index_, len(shown) - 1
-    options = tuple(
-        _option(shown, row, name, _role(row, knee, last, before), folders) for row, name in enumerate(names)
-    )
+    knee = path.knee_index_
+    roles = (("most level", 0), ("knee", knee), (before, len(shown) - 1), *(() if within is None else (within,)))
+    first = knee if within is None else within[1]
+    options = tuple(_option(shown, row, name, _role(row, roles), folders) for row, name in enumerate(names))
     chooser = Chooser(
         "Choose a model",
-        _front_chart(shown, names, knee),
+        _front_chart(shown, names, knee, first),
         options,
-        knee,
+        first,
         ("most level", before),
-        (("most level", 0), ("knee", knee), (before, last)),
-        _following(path, names, target, before),
+        roles,
+        _following(path, names, target, before, first),
         "Move the slider, click on a point, or use the arrow keys: all figures and charts follow, and the address of "
         "the page keeps the choice.",
     )
+    opens = "it" if within is None else "the model within the budget"
     meaning = (
-        "Each point is one model. The page opens with the knee, the point from which on less disparity costs more "
-        "accuracy than before."
+        "Each point is one model. The knee is the point from which on less disparity costs more accuracy than before; "
+        f"the page opens with {opens}."
     )
+    if len(shown) == 1:
+        meaning = "The front has one model: without a disparity there is nothing to trade off."
     sections = (
         Section("Choose a trade-off", (meaning,), (chooser,)),
         Section("What to know", (), (Notes((*notes, *_standing_notes(path))),)),
@@ -110,8 +114,8 @@ _METHOD = (
 )
 
 
-def _role(row: int, knee: int, last: int, before: str) -> str:
-    return ", ".join(name for name, at in (("most level", 0), ("knee", knee), (before, last)) if at == row)
+def _role(row: int, roles: Sequence[tuple[str, int]]) -> str:
+    return ", ".join(name for name, at in roles if at == row)
 
 
 def _option(shown: Figures, row: int, name: str, role: str, folders: Sequence[str] | None) -> Option:
@@ -123,7 +127,7 @@ def _option(shown: Figures, row: int, name: str, role: str, folders: Sequence[st
     return Option(name, heading, f"{heading}: {shown.in_words(row)}", tuple(blocks))
 
 
-def _front_chart(shown: Figures, names: Sequence[str], knee: int) -> Chart:
+def _front_chart(shown: Figures, names: Sequence[str], knee: int, first: int) -> Chart:
     last = len(shown) - 1
     alt = (
         f"Front of {len(shown)} models, from {shown.error_name} {number(shown.error[0], 3)} at ± "
@@ -132,7 +136,7 @@ def _front_chart(shown: Figures, names: Sequence[str], knee: int) -> Chart:
     points = FrontPoints(shown.moves, shown.moves_low, shown.moves_high, shown.error, _titles(shown, names))
     return Chart(
         "Error against disparity",
-        front_drawing(points, knee, knee, alt),
+        front_drawing(points, knee, first, alt),
         across=f"average prediction moves by ± this much across profiles {shown.unit}",
         up=shown.error_label,
         note="Bars are 95 % intervals. Lower is more accurate, further left is more level.",
@@ -144,22 +148,22 @@ def _titles(shown: Figures, names: Sequence[str]) -> list[str]:
     return [f"{name}: {shown.in_words(row)}" for row, name in enumerate(names)]
 
 
-def _following(path: Front, names: Sequence[str], target: str, before: str) -> tuple[Block, ...]:
+def _following(path: Front, names: Sequence[str], target: str, before: str, first: int) -> tuple[Block, ...]:
     """Charts with one layer per model."""
-    knee, profiles = path.knee_index_, path.profiles()
+    profiles = path.profiles()
     spread = range_chart(
         f"Average prediction of {target} across profiles",
         path.conditional_means(),
         before,
         names,
-        knee,
+        first,
         "average prediction for rows with the same attributes",
     )
     order = sorted(profiles, key=lambda name: -spread_of(profiles[name][-1]))
     axis = shared_axis([each for along in profiles.values() for each in along])
-    along = tuple(profile_chart(name, profiles[name][-1], axis, before, names, profiles[name], knee) for name in order)
+    along = tuple(profile_chart(name, profiles[name][-1], axis, before, names, profiles[name], first) for name in order)
     found = path.reliabilities()
-    reliable = (reliability_chart(found[-1], before, names, found, knee),) if found else ()
+    reliable = (reliability_chart(found[-1], before, names, found, first),) if found else ()
     more = along[SHOWN_AT_ONCE:]
     rest = f"Show {len(more)} more attributes, along which the average prediction moves less"
     text = (
@@ -189,16 +193,21 @@ def _summary(shown: Figures, path: Front, target: str) -> str:
     """For readers who will not look at a chart."""
     names, knee, last = list(path.profiles()), path.knee_index_, len(shown) - 1
     listed = ", ".join(names[:4]) + (f" and {len(names) - 4} other attributes" if len(names) > 4 else "")
-    first = (
-        f"Predictions of {target} were compared between people who differ in {listed}. With the {shown.before}, the "
-        f"average prediction moves by ± {number(shown.moves[last], 3)} {shown.unit} from profile to profile: "
-        f"{percent(shown.share[last], 0)} of the variation of its predictions goes along with these attributes. "
-    )
+    first = f"Predictions of {target} were compared between people who differ in {listed}. "
+    if shown.moves_low[last] <= 0:
+        found = f"at most ± {number(shown.moves_high[last], 3)} {shown.unit} is compatible with these rows"
+        first += f"With the {shown.before}, no difference between their averages was found: {found}. "
+    else:
+        first += (
+            f"With the {shown.before}, the average prediction moves by ± {number(shown.moves[last], 3)} {shown.unit} "
+            f"from profile to profile: {percent(shown.share[last])} of the variation of its predictions goes along "
+            "with these attributes. "
+        )
     if knee == last:
         return first + f"Its {shown.error_name} is {number(shown.error[last], 3)}."
     return (
         first + f"The model at the knee, {shown.names_at(knee)}, lowers this to ± {number(shown.moves[knee], 3)} "
-        f"({percent(shown.share[knee], 0)}), while the {shown.error_name} goes from {number(shown.error[last], 3)} to "
+        f"({percent(shown.share[knee])}), while the {shown.error_name} goes from {number(shown.error[last], 3)} to "
         f"{number(shown.error[knee], 3)}{shown.change(knee)}."
     )
 

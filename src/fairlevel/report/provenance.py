@@ -43,11 +43,7 @@ class Provenance:
         found = [
             ("table", self.file),
             ("rows", self._rows()),
-            *(
-                (f"{role} columns", f"{len(names):,}: {', '.join(names)}")
-                for role, names in self.columns.items()
-                if names
-            ),
+            *(_listed(role, names) for role, names in self.columns.items() if names),
             *((name, str(value)) for name, value in self.settings.items()),
             ("seed", "" if self.seed is None else str(self.seed)),
             ("made", f"{self.made.astimezone(UTC):%Y-%m-%d %H:%M} UTC"),
@@ -63,3 +59,9 @@ class Provenance:
         if self.rows_in_file is not None:
             parts.append(f"{self.rows_in_file:,} in the file")
         return ", ".join(parts)
+
+
+def _listed(role: str, names: Sequence[str]) -> tuple[str, str]:
+    if len(names) == 1:
+        return f"{role} column", names[0]
+    return f"{role} columns", f"{len(names):,}: {', '.join(names)}"
