@@ -29,6 +29,8 @@ from fairlevel.report.page import Chart, Charts, Folded, Legend, Page, Section, 
 from fairlevel.report.provenance import Provenance
 
 LABELS = {name: method.label for name, method in METHODS.items()}
+_FRONTS = "Fronts on test rows, first seed"
+_BANDS = "Smallest MSE within a budget: median and quartiles over seeds"
 _COLUMNS = 4  # panels side by side
 _AT_ONCE = 12  # datasets on the page; the others are behind a line to click on
 
@@ -74,10 +76,10 @@ def build_report(rows: pd.DataFrame) -> Report:
     if len(paper) > 1:
         comparisons.insert(0, _Comparison(compared, "single", paper, "single models of the paper's methods only"))
     figures = [comparison.drawn for comparison in comparisons]
-    fronts = list(_fronts(compared_rows(used, methods, COMPARISONS["default"].combiner_of), methods))
-    within = budget_table(compared_rows(used, methods, COMPARISONS["default"].combiner_of), methods).rename(
-        columns={"limit": "DPVar up to"}
-    )
+    by_default = compared_rows(used, methods, COMPARISONS["default"].combiner_of)
+    by_dataset = _ByDataset(points_on_test(by_default), methods)
+    fronts = list(by_dataset.drawn())
+    within = budget_table(by_default, methods).rename(columns={"limit": "DPVar up to"})
     numbers = TableBlock.of(
         _named(within), "Smallest MSE within each budget", "median, smallest and largest over seeds"
     )
@@ -88,7 +90,7 @@ def build_report(rows: pd.DataFrame) -> Report:
         Section(
             "Fronts by dataset",
             ("Models selected on validation rows, measured on test rows; mixtures for auto, single models otherwise.",),
-            (*_front_charts(used, methods), Folded(numbers.title, numbers)),
+            (*by_dataset.charts(), Folded(numbers.title, numbers)),
         ),
     ]
     tables = {"datasets": _datasets(used, ranges)}
@@ -189,32 +191,31 @@ def _definitions(rows: pd.DataFrame, methods: Sequence[str]) -> Section:
     return Section("Does the definition of a budget matter?", (), (block,))
 
 
-def _fronts(rows: pd.DataFrame, methods: Sequence[str]) -> Iterator[Drawn]:
-    """Fronts of the first seed, and bands over seeds, one panel per dataset."""
-    points = points_on_test(rows)
-    datasets = sorted(points["dataset"].unique())
-    first = points[points["seed"] == points.groupby("dataset")["seed"].transform("min")]
-    shown = {name: LABELS[name] for name in methods}
-    fronts = _panels(datasets, lambda name, ax: MethodFrontsDisplay.from_points(_of(first, name), labels=shown, ax=ax))
-    alt = f"Test MSE against DPVar, one curve per method, on {len(datasets)} datasets"
-    yield Drawn("fronts", fronts, "Fronts on test rows, first seed", alt)
-    bands = _panels(datasets, lambda name, ax: SeedBandDisplay.from_points(_of(points, name), labels=shown, ax=ax))
-    alt = f"Smallest test MSE within each budget, median and quartiles over seeds, on {len(datasets)} datasets"
-    yield Drawn("seed-bands", bands, "Smallest MSE within a budget: median and quartiles over seeds", alt)
+class _ByDataset:
+    """Fronts of the first seed, and bands over seeds, one panel per dataset: as figures, and as charts of the page."""
 
+    def __init__(self, points: pd.DataFrame, methods: Sequence[str]) -> None:
+        self.shown = {name: LABELS[name] for name in methods}
+        first = points[points["seed"] == points.groupby("dataset")["seed"].transform("min")]
+        self.datasets = sorted(points["dataset"].unique())
+        self.first = {name: _of(first, name) for name in self.datasets}
+        self.bands = {name: seed_bands(_of(points, name)) for name in self.datasets}
 
-def _front_charts(rows: pd.DataFrame, methods: Sequence[str]) -> tuple[Legend | Charts, ...]:
-    """The same as charts of the page, the first datasets at once."""
-    points = points_on_test(compared_rows(rows, methods, COMPARISONS["default"].combiner_of))
-    datasets, shown = sorted(points["dataset"].unique()), {name: LABELS[name] for name in methods}
-    first = points[points["seed"] == points.groupby("dataset")["seed"].transform("min")]
-    fronts = [front_panel(name, _of(first, name), shown) for name in datasets]
-    bands = [band_panel(name, seed_bands(_of(points, name)), shown) for name in datasets]
-    return (
-        Legend(method_legend(shown)),
-        _some(fronts, "Fronts on test rows, first seed"),
-        _some(bands, "Smallest MSE within a budget: median and quartiles over seeds"),
-    )
+    def drawn(self) -> Iterator[Drawn]:
+        """Two figures with all datasets."""
+        labels, count = self.shown, len(self.datasets)
+        fronts = _panels(self.datasets, lambda name, ax: MethodFrontsDisplay(self.first[name], labels).plot(ax=ax))
+        alt = f"Test MSE against DPVar, one curve per method, on {count} datasets"
+        yield Drawn("fronts", fronts, _FRONTS, alt)
+        bands = _panels(self.datasets, lambda name, ax: SeedBandDisplay(self.bands[name], labels).plot(ax=ax))
+        alt = f"Smallest test MSE within each budget, median and quartiles over seeds, on {count} datasets"
+        yield Drawn("seed-bands", bands, _BANDS, alt)
+
+    def charts(self) -> tuple[Legend | Charts, ...]:
+        """The same for the page, the first datasets at once."""
+        fronts = [front_panel(name, self.first[name], self.shown) for name in self.datasets]
+        bands = [band_panel(name, self.bands[name], self.shown) for name in self.datasets]
+        return Legend(method_legend(self.shown)), _some(fronts, _FRONTS), _some(bands, _BANDS)
 
 
 def _some(charts: Sequence[Chart], title: str) -> Charts:
