@@ -24,6 +24,6 @@ def test_facts_are_in_order_and_unknown_ones_left_out():
         ("solver", "auto"),
         ("seed", "0"),
         ("made", "2026-01-02 03:04 UTC"),
-        ("with", f"fairlevel {__version__}"),
+        ("version", f"fairlevel {__version__}"),
     )
-    assert [name for name, _ in Provenance().facts()] == ["made", "with"]
+    assert [name for name, _ in Provenance().facts()] == ["made", "version"]

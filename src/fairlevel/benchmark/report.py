@@ -267,7 +267,7 @@ def _win_cells(wins: pd.DataFrame) -> pd.DataFrame:
     def cell(row: pd.Series) -> str:
         if np.isnan(row["share"]):
             return "–"
-        return f"{row['share']:.2f} ({row['low']:.2f}–{row['high']:.2f}) [{row['pairs']:.2f}]"
+        return f"{row['share']:.2f} ({row['low']:.2f}–\N{WORD JOINER}{row['high']:.2f}) [{row['pairs']:.2f}]"
 
     text = wins.assign(cell=wins.apply(cell, axis=1)).pivot(index="method", columns="budget", values="cell")
     order = list(dict.fromkeys(wins["method"]))

@@ -47,7 +47,7 @@ class Provenance:
             *((name, str(value)) for name, value in self.settings.items()),
             ("seed", "" if self.seed is None else str(self.seed)),
             ("made", f"{self.made.astimezone(UTC):%Y-%m-%d %H:%M} UTC"),
-            ("with", f"fairlevel {self.version}"),
+            ("version", f"fairlevel {self.version}"),
         ]
         return tuple((name, value) for name, value in found if value)
 

@@ -25,7 +25,7 @@ def method_legend(labels: Mapping[str, str]) -> tuple[Series, ...]:
 def wins_chart(title: str, shares: pd.DataFrame, labels: Mapping[str, str], alt: str) -> Chart:
     """Share of datasets won under each budget as bars, with intervals; columns budget, method, share, low, high."""
     budgets, methods = list(shares["budget"].unique()), list(labels)
-    frame = Frame(None, Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0), percent=True), width=760, height=300)
+    frame = Frame(None, Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0), percent=True), width=640, height=270)
     slot = (frame.right - frame.left) / len(budgets)
     width = 0.84 * slot / max(1, len(methods))
     parts = []
