@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from fairlevel import audit
 from fairlevel.auditing.attribution import attribute_shares
@@ -125,7 +126,7 @@ def test_many_rows_say_how_many_the_side_figures_use():
     a = random.standard_normal((SIDE_ROWS + 500, 1))
     found = audit(a[:, 0] + random.standard_normal(len(a)), sensitive_features=a)
     assert (found.rows, found.side_rows) == (SIDE_ROWS + 500, SIDE_ROWS)
-    assert any("drawn at random" in text for text in audit_page(found).sections[1].paragraphs)
+    assert any("drawn at random" in text for part in audit_page(found).sections for text in part.paragraphs)
 
 
 def test_dictionary_and_page(audits, tmp_path):
@@ -137,10 +138,69 @@ def test_dictionary_and_page(audits, tmp_path):
     page = (tmp_path / "audit.html").read_text()
     assert "<b>town" not in page
     assert "&lt;b&gt;town" in page
-    assert render(audit_page(found, found.check(max_share=0.9))).count("<td>passed</td>") == 1
+    assert render(audit_page(found, found.check(max_share=0.9))).count('<td class="words">passed</td>') == 1
 
 
-def test_plot_takes_the_attribute_that_carries_most(audits):
+def test_the_verdict_comes_first_and_nothing_contradicts_it(audits):
+    found = audits["linear"]
+    failed, passed = (audit_page(found, found.check(max_share=most)) for most in (0.1, 0.9))
+    assert (failed.headlines[0].tone, passed.headlines[0].tone) == ("bad", "good")
+    assert f"{100 * found.interval.share_high:.1f}" in failed.headlines[0].sentence
+    assert "10.0" in failed.headlines[0].sentence
+    assert "Nothing unusual." not in render(failed)
+    assert "not met" in failed.summary
+    unjudged = audit_page(found)
+    assert unjudged.headlines[0].tone == "notice"
+    assert "Nothing unusual." not in render(unjudged)
+    level = audit_page(audits["shuffled"])
+    assert level.headlines[0].tone == "good"
+    assert "No difference" in level.headlines[0].word
+
+
+def test_a_p_value_at_its_floor_is_an_upper_limit(audits):
+    found = audits["linear"]
+    assert found.interval.p_value == 1 / 4001
+    text = render(audit_page(found)).replace("\N{NO-BREAK SPACE}", " ")
+    assert "p &lt; .0003" in text
+    assert "0.00025" not in text + str(found)
+    assert "p < .0003" in str(found).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_few_rows_without_a_finding_are_no_proof():
+    random = np.random.default_rng(3)
+    found = audit(random.standard_normal(40), sensitive_features=random.standard_normal((40, 3)))
+    assert found.interval.p_value > 0.05
+    assert found.interval.share_high > 0.1
+    assert audit_page(found).headlines[0].tone == "notice"
+
+
+def test_probabilities_show_how_well_they_fit_rank_and_decide(drawn):
+    attributes, z = drawn
+    probability = 1 / (1 + np.exp(-z))
+    y = (np.random.default_rng(5).uniform(size=ROWS) < probability).astype(float)
+    found = audit(probability, sensitive_features=attributes, y_true=y, threshold=0.6)
+    assert found.accuracy["log_loss"] == pytest.approx(log_loss(y, probability))
+    assert found.accuracy["auc"] == pytest.approx(roc_auc_score(y, probability))
+    assert found.accuracy["brier"] == pytest.approx(brier_score_loss(y, probability))
+    assert found.accuracy["accuracy"] == pytest.approx(np.mean((probability >= 0.6) == y))
+    assert found.reliability.error < 0.06
+    page = render(audit_page(found))
+    assert all(name in page for name in ("log-loss", "AUC", "Brier score", "accuracy", "Reliability"))
+    json.dumps(found.to_dict())
+    assert "log_loss" not in audit(probability, sensitive_features=attributes, y_true=y + z).accuracy
+
+
+def test_categories_have_profiles_with_their_averages(audits, drawn):
+    attributes, z = drawn
+    profile = audits["linear"].profiles["<b>town</b>"]
+    values = attributes["age"] + z
+    expected = values.groupby(attributes["<b>town</b>"]).mean()
+    assert profile.levels == ("n", "s")
+    np.testing.assert_allclose(profile.mean, expected, rtol=1e-10)
+    assert [text.get_text() for text in audits["linear"].plot("<b>town</b>").ax_.get_xticklabels()] == ["n", "s"]
+
+
+def test_plot_takes_the_attribute_along_which_the_average_moves_most(audits):
     display = audits["linear"].plot()
     assert display.ax_.get_xlabel() == "age"
     with pytest.raises(InvalidInput, match="has no profile"):

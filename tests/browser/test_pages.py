@@ -5,12 +5,14 @@ Set FAIRLEVEL_BROWSER=required to fail instead of skip where there is no Chromiu
 
 import os
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from fairlevel import FairnessPath, audit
+from fairlevel.auditing.page import audit_page
 from fairlevel.benchmark.report import build_report
 from fairlevel.estimators.front_page import front_page
 from fairlevel.report.render import write_page
@@ -35,12 +37,15 @@ def pages(tmp_path_factory):
     sensitive = pd.DataFrame({EVIL: random.standard_normal(200), "age": random.standard_normal(200)})
     x = sensitive.to_numpy() + random.standard_normal((200, 2))
     y = x.sum(axis=1) + random.standard_normal(200)
-    path = FairnessPath(solver="spectral", predictor="linear", random_state=0).fit(x, y, sensitive_features=sensitive)
+    sensitive["town"] = random.choice(["a", EVIL], 200)
+    more = {f"score {number} of a test with a long name": random.standard_normal(200) for number in range(4)}
+    path = FairnessPath(solver="spectral", predictor="linear", random_state=0)
+    path.fit(x, y, sensitive_features=sensitive.assign(**more))
     names = [f"models/point-{number:02d}" for number in range(1, len(path.front_) + 1)]
-    write_page(front_page(path, EVIL, names), folder / "front.html")
-    audit(path.predict(x), sensitive_features=sensitive.assign(town=random.choice(["a", EVIL], 200))).to_html(
-        folder / "audit.html"
-    )
+    origin = replace(path.provenance(), file=EVIL, rows_in_file=250, rows_dropped=50, why_dropped="no target")
+    write_page(front_page(path, EVIL, names, provenance=origin), folder / "front.html")
+    found = audit(path.predict(x), sensitive_features=sensitive, y_true=y)
+    write_page(audit_page(found, found.check(max_share=0.01)), folder / "audit.html")
     write_page(build_report(study(datasets=("wine", EVIL))).page, folder / "bench.html")
     return folder
 
@@ -72,9 +77,6 @@ def visit(browser, pages):
             ),
         )
         tab.goto((pages / f"{name}.html").as_uri())
-        tab.wait_for_function(
-            "() => [...document.querySelectorAll('.plot')].every(p => !p.offsetParent || p.querySelector('svg'))"
-        )
         return tab
 
     yield go
@@ -84,75 +86,190 @@ def visit(browser, pages):
     assert troubles == []
 
 
-def shown_panel(tab):
-    headings = tab.locator(".panel:visible h3")
+PAGES = ("front", "audit", "bench")
+
+
+def shown_model(tab):
+    headings = tab.locator("article:visible h3")
     assert headings.count() == 1
     return headings.inner_text()
 
 
-def test_a_click_on_the_front_changes_the_panel(visit):
+def test_a_click_on_the_front_changes_figures_and_charts(visit):
     tab = visit("front")
-    before = shown_panel(tab)
-    first = tab.locator(".chooser .plot").first.locator(".point").first
-    box = first.bounding_box()
+    before = shown_model(tab)
+    box = tab.locator(".stage .mark .target").first.bounding_box()
     tab.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    tab.wait_for_function("() => document.querySelector('input[value=\"0\"]').checked")
-    after = shown_panel(tab)
-    assert after.startswith("point-01")
+    after = shown_model(tab)
+    assert after == "point-01 (most level)"
     assert after != before
-    panel = tab.locator(".panel:visible")
-    assert panel.locator(".plot svg").count() > 0
-    assert "load('models/point-01')" in panel.locator("code").inner_text()
+    assert "load('models/point-01')" in tab.locator("article:visible code").inner_text()
+    layers = tab.locator("svg .layer.on").evaluate_all("all => all.map(each => each.dataset.option)")
+    assert len(layers) > 5
+    assert set(layers) == {"0"}
 
 
-def test_arrow_keys_choose_too(visit):
+def test_arrow_keys_choose_and_the_slider_says_what(visit):
     tab = visit("front")
-    tab.locator("input[type=radio]:checked").focus()
-    chosen = tab.locator("input[type=radio]:checked").get_attribute("value")
+    slider = tab.get_by_role("slider", name="Choose a model")
+    chosen = int(slider.input_value())
+    slider.focus()
     tab.keyboard.press("ArrowLeft")
-    now = tab.locator("input[type=radio]:checked").get_attribute("value")
-    assert int(now) == int(chosen) - 1
-    assert shown_panel(tab).startswith(f"point-{int(now) + 1:02d}")
+    assert int(slider.input_value()) == chosen - 1
+    assert shown_model(tab).startswith(f"point-{chosen:02d}")
+    assert slider.get_attribute("aria-valuetext").startswith(f"point-{chosen:02d}: typical error")
+
+
+def test_the_address_keeps_the_choice(visit):
+    tab = visit("front")
+    tab.get_by_role("button", name="most level").click()
+    assert tab.url.endswith("#point-01")
+    tab.reload()
+    assert shown_model(tab).startswith("point-01")
+    tab.evaluate("location.hash = '#point-03'")
+    tab.wait_for_function("() => document.querySelector('article.on').dataset.key === 'point-03'")
+
+
+def test_knee_and_choice_are_both_marked(visit):
+    tab = visit("front")
+    tab.get_by_role("button", name="most level").click()
+    assert tab.locator(".stage text:visible").filter(has_text="knee").count() == 1
+    knee = tab.locator(".stage .knee").bounding_box()
+    chosen = tab.locator(".stage .chosen:visible").bounding_box()
+    assert abs(knee["x"] - chosen["x"]) > 20
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_chart_stays_in_sight_while_figures_scroll(visit, width):
+    tab = visit("front", viewport={"width": width, "height": 844})
+    tab.locator(".results .chart").nth(2).scroll_into_view_if_needed()
+    tab.mouse.wheel(0, 200)
+    tab.wait_for_timeout(100)
+    assert tab.evaluate("scrollY") > 500
+    box = tab.locator(".stage svg").bounding_box()
+    assert box["y"] >= 0
+    assert box["y"] + box["height"] < 844
+    side_by_side = tab.locator(".results").bounding_box()["x"] > box["x"] + box["width"]
+    assert side_by_side == (width == 1280)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_phone_cuts_no_title_and_no_table(visit, name):
+    tab = visit(name, viewport={"width": 390, "height": 844})
+    assert tab.evaluate("document.documentElement.scrollWidth") == 390
+    cut = tab.evaluate(
+        """() => [...document.querySelectorAll('h1, h2, h3, p, dd, figcaption, caption div, li, svg')]
+            .filter(e => e.getClientRects().length && !e.ownerSVGElement)
+            .filter(e => e.getBoundingClientRect().right > 391).map(e => e.textContent.slice(0, 40))"""
+    )
+    assert cut == []
+    unreachable = tab.evaluate(
+        """() => [...document.querySelectorAll('table')].filter(t => t.scrollWidth > t.parentElement.clientWidth
+            && getComputedStyle(t.parentElement).overflowX !== 'auto').length"""
+    )
+    assert unreachable == 0
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_page_asks_for_anything_or_leads_out(visit, name):
+    """Requests fail every test here; in addition, nothing on a page could make one."""
+    tab = visit(name)
+    tab.get_by_role("button").first.click()
+    targets = tab.evaluate(
+        """() => [...document.querySelectorAll('[href], [src], [action], [formaction], form, iframe')]
+            .map(e => e.getAttribute('href') ?? e.tagName)"""
+    )
+    assert all(target.startswith("#") for target in targets)
+    assert "http" not in tab.content().replace("http-equiv", "")
+    rules = tab.locator("meta[http-equiv='Content-Security-Policy']").get_attribute("content")
+    assert rules == "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+    assert {button.inner_text() for button in tab.locator("main button:not(th button)").all()} <= {
+        "most level",
+        "knee",
+        "most accurate model",
+    }
 
 
 def test_names_from_data_stay_text(visit):
-    for name in ("front", "audit", "bench"):
+    for name in PAGES:
         tab = visit(name)
-        assert tab.locator("img[src=x]").count() == 0
-        assert EVIL in tab.locator("body").inner_text() or EVIL in tab.content().replace("&lt;", "<").replace(
-            "&gt;", ">"
-        )
-    titles = visit("audit").locator(".plot .xtitle").all_text_contents()
-    assert EVIL in titles
+        assert tab.locator("img").count() == 0
+        assert EVIL in tab.locator("body").inner_text()
+    assert EVIL in visit("audit").locator("figcaption").all_inner_texts()
 
 
 def test_tables_sort_by_number_both_ways(visit):
     tab = visit("front")
-    tab.locator(".chooser > figure summary").click()
-    table = tab.locator(".chooser > figure table")
-    button = table.get_by_role("button", name="MSE")
+    tab.locator(".stage summary").click()
+    table = tab.locator(".stage table")
+    button = table.get_by_role("button", name="RMSE")
 
     def column():
         return [float(cell.replace(",", "")) for cell in table.locator("tbody td:nth-child(2)").all_inner_texts()]
 
     button.click()
     assert column() == sorted(column())
-    assert table.locator("th[aria-sort=ascending]").inner_text().startswith("MSE")
+    assert table.locator("th[aria-sort=ascending]").inner_text().startswith("RMSE")
     button.focus()
     tab.keyboard.press("Enter")
     assert column() == sorted(column(), reverse=True)
 
 
-def test_charts_follow_the_colour_scheme(visit):
-    tab = visit("front", color_scheme="light")
-    ink = "() => getComputedStyle(document.querySelector('.plot .xtitle')).fill"
-    light = tab.evaluate(ink)
+def test_all_attributes_can_be_reached(visit):
+    tab = visit("front")
+    assert tab.locator(".charts figcaption:visible").count() == 6
+    tab.locator(".more > summary").click()
+    assert tab.locator(".charts figcaption:visible").count() == 7
+
+
+def test_a_failed_budget_is_seen_first(visit):
+    tab = visit("audit")
+    first = tab.locator(".headline").first
+    assert first.inner_text().startswith("✗ Failed")
+    assert "At most 1.0" in first.inner_text()
+    assert "Nothing unusual" not in tab.locator("body").inner_text()
+    red, _, blue = tab.evaluate(
+        "() => getComputedStyle(document.querySelector('.headline .word')).color.match(/[0-9]+/g).map(Number)"
+    )
+    assert red > blue + 60
+
+
+def test_charts_follow_the_colour_scheme_and_paper_is_white(visit):
+    tab = visit("bench", color_scheme="light")
+    colour = """() => [getComputedStyle(document.querySelector('svg text')).fill,
+        getComputedStyle(document.body).backgroundColor]"""
+    light = tab.evaluate(colour)
     tab.emulate_media(color_scheme="dark")
-    tab.wait_for_function(f"() => ({ink})() !== '{light}'")
+    dark = tab.evaluate(colour)
+    assert light[0] != dark[0]
+    assert light[1] == "rgb(255, 255, 255)" != dark[1]
+    tab.emulate_media(color_scheme="dark", media="print")
+    assert tab.evaluate(colour) == light
+
+
+def test_print_shows_the_chosen_model_and_no_controls(visit):
+    tab = visit("front")
+    tab.get_by_role("button", name="most level").click()
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    tab.emulate_media(media="print")
+    assert shown_model(tab).startswith("point-01")
+    assert not tab.locator(".controls").is_visible()
+    assert tab.locator(".charts figcaption:visible").count() == 7
+    assert tab.locator(".stage").evaluate("e => getComputedStyle(e).position") == "static"
+    assert tab.pdf()[:5] == b"%PDF-"
+
+
+def test_the_pointer_reads_a_curve(visit):
+    tab = visit("front")
+    curve = tab.locator("svg[data-scale]").first
+    curve.scroll_into_view_if_needed()
+    curve.hover()
+    assert "before" in tab.locator(".tip:visible").inner_text()
 
 
 @pytest.mark.parametrize(
-    ("name", "scheme"), [("front", "light"), ("front", "dark"), ("audit", "light"), ("bench", "dark")]
+    ("name", "scheme"),
+    [("front", "light"), ("front", "dark"), ("audit", "light"), ("audit", "dark"), ("bench", "dark")],
 )
 def test_pages_are_accessible(visit, name, scheme):
     from axe_playwright_python.sync_playwright import Axe

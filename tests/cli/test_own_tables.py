@@ -71,6 +71,8 @@ def test_front_writes_everything_and_says_so(trained):
     assert {"most-accurate", "knee", "tightest", "within-budget"} <= {path.name for path in (out / "models").iterdir()}
     page = (out / "report.html").read_text()
     assert "<img src=x" not in page
+    for fact in ("table.csv", "239 used", "1 dropped (without target", "240 in the file", "spectral"):
+        assert fact in page
 
 
 def test_predictions_of_a_saved_model(trained, folder):
@@ -108,7 +110,10 @@ def test_audit_of_a_file_as_json_and_page(trained, folder):
     assert found["verdicts"][0]["passed"] is False
     assert found["dpvar"]["p_value"] < 0.01
     assert {row["group"] for row in found["groups"]["town"]} == {"(missing)", "east", "north", "süd"}
-    assert (folder / "audit.html").read_text().startswith("<!doctype html>")
+    page = (folder / "audit.html").read_text()
+    assert page.startswith("<!doctype html>")
+    for fact in ("audited.parquet", "Failed: share of the prediction", "target column", "pay"):
+        assert fact in page
     printed = run("audit", *arguments)
     assert printed.returncode == 0
     assert "moves by ±" in printed.stdout

@@ -101,17 +101,28 @@ def test_files(rows, predictor, tmp_path):
     np.testing.assert_allclose(found, model.predict_proba(x[:200])[:, 1], atol=1e-6)
 
 
+def test_a_threshold_that_cannot_decide_is_refused_before_training(rows):
+    x, y, a = rows
+    with pytest.raises(InvalidInput, match=r"threshold=1\.5"):
+        FairnessPath(threshold=1.5, **QUICK).fit(x, y, sensitive_features=a)
+
+
 def test_budgets_and_paths(rows):
     x, y, a = rows
     train, test = slice(0, 1000), slice(1000, None)
     grid = PenaltyGrid.over(ClosedFBO(), (0.0, 0.3, 1.0, 3.0, 10.0))
     path = FairnessPath(grid, **QUICK).fit(x[train], y[train], sensitive_features=a[train])
     assert list(path.classes_) == ["no", "yes"]
-    assert {"log_loss", "auc"} <= set(path.front_)
+    assert {"log_loss", "auc", "accuracy", "decision_dpvar"} <= set(path.front_)
     assert path.front_["auc"].iloc[-1] > path.front_["auc"].iloc[0]
-    (section,) = front_page(path, "granted").sections
-    shown = section.blocks[0].options[0].blocks[0].rows
-    assert {"log-loss", "area under the ROC curve"} <= {row[0] for row in shown}
+    chooser = front_page(path, "granted").sections[0].blocks[0]
+    shown = {row[0] for row in chooser.options[0].blocks[1].rows}
+    assert {"log-loss", "AUC", "Brier score", "accuracy", "moves by ±", "decisions move by ±"} <= shown
+    assert any(block.title.startswith("Reliability") for block in chooser.follow[:2])
+    assert len(path.reliabilities()) == len(path.front_)
+    assert path.reliabilities()[-1].error < 0.1
+    facts = dict(path.provenance().facts())
+    assert (facts["threshold"], facts["classes"], facts["rows"]) == ("0.5", "no, yes", "1,000 used")
     plain = path.model(-1).predict_proba(x[test])[:, 1]
     assert path.front_["log_loss"].iloc[-1] == pytest.approx(log_loss(y[test] == "yes", plain), rel=0.1)
     model = path.best(max_share=0.1)

@@ -19,6 +19,7 @@ from fairlevel.candidates import PenaltyGrid, TrainingSetup
 from fairlevel.candidates.protocol import CandidateRows
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.estimators.budget import Budget
+from fairlevel.estimators.front_page import front_page
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, InvalidType, MissingSensitiveFeatures, UnknownName
 from fairlevel.fronts.combiners import Best, Stacked
 from fairlevel.fronts.points import non_dominated
@@ -42,14 +43,33 @@ def path(table):
     return FairnessPath(**QUICK).fit(x, y, sensitive_features=a)
 
 
-def test_front_is_measured_on_rows_that_set_nothing(path):
+def test_front_is_measured_on_rows_that_set_nothing(path, table):
     front = path.front_
-    assert list(front.columns) == ["selection_dpvar", "mse", "dpvar", "dpvar_low", "dpvar_high", "share", "members"]
+    columns = ["selection_dpvar", "mse", "dpvar", "dpvar_low", "dpvar_high", "share", "members", "r2"]
+    assert list(front.columns) == columns
+    np.testing.assert_allclose(front["r2"], 1 - front["mse"] / table[1].var(ddof=0), rtol=1e-9)
     assert path.cross_fitted_
     assert len(non_dominated(front).points) >= 6
     assert front["mse"].iloc[-1] < front["mse"].iloc[0]
     assert ((front["dpvar_low"] <= front["dpvar"]) & (front["dpvar"] <= front["dpvar_high"])).all()
     pd.testing.assert_frame_equal(path.to_frame(), front)
+
+
+def test_the_page_of_a_path(path, tmp_path):
+    path.to_html(tmp_path / "front.html", "progression")
+    page = (tmp_path / "front.html").read_text(encoding="utf-8")
+    assert "Trade-offs for progression" in page
+    assert "The most accurate model is not level" in page
+    assert "442 used" in page
+    assert len(page) < 300_000
+
+
+def test_the_page_opens_with_the_model_within_a_budget(path):
+    chooser = front_page(path, "progression", within=("share within 0.05", 2)).sections[0].blocks[0]
+    assert chooser.first == 2
+    assert chooser.options[2].heading == "point-03 (share within 0.05)"
+    assert ("share within 0.05", 2) in chooser.shortcuts
+    assert front_page(path, "progression").sections[0].blocks[0].first == path.knee_index_
 
 
 def test_best_answers_with_a_regressor_that_needs_no_attributes(path, table):
@@ -222,6 +242,10 @@ def test_attributes_that_explain_nothing_leave_one_point(table):
         path = FairnessPath(**QUICK).fit(x, y, sensitive_features=noise)
     assert len(path.front_) == 1
     assert path.predict(x).shape == (442,)
+    page = front_page(path, "progression")
+    assert page.headlines[0].tone == "good"
+    assert "no difference" in page.summary
+    assert "moves by" not in page.summary
 
 
 def test_bad_input(path, table):

@@ -21,13 +21,16 @@ from fairlevel.auditing.worst_profiles import worst_profiles
 from fairlevel.data.numbers import rounding_limit
 from fairlevel.data.sensitive import as_frame
 from fairlevel.exceptions import InvalidInput
+from fairlevel.metrics.class_figures import class_figures
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.evaluator import DPVarEvaluator
 from fairlevel.metrics.inputs import EvaluationRows, read_rows, read_seed, read_vector
 from fairlevel.metrics.interval import DPVarInterval
-from fairlevel.metrics.profile import MeanProfile, mean_profiles
+from fairlevel.metrics.profile import MeanProfile, level_profiles, mean_profiles
+from fairlevel.metrics.reliability import reliability
 from fairlevel.metrics.threads import on_single_threads
 from fairlevel.plots.mean_profile import MeanProfileDisplay
+from fairlevel.report.provenance import Provenance
 from fairlevel.report.render import write_page
 
 __all__ = ["Audit", "Verdict", "audit"]
@@ -43,11 +46,9 @@ class Audit(Findings):
     """The answer of :func:`audit`: the figures of :class:`Findings`, a plot and a page."""
 
     def plot(self, attribute: str | None = None, ax: Any = None) -> MeanProfileDisplay:
-        """The average prediction along one attribute; by default the one that carries most."""
-        if not self.profiles:
-            raise InvalidInput("None of the attributes is numeric; see .groups for the averages by group.")
+        """The average prediction along one attribute; by default the one along which it moves most."""
         if attribute is None:
-            attribute = next(name for name in self.attributes["attribute"] if name in self.profiles)
+            attribute = max(self.profiles, key=lambda name: float(np.ptp(self.profiles[name].mean)))
         if attribute not in self.profiles:
             raise InvalidInput(f"{attribute!r} has no profile; there are {', '.join(self.profiles)}.")
         return MeanProfileDisplay({"prediction": self.profiles[attribute]}, attribute).plot(ax=ax)
@@ -105,6 +106,7 @@ def audit(
         name = str(getattr(by, "name", None) or "by")
         tabulated[f"{name} (by)" if name in tabulated else name] = pd.Series(by_column).infer_objects()
 
+    factors = () if given is None else tuple(map(str, as_frame(given).columns))
     chosen = _side_rows(len(rows), seed)
     side = rows.take(chosen)
     results = on_single_threads(
@@ -140,11 +142,23 @@ def audit(
         ),
         rows=len(rows),
         side_rows=len(side),
-        accuracy=_accuracy(rows.prediction, target, rows.row_weight),
+        accuracy=_accuracy(rows.prediction, target, rows.row_weight, threshold),
         questions=questions,
         worst=worst,
         overall=overall,
-        given=() if given is None else tuple(map(str, as_frame(given).columns)),
+        given=factors,
+        reliability=None
+        if target is None or not _are_probabilities(rows.prediction, target)
+        else reliability(target, rows.prediction, sample_weight=rows.row_weight),
+        provenance=Provenance(
+            rows_used=len(rows),
+            rows_dropped=int((~used).sum()),
+            why_dropped="weight 0",
+            columns={"sensitive": tuple(map(str, frame.columns)), "given": factors},
+            settings={} if threshold is None else {"threshold": f"{threshold:g}"},
+            seed=seed,
+            method=(_METHOD,),
+        ),
     )
 
 
@@ -161,6 +175,13 @@ def _refuse_unusable(frame: pd.DataFrame, rows: EvaluationRows) -> None:
             "sensitive_features holds a single value per column; predictions can only be compared where an attribute "
             "differs between rows: pass attributes that vary, and rows of more than one kind."
         )
+
+
+_METHOD = (
+    "DPVar is the variance of the average prediction across profiles, without the upward bias of a plain estimate; ± "
+    "is its square root, in units of the prediction. Intervals cover the truth in 95 % of tables, p comes from a "
+    "multiplier bootstrap."
+)
 
 
 _Results = tuple[
@@ -202,20 +223,33 @@ def _paper_estimate(rows: EvaluationRows, seed: int) -> tuple[float, float]:
 
 
 def _profiles(rows: EvaluationRows, frame: pd.DataFrame) -> dict[str, MeanProfile]:
-    """The average prediction along each numeric column of the frame."""
-    numeric = {
-        str(name): column.to_numpy(dtype=np.float64)[:, None]
-        for name, column in frame.items()
-        if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
-    }
-    return {name: mean_profiles(rows.prediction[None], column, rows.row_weight)[0] for name, column in numeric.items()}
+    """The average prediction along each column of the frame."""
+    prediction, weight, found = rows.prediction[None], rows.row_weight, {}
+    for name, column in frame.items():
+        if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
+            (profile,) = mean_profiles(prediction, column.to_numpy(dtype=np.float64)[:, None], weight)
+        else:
+            codes, levels = pd.factorize(column.astype(str), sort=True)
+            (profile,) = level_profiles(prediction, codes.astype(np.int64), levels.tolist(), weight)
+        found[str(name)] = profile
+    return found
 
 
-def _accuracy(prediction: Array, target: Array | None, row_weight: Array) -> dict[str, float]:
+def _accuracy(prediction: Array, target: Array | None, row_weight: Array, threshold: float | None) -> dict[str, float]:
     if target is None:
         return {}
     weight = row_weight / row_weight.sum()
     mse = float(weight @ (prediction - target) ** 2)
     if np.ptp(target) <= rounding_limit(target):
-        return {"mse": mse}  # R² compares with the variance of y, and there is none
-    return {"mse": mse, "r2": 1 - mse / float(weight @ (target - weight @ target) ** 2)}
+        return {"mse": mse, "rmse": mse**0.5}  # R² compares with the variance of y, and there is none
+    found = {"mse": mse, "rmse": mse**0.5, "r2": 1 - mse / float(weight @ (target - weight @ target) ** 2)}
+    if not _are_probabilities(prediction, target):
+        return found
+    classes = class_figures(prediction[None], target, weight, 0.5 if threshold is None else threshold)
+    return found | {name: values[0] for name, values in classes.items()} | {"brier": mse}
+
+
+def _are_probabilities(prediction: Array, target: Array) -> bool:
+    """Whether y holds zeros and ones, both of them, and the prediction numbers between."""
+    both = np.isin(target, (0.0, 1.0)).all() and target.min() < target.max()
+    return bool(both and prediction.min() >= 0 and prediction.max() <= 1)

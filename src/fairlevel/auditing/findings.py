@@ -15,6 +15,9 @@ from fairlevel.auditing.questions import DECISIONS, Question
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.interval import DPVarInterval
 from fairlevel.metrics.profile import MeanProfile
+from fairlevel.metrics.reliability import Reliability
+from fairlevel.report.numbers import number, p_phrase
+from fairlevel.report.provenance import Provenance
 
 
 @dataclass(frozen=True)
@@ -46,11 +49,14 @@ class Findings:
     groups : a table for each attribute of few categories, and for ``by``
     flags : what should not be overlooked
     rows, side_rows : how many rows the headline and the side figures use
-    accuracy : mse and r2, where y is known; mse alone where y is constant
+    accuracy : mse, rmse and r2, where y is known (no r2 where y is constant); for probabilities and y of 0 and 1 also
+        log_loss, auc, brier and accuracy
     questions : whether errors, decisions and predictions among y = 1 differ, where that can be asked
     worst : the profiles whose average prediction is furthest from the mean, with intervals
     overall : with legitimate factors, the interval without them; else None
     given : names of the legitimate factors
+    reliability : probabilities against frequencies, for y of 0 and 1; else None
+    provenance : where the figures come from
     """
 
     interval: DPVarInterval
@@ -69,6 +75,8 @@ class Findings:
     worst: pd.DataFrame = field(default_factory=pd.DataFrame)
     overall: DPVarInterval | None = None
     given: tuple[str, ...] = ()
+    reliability: Reliability | None = None
+    provenance: Provenance = field(default_factory=Provenance)
 
     @property
     def decision_dpvar(self) -> DPVarInterval | None:
@@ -82,12 +90,12 @@ class Findings:
         if found.p_value > 0.05:
             return (
                 f"No difference in the average prediction across profiles{within} was found in {self.rows:,} rows "
-                f"(p = {found.p_value:.2g}); at most {found.share_high:.1%} of the prediction's variance."
+                f"({p_phrase(found.p_value)}); at most {found.share_high:.1%} of the prediction's variance."
             )
         return (
-            f"The average prediction moves by ± {self.moves_by:.3g} across profiles{within}: {found.share:.1%} of the "
-            f"prediction's variance ({found.share_low:.1%} to {found.share_high:.1%}), p = {found.p_value:.2g}, "
-            f"{self.rows:,} rows."
+            f"The average prediction moves by ± {number(self.moves_by, 3)} across profiles{within}: {found.share:.1%} "
+            f"of the prediction's variance ({found.share_low:.1%} to {found.share_high:.1%}), "
+            f"{p_phrase(found.p_value)}, {self.rows:,} rows."
         )
 
     def check(self, *, max_share: float | None = None, max_dpvar: float | None = None) -> tuple[Verdict, ...]:
@@ -115,14 +123,12 @@ class Findings:
             "attributes": self.attributes.to_dict(orient="records"),
             "measures": [asdict(measure) | {"found": measure.found} for measure in self.measures],
             "groups": {name: table.to_dict(orient="records") for name, table in self.groups.items()},
-            "profiles": {
-                name: {key: np.asarray(value).tolist() for key, value in asdict(profile).items()}
-                for name, profile in self.profiles.items()
-            },
+            "profiles": {name: _plain(asdict(profile)) for name, profile in self.profiles.items()},
             "flags": [asdict(flag) for flag in self.flags],
             "rows": self.rows,
             "side_rows": self.side_rows,
             "accuracy": dict(self.accuracy),
+            "reliability": None if self.reliability is None else _plain(asdict(self.reliability)),
             "questions": {
                 each.name: {"asks": each.asks, "rows": each.rows} | asdict(each.interval) for each in self.questions
             },
@@ -130,3 +136,7 @@ class Findings:
             "dpvar_without_given": None if self.overall is None else asdict(self.overall),
             "given": list(self.given),
         }
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: np.asarray(value).tolist() for key, value in values.items()}

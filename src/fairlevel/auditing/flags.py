@@ -11,6 +11,7 @@ from fairlevel.auditing.questions import DECISIONS, ERRORS, OPPORTUNITY, Questio
 from fairlevel.conditional_mean.cells import discrete_columns
 from fairlevel.metrics.inputs import EvaluationRows
 from fairlevel.metrics.interval import DPVarInterval
+from fairlevel.report.numbers import number
 
 SIGNIFICANT = 0.05
 NOTICEABLE = 0.02  # of the prediction's variance
@@ -54,8 +55,8 @@ def find_flags(
         flags.append(
             Flag(
                 "plug_in_is_noise",
-                f"The plug-in estimate of {plug_in:.3g} is above zero only because it counts its own noise; zero is "
-                "within the interval.",
+                f"The plug-in estimate of {number(plug_in, 3)} is above zero only because it counts its own noise; "
+                "zero is within the interval.",
             )
         )
     if overall is not interval and not no_disparity and interval.share_high < overall.share / 2:
@@ -98,7 +99,7 @@ def question_flags(questions: tuple[Question, ...]) -> tuple[Flag, ...]:
     errors = [each for each in questions if each.name in ERRORS]
     found = [each for each in errors if each.interval.p_value * len(errors) <= SIGNIFICANT]
     if found:
-        which = ", ".join(f"{each.name} (± {each.moves_by:.3g})" for each in found)
+        which = ", ".join(f"{each.name} (± {number(each.moves_by, 3)})" for each in found)
         flags.append(Flag("errors_differ", f"Errors differ between profiles: {which}."))
     for each in questions:
         if each.name == DECISIONS and each.interval.p_value <= SIGNIFICANT:
@@ -112,7 +113,8 @@ def question_flags(questions: tuple[Question, ...]) -> tuple[Flag, ...]:
             flags.append(
                 Flag(
                     "unequal_opportunity",
-                    f"Among rows with y = 1 the average prediction moves by ± {each.moves_by:.3g} across profiles.",
+                    f"Among rows with y = 1 the average prediction moves by ± {number(each.moves_by, 3)} across "
+                    "profiles.",
                 )
             )
     return tuple(flags)

@@ -1,38 +1,69 @@
-"""The findings of an audit as a page."""
+"""The findings of an audit as a page: the verdict first, then what it rests on."""
 
 from __future__ import annotations
 
 import pandas as pd
 
 from fairlevel.auditing.findings import Findings, Verdict
-from fairlevel.report.charts import profile_chart
-from fairlevel.report.page import Chart, Page, Section, TableBlock
+from fairlevel.auditing.flags import SIGNIFICANT
+from fairlevel.report.charts.profiles import profile_chart, shared_axis, spread_of
+from fairlevel.report.charts.reliability import reliability_chart
+from fairlevel.report.numbers import number, p_cell, p_phrase, percent
+from fairlevel.report.page import (
+    Block,
+    Charts,
+    Headline,
+    Notes,
+    Page,
+    Section,
+    TableBlock,
+    Tile,
+    Tiles,
+)
+from fairlevel.report.provenance import Provenance
+
+SHOWN_AT_ONCE = 8
+"""Attributes; the others are behind a line to click on."""
+UNCERTAIN = 0.1
+"""Share of the variance above which rows that show no difference cannot rule one out."""
+_OF_NUMBERS = {"rmse": "RMSE", "r2": "R²", "mse": "MSE"}
+_OF_CLASSES = {"log_loss": "log-loss", "auc": "AUC", "brier": "Brier score", "accuracy": "accuracy"}
+_BUDGETS = {"max_share": "share of the prediction's variance", "max_dpvar": "DPVar"}
 
 
-def audit_page(findings: Findings, verdicts: tuple[Verdict, ...] = ()) -> Page:
-    """Headline, flags, numbers, attributes, profiles, groups."""
+def audit_page(findings: Findings, verdicts: tuple[Verdict, ...] = (), provenance: Provenance | None = None) -> Page:
+    """Verdict, summary, warnings, attributes, errors, groups, all numbers, and where they come from."""
     sections = [
-        Section("What to know", tuple(flag.sentence for flag in findings.flags) or ("Nothing unusual.",)),
-        Section("Numbers", _notes(findings), (_numbers(findings), *_verdict_table(verdicts), _measures(findings))),
-        Section(
-            "Which attributes carry it",
-            (
-                "alone: share of the prediction's variance that the average over this attribute explains by itself; "
-                "lost: by how much the share of all attributes falls without it.",
-            ),
-            (TableBlock.of(findings.attributes, "Attributes"), *_profiles(findings)),
-        ),
+        Section("What to know", (), (Notes(_to_know(findings, verdicts)),)),
+        Section("Which attributes it comes from", (_ATTRIBUTES,), (_shares(findings), *_profiles(findings))),
     ]
     if findings.questions:
         sections.append(Section("Errors and decisions", (_ERRORS,), (_questions(findings),)))
+    if findings.reliability is not None:
+        chart = reliability_chart(findings.reliability, "prediction")
+        sections.append(Section("Calibration", (), (Charts((chart,)),)))
     if len(findings.worst):
         sections.append(Section("Worst profiles", (_WORST,), (TableBlock.of(findings.worst, "Worst profiles"),)))
     if findings.groups:
         tables = tuple(TableBlock.of(table, f"Predictions by {name}") for name, table in findings.groups.items())
         sections.append(Section("By group", (), tables))
-    return Page("Audit: is the average prediction level?", str(findings), tuple(sections))
+    sections.append(
+        Section("All numbers", _notes(findings), (_numbers(findings), *_budgets(verdicts), _measures(findings)))
+    )
+    return Page(
+        "Audit: is the average prediction level?",
+        _summary(findings, verdicts),
+        tuple(sections),
+        _headlines(findings, verdicts),
+        _tiles(findings),
+        findings.provenance if provenance is None else provenance,
+    )
 
 
+_ATTRIBUTES = (
+    "alone: share of the prediction's variance that the average over this attribute explains by itself; lost: by how "
+    "much the share of all attributes falls without it."
+)
 _ERRORS = (
     "Each row is a test of its own. The average of each quantity moves by ± this much across profiles; p is the chance "
     "of such a value where there is no difference."
@@ -43,18 +74,146 @@ _WORST = (
 )
 
 
+def _headlines(findings: Findings, verdicts: tuple[Verdict, ...]) -> tuple[Headline, ...]:
+    """One per budget; without budgets, whether there is a difference."""
+    found = findings.interval
+    if verdicts:
+        return tuple(_of_budget(findings, verdict) for verdict in verdicts)
+    upper, level = percent(found.share_high), f"{found.level:.0%}".replace("%", " %")
+    if found.p_value <= SIGNIFICANT:
+        sentence = (
+            f"It moves by ± {number(findings.moves_by, 3)}, {percent(found.share)} of the prediction's variance "
+            f"({level} interval {percent(found.share_low)} to {upper}), {p_phrase(found.p_value)}."
+        )
+        return (Headline("notice", f"The average prediction differs between profiles{_within(findings)}", sentence),)
+    sentence = (
+        f"{p_phrase(found.p_value)} in {findings.rows:,} rows. At most {upper} of the prediction's variance goes along "
+        f"with the attributes (upper end of the {level} interval)."
+    )
+    if found.share_high > UNCERTAIN:
+        word = "No difference was found, but these rows cannot rule one out"
+        return (Headline("notice", word, sentence),)
+    return (Headline("good", f"No difference between profiles was found{_within(findings)}", sentence),)
+
+
+def _of_budget(findings: Findings, verdict: Verdict) -> Headline:
+    found = findings.interval
+    name = _BUDGETS[verdict.budget]
+    shown = percent if verdict.budget == "max_share" else number
+    estimate = found.share if verdict.budget == "max_share" else found.estimate
+    level = f"{found.level:.0%}".replace("%", " %")
+    sentence = (
+        f"The {name} may be as large as {shown(verdict.upper)} (upper end of the {level} interval; estimate "
+        f"{shown(estimate)}). At most {shown(verdict.most)} was allowed."
+    )
+    if verdict.passed:
+        return Headline("good", f"Passed: {name} within the budget{_within(findings)}", sentence)
+    return Headline("bad", f"Failed: {name} above the budget{_within(findings)}", sentence)
+
+
+def _within(findings: Findings) -> str:
+    return f" within {', '.join(findings.given)}" if findings.given else ""
+
+
+def _summary(findings: Findings, verdicts: tuple[Verdict, ...]) -> str:
+    """For readers who will not look at a table."""
+    found, names = findings.interval, list(findings.provenance.columns.get("sensitive", ()))
+    who = f"who differ in {', '.join(names[:4])}" if names else "of different sensitive attributes"
+    if len(names) > 4:
+        who += f" and {len(names) - 4} other attributes"
+    same = f" and are alike in {', '.join(findings.given)}" if findings.given else ""
+    first = f"{findings.rows:,} predictions were compared between people {who}{same}. "
+    if found.p_value <= SIGNIFICANT:
+        text = (
+            f"On average they are not treated alike: a typical profile gets {number(findings.moves_by, 3)} more or "
+            f"less than the mean, and {percent(found.share)} of the variation of the predictions goes along with "
+            f"these attributes. Chance alone would hardly do this ({p_phrase(found.p_value)})."
+        )
+    else:
+        text = (
+            f"No difference between their averages was found that chance could not explain ({p_phrase(found.p_value)})."
+        )
+    strongest = findings.attributes.iloc[0] if len(findings.attributes) > 1 else None
+    if strongest is not None and found.p_value <= SIGNIFICANT:
+        text += f" Most of it comes from {strongest['attribute']}."
+    if verdicts:
+        met = all(verdict.passed for verdict in verdicts)
+        text += " The budget is met." if met else " The budget is not met."
+    return first + text
+
+
+def _to_know(findings: Findings, verdicts: tuple[Verdict, ...]) -> tuple[str, ...]:
+    """Warnings, and nothing that contradicts the verdict."""
+    sentences = [
+        f"The budget on the {_BUDGETS[verdict.budget]} is not met." for verdict in verdicts if not verdict.passed
+    ]
+    sentences += [flag.sentence for flag in findings.flags]
+    if not findings.flags:
+        differs = findings.interval.p_value <= SIGNIFICANT or sentences
+        sentences.append(
+            "Beside this difference, the checks for misleading figures found nothing."
+            if differs
+            else "Nothing unusual."
+        )
+    sentences.append(
+        "Only averages are compared: predictions may still have another spread or other tails for some profiles."
+    )
+    return tuple(sentences)
+
+
+def _tiles(findings: Findings) -> Tiles:
+    found = findings.interval
+    interval = f"95 %: {number(found.low**0.5, 3)} to {number(found.high**0.5, 3)}"
+    tiles = [
+        Tile("moves by ±", number(findings.moves_by, 3), interval),
+        Tile(
+            "share of variance",
+            percent(found.share),
+            f"95 %: {percent(found.share_low)} to {percent(found.share_high)}",
+        ),
+        Tile("test of no difference", p_phrase(found.p_value), f"{findings.rows:,} rows"),
+    ]
+    tiles += [Tile(name, number(value, 3)) for name, value in accuracy_figures(findings) if name != "MSE"]
+    return Tiles(tuple(tiles))
+
+
+def accuracy_figures(findings: Findings) -> list[tuple[str, float]]:
+    """How accurate predictions are, where y is known: probabilities and numbers have figures of their own."""
+    shown = _OF_CLASSES if "log_loss" in findings.accuracy else _OF_NUMBERS
+    return [(name, findings.accuracy[key]) for key, name in shown.items() if key in findings.accuracy]
+
+
+def _shares(findings: Findings) -> TableBlock:
+    shown = findings.attributes.assign(
+        alone=findings.attributes["alone"].map(percent), lost=findings.attributes["lost"].map(percent)
+    )
+    return TableBlock.of(shown, "Attributes")
+
+
+def _profiles(findings: Findings) -> tuple[Block, ...]:
+    if not findings.profiles:
+        return ()
+    axis = shared_axis(list(findings.profiles.values()))
+    order = sorted(findings.profiles, key=lambda name: -spread_of(findings.profiles[name]))
+    charts = tuple(profile_chart(name, findings.profiles[name], axis, "prediction") for name in order)
+    more = charts[SHOWN_AT_ONCE:]
+    title = f"Show {len(more)} more attributes, along which the average prediction moves less" if more else ""
+    text = "On one scale. Bands and whiskers are 95 % intervals, the dotted line is the average of all rows."
+    return (Charts(charts[:SHOWN_AT_ONCE], more, title, "Average prediction along each attribute", text),)
+
+
 def _questions(findings: Findings) -> TableBlock:
     rows = tuple(
         (
             each.asks,
-            f"{each.moves_by:.4g}",
-            f"{each.interval.low**0.5:.4g} to {each.interval.high**0.5:.4g}",
-            f"{each.interval.p_value:.3g}",
+            number(each.moves_by),
+            f"{number(each.interval.low**0.5)} to {number(each.interval.high**0.5)}",
+            p_cell(each.interval.p_value),
             f"{each.rows:,}",
         )
         for each in findings.questions
     )
-    level = f"{findings.interval.level:.0%} interval"
+    level = f"{findings.interval.level:.0%} interval".replace("%", " %")
     return TableBlock("Questions", ("question", "moves by ±", level, "p", "rows"), rows)
 
 
@@ -69,18 +228,19 @@ def _notes(findings: Findings) -> tuple[str, ...]:
 
 def _numbers(findings: Findings) -> TableBlock:
     found = findings.interval
-    share = f"{found.share_low:.2%} to {found.share_high:.2%}"
+    share = f"{percent(found.share_low, 2)} to {percent(found.share_high, 2)}"
+    moves = f"{number(found.low**0.5)} to {number(found.high**0.5)}"
     rows = [
-        ("DPVar, debiased", f"{found.estimate:.4g}", f"{found.low:.4g} to {found.high:.4g}"),
-        ("average prediction moves by ±", f"{findings.moves_by:.4g}", f"{found.low**0.5:.4g} to {found.high**0.5:.4g}"),
-        ("share of the prediction's variance", f"{found.share:.2%}", share),
-        ("test of no difference, p", f"{found.p_value:.3g}", ""),
-        ("DPVar, the paper's estimate", f"{findings.plug_in:.4g}", f"by chance alone {findings.floor:.4g}"),
+        *((name, number(value), "") for name, value in accuracy_figures(findings)),
+        ("average prediction moves by ±", number(findings.moves_by), moves),
+        ("share of the prediction's variance", percent(found.share, 2), share),
+        ("test of no difference, p", p_cell(found.p_value), ""),
+        ("DPVar, debiased", number(found.estimate), f"{number(found.low)} to {number(found.high)}"),
+        ("DPVar, the paper's estimate", number(findings.plug_in), ""),
+        ("the paper's estimate by chance alone", number(findings.floor), ""),
         *_without_factors(findings),
-        *((name, f"{value:.4g}", "") for name, value in findings.accuracy.items()),
     ]
-    interval = f"{found.level:.0%} interval"
-    return TableBlock("DPVar", ("figure", "value", interval), tuple(rows))
+    return TableBlock("Figures", ("figure", "value", f"{found.level:.0%} interval".replace("%", " %")), tuple(rows))
 
 
 def _without_factors(findings: Findings) -> tuple[tuple[str, str, str], ...]:
@@ -88,14 +248,14 @@ def _without_factors(findings: Findings) -> tuple[tuple[str, str, str], ...]:
     if found is None:
         return ()
     name = f"DPVar without regard to {', '.join(findings.given)}"
-    return ((name, f"{found.estimate:.4g}", f"{found.low:.4g} to {found.high:.4g}"),)
+    return ((name, number(found.estimate), f"{number(found.low)} to {number(found.high)}"),)
 
 
-def _verdict_table(verdicts: tuple[Verdict, ...]) -> tuple[TableBlock, ...]:
+def _budgets(verdicts: tuple[Verdict, ...]) -> tuple[TableBlock, ...]:
     if not verdicts:
         return ()
     rows = tuple(
-        (verdict.budget, f"{verdict.most:.4g}", f"{verdict.upper:.4g}", "passed" if verdict.passed else "failed")
+        (verdict.budget, number(verdict.most), number(verdict.upper), "passed" if verdict.passed else "failed")
         for verdict in verdicts
     )
     return (TableBlock("Budgets", ("budget", "allowed", "upper end of the interval", "verdict"), rows),)
@@ -114,8 +274,4 @@ def _measures(findings: Findings) -> TableBlock:
             for measure in findings.measures
         ]
     )
-    return TableBlock.of(table, "Other measures of dependence", "chance: 95 % of random pairings stay below", digits=4)
-
-
-def _profiles(findings: Findings) -> tuple[Chart, ...]:
-    return tuple(profile_chart({"prediction": profile}, name) for name, profile in findings.profiles.items())
+    return TableBlock.of(table, "Other measures of dependence", "chance: 95 % of random pairings stay below", digits=3)

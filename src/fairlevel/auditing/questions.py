@@ -60,9 +60,14 @@ def decisions(prediction: Array, threshold: float) -> Array:
             f"threshold={threshold:g} turns probabilities into decisions, but y_pred holds {outside} values outside "
             "[0, 1]; pass probabilities, such as model.predict_proba(X)[:, 1], or leave threshold out."
         )
-    if not 0 < threshold <= 1:
-        raise InvalidInput(f"threshold={threshold} was given; a number in (0, 1] is needed, such as 0.5.")
+    check_threshold(threshold)
     return (prediction >= threshold).astype(np.float64)
+
+
+def check_threshold(threshold: float) -> None:
+    """Raise an error where no probability could decide."""
+    if isinstance(threshold, bool) or not 0 < threshold <= 1:
+        raise InvalidInput(f"threshold={threshold} was given; a number in (0, 1] is needed, such as 0.5.")
 
 
 def _equal_opportunity(rows: EvaluationRows, target: Array, seed: int) -> tuple[Question, ...]:

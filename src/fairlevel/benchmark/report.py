@@ -22,12 +22,17 @@ from fairlevel.benchmark.methods import METHODS, PAPER_METHODS
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.budgets import SHARES
 from fairlevel.plots.method_fronts import MethodFrontsDisplay
-from fairlevel.plots.seed_bands import SeedBandDisplay
+from fairlevel.plots.seed_bands import SeedBandDisplay, seed_bands
 from fairlevel.plots.win_rates import WinRateDisplay
-from fairlevel.report.page import Page, Picture, Section, TableBlock
+from fairlevel.report.charts.methods import band_panel, front_panel, method_legend, wins_chart
+from fairlevel.report.page import Chart, Charts, Folded, Legend, Page, Section, TableBlock
+from fairlevel.report.provenance import Provenance
 
 LABELS = {name: method.label for name, method in METHODS.items()}
+_FRONTS = "Fronts on test rows, first seed"
+_BANDS = "Smallest MSE within a budget: median and quartiles over seeds"
 _COLUMNS = 4  # panels side by side
+_AT_ONCE = 12  # datasets on the page; the others are behind a line to click on
 
 
 @dataclass(frozen=True)
@@ -71,11 +76,13 @@ def build_report(rows: pd.DataFrame) -> Report:
     if len(paper) > 1:
         comparisons.insert(0, _Comparison(compared, "single", paper, "single models of the paper's methods only"))
     figures = [comparison.drawn for comparison in comparisons]
-    fronts = list(_fronts(compared_rows(used, methods, COMPARISONS["default"].combiner_of), methods))
-    within = budget_table(compared_rows(used, methods, COMPARISONS["default"].combiner_of), methods).rename(
-        columns={"limit": "DPVar up to"}
+    by_default = compared_rows(used, methods, COMPARISONS["default"].combiner_of)
+    by_dataset = _ByDataset(points_on_test(by_default), methods)
+    fronts = list(by_dataset.drawn())
+    within = budget_table(by_default, methods).rename(columns={"limit": "DPVar up to"})
+    numbers = TableBlock.of(
+        _named(within), "Smallest MSE within each budget", "median, smallest and largest over seeds"
     )
-    behind = TableBlock.of(_named(within), "Smallest MSE within each budget", "median, smallest and largest over seeds")
     sections = [
         _overview(rows, used, ranges, methods),
         *(comparison.section() for comparison in comparisons),
@@ -83,7 +90,7 @@ def build_report(rows: pd.DataFrame) -> Report:
         Section(
             "Fronts by dataset",
             ("Models selected on validation rows, measured on test rows; mixtures for auto, single models otherwise.",),
-            tuple(Picture.raster(drawn.figure, drawn.title, drawn.alt, behind) for drawn in fronts),
+            (*by_dataset.charts(), Folded(numbers.title, numbers)),
         ),
     ]
     tables = {"datasets": _datasets(used, ranges)}
@@ -92,9 +99,23 @@ def build_report(rows: pd.DataFrame) -> Report:
     protocols = ", ".join(sorted(used["protocol"].unique()))
     summary = (
         f"{used['dataset'].nunique()} datasets, {used['seed'].nunique()} seeds, {len(methods)} methods; protocol "
-        f"{protocols}; fairlevel {', '.join(sorted(used['version'].unique()))}."
+        f"{protocols}; fairlevel {', '.join(sorted(used['version'].unique()))}. A method wins a dataset where its "
+        f"test error is smallest within a budget on DPVar. Compared are {comparisons[-2].title}. "
+        f"{comparisons[-2].drawn.alt}."
     )
-    page = Page("Benchmark: level predictions", summary, tuple(sections))
+    provenance = Provenance(
+        rows_used=None,
+        settings={
+            "protocol": protocols,
+            "seeds": ", ".join(map(str, sorted(used["seed"].unique()))),
+            "run with": ", ".join(f"fairlevel {version}" for version in sorted(used["version"].unique())),
+        },
+        method=(
+            "Every model was trained on training rows, selected on validation rows and measured on test rows of the "
+            "same split.",
+        ),
+    )
+    page = Page("Benchmark: level predictions", summary, tuple(sections), provenance=provenance)
     return Report((*figures, *fronts), tables, page)
 
 
@@ -116,7 +137,7 @@ class _Comparison:
     def section(self) -> Section:
         """One section of the page: a picture and two tables."""
         title = f"{self.drawn.title}; lines are 95 % bootstrap intervals over datasets"
-        picture = Picture.vector(self.drawn.figure, title, self.drawn.alt)
+        picture = wins_chart(title, self.wins, {name: LABELS[name] for name in self.methods}, self.drawn.alt)
         caption = "share of datasets won (95 % interval) [share of (dataset, seed) pairs won]"
         tables = (
             TableBlock.of(_win_cells(self.wins), "Wins", caption),
@@ -135,8 +156,8 @@ def _overview(rows: pd.DataFrame, used: pd.DataFrame, ranges: pd.DataFrame, meth
     diverged = int((trained["status"] == "diverged").sum())
     dropped = rows.drop_duplicates(["dataset", "seed"]).shape[0] - used.drop_duplicates(["dataset", "seed"]).shape[0]
     paragraphs = [
-        f"{len(trained)} models were trained, {diverged} diverged. {wide} of {len(ranges)} datasets have a range of at "
-        "least 0.1 in both MSE and DPVar on validation rows; methods are compared on those"
+        f"{len(trained):,} models were trained, {diverged:,} diverged. {wide} of {len(ranges)} datasets have a range "
+        "of at least 0.1 in both MSE and DPVar on validation rows; methods are compared on those"
         + ("." if wide else ", or on all datasets if there is none, as here."),
         "MSE and DPVar are in squared standard deviations of the target. DPVar is the paper's cross-fitted diagnostic.",
     ]
@@ -170,18 +191,36 @@ def _definitions(rows: pd.DataFrame, methods: Sequence[str]) -> Section:
     return Section("Does the definition of a budget matter?", (), (block,))
 
 
-def _fronts(rows: pd.DataFrame, methods: Sequence[str]) -> Iterator[Drawn]:
-    """Fronts of the first seed, and bands over seeds, one panel per dataset."""
-    points = points_on_test(rows)
-    datasets = sorted(points["dataset"].unique())
-    first = points[points["seed"] == points.groupby("dataset")["seed"].transform("min")]
-    shown = {name: LABELS[name] for name in methods}
-    fronts = _panels(datasets, lambda name, ax: MethodFrontsDisplay.from_points(_of(first, name), labels=shown, ax=ax))
-    alt = f"Test MSE against DPVar, one curve per method, on {len(datasets)} datasets"
-    yield Drawn("fronts", fronts, "Fronts on test rows, first seed", alt)
-    bands = _panels(datasets, lambda name, ax: SeedBandDisplay.from_points(_of(points, name), labels=shown, ax=ax))
-    alt = f"Smallest test MSE within each budget, median and quartiles over seeds, on {len(datasets)} datasets"
-    yield Drawn("seed-bands", bands, "Smallest MSE within a budget: median and quartiles over seeds", alt)
+class _ByDataset:
+    """Fronts of the first seed, and bands over seeds, one panel per dataset: as figures, and as charts of the page."""
+
+    def __init__(self, points: pd.DataFrame, methods: Sequence[str]) -> None:
+        self.shown = {name: LABELS[name] for name in methods}
+        first = points[points["seed"] == points.groupby("dataset")["seed"].transform("min")]
+        self.datasets = sorted(points["dataset"].unique())
+        self.first = {name: _of(first, name) for name in self.datasets}
+        self.bands = {name: seed_bands(_of(points, name)) for name in self.datasets}
+
+    def drawn(self) -> Iterator[Drawn]:
+        """Two figures with all datasets."""
+        labels, count = self.shown, len(self.datasets)
+        fronts = _panels(self.datasets, lambda name, ax: MethodFrontsDisplay(self.first[name], labels).plot(ax=ax))
+        alt = f"Test MSE against DPVar, one curve per method, on {count} datasets"
+        yield Drawn("fronts", fronts, _FRONTS, alt)
+        bands = _panels(self.datasets, lambda name, ax: SeedBandDisplay(self.bands[name], labels).plot(ax=ax))
+        alt = f"Smallest test MSE within each budget, median and quartiles over seeds, on {count} datasets"
+        yield Drawn("seed-bands", bands, _BANDS, alt)
+
+    def charts(self) -> tuple[Legend | Charts, ...]:
+        """The same for the page, the first datasets at once."""
+        fronts = [front_panel(name, self.first[name], self.shown) for name in self.datasets]
+        bands = [band_panel(name, self.bands[name], self.shown) for name in self.datasets]
+        return Legend(method_legend(self.shown)), _some(fronts, _FRONTS), _some(bands, _BANDS)
+
+
+def _some(charts: Sequence[Chart], title: str) -> Charts:
+    more = tuple(charts[_AT_ONCE:])
+    return Charts(tuple(charts[:_AT_ONCE]), more, f"Show {len(more)} more datasets" if more else "", title)
 
 
 def _panels(datasets: Sequence[str], draw: Callable[[str, Axes], object]) -> Figure:
@@ -228,7 +267,7 @@ def _win_cells(wins: pd.DataFrame) -> pd.DataFrame:
     def cell(row: pd.Series) -> str:
         if np.isnan(row["share"]):
             return "–"
-        return f"{row['share']:.2f} ({row['low']:.2f}–{row['high']:.2f}) [{row['pairs']:.2f}]"
+        return f"{row['share']:.2f} ({row['low']:.2f}–\N{WORD JOINER}{row['high']:.2f}) [{row['pairs']:.2f}]"
 
     text = wins.assign(cell=wins.apply(cell, axis=1)).pivot(index="method", columns="budget", values="cell")
     order = list(dict.fromkeys(wins["method"]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,12 +14,13 @@ from rich.table import Table
 
 from fairlevel.auditing.audit import Audit, Verdict
 from fairlevel.auditing.audit import audit as run_audit
-from fairlevel.auditing.page import audit_page
+from fairlevel.auditing.page import accuracy_figures, audit_page
 from fairlevel.cli.files import read_columns, read_numbers, read_target
 from fairlevel.cli.options import read_names, read_sensitive
 from fairlevel.data.learning_table import FEWEST_ROWS, Gaps
 from fairlevel.data.whole_files import require_writable
 from fairlevel.exceptions import InvalidInput
+from fairlevel.report.numbers import number, p_phrase
 from fairlevel.report.render import write_page
 
 
@@ -83,7 +84,12 @@ def audit(
     )
     verdicts = found.check(max_share=max_share, max_dpvar=max_dpvar)
     if html is not None:
-        write_page(audit_page(found, verdicts), html)
+        roles = {"prediction": prediction, "target": target, "weight": weight, "group": groups}
+        columns = {role: (column,) for role, column in roles.items() if column is not None}
+        provenance = replace(
+            found.provenance, file=file.name, rows_in_file=len(table), columns=columns | dict(found.provenance.columns)
+        )
+        write_page(audit_page(found, verdicts, provenance), html)
     if as_json:
         results = [asdict(verdict) | {"passed": verdict.passed} for verdict in verdicts]
         print(json.dumps(found.to_dict() | {"verdicts": results}, default=_plain))
@@ -104,24 +110,23 @@ def _show(found: Audit, verdicts: tuple[Verdict, ...], html: Path | None) -> Non
         console.print(f"! {flag.sentence}", style="yellow", highlight=False, markup=False)
     interval = found.interval
     numbers = Table(box=None, show_header=False, pad_edge=False)
-    numbers.add_row(
-        "DPVar, debiased", f"{interval.estimate:.4g}", f"95 % interval: {interval.low:.4g} to {interval.high:.4g}"
-    )
-    numbers.add_row("DPVar, the paper's estimate", f"{found.plug_in:.4g}", f"by chance alone: {found.floor:.4g}")
+    for name, value in accuracy_figures(found):
+        numbers.add_row(name, number(value), "")
+    moves = f"95 % interval: {number(interval.low**0.5)} to {number(interval.high**0.5)}"
+    numbers.add_row("average prediction moves by ±", number(found.moves_by), moves)
+    limits = f"95 % interval: {number(interval.low)} to {number(interval.high)}"
+    numbers.add_row("DPVar, debiased", number(interval.estimate), limits)
+    numbers.add_row("DPVar, the paper's estimate", number(found.plug_in), f"by chance alone: {number(found.floor)}")
     for measure in found.measures:
-        numbers.add_row(measure.name, f"{measure.value:.4g}", f"by chance: up to {measure.chance:.4g}")
+        numbers.add_row(measure.name, number(measure.value), f"by chance: up to {number(measure.chance)}")
     if found.overall is not None:
         numbers.add_row(
             f"DPVar without regard to {', '.join(found.given)}",
-            f"{found.overall.estimate:.4g}",
-            f"95 % interval: {found.overall.low:.4g} to {found.overall.high:.4g}",
+            number(found.overall.estimate),
+            f"95 % interval: {number(found.overall.low)} to {number(found.overall.high)}",
         )
     for question in found.questions:
-        numbers.add_row(
-            f"{question.name}, moves by ±", f"{question.moves_by:.4g}", f"p = {question.interval.p_value:.2g}"
-        )
-    for name, value in found.accuracy.items():
-        numbers.add_row(name, f"{value:.4g}", "")
+        numbers.add_row(f"{question.name}, moves by ±", number(question.moves_by), p_phrase(question.interval.p_value))
     console.print(numbers, highlight=False)
     shares = Table(title="share of the prediction's variance, by attribute", title_justify="left")
     for heading in ("attribute", "explained by it alone", "lost without it"):
@@ -132,6 +137,6 @@ def _show(found: Audit, verdicts: tuple[Verdict, ...], html: Path | None) -> Non
     for verdict in verdicts:
         word, style = ("passed", "green") if verdict.passed else ("failed", "red")
         limit = f"{verdict.budget} of at most {verdict.most:g} allowed"
-        console.print(f"{word}: {limit}, upper end of the interval {verdict.upper:.4g}", style=style)
+        console.print(f"{word}: {limit}, upper end of the interval {number(verdict.upper)}", style=style)
     if html is not None:
         console.print(f"report: {html}", highlight=False, soft_wrap=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -47,6 +48,9 @@ def front(
     lenient: Annotated[
         bool, typer.Option(help="In columns of numbers or dates, count cells that cannot be read as missing.")
     ] = False,
+    threshold: Annotated[
+        float, typer.Option(help="Of two classes: the probability from which on the second one is decided for.")
+    ] = 0.5,
     sensitive_inputs: Annotated[bool, typer.Option(help="Use the sensitive columns as inputs, too.")] = False,
     force: Annotated[bool, typer.Option(help="Replace the folder if it exists.")] = False,
     most_rows: Annotated[int, typer.Option(help="Use at most this many rows, sampled at random.")] = 50_000,
@@ -85,7 +89,13 @@ def front(
     for sentence in (*table.gaps.sentences(), *_columns_in_words(encoder)):
         _say(console, sentence)
     path = FairnessPath(
-        solver=method, predictor=predictor, random_state=seed, verbose=1, encoder=TableEncoder(), max_share=max_share
+        solver=method,
+        predictor=predictor,
+        threshold=threshold,
+        random_state=seed,
+        verbose=1,
+        encoder=TableEncoder(),
+        max_share=max_share,
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -104,7 +114,17 @@ def front(
         "given": list(read_names(given)),
         "file": file.name,
     }
-    chosen = write_front(path, target, out, notes, force)
+    known = path.provenance()
+    provenance = replace(
+        known,
+        file=file.name,
+        rows_in_file=rows,
+        rows_dropped=table.gaps.rows_left_out,
+        why_dropped="without target, sensitive value, factor or weight",
+        columns={"target": (target,), **known.columns, "feature": tuple(map(str, table.features.columns))}
+        | ({} if weight is None else {"weight": (weight,)}),
+    )
+    chosen = write_front(path, target, out, notes, force, provenance)
     within = f" within {', '.join(read_names(given))}" if read_names(given) else ""
     console.print(front_table(path, chosen, f"trade-offs for {target}{within}"))
     console.print(f"report: {out / 'report.html'}; models: {out / 'models'}/", highlight=False, soft_wrap=True)

@@ -16,6 +16,8 @@ from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.fairness_path import FairnessPath
 from fairlevel.estimators.front_page import front_page
 from fairlevel.exceptions import InvalidInput
+from fairlevel.report.numbers import number
+from fairlevel.report.provenance import Provenance
 from fairlevel.report.render import write_page
 
 WITHIN = "within budget"
@@ -42,7 +44,12 @@ def refuse_existing(out: Path, force: bool) -> None:
 
 
 def write_front(
-    path: FairnessPath, target: str, out: Path, notes: Mapping[str, object], force: bool = False
+    path: FairnessPath,
+    target: str,
+    out: Path,
+    notes: Mapping[str, object],
+    force: bool = False,
+    provenance: Provenance | None = None,
 ) -> dict[str, Choice]:
     """Write the whole folder, or nothing if something fails or a folder that may not be replaced has appeared; returns
     the models with a name of their own.
@@ -52,14 +59,16 @@ def write_front(
     if path.budget_index_ is not None:
         rows[WITHIN] = path.budget_index_
     chosen = {label: Choice(label.replace(" ", "-"), models[row], row) for label, row in rows.items()}
-    named = [f"models/point-{number:02d}" for number in range(1, len(models) + 1)]
+    named = [f"models/point-{place:02d}" for place in range(1, len(models) + 1)]
     with whole_folder(out, lambda present: refuse_existing(present, force)) as partial:
         write_table(path.to_frame(), partial / "front.csv")
         for name, model in zip(named, models, strict=True):
             model.save(partial / name, notes=dict(notes))
         for choice in chosen.values():
             choice.model.save(partial / "models" / choice.folder, notes=dict(notes))
-        write_page(front_page(path, target, named, _budget_in_words(path)), partial / "report.html")
+        within = None if path.budget_index_ is None else (f"share within {path.max_share:g}", path.budget_index_)
+        page = front_page(path, target, named, _budget_in_words(path), provenance, within=within)
+        write_page(page, partial / "report.html")
     return chosen
 
 
@@ -67,18 +76,20 @@ def front_table(path: FairnessPath, chosen: Mapping[str, Choice], title: str) ->
     """The named models as a table for the terminal."""
     rows = "measured by cross-validation" if path.cross_fitted_ else "measured on held-out rows"
     table = Table(title=f"{title} ({rows})", title_justify="left")
-    error = "MSE" if path.classes_ is None else "Brier score"
-    for heading in ("model", error, "DPVar", "95 % interval", "±", "share"):
+    second = "R²" if path.classes_ is None else "AUC"
+    error = "RMSE" if path.classes_ is None else "Brier score"
+    for heading in ("model", error, second, "±", "95 % interval", "share", "DPVar"):
         table.add_column(heading, justify="left" if heading == "model" else "right")
     for label, choice in chosen.items():
         row = path.front_.iloc[choice.row]
         table.add_row(
             label if label != WITHIN else f"share within {path.max_share:g}",
-            f"{row['mse']:.4g}",
-            f"{row['dpvar']:.4g}",
-            f"{row['dpvar_low']:.4g} to {row['dpvar_high']:.4g}",
-            f"{max(row['dpvar'], 0.0) ** 0.5:.3g}",
+            number(row["mse"] ** (0.5 if path.classes_ is None else 1)),
+            number(row["r2" if path.classes_ is None else "auc"], 3),
+            number(max(row["dpvar"], 0.0) ** 0.5, 3),
+            f"{number(row['dpvar_low'] ** 0.5, 3)} to {number(row['dpvar_high'] ** 0.5, 3)}",
             f"{row['share']:.1%}",
+            number(row["dpvar"]),
         )
     return table
 

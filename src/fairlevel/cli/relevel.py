@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -17,9 +18,10 @@ from fairlevel.cli.options import read_names
 from fairlevel.data.learning_table import Gaps, LearningTable
 from fairlevel.data.whole_files import whole_folder
 from fairlevel.estimators.front_page import front_page
-from fairlevel.estimators.relevel import RelevelledFront
+from fairlevel.estimators.relevel import GIVEN, RelevelledFront
 from fairlevel.estimators.relevel import relevel as relevel_model
 from fairlevel.exceptions import InvalidInput, UnknownName
+from fairlevel.report.provenance import Provenance
 from fairlevel.report.render import write_page
 
 
@@ -79,12 +81,21 @@ def relevel(
         console.print(f"! {warning.message}", style="yellow", markup=False, highlight=False)
     for note in front.notes():
         console.print(note, highlight=False)
-    saved = _write(front, model, out, max_share, force)
+    provenance = replace(
+        front.provenance(),
+        file=file.name,
+        rows_dropped=gaps.rows_left_out,
+        why_dropped="a value is missing",
+        seed=seed,
+    )
+    saved = _write(front, model, out, max_share, force, provenance)
     console.print(_table(front, saved, bool(target)))
     console.print(f"report: {out / 'report.html'}; models: {out / 'models'}/", highlight=False, soft_wrap=True)
 
 
-def _write(front: RelevelledFront, given: Path, out: Path, max_share: float | None, force: bool) -> dict[str, str]:
+def _write(
+    front: RelevelledFront, given: Path, out: Path, max_share: float | None, force: bool, provenance: Provenance
+) -> dict[str, str]:
     """Write the whole folder, or nothing; returns the names of the models by what they are."""
     ending = given.suffix.lower()
     files = {f"point-{number + 1:02d}": front.model(number) for number in range(len(front.front_))}
@@ -98,7 +109,8 @@ def _write(front: RelevelledFront, given: Path, out: Path, max_share: float | No
         write_table(front.to_frame(), partial / "front.csv")
         for name, each in files.items():
             FORMATS[ending].write(each, partial / "models" / f"{name}{ending}")
-        write_page(front_page(front, given.name, notes=front.notes()), partial / "report.html")
+        page = front_page(front, given.name, notes=front.notes(), provenance=provenance, before=GIVEN)
+        write_page(page, partial / "report.html")
     return saved
 
 

@@ -105,6 +105,11 @@ class Gaps:
             {name: int(missing[name].sum()) for name in categories if missing[name].any()},
         )
 
+    @property
+    def rows_left_out(self) -> int:
+        """How many rows are not used."""
+        return int((~self.complete).sum())
+
     def sentences(self) -> list[str]:
         """What was done, in words; nothing where nothing is missing."""
         said = []

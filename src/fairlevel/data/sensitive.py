@@ -22,16 +22,34 @@ MOST_CATEGORIES = 500
 
 
 @dataclass(frozen=True)
+class GivenColumn:
+    """A column as the user gave it: its name, where it is in the matrix, and its categories where it has any, one per
+    column of the matrix.
+    """
+
+    name: str
+    places: tuple[int, ...]
+    levels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Sensitive:
     """Attributes as one matrix: numeric columns unchanged, others as one column of zeros and ones per category.
 
-    Shapes: values (row, attribute); names has one entry per column of values, and so has ``sources``: the number of the
-    given column that it comes from. Without sources, each column is one of its own.
+    Shapes: values (row, attribute); names has one entry per column of values. ``columns`` are those that were given;
+    none stands for numbers, one per column of values.
     """
 
     values: Array
     names: tuple[str, ...]
-    sources: tuple[int, ...] | None = None
+    columns: tuple[GivenColumn, ...] = ()
+
+    @property
+    def sources(self) -> tuple[int, ...] | None:
+        """For each column of values the number of the given column that it comes from; None: each is one of its own."""
+        if not self.columns:
+            return None
+        return tuple(number for number, column in enumerate(self.columns) for _ in column.places)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -71,18 +89,20 @@ def encode_sensitive(
         _refuse_many_categories(frame)
     columns: list[Array] = []
     names: list[str] = []
-    sources: list[int] = []
-    for number, (name, column) in enumerate(frame.items()):
+    given: list[GivenColumn] = []
+    for name, column in frame.items():
         if _is_number(column.dtype):
+            given.append(GivenColumn(str(name), (len(columns),)))
             columns.append(column.to_numpy(dtype=np.float64))
             names.append(str(name))
-            sources.append(number)
             continue
-        for category in sorted(pd.unique(column), key=str):
+        levels = sorted(pd.unique(column), key=str)
+        places = range(len(columns), len(columns) + len(levels))
+        given.append(GivenColumn(str(name), tuple(places), tuple(map(str, levels))))
+        for category in levels:
             columns.append((column == category).to_numpy(dtype=np.float64))
             names.append(f"{name}={category}")
-            sources.append(number)
-    return _finite(Sensitive(np.column_stack(columns), tuple(names), tuple(sources)), argument)
+    return _finite(Sensitive(np.column_stack(columns), tuple(names), tuple(given)), argument)
 
 
 def _refuse_many_categories(frame: pd.DataFrame) -> None:

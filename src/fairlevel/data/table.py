@@ -84,7 +84,7 @@ class Table:
         """Some of the rows; attributes as 64-bit numbers."""
         sensitive = self.sensitive
         if sensitive is not None:
-            sensitive = Sensitive(sensitive.values[index].astype(np.float64, copy=False), sensitive.names)
+            sensitive = replace(sensitive, values=sensitive.values[index].astype(np.float64, copy=False))
         weight = None if self.row_weight is None else self.row_weight[index]
         factors = None if self.factors is None else self.factors[index]
         known = None if self.known is None else self.known[index]

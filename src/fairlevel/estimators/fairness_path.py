@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -15,17 +16,21 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from fairlevel.arrays import Array
+from fairlevel.auditing.questions import check_threshold
 from fairlevel.candidates import CandidateSource
 from fairlevel.candidates.protocol import for_columns
 from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.frames import GivenColumns
+from fairlevel.data.sensitive import as_frame
 from fairlevel.data.splitting import read_splitting
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.fair_classifier import FairClassifier, two_classes
 from fairlevel.estimators.fair_estimator import FittedModel
 from fairlevel.estimators.fair_regressor import FairRegressor
+from fairlevel.estimators.front_page import front_page
 from fairlevel.estimators.judging import knee_index
 from fairlevel.estimators.path_fit import ChosenModel, PathFit, ReportingRows, fit_path
+from fairlevel.estimators.path_report import PathReport, further_figures, settings_in_words
 from fairlevel.estimators.reading import read_table
 from fairlevel.estimators.settings import (
     default_predictor,
@@ -40,14 +45,14 @@ from fairlevel.estimators.whole_fit import all_or_nothing
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, MissingSensitiveFeatures
 from fairlevel.fronts.combiners import Combiner
 from fairlevel.losses import Logistic, SquaredLoss
-from fairlevel.metrics.class_figures import class_figures
-from fairlevel.metrics.profile import MeanProfile, mean_profiles, quantiles
+from fairlevel.metrics.profile import MeanProfile
+from fairlevel.metrics.reliability import Reliability
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.penalties import Penalty
 from fairlevel.plots.front import FrontDisplay
 from fairlevel.predictors import Predictor
-
-QUANTILES = 201  # of the conditional means that a fitted path keeps
+from fairlevel.report.provenance import Provenance
+from fairlevel.report.render import write_page
 
 
 class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -69,6 +74,8 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Own models as further candidates. Unfitted ones are fitted inside the folds, like all other candidates. A fitted
         one is given as ``FrozenEstimator(model)`` of scikit-learn and stays as it is; it is judged on rows that are
         declared unseen in ``fit``. They get X as it was given.
+    threshold : float, default=0.5
+        Where y has two classes, decisions are judged, too: the second class from this probability on.
     device : {"auto", "cpu", "cuda"}, default="auto"
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0
@@ -85,8 +92,9 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     front_ : DataFrame
         One row per model, from the least disparity to the most accurate: selection_dpvar (the DPVar that was allowed on
         selection rows, in standard deviations of y squared), mse, dpvar, dpvar_low, dpvar_high, share, members (how
-        many models are mixed). Figures are from rows that neither trained the candidates nor set their shares, in
-        units of y². Where y has two classes, there are also log_loss and auc, and mse is the Brier score.
+        many models are mixed), r2. Figures are from rows that neither trained the candidates nor set their shares, in
+        units of y². Where y has two classes, mse is the Brier score, and instead of r2 there are log_loss, auc,
+        accuracy and decision_dpvar, the DPVar of decisions at the threshold.
     cross_fitted_ : bool
         Whether rows were few, so that all of them are judged by cross-validation, instead of a quarter kept apart.
     best_estimator_ : FairRegressor or FairClassifier
@@ -120,6 +128,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         predictor: str | Predictor | nn.Module | None = None,
         optimizer: str | Optimizer = "adam",
         models: Sequence[Any] | None = None,
+        threshold: float = 0.5,
         device: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
@@ -132,6 +141,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.predictor = predictor
         self.optimizer = optimizer
         self.models = models
+        self.threshold = threshold
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
@@ -172,6 +182,8 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         budget = Budget.read("auto", self.max_dpvar, self.max_share)
         predictor = default_predictor(self.predictor, self.solver)
         classes, target = two_classes(y)
+        if classes is not None:
+            check_threshold(self.threshold)
         splitting = read_splitting(groups, time, len(target))
         table = read_table(
             self,
@@ -204,8 +216,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.cross_fitted_ = self._fit.cross_fitted
         self.candidates_ = self._fit.fitted.candidates.table
         front = _measured(self._fit, reporting)
-        if classes is not None:
-            front = front.assign(**class_figures(reporting.predictions, reporting.target, reporting.attributes.weight))
+        front = front.assign(**further_figures(reporting, None if classes is None else self.threshold, seed))
         p_value = front.pop("p_value").iloc[-1]
         if p_value > 0.05:
             warnings.warn(
@@ -222,13 +233,11 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.front_ = front.reset_index(drop=True)
         self._points = [self._fit.points[number] for number in shown]
         self.budget_index_ = None if self._fit.asked is None else int(np.flatnonzero(shown == self._fit.asked)[0])
-        self._profiles = {
-            name: mean_profiles(
-                reporting.predictions[shown], reporting.attributes.values[:, [k]], reporting.attributes.row_weight
-            )
-            for k, name in enumerate(table.sensitive.names)
+        self._report = PathReport.of(reporting, table, shown, classes is not None)
+        self._columns = {
+            "sensitive": tuple(self._report.profiles),
+            "given": () if given is None else tuple(map(str, as_frame(given, "given").columns)),
         }
-        self._means = quantiles(reporting.conditional_means[shown], QUANTILES, reporting.attributes.row_weight)
         self.knee_index_ = knee_index(self.front_)
         self.best_estimator_ = self.knee()
         return self
@@ -289,14 +298,46 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         rows.
         """
         check_is_fitted(self)
-        return self._profiles
+        return self._report.profiles
 
     def conditional_means(self) -> Array:
         """How E[f | A] is distributed over the reporting rows: 201 quantiles from the smallest to the largest for each
         row of ``front_``, (model, quantile).
         """
         check_is_fitted(self)
-        return self._means
+        return self._report.conditional_means
+
+    def reliabilities(self) -> list[Reliability]:
+        """Mean probabilities against observed frequencies in ten bins, one entry per row of ``front_``, from the
+        reporting rows; none where y is a number.
+        """
+        check_is_fitted(self)
+        return self._report.reliabilities
+
+    def provenance(self) -> Provenance:
+        """Where the figures of the front come from."""
+        check_is_fitted(self)
+        report, measured = self._report, "rows that neither trained the models nor set their mixture"
+        if self.cross_fitted_:
+            how = f"All figures are from {measured}, by cross-validation over all {report.judged_rows:,} rows."
+        else:
+            how = f"All figures are from {report.judged_rows:,} {measured}, kept apart at random."
+        names = getattr(self, "feature_names_in_", None)
+        features = () if names is None else tuple(map(str, names))
+        settings = {"solver": self.solver, "predictor": self.predictor, "combiner": self.combiner}
+        if self.classes_ is not None:
+            settings |= {"classes": ", ".join(map(str, self.classes_)), "threshold": f"{self.threshold:g}"}
+        return Provenance(
+            rows_used=report.rows,
+            columns=self._columns | {"feature": features},
+            settings={"model": type(self).__name__} | settings_in_words(settings),
+            seed=self.random_state if isinstance(self.random_state, int) else None,
+            method=(how,),
+        )
+
+    def to_html(self, path: str | Path, target: str = "y") -> None:
+        """Write the front as one self-contained page; ``target`` is what y is called."""
+        write_page(front_page(self, target), Path(path))
 
     def plot(self, ax: Any = None) -> FrontDisplay:
         """Draw the front."""

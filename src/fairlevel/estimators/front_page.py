@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from dataclasses import replace
+from typing import Protocol
 
 import pandas as pd
 
 from fairlevel.arrays import Array
+from fairlevel.estimators.front_figures import Figures
 from fairlevel.metrics.profile import MeanProfile
-from fairlevel.report.charts import front_chart, profile_chart, spread_chart
-from fairlevel.report.page import Block, Chooser, Code, Option, Page, Section, TableBlock
+from fairlevel.metrics.reliability import Reliability
+from fairlevel.report.charts.front import FrontPoints, front_drawing
+from fairlevel.report.charts.profiles import profile_chart, shared_axis, spread_of
+from fairlevel.report.charts.ranges import range_chart
+from fairlevel.report.charts.reliability import reliability_chart
+from fairlevel.report.numbers import number, percent
+from fairlevel.report.page import (
+    Block,
+    Chart,
+    Charts,
+    Chooser,
+    Code,
+    Headline,
+    Notes,
+    Option,
+    Page,
+    Section,
+)
+from fairlevel.report.provenance import Provenance
 
-MOST_PROFILES = 8
-T = TypeVar("T")
-
-BEFORE = "most accurate model"
+SHOWN_AT_ONCE = 6
+"""Attributes; the others are behind a line to click on."""
 
 
 class Front(Protocol):
@@ -35,67 +52,173 @@ class Front(Protocol):
 
     def conditional_means(self) -> Array: ...
 
+    def reliabilities(self) -> list[Reliability]: ...
 
-def front_page(path: Front, target: str, folders: Sequence[str] | None = None, notes: Sequence[str] = ()) -> Page:
-    """All figures come from rows that set nothing. ``folders`` are where the models of the front were saved."""
-    front = path.to_frame()
-    names = [f"point-{number:02d}" for number in range(1, len(front) + 1)]
-    profiles, means = path.profiles(), path.conditional_means()
-    options = []
-    for row, name in enumerate(names):
-        blocks: list[Block] = [_figures(path, row), spread_chart(_both(list(means), row, name), target)]
-        for attribute, along in list(profiles.items())[:MOST_PROFILES]:
-            blocks.append(profile_chart(_both(along, row, name), attribute))
-        if folders is not None:
-            lines = ("from fairlevel import load", f"model = load({folders[row]!r})")
-            blocks.append(Code("Load this model (from the folder of this page)", lines))
-        options.append(Option(_label(path, row, name), f"{name}: {_in_words(path, row)}", tuple(blocks)))
-    chooser = Chooser("Choose a model", front_chart(front, names), tuple(options), path.knee_index_)
-    measured = "by cross-validation, because the rows are few" if path.cross_fitted_ else "on rows kept apart for it"
+    def provenance(self) -> Provenance: ...
+
+
+def front_page(
+    path: Front,
+    target: str,
+    folders: Sequence[str] | None = None,
+    notes: Sequence[str] = (),
+    provenance: Provenance | None = None,
+    before: str = "most accurate model",
+    within: tuple[str, int] | None = None,
+) -> Page:
+    """All figures come from rows that set nothing. ``folders`` are where the models of the front were saved, ``before``
+    is what the last model is called, and ``within`` names the model within a user's budget, with its row.
+    """
+    shown = Figures(path.to_frame(), target, before, known_error=not path.front_["mse"].isna().all())
+    names = [f"point-{place:02d}" for place in range(1, len(shown) + 1)]
+    knee = path.knee_index_
+    roles = (("most level", 0), ("knee", knee), (before, len(shown) - 1), *(() if within is None else (within,)))
+    first = knee if within is None else within[1]
+    options = tuple(_option(shown, row, name, _role(row, roles), folders) for row, name in enumerate(names))
+    chooser = Chooser(
+        "Choose a model",
+        _front_chart(shown, names, knee, first),
+        options,
+        first,
+        ("most level", before),
+        roles,
+        _following(path, names, target, before, first),
+        "Move the slider, click on a point, or use the arrow keys: all figures and charts follow, and the address of "
+        "the page keeps the choice.",
+    )
+    opens = "it" if within is None else "the model within the budget"
     meaning = (
-        f"Each point is one model. Its error and disparity were measured {measured}. DPVar is the variance of the "
-        "average prediction across sensitive profiles, in squared units of the target. It says nothing about spread or "
-        "tails: a model with DPVar 0 may still treat profiles differently."
+        "Each point is one model. The knee is the point from which on less disparity costs more accuracy than before; "
+        f"the page opens with {opens}."
     )
-    how = "Click on a point, or choose below with the arrow keys; the page opens with the knee of the front."
-    summary = f"{len(front)} models, level across {', '.join(profiles)}."
-    return Page(f"Trade-offs for {target}", summary, (Section("The front", (meaning, *notes, how), (chooser,)),))
-
-
-def _figures(path: Front, row: int) -> TableBlock:
-    shown = path.to_frame()
-    here, plain = shown.iloc[row], shown.iloc[-1]
-    further = {"log_loss": "log-loss", "auc": "area under the ROC curve"}  # of classifiers
-    rows = (
-        ("mean squared error", f"{here['mse']:.4g}", f"{plain['mse']:.4g}"),
-        *((name, f"{here[key]:.4g}", f"{plain[key]:.4g}") for key, name in further.items() if key in shown),
-        ("DPVar", f"{here['dpvar']:.4g}", f"{plain['dpvar']:.4g}"),
-        ("95 % interval of DPVar", _interval(here), _interval(plain)),
-        ("average prediction moves by ±", f"{_moves(here):.4g}", f"{_moves(plain):.4g}"),
-        ("share of the prediction's variance", f"{here['share']:.1%}", f"{plain['share']:.1%}"),
-        ("models mixed", f"{here['members']:.0f}", f"{plain['members']:.0f}"),
+    if len(shown) == 1:
+        meaning = "The front has one model: without a disparity there is nothing to trade off."
+    sections = (
+        Section("Choose a trade-off", (meaning,), (chooser,)),
+        Section("What to know", (), (Notes((*notes, *_standing_notes(path))),)),
     )
-    return TableBlock("Figures", ("figure", "this model", BEFORE), rows)
+    origin = path.provenance() if provenance is None else provenance
+    return Page(
+        f"Trade-offs for {target}",
+        _summary(shown, path, target),
+        sections,
+        (_headline(shown),),
+        provenance=replace(origin, method=(*origin.method, *_METHOD)),
+    )
 
 
-def _both(values: Sequence[T], row: int, name: str) -> dict[str, T]:
-    """The most accurate model and this one, or the one model where they are the same."""
-    return {BEFORE: values[-1]} if row == len(values) - 1 else {BEFORE: values[-1], name: values[row]}
+_METHOD = (
+    "± is the square root of DPVar, the variance of the average prediction across profiles, without the upward bias of "
+    "a plain estimate; its interval covers the truth in 95 % of tables. The share is DPVar as a part of the "
+    "prediction's variance.",
+)
 
 
-def _label(path: Front, row: int, name: str) -> str:
-    roles = {0: "tightest", path.knee_index_: "knee", len(path.front_) - 1: "most accurate"}
-    return f"{name} ({roles[row]})" if row in roles else name
+def _role(row: int, roles: Sequence[tuple[str, int]]) -> str:
+    return ", ".join(name for name, at in roles if at == row)
 
 
-def _in_words(path: Front, row: int) -> str:
-    here = path.to_frame().iloc[row]
-    return f"MSE {here['mse']:.4g}, average prediction moves by ± {_moves(here):.3g}, share {here['share']:.1%}"
+def _option(shown: Figures, row: int, name: str, role: str, folders: Sequence[str] | None) -> Option:
+    blocks: list[Block] = [shown.tiles(row), shown.table(row)]
+    if folders is not None:
+        lines = ("from fairlevel import load", f"model = load({folders[row]!r})")
+        blocks.append(Code("Load this model (from the folder of this page)", lines))
+    heading = f"{name} ({role})" if role else name
+    return Option(name, heading, f"{heading}: {shown.in_words(row)}", tuple(blocks))
 
 
-def _interval(row: pd.Series) -> str:
-    return f"{row['dpvar_low']:.4g} to {row['dpvar_high']:.4g}"
+def _front_chart(shown: Figures, names: Sequence[str], knee: int, first: int) -> Chart:
+    last = len(shown) - 1
+    alt = (
+        f"Front of {len(shown)} models, from {shown.error_name} {number(shown.error[0], 3)} at ± "
+        f"{number(shown.moves[0], 3)} to {number(shown.error[last], 3)} at ± {number(shown.moves[last], 3)}"
+    )
+    points = FrontPoints(shown.moves, shown.moves_low, shown.moves_high, shown.error, _titles(shown, names))
+    return Chart(
+        "Error against disparity",
+        front_drawing(points, knee, first, alt),
+        across=f"average prediction moves by ± this much across profiles {shown.unit}",
+        up=shown.error_label,
+        note="Bars are 95 % intervals. Lower is more accurate, further left is more level.",
+        table=shown.all_models(names),
+    )
 
 
-def _moves(row: pd.Series) -> float:
-    return float(max(row["dpvar"], 0.0) ** 0.5)
+def _titles(shown: Figures, names: Sequence[str]) -> list[str]:
+    return [f"{name}: {shown.in_words(row)}" for row, name in enumerate(names)]
+
+
+def _following(path: Front, names: Sequence[str], target: str, before: str, first: int) -> tuple[Block, ...]:
+    """Charts with one layer per model."""
+    profiles = path.profiles()
+    spread = range_chart(
+        f"Average prediction of {target} across profiles",
+        path.conditional_means(),
+        before,
+        names,
+        first,
+        "average prediction for rows with the same attributes",
+    )
+    order = sorted(profiles, key=lambda name: -spread_of(profiles[name][-1]))
+    axis = shared_axis([each for along in profiles.values() for each in along])
+    along = tuple(profile_chart(name, profiles[name][-1], axis, before, names, profiles[name], first) for name in order)
+    found = path.reliabilities()
+    reliable = (reliability_chart(found[-1], before, names, found, first),) if found else ()
+    more = along[SHOWN_AT_ONCE:]
+    rest = f"Show {len(more)} more attributes, along which the average prediction moves less"
+    text = (
+        f"On one scale; first the attributes along which the {before} moves most. Bands and whiskers are 95 % "
+        "intervals, the dotted line is the average of all rows."
+    )
+    return (
+        spread,
+        *reliable,
+        Charts(along[:SHOWN_AT_ONCE], more, rest if more else "", "Average prediction along each attribute", text),
+    )
+
+
+def _headline(shown: Figures) -> Headline:
+    low, high = number(shown.moves_low[-1], 3), number(shown.moves_high[-1], 3)
+    if shown.moves_low[-1] > 0:
+        sentence = (
+            f"Its average prediction moves by ± {number(shown.moves[-1], 3)} across profiles (95 % interval {low} to "
+            f"{high}); 0 would be level."
+        )
+        return Headline("notice", f"The {shown.before} is not level", sentence)
+    sentence = f"0 is within the 95 % interval of how far the average prediction moves (0 to ± {high})."
+    return Headline("good", f"No disparity was found in the {shown.before}", sentence)
+
+
+def _summary(shown: Figures, path: Front, target: str) -> str:
+    """For readers who will not look at a chart."""
+    names, knee, last = list(path.profiles()), path.knee_index_, len(shown) - 1
+    listed = ", ".join(names[:4]) + (f" and {len(names) - 4} other attributes" if len(names) > 4 else "")
+    first = f"Predictions of {target} were compared between people who differ in {listed}. "
+    if shown.moves_low[last] <= 0:
+        found = f"at most ± {number(shown.moves_high[last], 3)} {shown.unit} is compatible with these rows"
+        first += f"With the {shown.before}, no difference between their averages was found: {found}. "
+    else:
+        first += (
+            f"With the {shown.before}, the average prediction moves by ± {number(shown.moves[last], 3)} {shown.unit} "
+            f"from profile to profile: {percent(shown.share[last])} of the variation of its predictions goes along "
+            "with these attributes. "
+        )
+    if knee == last:
+        return first + f"Its {shown.error_name} is {number(shown.error[last], 3)}."
+    return (
+        first + f"The model at the knee, {shown.names_at(knee)}, lowers this to ± {number(shown.moves[knee], 3)} "
+        f"({percent(shown.share[knee])}), while the {shown.error_name} goes from {number(shown.error[last], 3)} to "
+        f"{number(shown.error[knee], 3)}{shown.change(knee)}."
+    )
+
+
+def _standing_notes(path: Front) -> tuple[str, ...]:
+    notes = [
+        "Only averages are compared. A model with ± 0 may still predict with another spread or other tails for some "
+        "profiles."
+    ]
+    if path.cross_fitted_:
+        notes.append("Rows are few, so figures come from cross-validation; the saved models are trained on all rows.")
+    if path.reliabilities():
+        notes.append("Level probabilities do not imply level decisions: see the row on decisions.")
+    return tuple(notes)

@@ -27,15 +27,18 @@ from fairlevel.exceptions import InvalidInput, InvalidType, SeenRows, UnknownNam
 from fairlevel.fronts.stacking import without_small_shares
 from fairlevel.metrics.class_figures import class_figures
 from fairlevel.metrics.inputs import read_factors, read_seed
-from fairlevel.metrics.profile import MeanProfile, mean_profiles
+from fairlevel.metrics.profile import MeanProfile, attribute_profiles
+from fairlevel.metrics.reliability import Reliability, reliability
 from fairlevel.plots.front import FrontDisplay
 from fairlevel.releveling.fitting import FOLDS, FittedCorrections, cross_fitted
 from fairlevel.releveling.protocol import UNNAMED, ExistingModel
 from fairlevel.releveling.reading import METHODS, read_model
+from fairlevel.report.provenance import Provenance
 from fairlevel.report.render import write_page
 
 FEWEST_ROWS = 60
 QUANTILES = 201
+GIVEN = "model as it was given"
 
 
 def relevel(
@@ -295,15 +298,30 @@ class RelevelledFront:
 
     def profiles(self) -> dict[str, list[MeanProfile]]:
         """For each attribute the average prediction along it, one profile per row of ``front_``."""
-        values, weight = self._sensitive.values, self._judged.weight
-        return {
-            name: mean_profiles(self._judged.predictions, values[:, [k]], weight)
-            for k, name in enumerate(self._sensitive.names)
-        }
+        sensitive = self._sensitive
+        return attribute_profiles(self._judged.predictions, sensitive, sensitive.values, self._judged.weight)
 
     def conditional_means(self) -> Array:
         """How E[f | A] is distributed: 201 quantiles for each row of ``front_``, (model, quantile)."""
         return np.quantile(self._judged.means, np.linspace(0, 1, QUANTILES), axis=1).T
+
+    def reliabilities(self) -> list[Reliability]:
+        """Of probabilities, one per row of ``front_``; none for a regressor, or without y."""
+        if self.classes_ is None or self._target is None:
+            return []
+        weight = self._judged.weight
+        return [reliability(self._target, p.clip(0, 1), sample_weight=weight) for p in self._judged.predictions]
+
+    def provenance(self) -> Provenance:
+        """Where the figures of the front come from."""
+        how = "All figures are from rows that did not fit the correction, by cross-validation over all rows."
+        names = tuple(column.name for column in self._sensitive.columns) or self._sensitive.names
+        return Provenance(
+            rows_used=len(self._judged.weight),
+            columns={"sensitive": names},
+            settings={"model": self.kind_},
+            method=(how,),
+        )
 
     def audit(self, number: int) -> Audit:
         """An audit of a row of ``front_``, on rows that did not fit its correction."""
@@ -321,7 +339,7 @@ class RelevelledFront:
 
     def to_html(self, path: str | Path, target: str = "the prediction") -> None:
         """Write the front as one self-contained page."""
-        write_page(front_page(self, target, notes=self.notes()), Path(path))
+        write_page(front_page(self, target, notes=self.notes(), before=GIVEN), Path(path))
 
     def notes(self) -> tuple[str, ...]:
         """What a reader of the front has to know, in sentences."""

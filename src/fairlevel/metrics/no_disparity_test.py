@@ -24,6 +24,8 @@ from fairlevel.metrics.threads import on_single_threads
 
 _EXTRA_DF = (4.0, 16.0)
 _DRAWS = 4000
+SMALLEST_P = 1 / (1 + _DRAWS)
+"""What the test gives where no draw reaches the statistic; the p-value is then at most this."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class NoDisparityTest:
         weighted = smoother.row_weight * smoother.beyond_nuisance(prediction)
         coefficients = weighted @ self._functions
         if self._beyond_every_draw(weighted, coefficients):
-            return 1 / (1 + _DRAWS)
+            return SMALLEST_P
         units = self.known[0].units
         scatter = units.scatter(smoother.beyond_nuisance(prediction), self._functions, smoother.row_weight)
         return p_value(self._forms, scatter, coefficients, self.seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,22 +10,27 @@ import numpy as np
 import torch
 from scipy.stats import norm
 
-from fairlevel.arrays import Array
+from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean import GroupMean, LinearMean, SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.cells import few_categories
+from fairlevel.data.sensitive import GivenColumn, Sensitive
 from fairlevel.metrics.inputs import read_rows
 
 
 @dataclass(frozen=True)
 class MeanProfile:
-    """E[f(X) | A_k = a] on a grid of values with a pointwise band; at, mean, low, high are all (point,)."""
+    """E[f(X) | A_k = a] on a grid of values with a pointwise band; at, mean, low, high are all (point,).
+
+    Where the attribute has few values, there is one point for each of them, and ``levels`` has their names.
+    """
 
     at: Array
     mean: Array
     low: Array
     high: Array
     overall: float
+    levels: tuple[str, ...] = ()
 
 
 def quantiles(values: Array, count: int, row_weight: Array | None = None) -> Array:
@@ -65,8 +71,10 @@ def mean_profiles(
 ) -> list[MeanProfile]:
     """Profiles of several predictions along one attribute, which is factored once; (config, row), (row, 1)."""
     regressor: LinearMean
+    levels: tuple[str, ...] = ()
     if few_categories(attribute)[0]:
         regressor, at = GroupMean(), np.unique(attribute)
+        levels = tuple(f"{value:.6g}" for value in at)
     else:
         first, last = np.quantile(attribute, [0.01, 0.99])
         regressor, at = SplineMean(), np.linspace(first, last, points)
@@ -84,5 +92,51 @@ def mean_profiles(
         error = ((loading @ (scaled.T @ scaled)) * loading).sum(dim=1).clamp_min(0).sqrt()
         middle, half = mean[config], half_width * error
         overall = float((smoother.row_weight * prediction[config]).sum())
-        profiles.append(MeanProfile(at, middle.numpy(), (middle - half).numpy(), (middle + half).numpy(), overall))
+        low, high = (middle - half).numpy(), (middle + half).numpy()
+        profiles.append(MeanProfile(at, middle.numpy(), low, high, overall, levels))
+    return profiles
+
+
+def attribute_profiles(
+    predictions: Array, sensitive: Sensitive, values: Array, row_weight: Array | None = None
+) -> dict[str, list[MeanProfile]]:
+    """Profiles of several predictions along each column that was given: (config, row), attributes of the same rows
+    (row, attribute), named as in ``sensitive``.
+    """
+    columns = sensitive.columns or tuple(GivenColumn(name, (place,)) for place, name in enumerate(sensitive.names))
+    found = {}
+    for column in columns:
+        own = values[:, list(column.places)]
+        if column.levels:
+            found[column.name] = level_profiles(predictions, own.argmax(axis=1), column.levels, row_weight)
+        else:
+            found[column.name] = mean_profiles(predictions, own, row_weight)
+    return found
+
+
+def level_profiles(
+    predictions: Array,
+    codes: Index,
+    levels: Sequence[str],
+    row_weight: Array | None = None,
+    level: float = 0.95,
+) -> list[MeanProfile]:
+    r"""The average of several predictions in each category: (config, row), (row,) numbers of categories.
+
+    The error of a weighted mean is :math:`\sqrt{\sum w_i^2 (f_i - \bar f)^2} / \sum w_i` over the rows of the
+    category. Categories without rows are left out.
+    """
+    weight = np.ones(len(codes)) if row_weight is None else row_weight
+    total = np.bincount(codes, weight, len(levels))
+    kept = np.flatnonzero(total > 0)
+    half_width = float(norm.ppf((1 + level) / 2))
+    profiles = []
+    for prediction in predictions:
+        mean = np.bincount(codes, weight * prediction, len(levels)) / np.where(total > 0, total, 1.0)
+        squares = np.bincount(codes, (weight * (prediction - mean[codes])) ** 2, len(levels))
+        half = half_width * np.sqrt(squares[kept]) / total[kept]
+        overall = float(weight @ prediction / weight.sum())
+        names = tuple(levels[place] for place in kept.tolist())
+        at = np.arange(len(kept), dtype=np.float64)
+        profiles.append(MeanProfile(at, mean[kept], mean[kept] - half, mean[kept] + half, overall, names))
     return profiles

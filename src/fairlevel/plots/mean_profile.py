@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -13,7 +14,7 @@ from fairlevel.metrics.profile import MeanProfile, mean_profile
 
 
 class MeanProfileDisplay:
-    """One curve of E[f(X) | A_k = a] with a band for each prediction.
+    """One curve of E[f(X) | A_k = a] with a band for each prediction, or bars where the attribute has few values.
 
     Parameters
     ----------
@@ -50,7 +51,10 @@ class MeanProfileDisplay:
         """Draw on ``ax``, or on a new figure."""
         if ax is None:
             _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-        for label, profile in self.profiles.items():
+        for place, (label, profile) in enumerate(self.profiles.items()):
+            if profile.levels:
+                self._draw_levels(ax, label, profile, place)
+                continue
             (line,) = ax.plot(profile.at, profile.mean, label=label, linewidth=2)
             ax.fill_between(profile.at, profile.low, profile.high, color=line.get_color(), alpha=0.18, linewidth=0)
             ax.axhline(profile.overall, color=line.get_color(), linewidth=0.8, linestyle=":")
@@ -60,3 +64,14 @@ class MeanProfileDisplay:
         self.ax_ = ax
         self.figure_ = ax.figure
         return self
+
+    def _draw_levels(self, ax: Axes, label: str, profile: MeanProfile, place: int) -> None:
+        """Bars from the average of all rows, with intervals."""
+        width, base = 0.8 / len(self.profiles), profile.overall
+        where = np.arange(len(profile.levels)) - 0.4 + width * (place + 0.5)
+        error = np.stack([profile.mean - profile.low, profile.high - profile.mean])
+        colour = f"C{place}"
+        ax.bar(where, profile.mean - base, width, bottom=base, color=colour, alpha=0.75, label=label)
+        ax.errorbar(where, profile.mean, error, fmt="none", ecolor="0.3", elinewidth=1, capsize=2)
+        ax.axhline(base, color=colour, linewidth=0.8, linestyle=":")
+        ax.set_xticks(np.arange(len(profile.levels)), list(profile.levels))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from dataclasses import dataclass
-from io import BytesIO, StringIO
-from typing import Any, ClassVar
+from typing import ClassVar, Literal
 
 import pandas as pd
-from matplotlib.figure import Figure
+from markupsafe import Markup
+
+from fairlevel.report.numbers import number
+from fairlevel.report.provenance import Provenance
 
 
 @dataclass(frozen=True)
@@ -24,49 +25,69 @@ class TableBlock:
 
     @classmethod
     def of(cls, table: pd.DataFrame, title: str, caption: str = "", digits: int = 3) -> TableBlock:
-        """A table from a frame: numbers are rounded, missing ones become dashes."""
+        """A table from a frame: numbers have some significant digits, missing ones become dashes."""
         rows = tuple(tuple(_cell(value, digits) for value in row) for row in table.itertuples(index=False))
         return cls(title, tuple(map(str, table.columns)), rows, caption)
 
+    @property
+    def words(self) -> tuple[bool, ...]:
+        """Whether each column holds words, which are aligned to the left."""
+        return tuple(any(row[place][:1].isalpha() for row in self.rows) for place in range(len(self.header)))
+
 
 @dataclass(frozen=True)
-class Picture:
-    """A static chart as SVG or PNG, with a text alternative and the numbers behind it."""
+class Series:
+    """An entry of a legend: the class that gives marks their colour, and its name."""
 
-    title: str
-    alt: str
-    svg: str = ""
-    png: str = ""
-    table: TableBlock | None = None
+    style: str
+    label: str
 
-    template: ClassVar[str] = "picture.html.j2"
 
-    @classmethod
-    def vector(cls, figure: Figure, title: str, alt: str, table: TableBlock | None = None) -> Picture:
-        """As SVG: sharp at any size; for charts with few marks."""
-        text = StringIO()
-        figure.savefig(text, format="svg")
-        content = text.getvalue()
-        return cls(title, alt, svg=content[content.index("<svg") :], table=table)
+@dataclass(frozen=True)
+class Legend:
+    """One legend for several charts."""
 
-    @classmethod
-    def raster(cls, figure: Figure, title: str, alt: str, table: TableBlock | None = None) -> Picture:
-        """As PNG: a small file even with many marks."""
-        content = BytesIO()
-        figure.savefig(content, format="png", dpi=110)
-        return cls(title, alt, png=b64encode(content.getvalue()).decode(), table=table)
+    entries: tuple[Series, ...]
+
+    template: ClassVar[str] = "one_legend.html.j2"
 
 
 @dataclass(frozen=True)
 class Chart:
-    """An interactive chart: a Plotly figure as plain values, a text alternative, and the numbers behind it."""
+    """A drawing with its title, the names of its axes, its legend, and the numbers behind it."""
 
     title: str
-    alt: str
-    figure: dict[str, Any]
-    table: TableBlock
+    svg: Markup
+    across: str = ""
+    up: str = ""
+    legend: tuple[Series, ...] = ()
+    note: str = ""
+    table: TableBlock | None = None
 
     template: ClassVar[str] = "chart.html.j2"
+
+
+@dataclass(frozen=True)
+class Charts:
+    """Charts side by side where there is room; ``more`` are behind a line to click on, which says what they are."""
+
+    charts: tuple[Chart, ...]
+    more: tuple[Chart, ...] = ()
+    more_title: str = ""
+    title: str = ""
+    text: str = ""
+
+    template: ClassVar[str] = "charts.html.j2"
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A long table behind a line to click on."""
+
+    title: str
+    table: TableBlock
+
+    template: ClassVar[str] = "folded.html.j2"
 
 
 @dataclass(frozen=True)
@@ -79,26 +100,61 @@ class Code:
     template: ClassVar[str] = "code.html.j2"
 
 
-Block = TableBlock | Picture | Chart | Code
+@dataclass(frozen=True)
+class Notes:
+    """A list of sentences."""
+
+    sentences: tuple[str, ...]
+
+    template: ClassVar[str] = "notes.html.j2"
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One figure in large letters, what it is, and what to compare it with."""
+
+    label: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """The figures to see first."""
+
+    tiles: tuple[Tile, ...]
+
+    template: ClassVar[str] = "tiles.html.j2"
+
+
+Block = TableBlock | Chart | Charts | Legend | Folded | Code | Notes | Tiles
 
 
 @dataclass(frozen=True)
 class Option:
-    """One choice of a chooser, and what is shown when it is chosen."""
+    """One choice of a chooser: its name in addresses, its name in words, and what is shown beside the chart."""
 
-    label: str
+    key: str
     heading: str
+    spoken: str
     blocks: tuple[Block, ...]
 
 
 @dataclass(frozen=True)
 class Chooser:
-    """A chart whose marks are the options, in the same order, and a list to choose from with the keyboard."""
+    """A chart whose marks are the options, in the same order, a slider over them, and blocks with layers that follow
+    the choice. ``ends`` name the first and the last option, ``shortcuts`` are options with a name of their own, the
+    ``hint`` says how to choose.
+    """
 
-    legend: str
+    label: str
     chart: Chart
     options: tuple[Option, ...]
-    first: int = 0
+    first: int
+    ends: tuple[str, str]
+    shortcuts: tuple[tuple[str, int], ...] = ()
+    follow: tuple[Block, ...] = ()
+    hint: str = ""
 
     template: ClassVar[str] = "chooser.html.j2"
 
@@ -113,22 +169,32 @@ class Section:
 
 
 @dataclass(frozen=True)
+class Headline:
+    """What was decided, in a word and a colour, with the number that decided it."""
+
+    tone: Literal["good", "bad", "notice"]
+    word: str
+    sentence: str
+
+    @property
+    def sign(self) -> str:
+        """The same without colour."""
+        return {"good": "✓", "bad": "✗", "notice": "!"}[self.tone]
+
+
+@dataclass(frozen=True)
 class Page:
-    """A title, a one-sentence summary, and sections."""
+    """A title, headlines, a summary in plain words, sections, and where the figures come from."""
 
     title: str
     summary: str
     sections: tuple[Section, ...]
-
-    @property
-    def interactive(self) -> bool:
-        """Whether the page has a chart that needs the plotting library."""
-        return any(isinstance(block, Chart | Chooser) for section in self.sections for block in section.blocks)
+    headlines: tuple[Headline, ...] = ()
+    tiles: Tiles | None = None
+    provenance: Provenance | None = None
 
 
 def _cell(value: object, digits: int) -> str:
     if isinstance(value, float):
-        if value != value:
-            return "–"
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{1 if abs(value) >= 100 else digits}f}"
-    return str(value)
+        return number(value, digits)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -19,15 +19,7 @@ def render(page: Page) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("page.html.j2").render(page=page, plotly=_plotly() if page.interactive else "")
-
-
-def _plotly() -> str:
-    """The JavaScript of the plotting library."""
-    from plotly.offline import get_plotlyjs
-
-    script: str = get_plotlyjs()
-    return script
+    return environment.get_template("page.html.j2").render(page=page)
 
 
 def write_page(page: Page, path: Path) -> None:

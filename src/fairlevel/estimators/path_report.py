@@ -1,0 +1,69 @@
+"""What a fitted path keeps for its report: sums over the reporting rows, and no row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairlevel.arrays import Array, Index
+from fairlevel.auditing.questions import decisions
+from fairlevel.data.table import Table
+from fairlevel.estimators.path_fit import ReportingRows
+from fairlevel.metrics.class_figures import class_figures
+from fairlevel.metrics.evaluator import DPVarEvaluator
+from fairlevel.metrics.profile import MeanProfile, attribute_profiles, quantiles
+from fairlevel.metrics.reliability import Reliability, reliability
+
+QUANTILES = 201  # of the conditional means
+
+
+@dataclass(frozen=True)
+class PathReport:
+    """Of each model of a front: profiles along the attributes, how E[f | A] is distributed (model, quantile), and for
+    two classes how reliable probabilities are; and how many rows were given and judged.
+    """
+
+    profiles: dict[str, list[MeanProfile]]
+    conditional_means: Array
+    reliabilities: list[Reliability]
+    rows: int
+    judged_rows: int
+
+    @classmethod
+    def of(cls, reporting: ReportingRows, table: Table, models: Index, classifies: bool) -> PathReport:
+        """For some of the models."""
+        attributes, predictions = reporting.attributes, reporting.predictions[models]
+        assert table.sensitive is not None
+        return cls(
+            attribute_profiles(predictions, table.sensitive, attributes.values, attributes.row_weight),
+            quantiles(reporting.conditional_means[models], QUANTILES, attributes.row_weight),
+            [
+                reliability(reporting.target, np.clip(each, 0, 1), sample_weight=attributes.row_weight)
+                for each in predictions
+            ]
+            if classifies
+            else [],
+            len(table),
+            len(reporting.target),
+        )
+
+
+def further_figures(reporting: ReportingRows, threshold: float | None, seed: int) -> dict[str, list[float] | Array]:
+    """Columns of a front beside error and disparity: R² of numbers; or, with the threshold of a decision, log-loss, AUC
+    and accuracy of probabilities, and the DPVar of decisions that are 1 from the threshold on.
+    """
+    target, weight, predictions = reporting.target, reporting.attributes.weight, reporting.predictions
+    if threshold is None:
+        variance = float(weight @ (target - weight @ target) ** 2)
+        mse = (predictions - target) ** 2 @ weight
+        return {"r2": 1 - mse / variance if variance > 0 else np.full(len(mse), np.nan)}
+    decided = np.stack([decisions(np.clip(each, 0, 1), threshold) for each in predictions])
+    dpvar = DPVarEvaluator(reporting.attributes, seed).errors(decided)[0]
+    return {**class_figures(predictions, target, weight, threshold), "decision_dpvar": dpvar}
+
+
+def settings_in_words(values: Mapping[str, object]) -> dict[str, str]:
+    """Settings as a page shows them: those that were left alone have no value."""
+    return {name.replace("_", " "): str(value) for name, value in values.items() if value is not None}

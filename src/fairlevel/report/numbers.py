@@ -1,0 +1,44 @@
+"""Numbers as people write them: 6,270, 0.0312, 35.2 %, p < .0003."""
+
+from __future__ import annotations
+
+import math
+
+from fairlevel.metrics.no_disparity_test import SMALLEST_P
+
+NO_BREAK = "\N{NO-BREAK SPACE}"
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def number(value: float, digits: int = 4) -> str:
+    """At least ``digits`` significant digits, thousands apart; a power of ten only below 10⁻⁵ and from 10¹² on."""
+    value = float(value)
+    if not math.isfinite(value):
+        return "–"
+    if value == 0:
+        return "0"
+    size = math.floor(math.log10(float(f"{abs(value):.{digits - 1}e}")))
+    if not -5 <= size < 12:
+        mantissa = f"{value / 10.0**size:.{min(digits, 3) - 1}f}" if size > -300 else "0"
+        return f"{mantissa}{NO_BREAK}×{NO_BREAK}10{str(size).translate(_SUPERSCRIPT)}".replace("-", "−")
+    return f"{value:,.{max(0, digits - 1 - size)}f}".replace("-", "−")
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share of 1 as a percentage."""
+    return "–" if not math.isfinite(share) else f"{100 * share:,.{digits}f}{NO_BREAK}%".replace("-", "−")
+
+
+def p_cell(p: float) -> str:
+    """A p-value alone. The smallest that the test can give is an upper limit, and is shown as one."""
+    if p <= SMALLEST_P:
+        return f"<{NO_BREAK}.{math.ceil(SMALLEST_P * 1e4):04d}"
+    if p < 0.001:
+        return f"{p:.4f}".removeprefix("0")
+    return f"{p:.{3 if p < 0.1 else 2}f}".removeprefix("0")
+
+
+def p_phrase(p: float) -> str:
+    """A p-value in a sentence: "p = .012" or "p < .0003"."""
+    cell = p_cell(p)
+    return f"p{NO_BREAK}{cell}" if cell.startswith("<") else f"p{NO_BREAK}={NO_BREAK}{cell}"

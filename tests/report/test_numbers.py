@@ -1,0 +1,41 @@
+import pytest
+
+from fairlevel.report.numbers import number, p_cell, p_phrase, percent
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (6270.0, 4, "6,270"),
+        (6270.4, 2, "6,270"),
+        (1234567.8, 4, "1,234,568"),
+        (12.2, 3, "12.2"),
+        (9.996, 3, "10.0"),
+        (0.03125, 3, "0.0312"),
+        (-0.5, 2, "−0.50"),
+        (0.0, 4, "0"),
+        (float("nan"), 4, "–"),
+        (3.1e-8, 3, "3.10 × 10⁻⁸"),
+        (2.5e15, 2, "2.5 × 10¹⁵"),
+    ],
+)
+def test_numbers_as_people_write_them(value, digits, text):
+    assert number(value, digits).replace("\N{NO-BREAK SPACE}", " ") == text
+
+
+def test_percentages():
+    assert percent(0.352).replace("\N{NO-BREAK SPACE}", " ") == "35.2 %"
+    assert percent(0.5, 0).replace("\N{NO-BREAK SPACE}", " ") == "50 %"
+
+
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [(1 / 4001, "< .0003"), (2 / 4001, ".0005"), (0.0124, ".012"), (0.345, ".34"), (1.0, "1.00"), (0.0996, ".100")],
+)
+def test_p_values(p, text):
+    assert p_cell(p).replace("\N{NO-BREAK SPACE}", " ") == text
+
+
+def test_p_values_in_sentences():
+    assert p_phrase(1 / 4001).split() == ["p", "<", ".0003"]
+    assert p_phrase(0.5).split() == ["p", "=", ".50"]
