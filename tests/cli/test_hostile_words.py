@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fairlevel.cli.checks import refuse_existing
 from fairlevel.cli.csv_cells import without_formulas
 from fairlevel.cli.files import read_columns, read_numbers, read_sample
-from fairlevel.cli.front_folder import refuse_existing
 from fairlevel.cli.options import read_names
 from fairlevel.data.whole_files import require_writable, whole_folder, write_whole
 from fairlevel.exceptions import CannotWrite, FairLevelError, InvalidInput, InvalidType

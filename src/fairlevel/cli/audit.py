@@ -5,23 +5,19 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from fairlevel.auditing.audit import Audit, Verdict
-from fairlevel.auditing.audit import audit as run_audit
-from fairlevel.auditing.page import accuracy_figures, audit_page
-from fairlevel.cli.files import read_columns, read_numbers, read_target
+from fairlevel.cli.checks import require_columns
 from fairlevel.cli.options import read_names, read_sensitive
-from fairlevel.data.learning_table import FEWEST_ROWS, Gaps
 from fairlevel.data.whole_files import require_writable
 from fairlevel.exceptions import InvalidInput
-from fairlevel.report.numbers import number, p_phrase
-from fairlevel.report.render import write_page
+
+if TYPE_CHECKING:
+    from fairlevel.auditing.audit import Audit, Verdict
 
 
 def audit(
@@ -63,6 +59,14 @@ def audit(
         if column in names:
             raise InvalidInput(f"{role} {column} is also named in --sensitive; a column has one role.")
     others = [column for column in (target, by, weight, groups, *factors) if column is not None]
+    require_columns(file, [prediction, *names, *others, *read_names(categories)])
+
+    from fairlevel.auditing.audit import audit as run_audit
+    from fairlevel.auditing.page import audit_page
+    from fairlevel.cli.files import read_columns, read_numbers, read_target
+    from fairlevel.data.learning_table import FEWEST_ROWS, Gaps
+    from fairlevel.report.render import write_page
+
     table = read_columns(file, [prediction, *names, *others], text=read_names(categories))
     table = table.astype({name: "category" for name in read_names(categories) if name in table})
     gaps = Gaps.of(table, (), (*names, *factors))
@@ -99,11 +103,15 @@ def audit(
         raise typer.Exit(1)
 
 
-def _plain(value: object) -> object:
-    return value.item() if isinstance(value, np.generic) else str(value)
+def _plain(value: Any) -> object:
+    """Numbers of NumPy as those of Python."""
+    return value.item() if hasattr(value, "item") else str(value)
 
 
 def _show(found: Audit, verdicts: tuple[Verdict, ...], html: Path | None) -> None:
+    from fairlevel.auditing.page import accuracy_figures
+    from fairlevel.report.numbers import number, p_phrase
+
     console = Console(markup=False)
     console.print(str(found), style="bold", highlight=False)
     for flag in found.flags:

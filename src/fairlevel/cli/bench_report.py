@@ -8,11 +8,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from fairlevel.benchmark.report import build_report
-from fairlevel.benchmark.store import Store, read_rows
-from fairlevel.cli.files import write_table
-from fairlevel.report.render import write_page
-
 
 def bench_report(
     out: Annotated[Path, typer.Option(help="Folder of results; the report is written to its subfolder report.")] = Path(
@@ -21,6 +16,11 @@ def bench_report(
     rows: Annotated[Path | None, typer.Option(help="Read results from this Parquet file instead.")] = None,
 ) -> None:
     """Analyse a finished or running study: report.html, figures as PNG and SVG, tables as CSV, all rows as Parquet."""
+    from fairlevel.benchmark.report import build_report
+    from fairlevel.benchmark.store import Store, read_rows
+    from fairlevel.cli.files import write_table
+    from fairlevel.report.render import write_page
+
     found = Store(out).read() if rows is None else read_rows(rows)
     report = build_report(found)
     folder = out / "report"

@@ -10,14 +10,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from fairlevel.benchmark.store import Store
-
 
 def bench_status(
     out: Annotated[Path, typer.Option(help="Folder of results.")] = Path("bench"),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Show which tasks of a run are finished."""
+    from fairlevel.benchmark.store import Store
+
     store = Store(out)
     plan = store.plan()
     counts = {

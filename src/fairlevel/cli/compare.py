@@ -10,11 +10,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from fairlevel.cli.files import read_columns, read_numbers
+from fairlevel.cli.checks import require_columns
 from fairlevel.cli.options import read_names, read_sensitive
-from fairlevel.data.learning_table import Gaps
 from fairlevel.exceptions import InvalidInput
-from fairlevel.metrics.compare import compare as run_compare
 
 
 def compare(
@@ -37,6 +35,12 @@ def compare(
     if len(pair) != 2:
         raise InvalidInput(f"--predictions names {len(pair)} columns; two are needed, such as --predictions old,new.")
     others = [column for column in (weight, groups, *factors) if column is not None]
+    require_columns(file, [*pair, *names, *others])
+
+    from fairlevel.cli.files import read_columns, read_numbers
+    from fairlevel.data.learning_table import Gaps
+    from fairlevel.metrics.compare import compare as run_compare
+
     table = read_columns(file, [*pair, *names, *others])
     gaps = Gaps.of(table, (), (*names, *factors))
     table = table.loc[gaps.complete]

@@ -10,7 +10,6 @@ from rich.console import Console
 
 from fairlevel.cli.options import read_names
 from fairlevel.data.catalogue import SUITES, suite
-from fairlevel.data.sources import resolve_source
 from fairlevel.exceptions import FairLevelError
 
 
@@ -21,6 +20,8 @@ def data_fetch(
     ] = None,
 ) -> None:
     """Download tables into the cache, or check those of a folder; every failure is listed."""
+    from fairlevel.data.sources import resolve_source
+
     console, source = Console(markup=False), resolve_source(data_dir)
     slugs = [slug for name in read_names(names) for slug in (suite(name, source.slugs) if name in SUITES else (name,))]
     failed = 0

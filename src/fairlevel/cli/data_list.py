@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.table import Table
 
 from fairlevel.data.catalogue import SUITES, Entry, catalogue, suite
-from fairlevel.data.sources import resolve_source
 
 
 def data_list(
@@ -23,6 +22,8 @@ def data_list(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """List the tables of the catalogue, and other tables of the folder."""
+    from fairlevel.data.sources import resolve_source
+
     source = resolve_source(data_dir)
     known = catalogue()
     slugs = suite(name, tuple({*known, *source.slugs}))

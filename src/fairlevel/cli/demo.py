@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import pandas as pd
 import typer
 from rich.console import Console
-from sklearn.datasets import load_diabetes
 
-from fairlevel.cli.front_folder import front_table, refuse_existing, write_front
-from fairlevel.data.synthetic import SyntheticDesign
-from fairlevel.estimators.fairness_path import FairnessPath
+from fairlevel.cli.checks import refuse_existing
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -31,10 +30,14 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for reports and models."
     """Train the fronts of two embedded tables, print the trade-offs, and save a report and the models of each. The
     results of an earlier demo are replaced.
     """
-    console = Console(markup=False)
-    examples = {"diabetes": _diabetes(), "synthetic": _synthetic()}
-    for name in examples:
+    console, makers = Console(markup=False), {"diabetes": _diabetes, "synthetic": _synthetic}
+    for name in makers:
         refuse_existing(out / name, force=True)
+
+    from fairlevel.cli.front_folder import front_table, write_front
+    from fairlevel.estimators.fairness_path import FairnessPath
+
+    examples = {name: make() for name, make in makers.items()}
     for name, example in examples.items():
         path = FairnessPath(predictor=example.predictor, random_state=0, verbose=1)
         path.fit(example.x, example.y, sensitive_features=example.sensitive)
@@ -46,6 +49,8 @@ def demo(out: Annotated[Path, typer.Option(help="Folder for reports and models."
 
 
 def _diabetes() -> Example:
+    from sklearn.datasets import load_diabetes
+
     x, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     names = ["age", "bmi"]
     title = "diabetes progression, level across age and body mass"
@@ -54,6 +59,8 @@ def _diabetes() -> Example:
 
 
 def _synthetic() -> Example:
+    from fairlevel.data.synthetic import SyntheticDesign
+
     rows = SyntheticDesign(beta_int=1.0).sample(3000, seed=0).to_frame()
     sensitive = rows.filter(regex="^a")
     return Example("the paper's synthetic design", rows.filter(regex="^x"), rows["y"], sensitive)

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet
 
+from fairlevel.cli.checks import column_names, is_parquet, not_utf8, require_readable, separator
 from fairlevel.cli.csv_cells import without_formulas
 from fairlevel.data.columns import Numbers, kind_of
 from fairlevel.data.whole_files import write_whole
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 
-READERS = (".csv", ".parquet")
 _PIECE = 200_000  # rows read at a time
 WRITERS: dict[str, Callable[[pd.DataFrame, Path], None]] = {
     ".csv": lambda table, path: without_formulas(table).to_csv(path, index=False),
@@ -32,14 +32,6 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
     write_whole(path, lambda partial: WRITERS[path.suffix.lower()](table, partial))
 
 
-def require_readable(path: Path) -> None:
-    """Raise an error if a file does not exist or is neither CSV nor Parquet."""
-    if path.suffix.lower() not in READERS:
-        raise InvalidInput(f"{path.name!r} ends in {path.suffix!r}; a file ending in {' or '.join(READERS)} is needed.")
-    if not path.is_file():
-        raise InvalidInput(f"{str(path)!r} does not exist.")
-
-
 def read_columns(
     path: Path, wanted: Sequence[str] | None = None, text: Sequence[str] = (), fewest: int = 2
 ) -> pd.DataFrame:
@@ -47,13 +39,13 @@ def read_columns(
     rows than ``fewest``, is an error of one sentence. CSV columns named in ``text`` stay as they are written.
     """
     require_readable(path)
-    known = _column_names(path)
+    known = column_names(path)
     for name in wanted or ():
         if name not in known:
             raise UnknownName(f"column of {path.name}", name, known)
     columns = None if wanted is None else list(dict.fromkeys(wanted))
     try:
-        table = _flat(pd.read_parquet(path, columns=columns)) if _is_parquet(path) else _read_csv(path, columns, text)
+        table = _flat(pd.read_parquet(path, columns=columns)) if is_parquet(path) else _read_csv(path, columns, text)
     except (ValueError, OSError, pd.errors.ParserWarning) as error:
         raise _unreadable(path, error) from None
     if len(table) < fewest:
@@ -107,7 +99,7 @@ def read_sample(path: Path, most: int, seed: int, text: Sequence[str] = ()) -> t
     if rows < 2:
         raise InvalidInput(f"{path.name!r} has {rows} rows; at least 2 are needed.")
     mixed = _mixed(kinds)
-    if mixed and not _is_parquet(path):
+    if mixed and not is_parquet(path):
         return read_sample(path, most, seed, [*text, *mixed])
     return pd.concat(kept), rows
 
@@ -125,7 +117,7 @@ def _mixed(kinds: dict[str, set[str]]) -> list[str]:
 
 
 def _pieces(path: Path, text: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
-    if _is_parquet(path):
+    if is_parquet(path):
         for batch in pyarrow.parquet.ParquetFile(path).iter_batches(_PIECE):
             yield _flat(batch.to_pandas())
         return
@@ -133,7 +125,7 @@ def _pieces(path: Path, text: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
         warnings.simplefilter("error", pd.errors.ParserWarning)
         types = dict.fromkeys(text, "str")
         yield from pd.read_csv(
-            path, sep=_separator(path), index_col=False, chunksize=_PIECE, dtype=types, low_memory=False
+            path, sep=separator(path), index_col=False, chunksize=_PIECE, dtype=types, low_memory=False
         )
 
 
@@ -141,13 +133,6 @@ def _flat(frame: pd.DataFrame) -> pd.DataFrame:
     """Rows numbered from 0; an index that pandas has stored in a file becomes columns if it has names."""
     named = [name for name in frame.index.names if name is not None and name not in frame.columns]
     return (frame.reset_index(level=named) if named else frame).reset_index(drop=True)
-
-
-def _separator(path: Path) -> str:
-    """A comma; a semicolon or a tab where the first line has one and no comma."""
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
-        first = file.readline()
-    return next((sign for sign in (",", ";", "\t") if sign in first), ",")
 
 
 def _read_csv(path: Path, columns: list[str] | None, text: Sequence[str]) -> pd.DataFrame:
@@ -163,25 +148,9 @@ def _read_csv(path: Path, columns: list[str] | None, text: Sequence[str]) -> pd.
     return _read_csv(path, columns, [*text, *mixed]) if mixed else pd.concat(parts, ignore_index=True)
 
 
-def _column_names(path: Path) -> list[str]:
-    try:
-        if _is_parquet(path):
-            return [str(name) for name in pyarrow.parquet.read_schema(path).names]
-        return [str(name) for name in pd.read_csv(path, sep=_separator(path), nrows=0).columns]
-    except (ValueError, OSError) as error:
-        raise _unreadable(path, error) from None
-
-
-def _is_parquet(path: Path) -> bool:
-    return path.suffix.lower() == ".parquet"
-
-
 def _unreadable(path: Path, error: Exception) -> InvalidInput:
     if isinstance(error, UnicodeDecodeError):
-        return InvalidInput(
-            f"{path.name!r} is not UTF-8 (byte {error.start}); convert it, such as iconv -f latin1 -t utf-8 "
-            f"{path.name}."
-        )
+        return not_utf8(path, error)
     if isinstance(error, pd.errors.ParserWarning):
         return InvalidInput(f"{path.name!r} cannot be read: line 2 has more fields than the header.")
     reason = " ".join(str(error).replace("Error tokenizing data. C error:", "").split())

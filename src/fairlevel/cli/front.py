@@ -10,18 +10,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from fairlevel.candidates import SOURCES
-from fairlevel.cli.files import read_sample
-from fairlevel.cli.front_folder import WITHIN, front_table, refuse_existing, write_front
+from fairlevel.cli.checks import refuse_existing, require_columns
 from fairlevel.cli.options import read_names
-from fairlevel.data.columns import Dates, Numbers
-from fairlevel.data.encoder import FrequentRule, TableEncoder
-from fairlevel.data.learning_table import LearningTable, with_unreadable_as_missing
 from fairlevel.estimators.budget import Budget
-from fairlevel.estimators.fairness_path import FairnessPath
-from fairlevel.exceptions import InvalidInput, UnknownName
-from fairlevel.penalties import PENALTIES
-from fairlevel.predictors import PREDICTORS, resolve_predictor
+from fairlevel.exceptions import InvalidInput
 
 
 def front(
@@ -33,9 +25,12 @@ def front(
     ] = "",
     weight: Annotated[str | None, typer.Option(help="Column that says how many rows each row counts for.")] = None,
     drop: Annotated[str, typer.Option(help="Columns to leave out, such as ids, comma-separated.")] = "",
-    method: Annotated[str, typer.Option(help=f"One of: {', '.join((*SOURCES, *PENALTIES))}.")] = "auto",
+    method: Annotated[
+        str, typer.Option(help="auto, boosting, relevel, spectral, or a penalty, such as fbo_closed.")
+    ] = "auto",
     predictor: Annotated[
-        str | None, typer.Option(help=f"One of: {', '.join(PREDICTORS)}; without it, what the method uses by itself.")
+        str | None,
+        typer.Option(help="boosting, mlp, linear or random_features; without it, what the method uses by itself."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for front.csv, report.html and the models.")] = Path("front"),
     max_share: Annotated[
@@ -65,14 +60,21 @@ def front(
         raise InvalidInput("--sensitive names no column; pass at least one, such as --sensitive age,income.")
     Budget.read("auto", None, max_share)
     refuse_existing(out, force)
-    if predictor is not None:
-        resolve_predictor(predictor)  # an unknown name is refused before any work
     if most_rows < 100:
         raise InvalidInput(f"--most-rows {most_rows} was given; at least 100 are needed.")
+    factors = read_names(given)
+    require_columns(file, (target, *names, *factors, weight, *read_names(drop), *read_names(categories)))
+
+    from fairlevel.cli.files import read_sample
+    from fairlevel.cli.front_folder import WITHIN, columns_in_words, front_table, write_front
+    from fairlevel.data.encoder import TableEncoder
+    from fairlevel.data.learning_table import LearningTable, with_unreadable_as_missing
+    from fairlevel.estimators.fairness_path import FairnessPath
+    from fairlevel.predictors import resolve_predictor
+
+    if predictor is not None:
+        resolve_predictor(predictor)  # an unknown name is refused before any work
     raw, rows = read_sample(file, most_rows, seed, read_names(categories))
-    for name in read_names(categories):
-        if name not in raw:
-            raise UnknownName("column", name, map(str, raw.columns))
     raw = raw.astype(dict.fromkeys(read_names(categories), "category"))
     if rows > len(raw):
         console.print(f"{rows:,} rows in the file, {len(raw):,} sampled (--most-rows)", highlight=False)
@@ -82,11 +84,11 @@ def front(
         raw = raw.assign(**{name: readable[name] for name in counts})
         for name, count in counts.items():
             _say(console, f"{count} cells of {name} cannot be read and count as missing (--lenient)")
-    table = LearningTable.of(raw, target, names, read_names(drop), sensitive_inputs, weight, read_names(given))
+    table = LearningTable.of(raw, target, names, read_names(drop), sensitive_inputs, weight, factors)
     encoder = TableEncoder().fit(table.features)
     columns = table.features.shape[1]
     _say(console, f"{len(table.target)} rows, {columns} columns encoded as {len(encoder.outputs)} numbers")
-    for sentence in (*table.gaps.sentences(), *_columns_in_words(encoder)):
+    for sentence in (*table.gaps.sentences(), *columns_in_words(encoder)):
         _say(console, sentence)
     path = FairnessPath(
         solver=method,
@@ -111,7 +113,7 @@ def front(
     notes: dict[str, object] = {
         "target": target,
         "sensitive": list(names),
-        "given": list(read_names(given)),
+        "given": list(factors),
         "file": file.name,
     }
     known = path.provenance()
@@ -125,7 +127,7 @@ def front(
         | ({} if weight is None else {"weight": (weight,)}),
     )
     chosen = write_front(path, target, out, notes, force, provenance)
-    within = f" within {', '.join(read_names(given))}" if read_names(given) else ""
+    within = f" within {', '.join(factors)}" if factors else ""
     console.print(front_table(path, chosen, f"trade-offs for {target}{within}"))
     console.print(f"report: {out / 'report.html'}; models: {out / 'models'}/", highlight=False, soft_wrap=True)
     best = out / "models" / chosen[WITHIN if WITHIN in chosen else "knee"].folder
@@ -136,15 +138,3 @@ def front(
 
 def _say(console: Console, sentence: str) -> None:
     console.print(sentence, markup=False, highlight=False, soft_wrap=True)
-
-
-def _columns_in_words(encoder: TableEncoder) -> list[str]:
-    """How columns were read where their file does not say it."""
-    said = {
-        "dates": [rule.name for rule in encoder.rules_ if isinstance(rule.reads, Dates)],
-        "numbers with a decimal comma": [rule.name for rule in encoder.rules_ if rule.reads == Numbers(",")],
-        "text with many categories": [
-            f"{rule.name} ({len(rule.categories)})" for rule in encoder.rules_ if isinstance(rule, FrequentRule)
-        ],
-    }
-    return [f"{what}: {', '.join(names)}" for what, names in said.items() if names]

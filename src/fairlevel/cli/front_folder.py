@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.table import Table
 
+from fairlevel.cli.checks import refuse_existing
 from fairlevel.cli.files import write_table
+from fairlevel.data.columns import Dates, Numbers
+from fairlevel.data.encoder import FrequentRule, TableEncoder
 from fairlevel.data.whole_files import whole_folder
 from fairlevel.estimators.fair_classifier import FairClassifier
 from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.fairness_path import FairnessPath
 from fairlevel.estimators.front_page import front_page
-from fairlevel.exceptions import InvalidInput
 from fairlevel.report.numbers import number
 from fairlevel.report.provenance import Provenance
 from fairlevel.report.render import write_page
@@ -30,17 +31,6 @@ class Choice:
     folder: str
     model: FairRegressor | FairClassifier
     row: int
-
-
-def refuse_existing(out: Path, force: bool) -> None:
-    """Raise an error if a folder exists, unless it holds a front and may be replaced."""
-    if out.exists() and not force:
-        raise InvalidInput(f"{str(out)!r} exists; choose another --out, or pass --force to replace it.")
-    if out.exists() and not (out / "front.csv").is_file():
-        raise InvalidInput(f"{str(out)!r} exists and holds no front, so it is not replaced; choose another --out.")
-    parent = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.exists())
-    if not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise InvalidInput(f"{str(out)!r} cannot be written: {str(parent)!r} cannot hold it; choose another --out.")
 
 
 def write_front(
@@ -105,3 +95,15 @@ def _budget_in_words(path: FairnessPath) -> tuple[str, ...]:
         f"The most accurate model whose share of variance is at most {path.max_share:g} is "
         f"point-{path.budget_index_ + 1:02d}: MSE {row['mse']:.4g}, share {row['share']:.1%}.",
     )
+
+
+def columns_in_words(encoder: TableEncoder) -> list[str]:
+    """How columns were read where their file does not say it."""
+    said = {
+        "dates": [rule.name for rule in encoder.rules_ if isinstance(rule.reads, Dates)],
+        "numbers with a decimal comma": [rule.name for rule in encoder.rules_ if rule.reads == Numbers(",")],
+        "text with many categories": [
+            f"{rule.name} ({len(rule.categories)})" for rule in encoder.rules_ if isinstance(rule, FrequentRule)
+        ],
+    }
+    return [f"{what}: {', '.join(names)}" for what, names in said.items() if names]

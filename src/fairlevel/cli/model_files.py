@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from fairlevel.arrays import Array
 from fairlevel.exceptions import FairLevelError, InvalidInput
-from fairlevel.models.onnx_correction import write_corrected_onnx
+
+if TYPE_CHECKING:
+    from fairlevel.arrays import Array
 
 
 @dataclass(frozen=True)
@@ -31,6 +30,7 @@ class OnnxModel:
 
     def predict(self, X: Any) -> Array:
         """(row, feature) -> (row,)."""
+        import numpy as np
         import onnxruntime
 
         session = onnxruntime.InferenceSession(str(self.path), providers=["CPUExecutionProvider"])
@@ -60,23 +60,35 @@ def _catboost(path: Path) -> Any:
     return catboost.CatBoost().load_model(str(path))
 
 
+def _write_onnx(model: Any, path: Path) -> None:
+    from fairlevel.models.onnx_correction import write_corrected_onnx
+
+    write_corrected_onnx(model, path)
+
+
 FORMATS: dict[str, ModelFormat] = {
     ".txt": ModelFormat("lightgbm", _lightgbm, lambda model, path: model.save_model(str(path))),
     ".json": ModelFormat("xgboost", _xgboost, lambda model, path: model.save_model(str(path))),
     ".ubj": ModelFormat("xgboost", _xgboost, lambda model, path: model.save_model(str(path))),
     ".cbm": ModelFormat("catboost", _catboost, lambda model, path: model.save_model(str(path))),
-    ".onnx": ModelFormat("onnxruntime", OnnxModel, lambda model, path: write_corrected_onnx(model, path)),
+    ".onnx": ModelFormat("onnxruntime", OnnxModel, _write_onnx),
 }
 """By the ending of the file."""
 
 
-def read_model_file(path: Path) -> Any:
-    """The model in a file."""
+def require_model_file(path: Path) -> ModelFormat:
+    """The format of a file that exists."""
     if not path.is_file():
         raise InvalidInput(f"{str(path)!r} does not exist.")
     found = FORMATS.get(path.suffix.lower())
     if found is None:
         raise InvalidInput(f"{path.name!r} ends in {path.suffix!r}; a model ending in {', '.join(FORMATS)} is needed.")
+    return found
+
+
+def read_model_file(path: Path) -> Any:
+    """The model in a file."""
+    found = require_model_file(path)
     try:
         return found.read(path)
     except ImportError:

@@ -9,10 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from fairlevel.cli.files import read_columns, write_table
-from fairlevel.data.columns import Unreadable
-from fairlevel.estimators.fair_classifier import FairClassifier
-from fairlevel.estimators.loading import load
+from fairlevel.cli.checks import column_names, require_readable
 from fairlevel.exceptions import InvalidInput
 
 
@@ -28,11 +25,20 @@ def predict(
     """Predict for every row of a file; the sensitive columns are not needed. A classifier also writes the probability
     of each class. Columns are read as in training, whatever they look like in this file.
     """
+    require_readable(file)
+    if not (model / "model.json").is_file():
+        raise InvalidInput(f"{str(model)!r} holds no model.")
+    if column in column_names(file):
+        raise InvalidInput(f"{file.name!r} already has a column {column!r}; pass --column NAME.")
+
+    from fairlevel.cli.files import read_columns, write_table
+    from fairlevel.data.columns import Unreadable
+    from fairlevel.estimators.fair_classifier import FairClassifier
+    from fairlevel.estimators.loading import load
+
     fitted = load(model)
     encoder = fitted.encoder_
     table = read_columns(file, text=() if encoder is None else encoder.as_text, fewest=1)
-    if column in table:
-        raise InvalidInput(f"{file.name!r} already has a column {column!r}; pass --column NAME.")
     if encoder is not None:
         encoder.unreadable = "impute" if lenient else "error"
     found, console = {}, Console(markup=False)

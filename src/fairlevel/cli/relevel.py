@@ -5,24 +5,21 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from fairlevel.cli.files import read_sample, write_table
-from fairlevel.cli.front_folder import refuse_existing
-from fairlevel.cli.model_files import FORMATS, read_model_file
+from fairlevel.cli.checks import refuse_existing, require_columns
+from fairlevel.cli.model_files import FORMATS, read_model_file, require_model_file
 from fairlevel.cli.options import read_names
-from fairlevel.data.learning_table import Gaps, LearningTable
 from fairlevel.data.whole_files import whole_folder
-from fairlevel.estimators.front_page import front_page
-from fairlevel.estimators.relevel import GIVEN, RelevelledFront
-from fairlevel.estimators.relevel import relevel as relevel_model
-from fairlevel.exceptions import InvalidInput, UnknownName
-from fairlevel.report.provenance import Provenance
-from fairlevel.report.render import write_page
+from fairlevel.exceptions import InvalidInput
+
+if TYPE_CHECKING:
+    from fairlevel.estimators.relevel import RelevelledFront
+    from fairlevel.report.provenance import Provenance
 
 
 def relevel(
@@ -51,12 +48,16 @@ def relevel(
     if not names:
         raise InvalidInput("--sensitive names no column; pass at least one, such as --sensitive age,income.")
     refuse_existing(out, force)
+    factors, other = read_names(given), tuple(name for name in (target, weight) if name)
+    require_model_file(model)
+    require_columns(file, (*names, *factors, *other, *read_names(drop)))
+
+    from fairlevel.cli.files import read_sample
+    from fairlevel.data.learning_table import Gaps, LearningTable
+    from fairlevel.estimators.relevel import relevel as relevel_model
+
     fitted = read_model_file(model)
     raw, _ = read_sample(file, most_rows, seed)
-    factors, other = read_names(given), tuple(name for name in (target, weight) if name)
-    for name in (*names, *factors, *other, *read_names(drop)):
-        if name not in raw.columns:
-            raise UnknownName("column", name, [str(known) for known in raw.columns])
     unused = {target, weight, *read_names(drop)} | (set() if sensitive_inputs else set(names))
     gaps = Gaps.of(raw, other, (*names, *factors))
     for sentence in gaps.sentences():
@@ -97,6 +98,11 @@ def _write(
     front: RelevelledFront, given: Path, out: Path, max_share: float | None, force: bool, provenance: Provenance
 ) -> dict[str, str]:
     """Write the whole folder, or nothing; returns the names of the models by what they are."""
+    from fairlevel.cli.files import write_table
+    from fairlevel.estimators.front_page import front_page
+    from fairlevel.estimators.relevel import GIVEN
+    from fairlevel.report.render import write_page
+
     ending = given.suffix.lower()
     files = {f"point-{number + 1:02d}": front.model(number) for number in range(len(front.front_))}
     labels = {"tightest": 0, "knee": front.knee_index_, "as it was": len(front.front_) - 1}

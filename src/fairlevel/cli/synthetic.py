@@ -8,9 +8,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from fairlevel.cli.files import write_table
-from fairlevel.data.synthetic import SyntheticDesign
-
 
 def synthetic(
     out: Annotated[Path, typer.Option(help="File to write, .csv or .parquet.")],
@@ -28,6 +25,9 @@ def synthetic(
     seed: Annotated[int, typer.Option(help="Seed of the rows.")] = 0,
 ) -> None:
     """Write a table of the paper's synthetic design: a1… (sensitive), x1… (features), y."""
+    from fairlevel.cli.files import write_table
+    from fairlevel.data.synthetic import SyntheticDesign
+
     design = SyntheticDesign(
         beta_int=beta_int,
         attributes=attributes,

@@ -1,0 +1,74 @@
+"""What can be refused before anything heavy is imported: files, columns and folders."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from fairlevel.exceptions import InvalidInput, UnknownName
+
+READERS = (".csv", ".parquet")
+
+
+def require_readable(path: Path) -> None:
+    """Raise an error if a file does not exist or is neither CSV nor Parquet."""
+    if path.suffix.lower() not in READERS:
+        raise InvalidInput(f"{path.name!r} ends in {path.suffix!r}; a file ending in {' or '.join(READERS)} is needed.")
+    if not path.is_file():
+        raise InvalidInput(f"{str(path)!r} does not exist.")
+
+
+def require_columns(path: Path, names: Iterable[str | None]) -> None:
+    """Raise an error if a file cannot be read or lacks one of the columns; names that were not given do not count."""
+    require_readable(path)
+    known = column_names(path)
+    for name in names:
+        if name and name not in known:
+            raise UnknownName(f"column of {path.name}", name, known)
+
+
+def column_names(path: Path) -> list[str]:
+    """The columns of a CSV or Parquet file, read from its first line or its schema."""
+    try:
+        if is_parquet(path):
+            import pyarrow.parquet
+
+            return [str(name) for name in pyarrow.parquet.read_schema(path).names]
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return next(csv.reader(file, delimiter=separator(path)), [])
+    except UnicodeDecodeError as error:
+        raise not_utf8(path, error) from None
+    except (ValueError, OSError, csv.Error) as error:
+        raise InvalidInput(f"{path.name!r} cannot be read: {' '.join(str(error).split()) or 'it is empty'}.") from None
+
+
+def separator(path: Path) -> str:
+    """A comma; a semicolon or a tab where the first line has one and no comma."""
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        first = file.readline()
+    return next((sign for sign in (",", ";", "\t") if sign in first), ",")
+
+
+def is_parquet(path: Path) -> bool:
+    """By the ending of the name."""
+    return path.suffix.lower() == ".parquet"
+
+
+def not_utf8(path: Path, error: UnicodeDecodeError) -> InvalidInput:
+    """What to do about a file in another encoding."""
+    return InvalidInput(
+        f"{path.name!r} is not UTF-8 (byte {error.start}); convert it, such as iconv -f latin1 -t utf-8 {path.name}."
+    )
+
+
+def refuse_existing(out: Path, force: bool) -> None:
+    """Raise an error if a folder exists, unless it holds a front and may be replaced."""
+    if out.exists() and not force:
+        raise InvalidInput(f"{str(out)!r} exists; choose another --out, or pass --force to replace it.")
+    if out.exists() and not (out / "front.csv").is_file():
+        raise InvalidInput(f"{str(out)!r} exists and holds no front, so it is not replaced; choose another --out.")
+    parent = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise InvalidInput(f"{str(out)!r} cannot be written: {str(parent)!r} cannot hold it; choose another --out.")

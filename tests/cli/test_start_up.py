@@ -1,0 +1,79 @@
+"""Help and mistakes are answered before anything heavy is imported."""
+
+import json
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+
+from fairlevel.candidates import SOURCES
+from fairlevel.cli import COMMANDS
+from fairlevel.cli.checks import column_names
+from fairlevel.predictors import PREDICTORS
+
+HEAVY = ("torch", "sklearn", "pandas", "scipy", "lightgbm", "matplotlib")
+STUDY = ("bench run", "bench synthetic")  # whose defaults are the methods of the study
+SCRIPT = f"""
+import contextlib, io, json, sys
+from fairlevel.cli import app
+found = {{}}
+for line in json.loads(sys.argv[1]):
+    sys.argv, text = ["fairlevel", *line], io.StringIO()
+    with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
+        try:
+            app()
+        except SystemExit as end:
+            code = end.code
+    found[" ".join(line)] = [code, [name for name in {HEAVY} if name in sys.modules], text.getvalue()]
+print(json.dumps(found))
+"""
+
+
+def answers(lines, folder):
+    run = subprocess.run(
+        [sys.executable, "-c", SCRIPT, json.dumps(lines)], capture_output=True, text=True, check=True, cwd=folder
+    )
+    return json.loads(run.stdout)
+
+
+def test_help_imports_nothing_heavy(tmp_path):
+    lines = [[*command.split(), "--help"] for command in COMMANDS if command not in STUDY]
+    for line, (code, heavy, text) in answers(lines, tmp_path).items():
+        assert (code, heavy) == (0, []), line
+        assert "Usage" in text
+
+
+def test_help_of_front_names_what_there_is(tmp_path):
+    ((_, _, text),) = answers([["front", "--help"]], tmp_path).values()
+    words = set(text.replace(",", " ").replace(".", " ").replace(";", " ").split())
+    assert {*SOURCES, *PREDICTORS} <= words
+
+
+def test_mistakes_import_nothing_heavy(tmp_path):
+    (tmp_path / "rows.csv").write_text("age;pay\n1;2\n3;4\n", encoding="utf-8")
+    (tmp_path / "front").mkdir()
+    front = ["front", "rows.csv", "--target", "pay", "--sensitive", "age"]
+    mistakes = {
+        "does not exist": ["front", "no.csv", "--target", "pay", "--sensitive", "age", "--out", "new"],
+        "Did you mean 'pay'": ["front", "rows.csv", "--target", "pai", "--sensitive", "age", "--out", "new"],
+        "exists; choose another": front,
+        "max_share": [*front, "--out", "new", "--max-share", "7"],
+        "column of rows.csv": ["audit", "rows.csv", "--prediction", "other", "--sensitive", "age"],
+        "ends in '.xlsx'": ["compare", "rows.xlsx", "--predictions", "a,b", "--sensitive", "age"],
+        "'model.txt' does not exist": ["relevel", "model.txt", "rows.csv", "--sensitive", "age"],
+        "holds no model": ["predict", "front", "rows.csv", "--out", "new.csv"],
+    }
+    found = answers(list(mistakes.values()), tmp_path)
+    for says, line in mistakes.items():
+        code, heavy, text = found[" ".join(line)]
+        assert (code, heavy) == (2, []), text
+        assert says in " ".join(text.split())
+
+
+@pytest.mark.parametrize("first", ["a,b c,d", '"a,1";b', "a\tb", "\ufeffa,b", '"x, y",z'])
+def test_columns_are_those_that_pandas_reads(first, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text(f"{first}\n1\n", encoding="utf-8")
+    sign = "\t" if "\t" in first else ";" if ";" in first and "," not in first else ","
+    assert column_names(path) == list(pd.read_csv(path, sep=sign, nrows=0).columns)
