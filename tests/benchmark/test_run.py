@@ -93,7 +93,7 @@ def test_a_killed_run_goes_on_where_it_stopped(data, undisturbed, tmp_path):
     assert result.returncode == 0, result.stderr
     assert all(path.stat().st_mtime_ns == when for path, when in kept.items())  # nothing is computed twice
     pd.testing.assert_frame_equal(rows_of(out), undisturbed)
-    assert files_of(out) == ["rows.parquet"] * TASKS + ["run.json"]
+    assert files_of(out) == [".lock", *["rows.parquet"] * TASKS, "run.json"]
 
 
 def test_a_killed_worker_costs_its_task_only(data, undisturbed, tmp_path):
@@ -105,7 +105,7 @@ def test_a_killed_worker_costs_its_task_only(data, undisturbed, tmp_path):
     assert process.returncode == 0, errors
     assert f"{TASKS} of {TASKS} tasks finished" in output
     pd.testing.assert_frame_equal(rows_of(out), undisturbed)
-    assert files_of(out) == ["rows.parquet"] * TASKS + ["run.json"]
+    assert files_of(out) == [".lock", *["rows.parquet"] * TASKS, "run.json"]
 
 
 class Dies:

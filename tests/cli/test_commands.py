@@ -21,7 +21,7 @@ def run(*arguments):
 def test_every_command_file_is_in_the_table():
     import pkgutil
 
-    helpers = {"csv_cells", "files", "front_folder", "lazy", "model_files", "options"}
+    helpers = {"checks", "csv_cells", "files", "front_folder", "lazy", "model_files", "options"}
     files = {module.name for module in pkgutil.iter_modules(cli.__path__)} - helpers
     assert files == {name.replace(" ", "_") for name in cli.COMMANDS}
 
@@ -98,7 +98,7 @@ def test_bad_arguments_are_one_sentence_and_exit_code_two(tmp_path, monkeypatch,
 
 def test_demo_prints_tables_and_saves_reports_and_models(tmp_path, monkeypatch):
     quick = partial(FairnessPath, optimizer=Adam(steps=80))
-    monkeypatch.setattr("fairlevel.cli.demo.FairnessPath", quick)
+    monkeypatch.setattr("fairlevel.estimators.fairness_path.FairnessPath", quick)
     result = run("demo", "--out", str(tmp_path / "demo"))
     assert result.returncode == 0, result.stderr
     assert "95 % interval" in result.stdout

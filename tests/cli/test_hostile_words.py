@@ -58,7 +58,7 @@ def test_lists_of_names():
 
 @pytest.mark.parametrize("page", ["", "/dev/full", "no/where.html"])
 def test_pages_that_cannot_be_written_are_refused_before_the_work(table, tmp_path, page, monkeypatch):
-    monkeypatch.setattr("fairlevel.cli.audit.run_audit", lambda *given, **more: pytest.fail("it has worked already"))
+    monkeypatch.setattr("fairlevel.auditing.audit.audit", lambda *given, **more: pytest.fail("it has worked already"))
     said = run_here("audit", table, "--prediction", "f", "--sensitive", "g", "--html", tmp_path / page)
     assert said.returncode == 2
     assert "needed" in said.stderr or "does not exist" in said.stderr

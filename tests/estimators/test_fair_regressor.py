@@ -246,14 +246,11 @@ def bad(x, y, a):
     """case -> (estimator, X, y, A, part of the sentence)."""
     x_nan, y_nan = x.copy(), y.copy()
     x_nan.loc[3, "x2"], y_nan[5] = np.nan, np.inf
-    a_nan = a.copy()
-    a_nan.loc[:6, "a2"] = np.nan
     fair = FairRegressor(weight=1.0, predictor="mlp", optimizer=QUICK)
     return {
         "NaN in X": (fair, x_nan, y, a, "X holds 1 missing .* column 'x2'.*SimpleImputer"),
         "inf in X": (fair, x_nan.fillna(np.inf), y, a, "1 infinite"),
         "inf in y": (fair, x, y_nan, a, "y holds 0 missing .* and 1 infinite"),
-        "NaN in A": (fair, x, y, a_nan, r"7 missing values: a2 \(7\).*[Dd]rop"),
         "lengths of X and A": (fair, x, y, a[:100], "100 rows but X and y have 500"),
         "lengths of X and y": (fair, x, y[:100], a, "inconsistent numbers of samples"),
         "one row": (fair, x[:1], y[:1], a[:1], "minimum of 2"),

@@ -48,7 +48,7 @@ def test_held_out_rows_are_the_latest():
 
 @pytest.mark.parametrize("time", [pd.date_range("2020-01-01", periods=5), ["2020-01-0" + d for d in "12345"], range(5)])
 def test_times_are_numbers_or_dates(time):
-    assert read_splitting(None, list(time), 5).place.tolist() == [1, 2, 3, 4, 5]
+    assert read_splitting(None, list(time), np.zeros(5)).place.tolist() == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_times_are_numbers_or_dates(time):
 )
 def test_bad_groups_and_times(groups, time, sentence):
     with pytest.raises(InvalidInput, match=sentence):
-        read_splitting(groups, time, 3)
+        read_splitting(groups, time, np.zeros(3))
 
 
 def test_copies_of_rows_do_not_narrow_the_intervals_of_a_path():

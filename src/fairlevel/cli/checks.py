@@ -37,11 +37,14 @@ def column_names(path: Path) -> list[str]:
 
             return [str(name) for name in pyarrow.parquet.read_schema(path).names]
         with path.open(encoding="utf-8-sig", newline="") as file:
-            return next(csv.reader(file, delimiter=separator(path)), [])
+            found = next(csv.reader(file, delimiter=separator(path)), [])
     except UnicodeDecodeError as error:
         raise not_utf8(path, error) from None
     except (ValueError, OSError, csv.Error) as error:
-        raise InvalidInput(f"{path.name!r} cannot be read: {' '.join(str(error).split()) or 'it is empty'}.") from None
+        raise InvalidInput(f"{path.name!r} cannot be read: {' '.join(str(error).split())}.") from None
+    if not found:
+        raise InvalidInput(f"{path.name!r} cannot be read: it is empty.")
+    return found
 
 
 def separator(path: Path) -> str:

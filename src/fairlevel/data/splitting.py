@@ -169,13 +169,16 @@ class InTime:
         return np.setdiff1d(np.flatnonzero(self.place <= self.place[part].min()), part)
 
 
-def read_splitting(groups: Any, time: Any, rows: int) -> Splitting | None:
-    """From labels of groups or from times, one per row; None where neither was given."""
+def read_splitting(groups: Any, time: Any, y: Any) -> Splitting | None:
+    """From labels of groups or from times, one per row of y; None where neither was given."""
+    if groups is None and time is None:
+        return None
+    rows = len(np.asarray(y))
     if groups is not None and time is not None:
         raise InvalidInput("groups and time were both given; splits can keep one of them.")
     if groups is not None:
         return WholeGroups(read_groups(groups, rows))
-    return None if time is None else InTime(_read_time(time, rows))
+    return InTime(_read_time(time, rows))
 
 
 def read_groups(groups: Any, rows: int) -> Index:

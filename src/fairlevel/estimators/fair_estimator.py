@@ -106,7 +106,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, given: Any, groups: Any, time: Any
     ) -> Table:
         """Validated rows; y must be numbers."""
-        splitting = read_splitting(groups, time, len(y))
+        splitting = read_splitting(groups, time, y)
         kinds = (np.float64,) if self.batch_size is None else (np.float64, np.float32)
         native = default_predictor(self.predictor, self.penalty, self.batch_size).native
         return read_table(self, X, y, sensitive_features, sample_weight, given, splitting, kinds, native, self.encoder)

@@ -184,7 +184,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         classes, target = two_classes(y)
         if classes is not None:
             check_threshold(self.threshold)
-        splitting = read_splitting(groups, time, len(target))
+        splitting = read_splitting(groups, time, target)
         table = read_table(
             self,
             X,

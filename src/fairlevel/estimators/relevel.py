@@ -120,7 +120,7 @@ def relevel(
             ),
             stacklevel=2,
         )
-    splits = read_splitting(groups, time, rows) or AnyRows(rows)
+    splits = read_splitting(groups, time, X) or AnyRows(rows)
     attributes = Attributes(sensitive.values, row_weight=weight, groups=splits.groups)
     if factors is not None:
         functions = LegitimateFactors.of(factors, weight, seed, splits.groups)
