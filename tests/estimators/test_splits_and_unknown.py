@@ -97,13 +97,14 @@ def test_a_path_in_time_is_judged_on_the_latest_rows():
 @pytest.mark.parametrize("name", [name for name in PENALTIES if name != "none"])
 def test_unknown_attributes_do_not_matter(name):
     """Whatever stands where attributes are unknown, the model is the same, and level on rows where they are known."""
-    unknown = np.arange(ROWS) % 2 == 0
-    gaps = np.where(unknown[:, None], np.nan, A)
+    x, y, a = X[:200], Y[:200], A[:200]
+    unknown = np.arange(200) % 2 == 0
+    gaps = np.where(unknown[:, None], np.nan, a)
     settings = {"penalty": name, "predictor": "linear", "validation_fraction": None, "random_state": 0}
-    with pytest.warns(UnknownAttributes, match="missing in 200 of 400 rows"):
-        model = FairRegressor(30.0, **settings).fit(X, Y, sensitive_features=gaps)
-    plain = FairRegressor(0.0, **settings).fit(X, Y)
-    level = [dpvar(None, each.predict(X[~unknown]), sensitive_features=A[~unknown]) for each in (plain, model)]
+    with pytest.warns(UnknownAttributes, match="missing in 100 of 200 rows"):
+        model = FairRegressor(30.0, **settings).fit(x, y, sensitive_features=gaps)
+    plain = FairRegressor(0.0, **settings).fit(x, y)
+    level = [dpvar(None, each.predict(x[~unknown]), sensitive_features=a[~unknown]) for each in (plain, model)]
     assert level[1] < 0.5 * level[0]
     assert model.dpvar_ == pytest.approx(level[1], rel=1e-6)
 
