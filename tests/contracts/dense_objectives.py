@@ -150,3 +150,28 @@ def itd(f, a, weight, penalty, state, after):
         fitted = mlp(phi, layers, a[20:]).squeeze(-1)
         values.append(outside @ (fitted - outside @ fitted).square())
     return torch.stack(values)
+
+
+def prejudice_remover(f, a, weight, penalty, *_):
+    """H(class) − H(class given group), group by group, from the table of joint probabilities."""
+    w, p = shares(weight), 0.5 + 0.5 * f
+    joint = torch.stack([w * (1 - p), w * p], dim=1)  # (config, class, row)
+    groups = a.unique(dim=0)
+    table = torch.stack([joint[:, :, (a == group).all(1)].sum(-1) for group in groups], dim=-1)
+    independent = table.sum(1, keepdim=True) * table.sum(2, keepdim=True)
+    return (table * (table / independent).log()).sum((1, 2))
+
+
+def eipm(f, a, weight, penalty, *_):
+    """Anchor by anchor, with all pairs of the Gaussian kernel."""
+    w = shares(weight)
+    values, directions = torch.linalg.eigh((a - w @ a).T @ (w[:, None] * (a - w @ a)))
+    scores = (a - w @ a) @ directions[:, [-1, -2]] / values[[-1, -2]].sqrt()
+    b = penalty.sensitive_bandwidth * w.square().sum() ** (1 / 6)
+    total = 0
+    for centre, own in zip(scores, w, strict=True):
+        near = w * torch.exp(-0.5 * (scores - centre).square().sum(-1) / b**2)
+        contrast = near / near.sum() - w
+        squares = [contrast @ gaussian_kernel(row[:, None], penalty.bandwidth) @ contrast for row in f]
+        total = total + own * (torch.stack(squares) + 1e-12).sqrt()
+    return total - 1e-6

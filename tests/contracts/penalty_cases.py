@@ -7,14 +7,32 @@ import numpy as np
 
 from fairlevel.penalties import FBO, ITD, Adversarial, FeatureHSIC, Penalty
 from tests.contracts import dense_objectives as dense
-from tests.contracts.sanity import DPVAR, MEDIAN_DISTANCE, RHO, gaussian_hsic, smoothed_gdp
+from tests.contracts.sanity import (
+    DPVAR,
+    MEDIAN_DISTANCE,
+    RHO,
+    gaussian_hsic,
+    information_of_signs,
+    smoothed_eipm,
+    smoothed_gdp,
+)
+
+
+def as_they_are(a):
+    return a
+
+
+def above_zero(a):
+    """Groups: the signs of the first two attributes."""
+    return (a[:, :2] > 0).astype(float)
 
 
 @dataclass(frozen=True)
 class PenaltyCase:
     """``objective`` is what the penalty differentiates, written densely and without its code. ``truth`` is its value in
     the four cases of the sanity matrix (NaN: only the sign is known), ``tolerance`` how far the estimate may be off;
-    ``measured_by`` and ``rounds`` say how to measure it there.
+    ``measured_by`` and ``rounds`` say how to measure it there. ``attributes`` makes of continuous A, (row, attribute),
+    what the penalty takes.
     """
 
     objective: Callable
@@ -23,10 +41,12 @@ class PenaltyCase:
     measured_by: Penalty | None = None
     rounds: int = 1
     value_is_objective: bool = True
+    attributes: Callable = as_they_are
 
 
 HSIC_TRUTH = [gaussian_hsic(RHO, 1.0, MEDIAN_DISTANCE), np.nan, np.nan, 0.0]
 ROOT_TRUTH = np.sqrt(np.array(DPVAR) + 0.05**2) - 0.05
+SIGN_TRUTH = [information_of_signs(), 0.0, 0.0, 0.0]
 LINEAR_TRUTH = [RHO**2, 0.0, 0.0, 0.0]
 
 CASES = {
@@ -44,4 +64,12 @@ CASES = {
     "adversarial": PenaltyCase(
         dense.adversarial, LINEAR_TRUTH, [0.03, 0.02, 0.02, 0.02], Adversarial(critic_steps=20), 20
     ),
+    # A² is no probability on average: there the parabola beyond 0.99 is steep and magnifies noise.
+    "prejudice_remover": PenaltyCase(
+        dense.prejudice_remover, SIGN_TRUTH, [0.01, 0.02, 1e-3, 1e-3], attributes=above_zero
+    ),
+    "eipm": PenaltyCase(dense.eipm, smoothed_eipm(RHO), [0.02, 0.03, 0.02, 0.005]),
 }
+
+OF_CLASSES = {"prejudice_remover"}
+"""Penalties that refuse a target of more than two values."""

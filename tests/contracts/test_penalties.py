@@ -40,7 +40,7 @@ def test_names_resolve_and_unknown_ones_list_the_known():
     for name in NAMES:
         assert resolve_penalty(name).name == name
     with pytest.raises(
-        UnknownName, match=r"Did you mean 'hsic'\? Known: adversarial, fbo, fbo_closed, fbo_root, gdp, hsic,"
+        UnknownName, match=r"Did you mean 'hsic'\? Known: adversarial, eipm, fbo, fbo_closed, fbo_root, gdp, hsic,"
     ):
         resolve_penalty("hsci")
 

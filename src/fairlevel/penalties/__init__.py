@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 from fairlevel.penalties.adversarial import Adversarial
+from fairlevel.penalties.eipm import EIPM
 from fairlevel.penalties.fbo import FBO
 from fairlevel.penalties.fbo_closed import ClosedFBO
 from fairlevel.penalties.fbo_root import RootFBO
@@ -13,6 +14,7 @@ from fairlevel.penalties.hsic_features import FeatureHSIC
 from fairlevel.penalties.itd import ITD
 from fairlevel.penalties.linear_r2 import LinearR2
 from fairlevel.penalties.none import NoPenalty
+from fairlevel.penalties.prejudice_remover import PrejudiceRemover
 from fairlevel.penalties.protocol import BatchAttributes, BatchForm, BatchPenalty, Penalty
 
 PENALTIES: dict[str, Callable[[], Penalty]] = {
@@ -25,6 +27,8 @@ PENALTIES: dict[str, Callable[[], Penalty]] = {
     "hsic_features": FeatureHSIC,  # HSIC in linear time
     "fbo_closed": ClosedFBO,  # ours: closed-form inner solve, all rows, all labels
     "fbo_root": RootFBO,  # its square root: the gradient does not vanish as DPVar shrinks
+    "prejudice_remover": PrejudiceRemover,  # the rest of the paper's map; groups, classes
+    "eipm": EIPM,
 }
 
 
@@ -54,6 +58,7 @@ def batch_form(penalty: Penalty, attributes: BatchAttributes) -> BatchForm:
 
 
 __all__ = [
+    "EIPM",
     "FBO",
     "GDP",
     "HSIC",
@@ -65,6 +70,7 @@ __all__ = [
     "LinearR2",
     "NoPenalty",
     "Penalty",
+    "PrejudiceRemover",
     "RootFBO",
     "batch_form",
     "resolve_penalty",
