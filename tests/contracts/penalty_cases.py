@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairlevel.penalties import FBO, ITD, Adversarial, FeatureHSIC, Penalty
+from fairlevel.penalties import FBO, ITD, Adversarial, FeatureHSIC, NeuralHGR, Penalty
 from tests.contracts import dense_objectives as dense
 from tests.contracts.sanity import (
     DPVAR,
@@ -13,6 +13,7 @@ from tests.contracts.sanity import (
     RHO,
     gaussian_hsic,
     information_of_signs,
+    smoothed_chi2,
     smoothed_eipm,
     smoothed_gdp,
 )
@@ -68,8 +69,18 @@ CASES = {
     "prejudice_remover": PenaltyCase(
         dense.prejudice_remover, SIGN_TRUTH, [0.01, 0.02, 1e-3, 1e-3], attributes=above_zero
     ),
+    # A·Z: at least the correlation 1/2 of (A·Z)² and A².
+    "hgr": PenaltyCase(
+        dense.hgr, [RHO**2, 1.0, 0.4, 0.0], [0.03, 0.05, 0.15, 0.02], NeuralHGR(10, critic_learning_rate=0.01), 20
+    ),
+    "hgr_chi2": PenaltyCase(dense.hgr_chi2, smoothed_chi2(RHO), [0.04, 0.15, 0.06, 0.012]),
+    "hgr_kernel": PenaltyCase(dense.hgr_kernel, [RHO**2, 1.0, 0.25, 0.0], [0.02, 0.01, 0.06, 0.005]),
+    "gedi": PenaltyCase(dense.gedi, DPVAR, [0.03, 0.15, 0.01, 0.005]),
     "eipm": PenaltyCase(dense.eipm, smoothed_eipm(RHO), [0.02, 0.03, 0.02, 0.005]),
 }
 
 OF_CLASSES = {"prejudice_remover"}
 """Penalties that refuse a target of more than two values."""
+
+SLOW = {"hgr", "mine"}
+"""Networks trained by small steps beside the predictor: not fitted anew for every predictor."""

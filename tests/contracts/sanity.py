@@ -79,3 +79,23 @@ def smoothed_eipm(rho, rows=ROWS):
         noise = near * (1 - np.abs(here) ** 2 @ kernel)
         distances.append(density @ np.sqrt(np.abs(here - everywhere) ** 2 @ kernel + noise))
     return np.array(distances)
+
+
+def smoothed_chi2(rho, rows=ROWS):
+    """χ² between the densities of (f, A) and of f and A apart, blurred by the bandwidth, on the nodes."""
+    b = rows ** (-1 / 6)
+    g, a = np.linspace(-2.5, 2.5, int(5 / b)), np.linspace(-6, 6, 4001)
+    near = norm.pdf(a) * norm.pdf(g[:, None] - a, scale=b)  # (node of A, a)
+    noise = np.sqrt(1 - rho**2 + b**2)
+    given = [
+        norm.pdf(g[:, None] - rho * a, scale=noise),
+        norm.pdf(g[:, None] - (a**2 - 1) / np.sqrt(2), scale=b),
+        norm.pdf(g[:, None] / np.sqrt(a**2 + b**2)) / np.sqrt(a**2 + b**2),
+        norm.pdf(g[:, None], scale=np.sqrt(1 + b**2)) + 0 * a,
+    ]
+    found = []
+    for density in given:
+        p = density @ near.T
+        p = p / p.sum()
+        found.append((p**2 / p.sum(0) / p.sum(1, keepdims=True)).sum() - 1)
+    return np.array(found)

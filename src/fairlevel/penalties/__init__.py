@@ -9,6 +9,10 @@ from fairlevel.penalties.fbo import FBO
 from fairlevel.penalties.fbo_closed import ClosedFBO
 from fairlevel.penalties.fbo_root import RootFBO
 from fairlevel.penalties.gdp import GDP
+from fairlevel.penalties.gedi import GeDI
+from fairlevel.penalties.hgr import NeuralHGR
+from fairlevel.penalties.hgr_chi2 import ChiSquareHGR
+from fairlevel.penalties.hgr_kernel import KernelHGR
 from fairlevel.penalties.hsic import HSIC
 from fairlevel.penalties.hsic_features import FeatureHSIC
 from fairlevel.penalties.itd import ITD
@@ -29,6 +33,10 @@ PENALTIES: dict[str, Callable[[], Penalty]] = {
     "fbo_root": RootFBO,  # its square root: the gradient does not vanish as DPVar shrinks
     "prejudice_remover": PrejudiceRemover,  # the rest of the paper's map; groups, classes
     "eipm": EIPM,
+    "hgr": NeuralHGR,
+    "hgr_chi2": ChiSquareHGR,
+    "hgr_kernel": KernelHGR,
+    "gedi": GeDI,
 }
 
 
@@ -65,9 +73,13 @@ __all__ = [
     "ITD",
     "PENALTIES",
     "Adversarial",
+    "ChiSquareHGR",
     "ClosedFBO",
     "FeatureHSIC",
+    "GeDI",
+    "KernelHGR",
     "LinearR2",
+    "NeuralHGR",
     "NoPenalty",
     "Penalty",
     "PrejudiceRemover",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -120,7 +121,7 @@ class PrejudiceRemover(PenaltyDefaults):
 
     @property
     def _scale(self) -> float:
-        return (self._centre * (1 - self._centre)) ** 0.5
+        return sqrt(self._centre * (1 - self._centre))
 
     def _means(self, prediction: Tensor, prepared: GroupRows) -> tuple[Tensor, Tensor]:
         """p_s (config, group) and p̄ (config, 1), in 64 bits: P is a small difference of them."""
