@@ -69,9 +69,9 @@ CASES = {
     "prejudice_remover": PenaltyCase(
         dense.prejudice_remover, SIGN_TRUTH, [0.01, 0.02, 1e-3, 1e-3], attributes=above_zero
     ),
-    # A·Z: at least the correlation 1/2 of (A·Z)² and A².
+    # A·Z: log|A·Z| is a sum of two independent copies, so HGR² = 1/2 (Dembo, Kagan & Shepp, 2001).
     "hgr": PenaltyCase(
-        dense.hgr, [RHO**2, 1.0, 0.4, 0.0], [0.03, 0.05, 0.15, 0.02], NeuralHGR(10, critic_learning_rate=0.01), 20
+        dense.hgr, [RHO**2, 1.0, 0.5, 0.0], [0.03, 0.02, 0.08, 0.02], NeuralHGR(10, critic_learning_rate=0.01), 20
     ),
     "hgr_chi2": PenaltyCase(dense.hgr_chi2, smoothed_chi2(RHO), [0.04, 0.15, 0.06, 0.012]),
     "hgr_kernel": PenaltyCase(dense.hgr_kernel, [RHO**2, 1.0, 0.25, 0.0], [0.02, 0.01, 0.06, 0.005]),
