@@ -11,7 +11,7 @@ from fairlevel.benchmark.analysis.budgets import budget_table
 from fairlevel.benchmark.analysis.comparisons import points_on_test
 from fairlevel.benchmark.datasets import SyntheticDataset
 from fairlevel.benchmark.executors import LocalExecutor
-from fairlevel.benchmark.methods import METHODS, resolve_methods
+from fairlevel.benchmark.methods import MAP_METHODS, METHODS, SUITES, resolve_methods
 from fairlevel.benchmark.problem import Problem, scaled_parts, split_rows
 from fairlevel.benchmark.protocol import PROTOCOLS, Protocol, resolve_protocol
 from fairlevel.benchmark.synthetic import SyntheticStudy
@@ -174,6 +174,19 @@ def test_unknown_names_list_the_known():
         SyntheticStudy(TINY, seeds=())
     with pytest.raises(InvalidInput, match="split="):
         replace(TINY, split=(0.5, 0.5, 0.0, 0.0))
+
+
+def test_suites_stand_for_their_methods():
+    assert SyntheticStudy(TINY, methods=("hsic", "map", "gedi")).methods == ("hsic", *MAP_METHODS)
+    assert [method.name for method in resolve_methods(["paper", "fbo"])] == list(SUITES["paper"])
+    with pytest.raises(UnknownName, match=r"Did you mean 'map'\?.*, paper,"):
+        resolve_methods(["maps"])
+
+
+@pytest.mark.parametrize("name", MAP_METHODS)
+def test_methods_of_the_map_train_without_diverging(problem, name):
+    found = train_candidates(problem, name, replace(TINY, rounds=0, settings=1), "cpu").table
+    assert (found["status"] != "diverged").all()
 
 
 @pytest.mark.parametrize("name", [name for name, method in METHODS.items() if isinstance(method.source, PenaltyGrid)])

@@ -5,16 +5,35 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairlevel.penalties import FBO, ITD, Adversarial, FeatureHSIC, Penalty
+from fairlevel.penalties import FBO, ITD, Adversarial, FeatureHSIC, NeuralHGR, Penalty
 from tests.contracts import dense_objectives as dense
-from tests.contracts.sanity import DPVAR, MEDIAN_DISTANCE, RHO, gaussian_hsic, smoothed_gdp
+from tests.contracts.sanity import (
+    DPVAR,
+    MEDIAN_DISTANCE,
+    RHO,
+    gaussian_hsic,
+    information_of_signs,
+    smoothed_chi2,
+    smoothed_eipm,
+    smoothed_gdp,
+)
+
+
+def as_they_are(a):
+    return a
+
+
+def above_zero(a):
+    """Groups: the signs of the first two attributes."""
+    return (a[:, :2] > 0).astype(float)
 
 
 @dataclass(frozen=True)
 class PenaltyCase:
     """``objective`` is what the penalty differentiates, written densely and without its code. ``truth`` is its value in
     the four cases of the sanity matrix (NaN: only the sign is known), ``tolerance`` how far the estimate may be off;
-    ``measured_by`` and ``rounds`` say how to measure it there.
+    ``measured_by`` and ``rounds`` say how to measure it there. ``attributes`` makes of continuous A, (row, attribute),
+    what the penalty takes.
     """
 
     objective: Callable
@@ -23,10 +42,12 @@ class PenaltyCase:
     measured_by: Penalty | None = None
     rounds: int = 1
     value_is_objective: bool = True
+    attributes: Callable = as_they_are
 
 
 HSIC_TRUTH = [gaussian_hsic(RHO, 1.0, MEDIAN_DISTANCE), np.nan, np.nan, 0.0]
 ROOT_TRUTH = np.sqrt(np.array(DPVAR) + 0.05**2) - 0.05
+SIGN_TRUTH = [information_of_signs(), 0.0, 0.0, 0.0]
 LINEAR_TRUTH = [RHO**2, 0.0, 0.0, 0.0]
 
 CASES = {
@@ -44,4 +65,22 @@ CASES = {
     "adversarial": PenaltyCase(
         dense.adversarial, LINEAR_TRUTH, [0.03, 0.02, 0.02, 0.02], Adversarial(critic_steps=20), 20
     ),
+    # A² is no probability on average: there the parabola beyond 0.99 is steep and magnifies noise.
+    "prejudice_remover": PenaltyCase(
+        dense.prejudice_remover, SIGN_TRUTH, [0.01, 0.02, 1e-3, 1e-3], attributes=above_zero
+    ),
+    # A·Z: log|A·Z| is a sum of two independent copies, so HGR² = 1/2 (Dembo, Kagan & Shepp, 2001).
+    "hgr": PenaltyCase(
+        dense.hgr, [RHO**2, 1.0, 0.5, 0.0], [0.03, 0.02, 0.08, 0.02], NeuralHGR(10, critic_learning_rate=0.01), 20
+    ),
+    "hgr_chi2": PenaltyCase(dense.hgr_chi2, smoothed_chi2(RHO), [0.04, 0.15, 0.06, 0.012]),
+    "hgr_kernel": PenaltyCase(dense.hgr_kernel, [RHO**2, 1.0, 0.25, 0.0], [0.02, 0.01, 0.06, 0.005]),
+    "gedi": PenaltyCase(dense.gedi, DPVAR, [0.03, 0.15, 0.01, 0.005]),
+    "eipm": PenaltyCase(dense.eipm, smoothed_eipm(RHO), [0.02, 0.03, 0.02, 0.005]),
 }
+
+OF_CLASSES = {"prejudice_remover"}
+"""Penalties that refuse a target of more than two values."""
+
+SLOW = {"hgr", "mine"}
+"""Networks trained by small steps beside the predictor: not fitted anew for every predictor."""

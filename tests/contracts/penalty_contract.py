@@ -18,16 +18,16 @@ from tests.contracts.sanity import measure
 ROWS, BATCH_ROWS = 60, 600
 
 
-def prepared_case(penalty):
+def prepared_case(penalty, case):
     """Five predictions, three standardised attributes, the plan of rows, and what the penalty makes of them."""
     f, a = gaussian(ROWS, 3, 5)
-    a = (a - a.mean(0)) / a.std(0)
+    a = case.attributes((a - a.mean(0)) / a.std(0))
     rows = penalty.rows.assign(30, ROWS)
     return f, a, rows, penalty.prepare(Attributes(a), rows, {}, seed=0)
 
 
 def grid_equals_single_predictions(penalty, case):
-    f, _, _, prepared = prepared_case(penalty)
+    f, _, _, prepared = prepared_case(penalty, case)
     together = penalty.step(f, prepared, penalty.init(prepared, 5, {}))
     for config in range(5):
         alone = penalty.step(f[config : config + 1], prepared, penalty.init(prepared, 1, {}))
@@ -36,7 +36,7 @@ def grid_equals_single_predictions(penalty, case):
 
 
 def order_of_rows_does_not_matter(penalty, case):
-    f, a, rows, prepared = prepared_case(penalty)
+    f, a, rows, prepared = prepared_case(penalty, case)
     order = np.r_[np.random.default_rng(0).permutation(30), 30 + np.random.default_rng(1).permutation(30)]
     shuffled = penalty.prepare(Attributes(a[order]), rows, {}, seed=0)
     here = penalty.step(f, prepared, penalty.init(prepared, 5, {}))
@@ -47,7 +47,8 @@ def order_of_rows_does_not_matter(penalty, case):
 def following_the_gradient_lowers_the_disparity(penalty, case):
     """A few steps against the gradient lower the value, measured afresh, by at least a twentieth."""
     f, a = gaussian(300, 1, 3)
-    prepared = penalty.prepare(Attributes((a - a.mean(0)) / a.std(0)), penalty.rows.assign(150, 300), {}, seed=0)
+    a = case.attributes((a - a.mean(0)) / a.std(0))
+    prepared = penalty.prepare(Attributes(a), penalty.rows.assign(150, 300), {}, seed=0)
     state = penalty.init(prepared, 3, {})
     for _ in range(60):
         before = penalty.step(f, prepared, state)
@@ -64,7 +65,7 @@ def following_the_gradient_lowers_the_disparity(penalty, case):
 def gradient_is_that_of_the_stated_objective(penalty, case):
     """float64, against autograd of the dense, independent formula."""
     f, a = gaussian(40, 3, 2, seed=3)
-    a = (a - a.mean(0)) / a.std(0)
+    a = case.attributes((a - a.mean(0)) / a.std(0))
     f = 0.4 * f
     weight = np.random.default_rng(1).uniform(0.5, 1.5, 40)
     prepared = penalty.prepare(Attributes(a, row_weight=weight), penalty.rows.assign(20, 40), {}, 0)
@@ -79,7 +80,7 @@ def gradient_is_that_of_the_stated_objective(penalty, case):
 
 
 def constant_predictions_are_left_alone(penalty, case):
-    _, _, _, prepared = prepared_case(penalty)
+    _, _, _, prepared = prepared_case(penalty, case)
     flat = torch.full((2, ROWS), 1.7, dtype=torch.float64)
     state = penalty.init(prepared, 2, {})
     for _ in range(300):
@@ -90,7 +91,7 @@ def constant_predictions_are_left_alone(penalty, case):
 
 
 def weight_zero_is_plain_training_on_the_same_rows(penalty, case):
-    _, a, _, _ = prepared_case(penalty)
+    _, a, _, _ = prepared_case(penalty, case)
     random = np.random.default_rng(0)
     x, y = random.standard_normal((ROWS, 4)), random.standard_normal(ROWS)
     rows = AllRows(TrainingRows(x, y, Attributes(a), rows_in=30))
@@ -101,7 +102,7 @@ def weight_zero_is_plain_training_on_the_same_rows(penalty, case):
 
 
 def settings_vary_by_configuration_and_unknown_ones_are_refused(penalty, case):
-    f, a, rows, _ = prepared_case(penalty)
+    f, a, rows, _ = prepared_case(penalty, case)
     for name in penalty.tunable:
         values = torch.tensor([0.1, 0.2, 0.5, 1.0, 2.0], dtype=torch.float64)
         prepared = penalty.prepare(Attributes(a), rows, {name: values}, seed=0)
@@ -121,7 +122,7 @@ def settings_vary_by_configuration_and_unknown_ones_are_refused(penalty, case):
 
 def a_column_that_does_not_vary_changes_nothing_else(penalty, case):
     """What a split may leave of a rare attribute: standardised, it is zero on all training rows."""
-    f, a, rows, _ = prepared_case(penalty)
+    f, a, rows, _ = prepared_case(penalty, case)
     a = np.c_[a[:, :2], np.zeros(ROWS)]
     prepared = penalty.prepare(Attributes(a), rows, {}, seed=0)
     step = penalty.step(f, prepared, penalty.init(prepared, 5, {}))
@@ -130,7 +131,7 @@ def a_column_that_does_not_vary_changes_nothing_else(penalty, case):
 
 
 def held_out_value_changes_no_state(penalty, case):
-    f, _, _, prepared = prepared_case(penalty)
+    f, _, _, prepared = prepared_case(penalty, case)
     state = penalty.step(f, prepared, penalty.init(prepared, 5, {})).state
     first, second = (penalty.value(f, prepared, state) for _ in range(2))
     assert torch.equal(first, second)
@@ -138,7 +139,7 @@ def held_out_value_changes_no_state(penalty, case):
 
 
 def row_of_the_sanity_matrix(penalty, case):
-    found, truth = measure(case.measured_by or penalty, case.rounds), np.asarray(case.truth)
+    found, truth = measure(case.measured_by or penalty, case.rounds, case.attributes), np.asarray(case.truth)
     known = ~np.isnan(truth)
     assert (np.abs(found - truth)[known] <= np.asarray(case.tolerance)[known]).all(), found
     assert (found[~known] > 10 * found[3]).all(), found  # dependent: far above what independence leaves

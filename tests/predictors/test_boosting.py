@@ -23,23 +23,23 @@ from fairlevel.penalties import PENALTIES, ClosedFBO, NoPenalty, RootFBO
 from fairlevel.predictors import Boosting, Configurations
 from fairlevel.training.engine import train
 from fairlevel.training.rows import AllRows, TrainingRows
+from tests.contracts.penalty_cases import CASES, as_they_are
 from tests.few_trees import auto_of_few_trees
 
 SMALL = Boosting(rounds=12, rows_in_leaf=5)
-CRITICS = {"fbo", "itd", "adversarial"}  # their penalty moves with the predictions
+CRITICS = {"fbo", "itd", "adversarial", "hgr", "mine"}  # their penalty moves with the predictions
 
 
-def samples(rows=300, seed=0):
+def samples(rows=300, seed=0, attributes=as_they_are):
     drawn = SyntheticDesign(attributes=3).sample(rows, seed)
     x, a, y = (Scaler.fit(values).transform(values) for values in (drawn.x, drawn.a, drawn.y))
-    return TrainingRows(x, y, Attributes(a), rows_in=rows // 2)
+    return TrainingRows(x, y, Attributes(attributes(a)), rows_in=rows // 2)
 
 
 def trained(weights, penalty, predictor=SMALL, **settings):
     grid = Configurations.of(weights, 0.1)
-    return train(
-        AllRows(samples()), grid, penalty=penalty, predictor=predictor, optimizer=Adam(), device="cpu", **settings
-    )
+    rows = AllRows(samples(attributes=CASES[penalty.name].attributes if penalty.name in CASES else as_they_are))
+    return train(rows, grid, penalty=penalty, predictor=predictor, optimizer=Adam(), device="cpu", **settings)
 
 
 @pytest.mark.parametrize("penalty", sorted(PENALTIES))

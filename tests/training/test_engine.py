@@ -12,20 +12,22 @@ from fairlevel.predictors import MLP, PREDICTORS, Configurations, Linear
 from fairlevel.training.engine import resolve_device, train
 from fairlevel.training.outcome import Status
 from fairlevel.training.rows import AllRows, TrainingRows
+from tests.contracts.penalty_cases import CASES, as_they_are
 
 WEIGHTS = np.r_[0, np.logspace(-2, 0.5, 23)]
 OPTIMIZERS = {"gd": GradientDescent(0.05, steps=4), "adam": Adam(0.01, steps=4)}
 
 
-def samples(rows=301, seed=0):
+def samples(rows=301, seed=0, attributes=as_they_are):
     drawn = SyntheticDesign(attributes=4).sample(rows, seed)
     x, a, y = (Scaler.fit(values).transform(values) for values in (drawn.x, drawn.a, drawn.y))
-    return TrainingRows(x, y, Attributes(a), rows_in=rows // 2)
+    return TrainingRows(x, y, Attributes(attributes(a)), rows_in=rows // 2)
 
 
 def parameters(weights, rates, penalty, predictor, optimizer):
     grid = Configurations.of(weights, rates)
-    return train(AllRows(samples()), grid, penalty=penalty, predictor=predictor, optimizer=optimizer)
+    rows = AllRows(samples(attributes=CASES[penalty.name].attributes))
+    return train(rows, grid, penalty=penalty, predictor=predictor, optimizer=optimizer)
 
 
 @pytest.fixture
@@ -179,7 +181,8 @@ def test_devices():
 def test_cuda_agrees_with_the_cpu(penalty):
     grid = Configurations.of(WEIGHTS[:6], 0.01)
     settings = {"penalty": PENALTIES[penalty](), "predictor": MLP(), "optimizer": Adam(0.01, steps=50)}
-    here, there = (train(AllRows(samples()), grid, device=device, **settings) for device in ("cpu", "cuda"))
+    rows = AllRows(samples(attributes=CASES[penalty].attributes))
+    here, there = (train(rows, grid, device=device, **settings) for device in ("cpu", "cuda"))
     torch.testing.assert_close(here.loss, there.loss, rtol=1e-3, atol=1e-4)
 
 

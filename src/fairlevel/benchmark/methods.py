@@ -19,7 +19,22 @@ from fairlevel.candidates import (
 from fairlevel.candidates.sources import GDP_WEIGHTS, LARGE_TREES, ON_ONE_PREDICTOR, SMALL_TREES, STEP_SIZES
 from fairlevel.conditional_mean import RandomFeaturesMean
 from fairlevel.exceptions import UnknownName
-from fairlevel.penalties import FBO, GDP, HSIC, ITD, Adversarial, ClosedFBO, LinearR2, NoPenalty, Penalty
+from fairlevel.penalties import (
+    EIPM,
+    FBO,
+    GDP,
+    HSIC,
+    ITD,
+    Adversarial,
+    ChiSquareHGR,
+    ClosedFBO,
+    GeDI,
+    KernelHGR,
+    LinearR2,
+    NeuralHGR,
+    NoPenalty,
+    Penalty,
+)
 from fairlevel.penalties.protocol import IN_OUT_ALL_LABELS
 from fairlevel.predictors import MLP
 
@@ -65,6 +80,23 @@ BANDWIDTHS = tuple(
     Setting(HSIC(), numbers={"sensitive_bandwidth": of_a, "bandwidth": of_f})
     for of_f, of_a in product((1.0, 0.5), (1.0, 0.5, 0.25, 2.0))
 )
+CHI2_WEIGHTS = (0, 0.003, 0.01, 0.03, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
+DENSITIES = tuple(
+    Setting(ChiSquareHGR(nodes=nodes), numbers={"bandwidth": multiple})
+    for nodes, multiple in product((20, 50), (1.0, 0.5, 0.75, 1.5))
+)
+HGR_WEIGHTS = (0, 0.01, 0.03, 0.1, 0.2, 0.5, 1, 2, 3, 5, 10, 30)
+PAIRS_OF_NETWORKS = tuple(
+    Setting(NeuralHGR(steps, hidden=(width, width)), numbers={"critic_learning_rate": rate})
+    for steps, width, rate in product((10, 50), (16, 64), (2e-3, 5e-4))
+)
+DEGREES = tuple(Setting(KernelHGR(own, of_a)) for of_a, own in product((3, 5), (3, 1, 2, 5)))
+POLYNOMIALS = tuple(Setting(GeDI(degree), rate) for degree, rate in product((3, 5), (0.1, 0.2, 0.05, 0.02)))
+EIPM_WEIGHTS = (0, 0.01, 0.03, 0.1, 0.3, 0.5, 1, 2, 5, 10, 30, 100)
+DISTRIBUTIONS = tuple(
+    Setting(EIPM(), numbers={"sensitive_bandwidth": of_a, "bandwidth": of_f})
+    for of_a, of_f in product((1.0, 0.5), (1.0, 0.5, 2.0, 4.0))
+)
 
 _PLAIN = (0.0,)
 _PLAIN_STAGES = WithStages(PenaltyGrid.over(NoPenalty(), _PLAIN))
@@ -82,6 +114,11 @@ METHODS: dict[str, Method] = {
         Method("gdp", "GDP*", PenaltyGrid(GDP_NODES, GDP_WEIGHTS)),
         Method("adversarial", "adversarial", PenaltyGrid(CRITICS, ADVERSARIAL_WEIGHTS), slow=True),
         Method("hsic", "HSIC", PenaltyGrid(BANDWIDTHS, HSIC_WEIGHTS), slow=True),
+        Method("hgr_chi2", "HGR, χ² bound", PenaltyGrid(DENSITIES, CHI2_WEIGHTS), slow=True),
+        Method("hgr", "HGR, networks", PenaltyGrid(PAIRS_OF_NETWORKS, HGR_WEIGHTS), slow=True),
+        Method("hgr_kernel", "HGR, kernels", PenaltyGrid(DEGREES, HGR_WEIGHTS)),
+        Method("gedi", "GeDI", PenaltyGrid(POLYNOMIALS, FBO_WEIGHTS)),
+        Method("eipm", "EIPM", PenaltyGrid(DISTRIBUTIONS, EIPM_WEIGHTS), slow=True),
         Method("fbo_closed", "FBO closed form", CLOSED),
         Method("spectral", "spectral", SOURCES["spectral"]),
         Method("boosting", "fair boosting", SOURCES["boosting"]),
@@ -107,13 +144,18 @@ METHODS: dict[str, Method] = {
 
 PAPER_METHODS = ("fbo", "itd", "r2", "gdp", "adversarial", "hsic")
 OUR_METHODS = ("fbo_closed", "spectral", "boosting", "relevel", "auto")
+MAP_METHODS = ("hgr_chi2", "hgr", "hgr_kernel", "gedi", "eipm")
+"""The other systems of the paper's literature map that take continuous A in a regression."""
 REFERENCES = ("plain_boosting", "plain_network")
 """Plain models, mixed with the constant: what every method has to beat."""
+SUITES = {"paper": PAPER_METHODS, "ours": OUR_METHODS, "map": MAP_METHODS, "references": REFERENCES}
+"""Names that stand for several methods."""
 
 
 def resolve_methods(names: Sequence[str]) -> tuple[Method, ...]:
-    """Methods from their names, in the order given."""
-    for name in names:
+    """Methods from their names or from names of suites, in the order given."""
+    known = [each for name in names for each in SUITES.get(name, (name,))]
+    for name in known:
         if name not in METHODS:
-            raise UnknownName("method", name, METHODS)
-    return tuple(METHODS[name] for name in dict.fromkeys(names))
+            raise UnknownName("method", name, (*METHODS, *SUITES))
+    return tuple(METHODS[name] for name in dict.fromkeys(known))

@@ -17,7 +17,9 @@ from fairlevel.exceptions import InvalidInput
 
 @dataclass(frozen=True)
 class SyntheticStudy:
-    """What to run. The defaults are the paper's (three strengths, six methods, three seeds), plus ``fbo_closed``."""
+    """What to run. The defaults are the paper's (three strengths, six methods, three seeds), plus ``fbo_closed``.
+    A suite of methods, such as "map", stands for its methods.
+    """
 
     protocol: Protocol
     rows: int = 5000
@@ -28,7 +30,7 @@ class SyntheticStudy:
     device: str = "auto"
 
     def __post_init__(self) -> None:
-        resolve_methods(self.methods)
+        object.__setattr__(self, "methods", tuple(method.name for method in resolve_methods(self.methods)))
         for name in ("betas", "seeds", "methods"):
             if not getattr(self, name):
                 raise InvalidInput(f"No {name} were given; at least one is needed.")

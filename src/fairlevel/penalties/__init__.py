@@ -4,15 +4,21 @@ from collections.abc import Callable
 
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 from fairlevel.penalties.adversarial import Adversarial
+from fairlevel.penalties.eipm import EIPM
 from fairlevel.penalties.fbo import FBO
 from fairlevel.penalties.fbo_closed import ClosedFBO
 from fairlevel.penalties.fbo_root import RootFBO
 from fairlevel.penalties.gdp import GDP
+from fairlevel.penalties.gedi import GeDI
+from fairlevel.penalties.hgr import NeuralHGR
+from fairlevel.penalties.hgr_chi2 import ChiSquareHGR
+from fairlevel.penalties.hgr_kernel import KernelHGR
 from fairlevel.penalties.hsic import HSIC
 from fairlevel.penalties.hsic_features import FeatureHSIC
 from fairlevel.penalties.itd import ITD
 from fairlevel.penalties.linear_r2 import LinearR2
 from fairlevel.penalties.none import NoPenalty
+from fairlevel.penalties.prejudice_remover import PrejudiceRemover
 from fairlevel.penalties.protocol import BatchAttributes, BatchForm, BatchPenalty, Penalty
 
 PENALTIES: dict[str, Callable[[], Penalty]] = {
@@ -25,6 +31,12 @@ PENALTIES: dict[str, Callable[[], Penalty]] = {
     "hsic_features": FeatureHSIC,  # HSIC in linear time
     "fbo_closed": ClosedFBO,  # ours: closed-form inner solve, all rows, all labels
     "fbo_root": RootFBO,  # its square root: the gradient does not vanish as DPVar shrinks
+    "prejudice_remover": PrejudiceRemover,  # the rest of the paper's map; groups, classes
+    "eipm": EIPM,
+    "hgr": NeuralHGR,
+    "hgr_chi2": ChiSquareHGR,
+    "hgr_kernel": KernelHGR,
+    "gedi": GeDI,
 }
 
 
@@ -54,17 +66,23 @@ def batch_form(penalty: Penalty, attributes: BatchAttributes) -> BatchForm:
 
 
 __all__ = [
+    "EIPM",
     "FBO",
     "GDP",
     "HSIC",
     "ITD",
     "PENALTIES",
     "Adversarial",
+    "ChiSquareHGR",
     "ClosedFBO",
     "FeatureHSIC",
+    "GeDI",
+    "KernelHGR",
     "LinearR2",
+    "NeuralHGR",
     "NoPenalty",
     "Penalty",
+    "PrejudiceRemover",
     "RootFBO",
     "batch_form",
     "resolve_penalty",

@@ -15,7 +15,8 @@ from fairlevel.networks.critics import critic_gradient, critic_loss
 from fairlevel.networks.network import Network
 from fairlevel.networks.optimizers import Adam, Moments
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.toolkit import SMALLEST_SD, PenaltyDefaults, check_positive, setting
+from fairlevel.penalties.standardised import standardised, through_standardising
+from fairlevel.penalties.toolkit import PenaltyDefaults, check_positive, setting
 from fairlevel.tensors import to_device
 
 
@@ -41,14 +42,6 @@ class Critic(NamedTuple):
     moments: Moments
     learning_rate: Tensor
     steps: Tensor
-
-
-class Standardised(NamedTuple):
-    """u = (f − mean) / sd: value (config, row), sd (config, 1), and whether sd moves with f (config, 1)."""
-
-    value: Tensor
-    sd: Tensor
-    varies: Tensor
 
 
 @dataclass(frozen=True)
@@ -106,8 +99,8 @@ class Adversarial(PenaltyDefaults):
         if prepared.spread == 0:
             return PenaltyStep(torch.zeros_like(prediction[:, 0]), torch.zeros_like(prediction), state)
         network = self._network(prepared)
-        standardised = _standardised(prediction, prepared.row_weight)
-        fit = CriticFit(standardised.value, prepared.sensitive, prepared.row_weight)
+        u = standardised(prediction, prepared.row_weight)
+        fit = CriticFit(u.value, prepared.sensitive, prepared.row_weight)
         parameters, moments, rate, steps = state
         parameters, moments = parameters.clone(), Moments(*(each.clone() for each in moments))
         for _ in range(self.critic_steps):
@@ -115,7 +108,7 @@ class Adversarial(PenaltyDefaults):
             steps = steps + 1
         loss, input_gradient = critic_loss(network, parameters, fit)
         explained = 1 - loss / prepared.spread
-        gradient = _through_standardising(-input_gradient / prepared.spread, standardised, prepared.row_weight)
+        gradient = through_standardising(-input_gradient / prepared.spread, u, prepared.row_weight)
         active = (explained > 0).to(explained)
         return PenaltyStep(explained * active, gradient * active.unsqueeze(1), Critic(parameters, moments, rate, steps))
 
@@ -123,7 +116,7 @@ class Adversarial(PenaltyDefaults):
         """R² of the critic as it stands; unbiased by training on rows that it has not seen."""
         if prepared.spread == 0:
             return torch.zeros_like(prediction[:, 0])
-        seen = _standardised(prediction, prepared.row_weight).value
+        seen = standardised(prediction, prepared.row_weight).value
         fit = CriticFit(seen, prepared.sensitive, prepared.row_weight)
         return (1 - critic_loss(self._network(prepared), state.parameters, fit).loss / prepared.spread).clamp_min(0)
 
@@ -132,17 +125,3 @@ class Adversarial(PenaltyDefaults):
 
 
 _ADAM = Adam(final_fraction=1.0)
-
-
-def _standardised(prediction: Tensor, row_weight: Tensor) -> Standardised:
-    centred = prediction - (prediction * row_weight).sum(dim=-1, keepdim=True)
-    sd = (centred.square() * row_weight).sum(dim=-1, keepdim=True).sqrt()
-    floored = sd.clamp_min(SMALLEST_SD)
-    return Standardised(centred / floored, floored, (sd > SMALLEST_SD).to(sd))
-
-
-def _through_standardising(input_gradient: Tensor, standardised: Standardised, row_weight: Tensor) -> Tensor:
-    """∂P/∂f from ∂P/∂u: g = (q − w Σq − w u Σqu) / sd, the last term only where sd moves with f; (config, row)."""
-    u, sd, varies = standardised
-    along = varies * (input_gradient * u).sum(dim=-1, keepdim=True)
-    return (input_gradient - row_weight * (input_gradient.sum(dim=-1, keepdim=True) + u * along)) / sd

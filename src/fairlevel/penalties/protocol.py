@@ -116,6 +116,14 @@ class Penalty(Protocol):
         """The value on rows that did not train, without the bias of fitting on them, (config,); no state changes."""
 
 
+@runtime_checkable
+class TargetPenalty(Protocol):
+    """A penalty with a number that is read from the target before training."""
+
+    def for_target(self, target: Array) -> Penalty:
+        """Itself with that number, from the standardised target, (row,)."""
+
+
 @dataclass(frozen=True)
 class BatchAttributes:
     """Attributes of all rows, in the order in which batches will read them.

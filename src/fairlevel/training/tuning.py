@@ -10,13 +10,17 @@ import torch
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.penalties import Penalty
+from fairlevel.penalties.protocol import TargetPenalty
 
 
 def with_chosen_ridge(penalty: Penalty, attributes: Attributes, target: Array, seed: int) -> Penalty:
     """A penalty whose linear conditional mean has an open ridge, with the ridge that cross-validates best for y on A.
 
-    The target stands for the predictions. Training cannot choose the ridge, so it cannot hide disparity behind it.
+    The target stands for the predictions. Training cannot choose the ridge, so it cannot hide disparity behind it. A
+    penalty that reads the target itself does so here, too.
     """
+    if isinstance(penalty, TargetPenalty):
+        return penalty.for_target(target)
     mean: Any = getattr(penalty, "mean", None)
     if getattr(mean, "kind", None) != "linear" or mean.ridge is not None:
         return penalty
