@@ -4,31 +4,28 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from fairlevel.benchmark.datasets import resolve_datasets
-from fairlevel.benchmark.executors import EXECUTORS, Executor
-from fairlevel.benchmark.methods import OUR_METHODS, PAPER_METHODS, resolve_methods
-from fairlevel.benchmark.protocol import PROTOCOL_HELP, resolve_protocol
-from fairlevel.benchmark.run import run_tasks
-from fairlevel.benchmark.store import Store
-from fairlevel.benchmark.task import Task
 from fairlevel.cli.options import read_names, read_seeds
-from fairlevel.data.sources import resolve_source
 from fairlevel.exceptions import InvalidInput, UnknownName
+
+if TYPE_CHECKING:
+    from fairlevel.benchmark.executors import Executor
 
 
 def bench_run(
     suite: Annotated[str, typer.Option(help="Suites, tables or synthetic designs, comma-separated.")] = "quick",
     seeds: Annotated[str, typer.Option(help="Seeds, such as 0-9 or 0,3,5.")] = "0-9",
-    methods: Annotated[str, typer.Option(help="Names of methods, comma-separated.")] = ",".join(
-        (*PAPER_METHODS, *OUR_METHODS)
-    ),
-    protocol: Annotated[str, typer.Option(help=PROTOCOL_HELP)] = "paper",
+    methods: Annotated[
+        str, typer.Option(help="Methods, or the suites paper, ours, map and references, comma-separated.")
+    ] = "paper,ours",
+    protocol: Annotated[
+        str, typer.Option(help="How models are trained: paper, adam, medium or small; see docs/protocol.md.")
+    ] = "paper",
     data_dir: Annotated[
         Path | None, typer.Option(help="Folder of tables; without it, tables come from OpenML.")
     ] = None,
@@ -36,7 +33,7 @@ def bench_run(
         "bench"
     ),
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    executor: Annotated[str, typer.Option(help=f"One of: {', '.join(EXECUTORS)}.")] = "local",
+    executor: Annotated[str, typer.Option(help="local or ray.")] = "local",
     processes: Annotated[int | None, typer.Option(help="For local: number of tasks at the same time.")] = None,
     address: Annotated[
         str | None, typer.Option(help="For ray: address of a cluster; without it, this machine.")
@@ -44,6 +41,14 @@ def bench_run(
     gpus: Annotated[float | None, typer.Option(help="For ray: share of a GPU that each task needs.")] = None,
 ) -> None:
     """Run a study. Finished tasks are kept: the same command resumes a run that was stopped."""
+    from fairlevel.benchmark.datasets import resolve_datasets
+    from fairlevel.benchmark.methods import resolve_methods
+    from fairlevel.benchmark.protocol import resolve_protocol
+    from fairlevel.benchmark.run import run_tasks
+    from fairlevel.benchmark.store import Store
+    from fairlevel.benchmark.task import Task
+    from fairlevel.data.sources import resolve_source
+
     console = Console(markup=False)
     chosen, source = resolve_protocol(protocol), resolve_source(data_dir)
     datasets, numbers = resolve_datasets(read_names(suite), source), read_seeds(seeds)
@@ -76,6 +81,8 @@ def bench_run(
 
 def _executor(name: str, **options: Any) -> Executor:
     """The executor of this name, with the given options; an option of another executor is an error."""
+    from fairlevel.benchmark.executors import EXECUTORS
+
     if name not in EXECUTORS:
         raise UnknownName("executor", name, EXECUTORS)
     given = {option: value for option, value in options.items() if value is not None}

@@ -90,7 +90,7 @@ def relevel(
         seed=seed,
     )
     saved = _write(front, model, out, max_share, force, provenance)
-    console.print(_table(front, saved, bool(target)))
+    console.print(_table(front, saved, bool(target), max_share))
     console.print(f"report: {out / 'report.html'}; models: {out / 'models'}/", highlight=False, soft_wrap=True)
 
 
@@ -120,19 +120,19 @@ def _write(
     return saved
 
 
-def _table(front: RelevelledFront, saved: dict[str, str], has_target: bool) -> Table:
+def _table(front: RelevelledFront, saved: dict[str, str], has_target: bool, max_share: float | None) -> Table:
     table = Table(title="on rows that did not fit the correction", title_justify="left")
     shown = front.to_frame()
-    errors = {"mse": "MSE" if has_target else "mean squared change"}
+    errors = {"mse": "MSE"} if has_target else {"distance": "mean squared change"}
     if "auc" in shown:
         errors = {"log_loss": "log-loss", "auc": "AUC"}
     for heading in ("model", "file", *errors.values(), "DPVar", "95 % interval", "share"):
         table.add_column(heading, justify="left" if heading in ("model", "file") else "right")
     for label, name in saved.items():
         if name == "within-budget":
-            table.add_row(label, name, *["–"] * (len(errors) + 3))
-            continue
-        row = shown.iloc[int(name.removeprefix("point-")) - 1]
+            row = front.figures(max_share=max_share)
+        else:
+            row = shown.iloc[int(name.removeprefix("point-")) - 1]
         interval = f"{row['dpvar_low']:.4g} to {row['dpvar_high']:.4g}"
         figures = [f"{row[error]:.4g}" for error in errors]
         table.add_row(label, name, *figures, f"{row['dpvar']:.4g}", interval, f"{row['share']:.1%}")

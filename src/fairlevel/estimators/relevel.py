@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -248,10 +248,7 @@ class RelevelledFront:
 
     @cached_property
     def front_(self) -> pd.DataFrame:
-        front = _front(self._judged, self._target, self.seen_)
-        if self.classes_ is None or self._target is None:
-            return front
-        return front.assign(**class_figures(self._judged.predictions, self._target, self._judged.weight))
+        return self._measured(self._judged)
 
     @cached_property
     def knee_index_(self) -> int:
@@ -271,14 +268,16 @@ class RelevelledFront:
         """The model that changes least and whose DPVar (units of y²), or share of the variance, stays within a budget
         on rows that did not fit it; of the type that was given to :func:`relevel` where that is possible.
         """
-        budget = Budget.read("auto", max_dpvar, max_share)
-        if budget is None:
-            raise InvalidInput("No budget was given; pass best(max_dpvar=...) or best(max_share=...).")
-        judgement = self._judged.judgement
-        plain = judgement.intervals[-1]
-        if (plain.share_high if budget.name == "max_share" else plain.high) <= budget.most:
-            return self.model(-1)
-        return self._changed(self._judged.shares(allowed(judgement.calibration(budget.name), budget)))
+        chosen = self._within(Budget.read("auto", max_dpvar, max_share))
+        return self.model(-1) if chosen is None else self._changed(self._judged.shares(chosen))
+
+    def figures(self, *, max_dpvar: float | None = None, max_share: float | None = None) -> pd.Series:
+        """What ``front_`` would show of the model that :meth:`best` gives for the same budget."""
+        chosen = self._within(Budget.read("auto", max_dpvar, max_share))
+        if chosen is None:
+            return self.front_.iloc[-1]
+        alone = replace(self._judged, judgement=replace(self._judged.judgement, budgets=[chosen]))
+        return self._measured(alone).iloc[0]
 
     def model(self, number: int) -> Any:
         """The model of a row of ``front_``, counted from 0; the last one is the model as it was given."""
@@ -353,6 +352,23 @@ class RelevelledFront:
         if self.reason_:
             notes.append(f"A correction was added, because the trees cannot be changed: {self.reason_}")
         return tuple(notes)
+
+    def _within(self, budget: Budget | None) -> SelectionBudget | None:
+        """The budget on selection rows that keeps a user's; None where the model as it is keeps it."""
+        if budget is None:
+            raise InvalidInput("No budget was given; pass best(max_dpvar=...) or best(max_share=...).")
+        judgement = self._judged.judgement
+        plain = judgement.intervals[-1]
+        if (plain.share_high if budget.name == "max_share" else plain.high) <= budget.most:
+            return None
+        return allowed(judgement.calibration(budget.name), budget)
+
+    def _measured(self, judged: Judged) -> pd.DataFrame:
+        """One row per point."""
+        front = _front(judged, self._target, self.seen_)
+        if self.classes_ is None or self._target is None:
+            return front
+        return front.assign(**class_figures(judged.predictions, self._target, judged.weight))
 
     def _shown(self) -> pd.DataFrame:
         """The front with the distance in place of an error that is not known."""
