@@ -255,3 +255,21 @@ def hgr(f, a, weight, penalty, state, after):
         c = (phi * psi) @ w / ((phi.square() @ w + 1e-9) * (psi.square() @ w + 1e-9)).sqrt()
         values.append(c.clamp_min(0).square())
     return torch.stack(values)
+
+
+def mine(f, a, weight, penalty, state, after):
+    """The bound at the critic and the four shuffles as the step left them."""
+    w = shares(weight)
+    prepared = penalty.prepare(Attributes(a.numpy()), None, {}, 0)
+    layers, partners = penalty._network(prepared).layers, prepared.partners(after.steps).reshape(4, -1)
+    values = []
+    for row, parameters in zip(f, after.parameters, strict=True):
+        u = ((row - row @ w) / ((row - row @ w).square() @ w).sqrt())[:, None]
+        top, bottom = 0, 0
+        for partner in partners:
+            both = w * w[partner]
+            top = top + both @ mlp(parameters, layers, torch.cat([u, a[partner]], 1))[:, 0].exp()
+            bottom = bottom + both.sum()
+        pairs = mlp(parameters, layers, torch.cat([u, a], 1))[:, 0]
+        values.append((pairs @ w - (top / bottom).log()).clamp_min(0))
+    return torch.stack(values)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairlevel.penalties import FBO, ITD, Adversarial, FeatureHSIC, NeuralHGR, Penalty
+from fairlevel.penalties import FBO, ITD, MINE, Adversarial, FeatureHSIC, NeuralHGR, Penalty
 from tests.contracts import dense_objectives as dense
 from tests.contracts.sanity import (
     DPVAR,
@@ -13,6 +13,7 @@ from tests.contracts.sanity import (
     RHO,
     gaussian_hsic,
     information_of_signs,
+    product_information,
     smoothed_chi2,
     smoothed_eipm,
     smoothed_gdp,
@@ -75,6 +76,14 @@ CASES = {
     ),
     "hgr_chi2": PenaltyCase(dense.hgr_chi2, smoothed_chi2(RHO), [0.04, 0.15, 0.06, 0.012]),
     "hgr_kernel": PenaltyCase(dense.hgr_kernel, [RHO**2, 1.0, 0.25, 0.0], [0.02, 0.01, 0.06, 0.005]),
+    # A lower bound: the spike of A·Z at A = 0 takes longer to find than 120 steps.
+    "mine": PenaltyCase(
+        dense.mine,
+        [-np.log(1 - RHO**2) / 2, np.nan, product_information(), 0.0],
+        [0.03, 0, 0.12, 0.015],
+        MINE(10, critic_learning_rate=0.02, hidden=(16, 16)),
+        12,
+    ),
     "gedi": PenaltyCase(dense.gedi, DPVAR, [0.03, 0.15, 0.01, 0.005]),
     "eipm": PenaltyCase(dense.eipm, smoothed_eipm(RHO), [0.02, 0.03, 0.02, 0.005]),
 }

@@ -25,6 +25,7 @@ from fairlevel.penalties import (
     GDP,
     HSIC,
     ITD,
+    MINE,
     Adversarial,
     ChiSquareHGR,
     ClosedFBO,
@@ -92,6 +93,10 @@ PAIRS_OF_NETWORKS = tuple(
 )
 DEGREES = tuple(Setting(KernelHGR(own, of_a)) for of_a, own in product((3, 5), (3, 1, 2, 5)))
 POLYNOMIALS = tuple(Setting(GeDI(degree), rate) for degree, rate in product((3, 5), (0.1, 0.2, 0.05, 0.02)))
+CRITICS_OF_PAIRS = tuple(
+    Setting(MINE(steps, hidden=(width, width)), numbers={"critic_learning_rate": rate})
+    for steps, width, rate in product((5, 20), (32, 100), (1e-3, 1e-4))
+)
 EIPM_WEIGHTS = (0, 0.01, 0.03, 0.1, 0.3, 0.5, 1, 2, 5, 10, 30, 100)
 DISTRIBUTIONS = tuple(
     Setting(EIPM(), numbers={"sensitive_bandwidth": of_a, "bandwidth": of_f})
@@ -118,6 +123,7 @@ METHODS: dict[str, Method] = {
         Method("hgr", "HGR, networks", PenaltyGrid(PAIRS_OF_NETWORKS, HGR_WEIGHTS), slow=True),
         Method("hgr_kernel", "HGR, kernels", PenaltyGrid(DEGREES, HGR_WEIGHTS)),
         Method("gedi", "GeDI", PenaltyGrid(POLYNOMIALS, FBO_WEIGHTS)),
+        Method("mine", "MINE", PenaltyGrid(CRITICS_OF_PAIRS, HGR_WEIGHTS), slow=True),
         Method("eipm", "EIPM", PenaltyGrid(DISTRIBUTIONS, EIPM_WEIGHTS), slow=True),
         Method("fbo_closed", "FBO closed form", CLOSED),
         Method("spectral", "spectral", SOURCES["spectral"]),
@@ -144,7 +150,7 @@ METHODS: dict[str, Method] = {
 
 PAPER_METHODS = ("fbo", "itd", "r2", "gdp", "adversarial", "hsic")
 OUR_METHODS = ("fbo_closed", "spectral", "boosting", "relevel", "auto")
-MAP_METHODS = ("hgr_chi2", "hgr", "hgr_kernel", "gedi", "eipm")
+MAP_METHODS = ("hgr_chi2", "hgr", "hgr_kernel", "gedi", "mine", "eipm")
 """The other systems of the paper's literature map that take continuous A in a regression."""
 REFERENCES = ("plain_boosting", "plain_network")
 """Plain models, mixed with the constant: what every method has to beat."""

@@ -17,6 +17,7 @@ from fairlevel.penalties.hsic import HSIC
 from fairlevel.penalties.hsic_features import FeatureHSIC
 from fairlevel.penalties.itd import ITD
 from fairlevel.penalties.linear_r2 import LinearR2
+from fairlevel.penalties.mine import MINE
 from fairlevel.penalties.none import NoPenalty
 from fairlevel.penalties.prejudice_remover import PrejudiceRemover
 from fairlevel.penalties.protocol import BatchAttributes, BatchForm, BatchPenalty, Penalty
@@ -37,6 +38,7 @@ PENALTIES: dict[str, Callable[[], Penalty]] = {
     "hgr_chi2": ChiSquareHGR,
     "hgr_kernel": KernelHGR,
     "gedi": GeDI,
+    "mine": MINE,
 }
 
 
@@ -71,6 +73,7 @@ __all__ = [
     "GDP",
     "HSIC",
     "ITD",
+    "MINE",
     "PENALTIES",
     "Adversarial",
     "ChiSquareHGR",
