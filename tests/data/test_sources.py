@@ -169,6 +169,7 @@ def test_the_catalogue_keeps_its_promises():
     assert [len(suite(name, ())) for name in ("quick", "folder60", "openml60")] == [6, 60, 60]
     assert all(catalogue()[slug].openml_id for slug in suite("openml60", ()))
     assert all(catalogue()[slug].target for name in ("quick", "folder60") for slug in suite(name, ()))
+    assert all(catalogue()[slug].openml_id for name in ("quick", "openml60") for slug in suite(name, ()))
     with pytest.raises(UnknownName, match="Did you mean 'quick'"):
         suite("quik", ())
 

@@ -70,8 +70,9 @@ def bench_run(
     for key, failure in failures.items():
         console.print(f"failed: {' / '.join(map(str, key))}: {failure.message}", markup=False, highlight=False)
     finished = len(tasks) - len(failures)
+    then = f"; next: fairlevel bench report --out {out}" if finished else ""
     console.print(
-        f"{finished} of {len(tasks)} tasks finished; protocol {chosen.id}; next: fairlevel bench report --out {out}",
+        f"{finished} of {len(tasks)} tasks finished; protocol {chosen.id}{then}",
         highlight=False,
         soft_wrap=True,
     )
