@@ -27,7 +27,7 @@ def samples(rows=301, seed=0, attributes=as_they_are):
 def parameters(weights, rates, penalty, predictor, optimizer):
     grid = Configurations.of(weights, rates)
     rows = AllRows(samples(attributes=CASES[penalty.name].attributes))
-    return train(rows, grid, penalty=penalty, predictor=predictor, optimizer=optimizer)
+    return train(rows, grid, penalty=penalty, predictor=predictor, optimizer=optimizer, device="cpu")
 
 
 @pytest.fixture
