@@ -119,7 +119,7 @@ def adversarial(f, a, weight, penalty, state, after):
     constant = (w @ target.square()).mean()
     losses = [
         (mlp(parameters, layers, row[:, None]) - target).square().mean(-1) @ w
-        for parameters, row in zip(after.parameters, u, strict=True)
+        for parameters, row in zip(after.critic.parameters, u, strict=True)
     ]
     return (1 - torch.stack(losses) / constant).clamp_min(0)
 
@@ -263,7 +263,7 @@ def mine(f, a, weight, penalty, state, after):
     prepared = penalty.prepare(Attributes(a.numpy()), None, {}, 0)
     layers, partners = penalty._network(prepared).layers, prepared.partners(after.steps).reshape(4, -1)
     values = []
-    for row, parameters in zip(f, after.parameters, strict=True):
+    for row, parameters in zip(f, after.critic.parameters, strict=True):
         u = ((row - row @ w) / ((row - row @ w).square() @ w).sqrt())[:, None]
         top, bottom = 0, 0
         for partner in partners:

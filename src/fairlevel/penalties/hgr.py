@@ -9,16 +9,14 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.network import Network
-from fairlevel.networks.optimizers import Adam, Moments
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, PenaltyStep, RowPlan, Rows, Settings
+from fairlevel.penalties.protocol import PenaltyStep, Rows, Settings
 from fairlevel.penalties.standardised import standardised, through_standardising
-from fairlevel.penalties.toolkit import PenaltyDefaults, check_positive, setting
+from fairlevel.penalties.toolkit import setting
+from fairlevel.penalties.trained_critic import ADAM, CriticDefaults, Trained
 from fairlevel.tensors import to_device
 
 _ROUNDING = 1e-9  # added to variances: a function that does not vary has no correlation
-_ADAM = Adam(final_fraction=1.0)
 
 
 @dataclass(frozen=True)
@@ -31,17 +29,6 @@ class PairRows:
 
     def to(self, dtype: torch.dtype, device: torch.device | str) -> PairRows:
         return to_device(self, dtype, device)
-
-
-class Trained(NamedTuple):
-    """Parameters of networks (config, parameter) and Adam's moments."""
-
-    parameters: Tensor
-    moments: Moments
-
-    def copied(self) -> Trained:
-        """Adam updates in place; the state of the last step stays as it was."""
-        return Trained(self.parameters.clone(), Moments(*(each.clone() for each in self.moments)))
 
 
 class Functions(NamedTuple):
@@ -62,7 +49,7 @@ class Correlation(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NeuralHGR(PenaltyDefaults):
+class NeuralHGR(CriticDefaults):
     r"""The square of the neural Hirschfeld–Gebelein–Rényi correlation (Grari, Lamprier & Detyniecki, IJCAI 2020).
 
     .. math:: P = \max(0, c)^2, \qquad c = \max_{\varphi, \psi} \operatorname{corr}\big(\varphi(u), \psi(a)\big), \qquad
@@ -87,39 +74,19 @@ class NeuralHGR(PenaltyDefaults):
     hidden : widths of their tanh layers
     """
 
-    critic_steps: int = 5
     critic_learning_rate: float = 0.002
     hidden: tuple[int, ...] = (16, 16)
-    rows: RowPlan = ALL_TRAINING_ROWS
 
     name: ClassVar[str] = "hgr"
-    tunable: ClassVar[tuple[str, ...]] = ("critic_learning_rate",)
-    group_size: ClassVar[int | None] = None
-
-    def __post_init__(self) -> None:
-        check_positive(critic_learning_rate=self.critic_learning_rate)
-        if not isinstance(self.critic_steps, int) or self.critic_steps < 1:
-            raise InvalidInput(f"critic_steps={self.critic_steps} was given; a whole number ≥ 1 is needed, such as 5.")
-
-    def along(self, direction: Tensor, value: Tensor, prepared: PairRows, state: Functions) -> Along:
-        """2 E[t²], as for a share of the variance: the functions move with the predictions, so that no search along
-        them would mean anything.
-        """
-        return Along(2 * direction.square().mean(dim=-1))
 
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> PairRows:
         return PairRows(torch.from_numpy(attributes.values), torch.from_numpy(attributes.weight), seed)
 
     def init(self, prepared: PairRows, configs: int, settings: Settings) -> Functions:
         like = prepared.sensitive
-
-        def start(network: Network, seed: int) -> Trained:
-            parameters = network.init(seed, like.dtype).to(like).repeat(configs, 1)
-            return Trained(parameters, _ADAM.init(parameters))
-
         return Functions(
-            start(self._of_prediction, prepared.seed),
-            start(self._of_attributes(prepared), prepared.seed + 1),
+            Trained.start(self._of_prediction, prepared.seed, configs, like),
+            Trained.start(self._of_attributes(prepared), prepared.seed + 1, configs, like),
             setting(self, settings, "critic_learning_rate", like, configs),
             torch.zeros((), dtype=torch.float64, device=like.device),
         )
@@ -134,8 +101,8 @@ class NeuralHGR(PenaltyDefaults):
             found = correlation(own.squeeze(-1), other, weight)
             down = first.pullback_all(phi.parameters, activations, -found.in_first.unsqueeze(-1))
             down_other = second.pullback(psi.parameters, kept, -found.in_second)
-            _ADAM.update(phi.parameters, down, phi.moments, state.learning_rate, steps)  # in place
-            _ADAM.update(psi.parameters, down_other, psi.moments, state.learning_rate, steps)
+            ADAM.update(phi.parameters, down, phi.moments, state.learning_rate, steps)  # in place
+            ADAM.update(psi.parameters, down_other, psi.moments, state.learning_rate, steps)
             steps = steps + 1
         own, activations = first.forward_all(phi.parameters, inputs)
         found = correlation(own.squeeze(-1), second.predict(psi.parameters, prepared.sensitive), weight)

@@ -11,18 +11,16 @@ from torch import Tensor
 
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.network import Network
-from fairlevel.networks.optimizers import Adam, Moments
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, PenaltyStep, RowPlan, Rows, Settings
+from fairlevel.penalties.protocol import PenaltyStep, Rows, Settings
 from fairlevel.penalties.standardised import standardised, through_standardising
-from fairlevel.penalties.toolkit import PenaltyDefaults, check_positive, setting
+from fairlevel.penalties.toolkit import setting
+from fairlevel.penalties.trained_critic import ADAM, CriticDefaults, CriticState, Trained
 from fairlevel.tensors import to_device
 
 _LARGEST = 20.0  # the critic's answers are cut off here: exp must not overflow
 _SHUFFLES = 4  # of all rows, at each step
 _GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, are spread evenly
-_ADAM = Adam(final_fraction=1.0)
 
 
 @dataclass(frozen=True)
@@ -50,15 +48,6 @@ class ShuffledRows:
         return self.order[(self.place + shift.unsqueeze(1)) % rows].flatten()
 
 
-class Critic(NamedTuple):
-    """Parameters (config, parameter), Adam's moments, step sizes (config,), steps taken (a scalar)."""
-
-    parameters: Tensor
-    moments: Moments
-    learning_rate: Tensor
-    steps: Tensor
-
-
 class Bound(NamedTuple):
     """Î (config,) and its gradient in the critic's answers (config, answer, 1): pairs first, then shuffled pairs."""
 
@@ -67,7 +56,7 @@ class Bound(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MINE(PenaltyDefaults):
+class MINE(CriticDefaults):
     r"""Mutual information in nats by the Donsker–Varadhan bound (Belghazi et al., ICML 2018).
 
     .. math:: P = \max(0, \hat I), \qquad
@@ -92,25 +81,10 @@ class MINE(PenaltyDefaults):
     hidden : widths of its tanh layers
     """
 
-    critic_steps: int = 5
     critic_learning_rate: float = 0.002
     hidden: tuple[int, ...] = (32, 32)
-    rows: RowPlan = ALL_TRAINING_ROWS
 
     name: ClassVar[str] = "mine"
-    tunable: ClassVar[tuple[str, ...]] = ("critic_learning_rate",)
-    group_size: ClassVar[int | None] = None
-
-    def __post_init__(self) -> None:
-        check_positive(critic_learning_rate=self.critic_learning_rate)
-        if not isinstance(self.critic_steps, int) or self.critic_steps < 1:
-            raise InvalidInput(f"critic_steps={self.critic_steps} was given; a whole number ≥ 1 is needed, such as 5.")
-
-    def along(self, direction: Tensor, value: Tensor, prepared: ShuffledRows, state: Critic) -> Along:
-        """2 E[t²], as for a share of the variance: the critic moves with the predictions, so that no search along
-        them would mean anything.
-        """
-        return Along(2 * direction.square().mean(dim=-1))
 
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> ShuffledRows:
         order = _circle(attributes.values, seed)
@@ -122,24 +96,22 @@ class MINE(PenaltyDefaults):
             seed,
         )
 
-    def init(self, prepared: ShuffledRows, configs: int, settings: Settings) -> Critic:
+    def init(self, prepared: ShuffledRows, configs: int, settings: Settings) -> CriticState:
         like = prepared.sensitive
-        parameters = self._network(prepared).init(prepared.seed, like.dtype).to(like).repeat(configs, 1)
+        critic = Trained.start(self._network(prepared), prepared.seed, configs, like)
         rate = setting(self, settings, "critic_learning_rate", like, configs)
-        return Critic(
-            parameters, _ADAM.init(parameters), rate, torch.zeros((), dtype=torch.float64, device=like.device)
-        )
+        return CriticState(critic, rate, torch.zeros((), dtype=torch.float64, device=like.device))
 
-    def step(self, prediction: Tensor, prepared: ShuffledRows, state: Critic) -> PenaltyStep:
+    def step(self, prediction: Tensor, prepared: ShuffledRows, state: CriticState) -> PenaltyStep:
         network, weight = self._network(prepared), prepared.row_weight
         u = standardised(prediction, weight)
-        parameters, moments, rate, steps = state
-        parameters, moments = parameters.clone(), Moments(*(each.clone() for each in moments))
+        critic, rate, steps = state.critic.copied(), state.learning_rate, state.steps
+        parameters = critic.parameters
         for _ in range(self.critic_steps):
             inputs, weights = _pairs(u.value, prepared, steps)
             answers, activations = network.forward_all(parameters, inputs)
             down = network.pullback_all(parameters, activations, -bound(answers, *weights).gradient)
-            _ADAM.update(parameters, down, moments, rate, steps)  # in place
+            ADAM.update(parameters, down, critic.moments, rate, steps)  # in place
             steps = steps + 1
         inputs, weights = _pairs(u.value, prepared, steps)
         answers, activations = network.forward_all(parameters, inputs)
@@ -149,14 +121,14 @@ class MINE(PenaltyDefaults):
         own = answered.view(len(prediction), 1 + _SHUFFLES, -1).sum(dim=1)
         active = (spread * (found.value > 0)).unsqueeze(1)
         gradient = active * own + 2 * weight * u.value * information.unsqueeze(1)
-        after = Critic(parameters, moments, rate, steps)
+        after = CriticState(critic, rate, steps)
         return PenaltyStep(spread * information, through_standardising(gradient, u, weight), after)
 
-    def value(self, prediction: Tensor, prepared: ShuffledRows, state: Critic) -> Tensor:
+    def value(self, prediction: Tensor, prepared: ShuffledRows, state: CriticState) -> Tensor:
         """With the critic as it stands, which has not seen these rows."""
         u = standardised(prediction, prepared.row_weight).value
         inputs, weights = _pairs(u, prepared, state.steps)
-        answers, _ = self._network(prepared).forward_all(state.parameters, inputs)
+        answers, _ = self._network(prepared).forward_all(state.critic.parameters, inputs)
         spread = (prepared.row_weight * u.square()).sum(dim=-1)
         return spread * bound(answers, *weights).value.clamp_min(0)
 
