@@ -10,8 +10,9 @@ from rich.table import Table
 
 from fairlevel.cli.checks import refuse_existing
 from fairlevel.cli.files import write_table
+from fairlevel.data.column_rules import FrequentRule
 from fairlevel.data.columns import Dates, Numbers
-from fairlevel.data.encoder import FrequentRule, TableEncoder
+from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.whole_files import whole_folder
 from fairlevel.estimators.fair_classifier import FairClassifier
 from fairlevel.estimators.fair_regressor import FairRegressor

@@ -15,6 +15,7 @@ from fairlevel.data.dates import AmbiguousDates, date_pattern, dates_as_text, da
 from fairlevel.exceptions import InvalidInput, InvalidType
 
 FEW_LEVELS = 20  # a text column with so few values may hold numbers and words side by side, such as 1, 2, "3 or more"
+MISSING = "(missing)"  # the category of missing categories
 SHOWN = 3  # cells that an error names
 
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from functools import cached_property
-from hashlib import blake2b
 from typing import Any, Self
 
 import numpy as np
@@ -14,168 +11,12 @@ import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fairlevel.arrays import Array, Flags
-from fairlevel.data.columns import (
-    FEW_LEVELS,
-    Kind,
-    Numbers,
-    Reading,
-    Texts,
-    kind_from,
-    kind_of,
-    plain_kind,
-    refuse_unreadable,
-)
+from fairlevel.arrays import Array
+from fairlevel.data.column_rules import MANY, Values, plain_rule, rule_for, rule_from
+from fairlevel.data.columns import Kind, Numbers, Reading, kind_of, refuse_unreadable
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName, UnreadableCells, UnseenLevels
 
-MOST_INDICATORS = FEW_LEVELS  # categories of a text column that has one indicator for each
-MOST_OWN = 80  # of a text column with more: categories with an indicator of their own,
-ROWS_FOR_OWN = 40  # which have at least so many training rows;
-ROWS_FOR_BUCKET, MOST_BUCKETS = 150, 16  # the others share indicators
 MANY_UNSEEN = 0.05  # share of the rows from which on unseen categories are worth a warning
-_MISSING = "(missing)"
-
-Values = Any
-"""A column as read: float64 with NaN, or text with None, (row,)."""
-
-
-@dataclass(frozen=True)
-class NumberRule:
-    """A column of numbers, dates or truths; missing values become the median of the training rows."""
-
-    name: str
-    median: float
-    reads: Kind = Numbers()
-
-    @classmethod
-    def learn(cls, name: str, values: Array, reads: Kind) -> Self | None:
-        """None where the column is empty or constant."""
-        known = values[np.isfinite(values)]
-        return cls(name, float(np.median(known)), reads) if known.size and np.ptp(known) > 0 else None
-
-    def encode(self, values: Values) -> Array:
-        """(row,) -> (row, 1)."""
-        return np.where(np.isfinite(values), values, self.median)[:, None]
-
-    def unseen(self, values: Values) -> int:
-        """Any number will do."""
-        return 0
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        return (self.name,)
-
-
-@dataclass(frozen=True)
-class IndicatorRule:
-    """A text column with few categories: one column of zeros and ones per category; an unseen category is all zeros."""
-
-    name: str
-    categories: tuple[str, ...]
-    reads: Kind = Texts()
-
-    def encode(self, values: Values) -> Array:
-        """(row,) -> (row, category)."""
-        return _indicators(_filled(values), self.categories)
-
-    def unseen(self, values: Values) -> int:
-        """How many cells hold a category that the training rows lack; gaps are none."""
-        return _count_unseen(values, self.categories)
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        return tuple(f"{self.name}={category}" for category in self.categories)
-
-
-@dataclass(frozen=True)
-class FrequentRule:
-    r"""A text column with many categories. The 80 most frequent ones with at least 40 training rows have an indicator
-    each; each other category has the indicator :math:`h(\text{category}) \bmod m` for a fixed hash h and m ≤ 16. A last
-    column holds :math:`\log n`, with n the number of training rows of the category. An unseen category has its hash and
-    the smallest n of all.
-    """
-
-    name: str
-    categories: tuple[str, ...]
-    counts: tuple[int, ...]
-    reads: Kind = Texts()
-
-    @classmethod
-    def learn(cls, name: str, categories: tuple[str, ...], counts: tuple[int, ...]) -> Self:
-        return cls(name, categories, counts)
-
-    @cached_property
-    def buckets(self) -> int:
-        """How many indicators the other categories share: one for every 150 of their training rows."""
-        known = set(self.own)
-        rows = sum(count for category, count in zip(self.categories, self.counts, strict=True) if category not in known)
-        return min(max(rows // ROWS_FOR_BUCKET, 1), MOST_BUCKETS)
-
-    @cached_property
-    def own(self) -> tuple[str, ...]:
-        """Categories with an indicator of their own, alphabetically."""
-        order = sorted(zip([-count for count in self.counts], self.categories, strict=True))
-        return tuple(sorted(category for count, category in order[:MOST_OWN] if -count >= ROWS_FOR_OWN))
-
-    def encode(self, values: Values) -> Array:
-        """(row,) -> (row, own indicators + buckets + 1)."""
-        number, known = pd.factorize(_filled(values))
-        counts = dict(zip(self.categories, self.counts, strict=True))
-        own = _indicators(known, self.own)
-        shared = np.eye(self.buckets)[[_hash(category) % self.buckets for category in known]].reshape(-1, self.buckets)
-        shared[own.any(axis=1)] = 0.0
-        frequency = np.log([counts.get(category, min(self.counts)) for category in known])
-        encoded: Array = np.column_stack([own, shared, frequency])[number]
-        return encoded
-
-    def unseen(self, values: Values) -> int:
-        """How many cells hold a category that the training rows lack; gaps are none."""
-        return _count_unseen(values, self.categories)
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        own = (f"{self.name}={category}" for category in self.own)
-        return (*own, *(f"{self.name}#{bucket}" for bucket in range(self.buckets)), f"{self.name} frequency")
-
-
-@dataclass(frozen=True)
-class OrdinalRule:
-    """A text column with many categories, numbered in alphabetical order; an unseen category gets the middle number.
-    For the study, whose protocol says so.
-    """
-
-    name: str
-    categories: tuple[str, ...]
-    reads: Kind = Texts()
-
-    @classmethod
-    def learn(cls, name: str, categories: tuple[str, ...], counts: tuple[int, ...]) -> Self:
-        return cls(name, categories)
-
-    def encode(self, values: Values) -> Array:
-        """(row,) -> (row, 1)."""
-        numbers = {category: float(number) for number, category in enumerate(self.categories)}
-        middle = (len(self.categories) - 1) / 2
-        return np.array([numbers.get(category, middle) for category in _filled(values)])[:, None]
-
-    def unseen(self, values: Values) -> int:
-        """How many cells hold a category that the training rows lack; gaps are none."""
-        return _count_unseen(values, self.categories)
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        return (self.name,)
-
-
-Rule = NumberRule | IndicatorRule | FrequentRule | OrdinalRule
-RULES: dict[str, Any] = {
-    "number": NumberRule,
-    "indicator": IndicatorRule,
-    "frequent": FrequentRule,
-    "ordinal": OrdinalRule,
-}
-MANY = ("frequent", "ordinal")
-"""Rules for text with more than 20 categories."""
 UNREADABLE = ("error", "impute")
 
 
@@ -234,26 +75,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise UnknownName("rule for many categories", self.many, MANY)
         if self.unreadable not in UNREADABLE:
             raise UnknownName("value of unreadable", self.unreadable, UNREADABLE)
-        rules = [self._rule(name, kind, columns[name]) for name, kind in kinds.items()]
+        rules = [rule_for(name, kind, columns[name], self.many) for name, kind in kinds.items()]
         kept = tuple(rule for rule in rules if rule is not None)
         if not kept:
             rows = len(next(iter(columns.values()), ()))
             raise InvalidInput(f"None of the {len(kinds)} columns varies on the {rows} training rows.")
         self.rules_ = kept
         return self
-
-    def _rule(self, name: str, kind: Kind, values: Values) -> Rule | None:
-        """The rule for a column, or None if the column is empty or constant."""
-        if not kind.is_text:
-            return NumberRule.learn(name, values, kind)
-        categories, counts = np.unique(_filled(values).astype(str), return_counts=True)
-        if len(categories) < 2:
-            return None
-        known = tuple(map(str, categories))
-        if len(known) <= MOST_INDICATORS:
-            return IndicatorRule(name, known)
-        rule: Rule = RULES[self.many].learn(name, known, tuple(map(int, counts)))
-        return rule
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -320,15 +148,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         check_is_fitted(self)
-        kinds = {kind: name for name, kind in RULES.items()}
-        plain = [{"kind": kinds[type(rule)], **asdict(rule), "reads": plain_kind(rule.reads)} for rule in self.rules_]
-        return {"many": self.many, "unreadable": self.unreadable, "rules": plain}
+        rules = [plain_rule(rule) for rule in self.rules_]
+        return {"many": self.many, "unreadable": self.unreadable, "rules": rules}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The encoder that :meth:`to_dict` described; version 0.1 wrote ``levels`` for ``categories``."""
-        found = cls(values.get("many", "ordinal"), values.get("unreadable", "error"))
-        found.rules_ = tuple(map(_rule_from, values["rules"]))
+        """The encoder that :meth:`to_dict` described."""
+        found = cls(values["many"], values["unreadable"])
+        found.rules_ = tuple(map(rule_from, values["rules"]))
         found.feature_names_in_ = np.array(found.needed, dtype=object)
         found.n_features_in_ = len(found.needed)
         return found
@@ -339,18 +166,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-
-def _rule_from(values: Mapping[str, Any]) -> Rule:
-    given = {"categories" if name == "levels" else name: value for name, value in values.items()}
-    kind: Any = RULES[str(given.pop("kind"))]
-    if "reads" in given:
-        given["reads"] = kind_from(given["reads"])
-    known = {field.name for field in fields(kind)}
-    rule: Rule = kind(
-        **{name: tuple(value) if isinstance(value, list) else value for name, value in given.items() if name in known}
-    )
-    return rule
 
 
 def named_columns(X: Any) -> pd.DataFrame:
@@ -374,28 +189,3 @@ def _warn(category: type[Warning], what: str, counts: Mapping[str, int], rows: i
     found = [f"{name!r} {count} of {rows} rows" for name, count in counts.items() if count]
     if found:
         warnings.warn(f"{what}: {', '.join(found)}.", category, stacklevel=3)
-
-
-def _filled(values: Values) -> Any:
-    """Text with a category of its own for missing values."""
-    text = np.array(values, dtype=object)
-    text[pd.isna(text)] = _MISSING
-    return text
-
-
-def _indicators(text: Any, categories: tuple[str, ...]) -> Array:
-    number = pd.Index(categories, dtype=object).get_indexer(pd.Index(text, dtype=object))
-    found = np.zeros((len(text), len(categories)))
-    rows = np.flatnonzero(number >= 0)
-    found[rows, number[rows]] = 1.0
-    return found
-
-
-def _count_unseen(values: Values, categories: tuple[str, ...]) -> int:
-    text = pd.Series(values, dtype=object)
-    strange: Flags = (text.notna() & ~text.isin(categories)).to_numpy()
-    return int(strange.sum())
-
-
-def _hash(category: str) -> int:
-    return int.from_bytes(blake2b(category.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")

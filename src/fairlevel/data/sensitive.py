@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
-from fairlevel.data.columns import Dates, Numbers, kind_of, text_of
+from fairlevel.data.columns import MISSING, Dates, Numbers, kind_of, text_of
 from fairlevel.data.numbers import LARGEST, refuse_extremes, refuse_other_kinds
 from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures
 
-MISSING = "(missing)"  # the category of missing categories
 FEW_CATEGORIES = 12  # which any rows can carry
 ROWS_PER_CATEGORY = 5  # of one column; with fewer, group averages are shrunk, and an upper limit would be too low
 ROWS_PER_CATEGORY_OF_SEVERAL = 8  # of several columns together
