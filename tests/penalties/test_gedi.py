@@ -1,3 +1,4 @@
+import maxcorr
 import numpy as np
 import pytest
 import torch
@@ -19,7 +20,6 @@ def test_known_values():
 
 
 def test_is_the_ratio_of_maxcorr():
-    maxcorr = pytest.importorskip("maxcorr")
     a, f = drawn()
     found = evaluated(GeDI(), f, a).value.sqrt().tolist()
     for own, row in zip(found, f.numpy(), strict=True):

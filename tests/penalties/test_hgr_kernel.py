@@ -1,3 +1,4 @@
+import maxcorr
 import numpy as np
 import pytest
 import torch
@@ -39,7 +40,6 @@ def test_known_correlations(degree):
 
 
 def test_is_the_maximum_that_maxcorr_finds():
-    maxcorr = pytest.importorskip("maxcorr")
     a, f = drawn()
     chosen = [2, 3, 4, 5]
     found = evaluated(KernelHGR(ridge=1e-9), f[chosen], a).value.sqrt()

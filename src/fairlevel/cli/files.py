@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet
 
-from fairlevel.cli.checks import column_names, is_parquet, not_utf8, require_readable, separator
+from fairlevel.cli.checks import is_parquet, not_utf8, require_columns, require_readable, separator
 from fairlevel.cli.csv_cells import without_formulas
 from fairlevel.data.columns import Numbers, kind_of
 from fairlevel.data.whole_files import write_whole
-from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
+from fairlevel.exceptions import InvalidInput, InvalidType
 
 _PIECE = 200_000  # rows read at a time
 WRITERS: dict[str, Callable[[pd.DataFrame, Path], None]] = {
@@ -38,11 +38,7 @@ def read_columns(
     """Read the wanted columns of a CSV or Parquet file, or all; an unreadable file, or one with fewer
     rows than ``fewest``, is an error of one sentence. CSV columns named in ``text`` stay as they are written.
     """
-    require_readable(path)
-    known = column_names(path)
-    for name in wanted or ():
-        if name not in known:
-            raise UnknownName(f"column of {path.name}", name, known)
+    require_columns(path, wanted or ())
     columns = None if wanted is None else list(dict.fromkeys(wanted))
     try:
         table = _flat(pd.read_parquet(path, columns=columns)) if is_parquet(path) else _read_csv(path, columns, text)

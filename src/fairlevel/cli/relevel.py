@@ -18,7 +18,7 @@ from fairlevel.data.whole_files import whole_folder
 from fairlevel.exceptions import InvalidInput
 
 if TYPE_CHECKING:
-    from fairlevel.estimators.relevel import RelevelledFront
+    from fairlevel.estimators.relevelled_front import RelevelledFront
     from fairlevel.report.provenance import Provenance
 
 
@@ -100,7 +100,7 @@ def _write(
     """Write the whole folder, or nothing; returns the names of the models by what they are."""
     from fairlevel.cli.files import write_table
     from fairlevel.estimators.front_page import front_page
-    from fairlevel.estimators.relevel import GIVEN
+    from fairlevel.estimators.relevelled_front import GIVEN
     from fairlevel.report.render import write_page
 
     ending = given.suffix.lower()

@@ -1,0 +1,75 @@
+"""Corrections of a model that exists, judged on rows that did not fit them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fairlevel.arrays import Array, Index
+from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
+from fairlevel.estimators.judging import JudgedRows, Judgement, SelectionBudget
+from fairlevel.fronts.stacking import without_small_shares
+from fairlevel.releveling.fitting import FittedCorrections, cross_fitted
+from fairlevel.releveling.protocol import ExistingModel
+
+
+@dataclass(frozen=True)
+class JudgedCorrections:
+    """Candidates judged on rows that did not fit them; the last point is the model as it is. ``centre`` and ``scale``
+    are mean and standard deviation of the aim: y, or the model's predictions where there is none.
+    """
+
+    fitted: FittedCorrections
+    judgement: Judgement
+    centre: float
+    scale: float
+
+    @classmethod
+    def of(
+        cls,
+        model: ExistingModel,
+        attributes: Attributes,
+        target: Array | None,
+        points: int,
+        fold: Index,
+        seed: int,
+    ) -> JudgedCorrections:
+        """What is judged on a fold is fitted on the others; fold (row,)."""
+        rows, weight = KeptAttributes.of(attributes), attributes.weight
+        aim = model.prediction if target is None else target
+        centre = float(weight @ aim)
+        scale = float(np.sqrt(weight @ (aim - centre) ** 2)) or 1.0
+        candidates = (cross_fitted(model, rows, fold, seed) - centre) / scale
+        judged = JudgedRows.of(candidates, (aim - centre) / scale, rows, fold, model.response.combiner, seed)
+        budgets = SelectionBudget.points(judged.choosing, points - 1)
+        fitted = FittedCorrections.on(model, rows, np.arange(len(rows)), seed)
+        return cls(fitted, Judgement(judged, budgets, scale, last=candidates[0]), centre, scale)
+
+    @property
+    def budgets(self) -> Sequence[SelectionBudget]:
+        """One per point but the last."""
+        return self.judgement.budgets
+
+    @property
+    def weight(self) -> Array:
+        """Of the rows, summing to 1, (row,)."""
+        return self.judgement.judged.attributes.weight
+
+    @cached_property
+    def predictions(self) -> Array:
+        """Of the points, in units of y, (point, row)."""
+        shown: Array = self.judgement.predictions * self.scale + self.centre
+        return shown
+
+    @cached_property
+    def means(self) -> Array:
+        """E[f | A] of the points, (point, row)."""
+        judged = self.judgement.judged
+        return judged.mean.fitted(self.predictions, judged.attributes, judged.seed)
+
+    def shares(self, budget: SelectionBudget) -> Array:
+        """Shares of the candidates within a budget on these rows, (candidate,)."""
+        return without_small_shares(budget.nearest(self.judgement.judged.choosing).shares)

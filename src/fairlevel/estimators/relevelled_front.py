@@ -1,0 +1,241 @@
+"""The models between one that exists and a level one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairlevel.arrays import Array
+from fairlevel.auditing.audit import Audit, audit
+from fairlevel.data.sensitive import Sensitive
+from fairlevel.estimators.budget import Budget
+from fairlevel.estimators.front_page import front_page
+from fairlevel.estimators.judged_corrections import JudgedCorrections
+from fairlevel.estimators.judging import SelectionBudget, allowed, knee_index
+from fairlevel.estimators.path_report import QUANTILES
+from fairlevel.exceptions import InvalidInput
+from fairlevel.metrics.class_figures import class_figures
+from fairlevel.metrics.profile import MeanProfile, attribute_profiles, quantiles
+from fairlevel.metrics.reliability import Reliability, reliability
+from fairlevel.plots.front import FrontDisplay
+from fairlevel.releveling.protocol import ExistingModel
+from fairlevel.report.provenance import Provenance
+from fairlevel.report.render import write_page
+
+GIVEN = "model as it was given"
+
+
+@dataclass(frozen=True)
+class About:
+    """What is known of the model: what it is, whether it has seen the rows, which of its features are sensitive, and
+    why its own trees could not be changed, if so.
+    """
+
+    kind: str
+    seen: bool
+    sensitive_inputs: tuple[str, ...]
+    reason: str | None
+
+
+class RelevelledFront:
+    """What :func:`relevel` returns: models between the one given and a level one.
+
+    Attributes
+    ----------
+    front_ : DataFrame
+        One row per model, from the least disparity to the model as it is: selection_dpvar, mse (NaN without y),
+        mse_valid (False for rows that the model has seen), distance (mean squared change of the predictions), dpvar,
+        dpvar_low, dpvar_high, share, members (how many candidates are mixed). Of a classifier with y, there are also
+        log_loss and auc, and mse is the Brier score. Figures are in units of y², from rows
+        that did not fit the correction. Intervals are most of the work: they are computed when the front is first
+        read, and models can be taken without them.
+    knee_index_ : int
+        The row of the knee.
+    kind_ : str
+        What the model is.
+    seen_ : bool
+        Whether the rows are known to the model.
+    sensitive_inputs_ : tuple of str
+        Features of the model that are (nearly) sensitive attributes.
+    classes_ : tuple or None
+        Both classes of a classifier; figures are those of the probability of the second one.
+    """
+
+    cross_fitted_ = True
+
+    def __init__(
+        self,
+        model: ExistingModel,
+        judged: JudgedCorrections,
+        sensitive: Sensitive,
+        target: Array | None,
+        about: About,
+        factors: Array | None = None,
+    ) -> None:
+        self._model, self._judged, self._sensitive, self._target = model, judged, sensitive, target
+        self._factors = factors
+        self.kind_, self.seen_, self.sensitive_inputs_, self.reason_ = (
+            about.kind,
+            about.seen,
+            about.sensitive_inputs,
+            about.reason,
+        )
+        self.classes_ = model.classes
+
+    @cached_property
+    def front_(self) -> pd.DataFrame:
+        return self._measured(self._judged)
+
+    @cached_property
+    def knee_index_(self) -> int:
+        return knee_index(self.front_.rename(columns={"distance": "mse", "mse": "error"}))
+
+    def __len__(self) -> int:
+        """How many models there are."""
+        return len(self._judged.budgets) + 1
+
+    def __repr__(self) -> str:
+        last = self.front_.iloc[-1]
+        first = self.front_.iloc[0]
+        text = f"{len(self.front_)} models, share from {first['share']:.1%} to {last['share']:.1%}; {self.kind_}"
+        return f"<RelevelledFront: {text}{', rows seen in training' if self.seen_ else ''}>"
+
+    def best(self, *, max_dpvar: float | None = None, max_share: float | None = None) -> Any:
+        """The model that changes least and whose DPVar (units of y²), or share of the variance, stays within a budget
+        on rows that did not fit it; of the type that was given to :func:`relevel` where that is possible.
+        """
+        chosen = self._within(Budget.read("auto", max_dpvar, max_share))
+        return self.model(-1) if chosen is None else self._changed(self._judged.shares(chosen))
+
+    def figures(self, *, max_dpvar: float | None = None, max_share: float | None = None) -> pd.Series:
+        """What ``front_`` would show of the model that :meth:`best` gives for the same budget."""
+        chosen = self._within(Budget.read("auto", max_dpvar, max_share))
+        if chosen is None:
+            return self.front_.iloc[-1]
+        alone = replace(self._judged, judgement=replace(self._judged.judgement, budgets=[chosen]))
+        return self._measured(alone).iloc[0]
+
+    def model(self, number: int) -> Any:
+        """The model of a row of ``front_``, counted from 0; the last one is the model as it was given."""
+        if not -len(self) <= number < len(self):
+            raise InvalidInput(f"model({number}) was asked for; the front has rows 0 to {len(self) - 1}.")
+        if number in (-1, len(self) - 1):
+            return self._changed(np.eye(len(self._judged.fitted))[0])
+        return self._changed(self._judged.shares(self._judged.budgets[number % len(self)]))
+
+    def models(self) -> list[Any]:
+        """The models of all rows of ``front_``."""
+        return [self.model(number) for number in range(len(self))]
+
+    def knee(self) -> Any:
+        """The model of the front that is farthest below the straight line between its ends."""
+        return self.model(self.knee_index_)
+
+    def profiles(self) -> dict[str, list[MeanProfile]]:
+        """For each attribute the average prediction along it, one profile per row of ``front_``."""
+        sensitive = self._sensitive
+        return attribute_profiles(self._judged.predictions, sensitive, sensitive.values, self._judged.weight)
+
+    def conditional_means(self) -> Array:
+        """How E[f | A] is distributed: 201 quantiles for each row of ``front_``, (model, quantile)."""
+        return quantiles(self._judged.means, QUANTILES, self._judged.judgement.judged.attributes.row_weight)
+
+    def reliabilities(self) -> list[Reliability]:
+        """Of probabilities, one per row of ``front_``; none for a regressor, or without y."""
+        if self.classes_ is None or self._target is None:
+            return []
+        weight = self._judged.weight
+        return [reliability(self._target, p.clip(0, 1), sample_weight=weight) for p in self._judged.predictions]
+
+    def provenance(self) -> Provenance:
+        """Where the figures of the front come from."""
+        how = "All figures are from rows that did not fit the correction, by cross-validation over all rows."
+        names = tuple(column.name for column in self._sensitive.columns) or self._sensitive.names
+        return Provenance(
+            rows_used=len(self._judged.weight),
+            columns={"sensitive": names},
+            settings={"model": self.kind_},
+            method=(how,),
+        )
+
+    def audit(self, number: int) -> Audit:
+        """An audit of a row of ``front_``, on rows that did not fit its correction."""
+        frame = pd.DataFrame(self._sensitive.values, columns=list(self._sensitive.names))
+        prediction, weight = self._judged.predictions[number], self._judged.weight
+        return audit(prediction, sensitive_features=frame, sample_weight=weight, given=self._factors)
+
+    def plot(self, ax: Any = None) -> FrontDisplay:
+        """Draw the front."""
+        return FrontDisplay.from_frame(self._shown(), ax=ax)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A copy of the front."""
+        return self._shown()
+
+    def to_html(self, path: str | Path, target: str = "the prediction") -> None:
+        """Write the front as one self-contained page."""
+        write_page(front_page(self, target, notes=self.notes(), before=GIVEN), Path(path))
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the front has to know, in sentences."""
+        notes = [f"The model: {self.kind_}. The last point is the model as it was given."]
+        if self.front_["mse"].isna().all():
+            notes.append("No target was given: the error is the mean squared change of the predictions.")
+        if self.seen_:
+            notes.append("The model was trained on these rows: errors are too small and not valid.")
+        if self.sensitive_inputs_:
+            notes.append(f"The model reads sensitive attributes: {', '.join(self.sensitive_inputs_)}.")
+        if self.reason_:
+            notes.append(f"A correction was added, because the trees cannot be changed: {self.reason_}")
+        return tuple(notes)
+
+    def _within(self, budget: Budget | None) -> SelectionBudget | None:
+        """The budget on selection rows that keeps a user's; None where the model as it is keeps it."""
+        if budget is None:
+            raise InvalidInput("No budget was given; pass best(max_dpvar=...) or best(max_share=...).")
+        judgement = self._judged.judgement
+        plain = judgement.intervals[-1]
+        if (plain.share_high if budget.name == "max_share" else plain.high) <= budget.most:
+            return None
+        return allowed(judgement.calibration(budget.name), budget)
+
+    def _measured(self, judged: JudgedCorrections) -> pd.DataFrame:
+        """One row per point."""
+        front = _front(judged, self._target, self.seen_)
+        if self.classes_ is None or self._target is None:
+            return front
+        return front.assign(**class_figures(judged.predictions, self._target, judged.weight))
+
+    def _shown(self) -> pd.DataFrame:
+        """The front with the distance in place of an error that is not known."""
+        front = self.front_.copy()
+        front["mse"] = front["mse"].fillna(front["distance"])
+        return front
+
+    def _changed(self, shares: Array) -> Any:
+        fitted = self._judged.fitted
+        return self._model.changed(fitted.change(shares), fitted.families)
+
+
+def _front(judged: JudgedCorrections, target: Array | None, seen: bool) -> pd.DataFrame:
+    predictions, weight, intervals = judged.predictions, judged.weight, judged.judgement.intervals
+    error = np.full(len(predictions), np.nan) if target is None else (predictions - target) ** 2 @ weight
+    members = [int((judged.shares(budget) > 0).sum()) for budget in judged.budgets]
+    return pd.DataFrame(
+        {
+            "selection_dpvar": [*(budget.most for budget in judged.budgets), np.inf],
+            "mse": error,
+            "mse_valid": not seen and target is not None,
+            "distance": (predictions - predictions[-1]) ** 2 @ weight,
+            "dpvar": [interval.estimate for interval in intervals],
+            "dpvar_low": [interval.low for interval in intervals],
+            "dpvar_high": [interval.high for interval in intervals],
+            "share": [interval.share for interval in intervals],
+            "members": [*members, 1],
+        }
+    )
