@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairlevel import load
+from fairlevel import FairRegressor, load
 from fairlevel.cli import files
 from fairlevel.estimators import path_fit
 from fairlevel.exceptions import InvalidType
@@ -243,3 +243,21 @@ def test_numbers_with_words_among_them(folder, tmp_path):
     assert "mostly numbers" in run(*arguments).stderr
     found = json.loads(run(*arguments, "--categories", "hours").stdout)
     assert found["dpvar"]["regressor"].startswith("groups")
+
+
+def test_a_model_of_named_numbers_takes_the_columns_it_needs(tmp_path):
+    """A model that was fitted in Python, as those of the demo are; the file has more columns."""
+    random = np.random.default_rng(0)
+    table = pd.DataFrame(random.standard_normal((80, 4)), columns=["age", "x", "z", "other"])
+    y = table["x"] + table["z"]
+    model = FairRegressor(1.0, predictor="linear", random_state=0)
+    model.fit(table[["x", "z"]], y, sensitive_features=table[["age"]]).save(tmp_path / "model")
+    table.assign(word="text").to_csv(tmp_path / "rows.csv", index=False)
+    said = run("predict", tmp_path / "model", tmp_path / "rows.csv", "--out", tmp_path / "out.csv")
+    assert said.returncode == 0, said.stderr
+    found = pd.read_csv(tmp_path / "out.csv")["prediction"]
+    np.testing.assert_allclose(found, model.predict(table[["x", "z"]]))
+    table.drop(columns="z").to_csv(tmp_path / "less.csv", index=False)
+    said = run("predict", tmp_path / "model", tmp_path / "less.csv", "--out", tmp_path / "more.csv")
+    assert said.returncode == 2
+    assert "lacks 1 of the 2 columns seen in fit: 'z'" in said.stderr

@@ -80,7 +80,7 @@ def front_table(path: FairnessPath, chosen: Mapping[str, Choice], title: str) ->
             number(max(row["dpvar"], 0.0) ** 0.5, 3),
             f"{number(row['dpvar_low'] ** 0.5, 3)} to {number(row['dpvar_high'] ** 0.5, 3)}",
             f"{row['share']:.1%}",
-            number(row["dpvar"]),
+            number(max(row["dpvar"], 0.0)),
         )
     return table
 

@@ -39,13 +39,15 @@ def predict(
     fitted = load(model)
     encoder = fitted.encoder_
     table = read_columns(file, text=() if encoder is None else encoder.as_text, fewest=1)
+    names = getattr(fitted, "feature_names_in_", table.columns)
+    features = table[[name for name in names if name in table]]  # what is missing, the model itself says
     if encoder is not None:
         encoder.unreadable = "impute" if lenient else "error"
     found, console = {}, Console(markup=False)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            found[column] = fitted.predict(table)
+            found[column] = fitted.predict(features)
         except Unreadable as error:
             raise Unreadable(f"{error} With --lenient such cells count as missing.") from None
     for warning in caught:
@@ -56,6 +58,6 @@ def predict(
         if taken:
             raise InvalidInput(f"{file.name!r} already has a column {taken[0]!r}; pass --column NAME.")
         with warnings.catch_warnings(action="ignore"):  # said above
-            found |= dict(zip(names, fitted.predict_proba(table).T, strict=True))
+            found |= dict(zip(names, fitted.predict_proba(features).T, strict=True))
     write_table(table.assign(**found), out)
     console.print(f"{len(table)} predictions: {out}", highlight=False, soft_wrap=True)

@@ -135,5 +135,5 @@ def _table(front: RelevelledFront, saved: dict[str, str], has_target: bool, max_
             row = shown.iloc[int(name.removeprefix("point-")) - 1]
         interval = f"{row['dpvar_low']:.4g} to {row['dpvar_high']:.4g}"
         figures = [f"{row[error]:.4g}" for error in errors]
-        table.add_row(label, name, *figures, f"{row['dpvar']:.4g}", interval, f"{row['share']:.1%}")
+        table.add_row(label, name, *figures, f"{max(row['dpvar'], 0.0):.4g}", interval, f"{row['share']:.1%}")
     return table
