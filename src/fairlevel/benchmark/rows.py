@@ -54,8 +54,9 @@ COLUMNS: dict[str, str] = {
 
 def tidy(rows: pd.DataFrame) -> pd.DataFrame:
     """All columns in the right order and type; missing values become NaN, or −1, 1 and 0 in columns of integers."""
-    defaults: dict[str, int | str] = {"setting": -1, "networks": 1, "copies": 0, "commit": ""}
-    filled = rows.reindex(columns=list(COLUMNS))
+    defaults = {"setting": -1, "networks": 1, "copies": 0}
+    filled = rows.assign(**{name: value for name, value in SINCE.items() if name not in rows})
+    filled = filled.reindex(columns=list(COLUMNS))
     for name, value in defaults.items():
         filled[name] = filled[name].fillna(value)
     return filled.astype(COLUMNS)

@@ -167,7 +167,7 @@ def read_rows(path: Path) -> pd.DataFrame:
     missing = [name for name in COLUMNS if name not in rows and name not in SINCE]
     if missing:
         raise InvalidInput(f"{str(path)!r} holds no rows of schema {SCHEMA}: it lacks {', '.join(missing)}.")
-    return in_order(rows.assign(**{name: value for name, value in SINCE.items() if name not in rows}))
+    return in_order(tidy(rows))
 
 
 _ENTRIES: dict[str, type | None] = {"protocol": None, "source": None, "datasets": str, "seeds": int, "methods": str}
