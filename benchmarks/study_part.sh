@@ -7,7 +7,9 @@ data=$1 results=$2 end=$((SECONDS + $3))
 : "${STUDY_SUITE:=folder60}" "${STUDY_REAL:=real}" "${STUDY_SEEDS:=0 1 2 3 4 5 6 7 8 9}" "${STUDY_PROTOCOL:=paper2k}"
 : "${STUDY_PROCESSES:=16}" "${STUDY_SCREEN:=small+descent}" "${PYTHON:=python3}"
 : "${STUDY_TWELVE:=communities_crime,elevators,pol,wind,space_ga,california_housing,abalone,concrete,cpu_act,miami_housing,skillcraft,air_quality}"
-: "${STUDY_METHODS:=paper,ours,references}" "${STUDY_VARIANTS:=variants}"
+# tables of folder60 where indicators of one text column are split between X and A if they are chosen one by one
+: "${STUDY_TEXT:=acs_gov_census,adult_hours,ames_housing,college_distance,cps_85_wages,garment_productivity,hotel_rates,moneyball,nmes1988,seoul_bike,stackoverflow_salary,wage_islr}"
+: "${STUDY_METHODS:=paper,ours,references}" "${STUDY_VARIANTS:=variants}" "${STUDY_SCREENED:=paper,references}"
 mkdir -p "$results"
 runs=$(mktemp -d)
 
@@ -29,7 +31,7 @@ share_gpu() {
 
 # stage FILE PROTOCOL SUITE SEED METHODS
 stage() {
-  local left=$((end - SECONDS)) file=$results/$1.parquet out=$runs/$2
+  local left=$((end - SECONDS)) file=$results/$1.parquet out=$runs/$1-$2
   [ "$left" -gt 30 ] || return 0
   echo "== $2, $3, seed $4, $5: $left s left"
   timeout -k 10 "$left" "$PYTHON" -c "from fairlevel.cli import app; app()" bench run --suite "$3" --seeds "$4" \
@@ -44,9 +46,10 @@ for seed in $STUDY_SEEDS; do
   stage study "$STUDY_PROTOCOL" "$STUDY_REAL" "$seed" "$STUDY_METHODS"
   if [ "$seed" = 0 ]; then
     stage study "$STUDY_PROTOCOL" "$STUDY_TWELVE" 0 "$STUDY_VARIANTS"
-    for variant in "" +short_diagnostic +adam_diagnostic +listed_weights +apart +adam +stopped; do
-      stage variants "$STUDY_SCREEN$variant" "$STUDY_TWELVE" 0 paper,references
+    for variant in "" +short_diagnostic +adam_diagnostic +listed_weights +adam +stopped; do
+      stage variants "$STUDY_SCREEN$variant" "$STUDY_TWELVE" 0 "$STUDY_SCREENED"
     done
+    for variant in "" +apart; do stage variants "$STUDY_SCREEN$variant" "$STUDY_TEXT" 0 "$STUDY_SCREENED"; done
   fi
 done
 ls -l "$results"
