@@ -115,9 +115,6 @@ PROTOCOLS: dict[str, NamedProtocol] = {
     "small": NamedProtocol(Protocol.small, "smallest, for a laptop", synthetic_seeds=(0, 1)),
 }
 
-PROTOCOL_HELP = f"One of: {'; '.join(f'{name} ({entry.line})' for name, entry in PROTOCOLS.items())}."
-"""Help of the option ``--protocol``."""
-
 
 def resolve_protocol(name: str) -> Protocol:
     """A protocol from its name."""
