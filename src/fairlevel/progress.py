@@ -21,9 +21,12 @@ def stage(words: str) -> None:
 
 
 def share_of(words: str) -> Callable[[float], None]:
-    """A function that says which share of a stage is done, from any thread."""
+    """Say which stage begins; returns a function that says which share of it is done, from any thread."""
     listener = _listener.get()
-    return (lambda share: None) if listener is None else lambda share: listener(words, share)
+    if listener is None:
+        return lambda share: None
+    listener(words, 0.0)
+    return lambda share: listener(words, share)
 
 
 @contextmanager

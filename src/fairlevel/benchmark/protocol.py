@@ -101,18 +101,17 @@ class Protocol:
 
 @dataclass(frozen=True)
 class NamedProtocol:
-    """A protocol that can be chosen by name: what makes it, one line of help, and its seeds in the synthetic study."""
+    """A protocol that can be chosen by name: what makes it, and its seeds in the synthetic study."""
 
     make: Callable[[], Protocol]
-    line: str
     synthetic_seeds: tuple[int, ...] = (0, 1, 2)
 
 
 PROTOCOLS: dict[str, NamedProtocol] = {
-    "paper": NamedProtocol(Protocol.paper, "gradient descent, as in the paper"),
-    "adam": NamedProtocol(Protocol.adam, "the same with Adam"),
-    "medium": NamedProtocol(Protocol.medium, "smaller, for a GPU"),
-    "small": NamedProtocol(Protocol.small, "smallest, for a laptop", synthetic_seeds=(0, 1)),
+    "paper": NamedProtocol(Protocol.paper),
+    "adam": NamedProtocol(Protocol.adam),
+    "medium": NamedProtocol(Protocol.medium),
+    "small": NamedProtocol(Protocol.small, synthetic_seeds=(0, 1)),
 }
 
 

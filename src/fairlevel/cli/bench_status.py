@@ -33,7 +33,8 @@ def bench_status(
     total = len(plan["datasets"]) * len(plan["seeds"]) * len(plan["methods"])
     talk = Talk(quiet, as_json)
     talk.result(finished=done, tasks=total, **plan, counts=counts)
-    table = Table(title=f"{done} of {total} tasks finished; protocol {plan['protocol']}; source {plan['source']}")
+    talk.say(f"{done} of {total} tasks finished; protocol {plan['protocol']}; source {plan['source']}")
+    table = Table()
     table.add_column("dataset")
     for method in plan["methods"]:
         table.add_column(method, justify="right")

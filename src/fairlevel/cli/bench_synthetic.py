@@ -78,7 +78,7 @@ def bench_synthetic(
             talk.say(_shown(part, f"{dataset}, {TITLES[kind]}"))
     trained = found[found["combiner"] == "best"]
     diverged = int((trained["status"] == "diverged").sum())
-    talk.say(f"{len(trained)} models trained, {diverged} diverged; protocol {chosen.id}; {shown_path(out)}/")
+    talk.say(f"{len(trained)} models trained, {diverged} diverged; protocol {chosen.id}; {shown_path(out)}")
     talk.result(models=len(trained), diverged=diverged, protocol=chosen.id, out=out, budgets=tables, warnings=warned)
 
 

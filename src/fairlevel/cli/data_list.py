@@ -33,9 +33,10 @@ def data_list(
     talk = Talk(quiet, as_json)
     tables = [asdict(entry) | {"available": entry.slug in source.slugs} for entry in entries]
     talk.result(source=source.name, tables=tables)
-    table = Table(title=f"{len(entries)} tables; source: {source.name}")
+    talk.say(f"{len(entries)} tables; source: {source.name}")
+    table = Table()
     for heading in ("slug", "title", "OpenML", "suites", "available"):
-        table.add_column(heading)
+        table.add_column(heading, no_wrap=heading == "slug")
     for entry in entries:
         number = "" if entry.openml_id is None else str(entry.openml_id)
         here = "yes" if entry.slug in source.slugs else "no"

@@ -52,7 +52,8 @@ def demo(
             path = FairnessPath(predictor=example.predictor, random_state=0)
             path.fit(example.x, example.y, sensitive_features=example.sensitive)
             chosen = write_front(path, str(example.y.name), out / name, {"target": str(example.y.name)}, force=True)
-        talk.say(front_table(f"{example.title} ({how_measured(path)})", named_rows(path, chosen)))
+        talk.say(f"{example.title}, {how_measured(path)}", style="bold")
+        talk.say(front_table(named_rows(path, chosen)))
         talk.say(f"report: {shown_path(out / name / 'report.html')}\n")
         fronts[name] = {"report": out / name / "report.html", "models": out / name / "models", "front": path.to_frame()}
     talk.say("Open a report in a browser and choose a model. For a table of your own:")

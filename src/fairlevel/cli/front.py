@@ -146,8 +146,9 @@ def front(
         chosen = write_front(path, target, out, notes, force, provenance)
     within = f" within {', '.join(factors)}" if factors else ""
     figures = named_rows(path, chosen)
-    talk.say(front_table(f"trade-offs for {target}{within} ({how_measured(path)})", figures))
-    talk.say(f"report: {shown_path(out / 'report.html')}; models: {shown_path(out / 'models')}/")
+    talk.say(f"trade-offs for {target}{within}, {how_measured(path)}", style="bold")
+    talk.say(front_table(figures))
+    talk.say(f"report: {shown_path(out / 'report.html')}; models: {shown_path(out / 'models')}")
     best = out / "models" / chosen[WITHIN if WITHIN in chosen else KNEE].folder
     taken = ("--column", "new_prediction") if "prediction" in column_names(file) else ()
     talk.next("fairlevel", "predict", best, file, "--out", "predictions.csv", *taken)

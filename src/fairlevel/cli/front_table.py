@@ -13,10 +13,10 @@ MOST_LEVEL, KNEE = "most level", "knee"
 """What models are called, in the terminal and on the page."""
 
 
-def front_table(title: str, rows: Mapping[str, pd.Series]) -> Table:
+def front_table(rows: Mapping[str, pd.Series]) -> Table:
     """One row per model: its error, how far its average prediction moves (±, the root of DPVar), and DPVar."""
     first = next(iter(rows.values()))
-    table = Table(title=title, title_justify="left", title_style="bold", padding=(0, 1))
+    table = Table()
     error, column, power = _error(first)
     second = next(((heading, name) for name, heading in (("r2", "R²"), ("auc", "AUC")) if name in first), None)
     for heading in ("model", error, *([second[0]] if second else []), "±", "95 % interval", "share", "DPVar"):

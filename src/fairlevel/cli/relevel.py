@@ -101,7 +101,8 @@ def relevel(
         figures = {label: _figures(front, name, max_share) for label, name in saved.items()}
     for note in front.notes():
         talk.say(note)
-    talk.say(front_table("measured on rows that did not fit the correction", figures))
+    talk.say("trade-offs, measured on rows that did not fit the correction", style="bold")
+    talk.say(front_table(figures))
     files = {label: out / "models" / f"{name}{model.suffix.lower()}" for label, name in saved.items()}
     for label, path in files.items():
         talk.say(f"{label}: {shown_path(path)}")

@@ -104,7 +104,7 @@ def relevel(
         warnings.warn(
             SeenRows(
                 "These are the rows that the model was trained on, so its errors here are too small, and those of the "
-                "front, too; pass rows that it has not seen, or seen=True to say that you know."
+                "front, too; pass rows that it has not seen, or say that you know: seen=True, or --seen."
             ),
             stacklevel=2,
         )
