@@ -6,6 +6,10 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 Listener = Callable[[str, float | None], None]
 """Called with the name of the present stage, and the share of it that is done where that is known."""
@@ -40,18 +44,20 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 @contextmanager
-def shown(wanted: bool) -> Iterator[None]:
+def shown(wanted: bool, console: Console | None = None) -> Iterator[None]:
     """Show the stages of the work inside on the terminal, one bar each, where there is one and it is wanted; inside
-    work that is shown already they join its bars.
+    work that is shown already they join its bars. What is printed meanwhile must go through the ``console`` given, so
+    that it does not cut into the bars; without one they stand on standard error.
     """
-    if not wanted or _listener.get() is not None or not sys.stderr.isatty():
+    terminal = sys.stderr.isatty() if console is None else console.is_terminal
+    if not wanted or _listener.get() is not None or not terminal:
         yield
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bars:
+    with Progress(*columns, console=console or Console(file=sys.stderr), transient=True) as bars:
         known: dict[str, TaskID] = {}
 
         def finish() -> None:

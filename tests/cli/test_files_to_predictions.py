@@ -76,7 +76,7 @@ def predicted(model, frame, folder, *more, kind="csv"):
     frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
     result = run("predict", model, path, "--out", folder / "out.parquet", *more)
     assert result.returncode == 0, result.stderr
-    return pd.read_parquet(folder / "out.parquet")["prediction"].to_numpy(), result.stdout
+    return pd.read_parquet(folder / "out.parquet")["prediction"].to_numpy(), result.stderr
 
 
 def test_csv_and_parquet_give_the_same_front_and_predictions(fronts, later, folder):

@@ -56,7 +56,7 @@ class Talk:
         messages: list[str] = []
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            with shown(not self._quiet):
+            with shown(not self._quiet, self._people if self._people.is_terminal else None):
                 yield messages
         messages += dict.fromkeys(str(warning.message) for warning in caught)
         for message in messages:

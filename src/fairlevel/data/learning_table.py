@@ -58,9 +58,10 @@ class LearningTable:
         needed = (target, *others["the column of weights"])
         gaps = Gaps.of(table.assign(**{target: y}), needed, (*sensitive, *given), for_accuracy=sensitive)
         kept = table.loc[gaps.complete]
-        if len(kept) < FEWEST_ROWS:
+        judged = len(kept) - gaps.rows_for_accuracy_only
+        if judged < FEWEST_ROWS:
             raise InvalidInput(
-                f"Only {len(kept)} rows have a target and all that is needed; at least {FEWEST_ROWS} are needed."
+                f"Only {judged} rows have a target and all sensitive values; at least {FEWEST_ROWS} are needed."
             )
         out = {target, *drop, *others["the column of weights"]} | (set() if sensitive_inputs else set(sensitive))
         features = kept[[name for name in table.columns if name not in out]]
