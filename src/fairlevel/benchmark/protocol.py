@@ -107,17 +107,16 @@ class Protocol:
 
 @dataclass(frozen=True)
 class NamedProtocol:
-    """A protocol that can be chosen by name: what makes it, one line of help, and its seeds in the synthetic study."""
+    """A protocol that can be chosen by name: what makes it, and its seeds in the synthetic study."""
 
     make: Callable[[], Protocol]
-    line: str
     synthetic_seeds: tuple[int, ...] = (0, 1, 2)
 
 
 PROTOCOLS: dict[str, NamedProtocol] = {
-    "paper": NamedProtocol(Protocol.paper, "gradient descent, as in the paper"),
-    "paper2k": NamedProtocol(Protocol.paper2k, "the same on at most 2000 rows"),
-    "adam": NamedProtocol(Protocol.adam, "the same with Adam"),
-    "medium": NamedProtocol(Protocol.medium, "smaller, for a GPU"),
-    "small": NamedProtocol(Protocol.small, "smallest, for a laptop", synthetic_seeds=(0, 1)),
+    "paper": NamedProtocol(Protocol.paper),
+    "paper2k": NamedProtocol(Protocol.paper2k),
+    "adam": NamedProtocol(Protocol.adam),
+    "medium": NamedProtocol(Protocol.medium),
+    "small": NamedProtocol(Protocol.small, synthetic_seeds=(0, 1)),
 }

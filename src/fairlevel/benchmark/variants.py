@@ -54,17 +54,6 @@ VARIANTS: dict[str, Variant] = {
 }
 
 
-def _listed(table: dict[str, str]) -> str:
-    return "; ".join(f"{name} ({line})" for name, line in table.items())
-
-
-PROTOCOL_HELP = (
-    f"One of: {_listed({name: entry.line for name, entry in PROTOCOLS.items()})}. With a variant, such as "
-    f"small+descent: {_listed({name: entry.line for name, entry in VARIANTS.items()})}."
-)
-"""Help of the option ``--protocol``."""
-
-
 def resolve_protocol(name: str) -> Protocol:
     """A protocol from its name, or from its name and those of variants, joined by +."""
     base, *variants = name.split("+")

@@ -16,9 +16,9 @@ from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.fronts.refinement import Proposal, check_weights, coarse, propose
+from fairlevel.members.linked import LinkedMembers
 from fairlevel.penalties import ClosedFBO, NoPenalty, Penalty
 from fairlevel.predictors import Configurations
-from fairlevel.predictors.linked_members import LinkedMembers
 from fairlevel.training.engine import train
 from fairlevel.training.outcome import Trained
 

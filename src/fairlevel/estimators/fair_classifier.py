@@ -18,10 +18,9 @@ from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.fair_estimator import FairEstimator, FittedModel
 from fairlevel.estimators.reading import read_features
-from fairlevel.estimators.settings import read_seed
 from fairlevel.estimators.whole_fit import all_or_nothing
 from fairlevel.exceptions import InvalidInput
-from fairlevel.losses import Logistic
+from fairlevel.models.model import class_probabilities
 from fairlevel.models.onnx import write_onnx
 
 
@@ -94,6 +93,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         sensitive_features, sample_weight, given, groups, time : as in :meth:`fairlevel.FairRegressor.fit`; ``given=y``
             compares rows of the same class only, which is equalised odds on average
         """
+        from fairlevel.estimators.settings import read_seed
+
         classes, codes = read_classes(y)
         target = codes.astype(np.float64)
         table = self._read(X, target, sensitive_features, sample_weight, given, groups, time)
@@ -136,11 +137,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         """Probabilities of the classes in the order of ``classes_``: (row, class)."""
         check_is_fitted(self)
         x = read_features(self, X, all(model.native for model in self.models_))
-        found = np.stack([np.clip(model.predict(x), 0.0, 1.0) for model in self.models_], axis=1)
-        if found.shape[1] == 1:
-            return np.hstack([1 - found, found])
-        total = found.sum(axis=1, keepdims=True)
-        return np.where(total > 0, found / np.where(total > 0, total, 1.0), 1 / found.shape[1])
+        return class_probabilities(self.models_, x)
 
     def predict(self, X: Any) -> Any:
         """The most probable class of each row."""
@@ -176,6 +173,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
 
     def _train_class(self, table: Table, budget: Budget | None, seed: int) -> FittedModel:
         """One model of the probability of a class, of which ``table.y`` holds zeros and ones."""
+        from fairlevel.losses import Logistic
+
         return self._train(table, Logistic.of(table.y, table.row_weight), budget, seed)
 
 

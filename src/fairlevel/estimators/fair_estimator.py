@@ -5,46 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
-from torch import nn
 
-from fairlevel.candidates import SOURCES, CandidateSource, PenaltyGrid, TrainingSetup
-from fairlevel.candidates.fitting import FittedCandidates, Stopping, attributes_of, fit_candidates, fit_in_batches
-from fairlevel.candidates.protocol import for_columns
 from fairlevel.data.encoder import TableEncoder
-from fairlevel.data.splitting import read_splitting, sample_rows
+from fairlevel.data.splitting import read_splitting
 from fairlevel.data.table import Table
-from fairlevel.estimators.budget import Budget, require_sensitive
-from fairlevel.estimators.path_fit import fit_path
-from fairlevel.estimators.reading import read_table, read_weight
-from fairlevel.estimators.settings import (
-    NO_LIMITS,
-    default_predictor,
-    path_settings,
-    reads_gaps,
-    shown_progress,
-    training_setup,
-)
+from fairlevel.estimators.budget import Budget
+from fairlevel.estimators.reading import read_table
 from fairlevel.estimators.settings_json import to_plain
-from fairlevel.exceptions import Diverged, InvalidInput
-from fairlevel.fronts.combiners import Combiner
-from fairlevel.losses import Loss
-from fairlevel.metrics.dpvar import dpvar_of_many
+from fairlevel.exceptions import InvalidInput
 from fairlevel.models.folder import Description, write_models
 from fairlevel.models.model import Model
-from fairlevel.networks.optimizers import Optimizer
-from fairlevel.penalties import NoPenalty, Penalty, resolve_penalty
-from fairlevel.predictors import Predictor
 
-HELD_OUT = 0.2  # of the rows, for early stopping, where nothing else was asked for
-FEWEST_TO_SPLIT = 20  # rows
-MEASURED_ROWS = 5_000  # of a fit in batches: rows that its figures are measured on
+if TYPE_CHECKING:  # a saved model predicts without PyTorch
+    import pandas as pd
+    from torch import nn
 
+    from fairlevel.candidates import CandidateSource
+    from fairlevel.fronts.combiners import Combiner
+    from fairlevel.losses import Loss
+    from fairlevel.networks.optimizers import Optimizer
+    from fairlevel.penalties import Penalty
+    from fairlevel.predictors import Predictor
+
+READ_GAPS = ("boosting",)  # predictors by name that read missing values
 FIGURES = ("mse_", "dpvar_", "weight_", "n_iter_")  # what a file keeps of a fit, apart from the model
 
 
@@ -106,15 +94,12 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, given: Any, groups: Any, time: Any
     ) -> Table:
         """Validated rows; y must be numbers."""
+        from fairlevel.estimators.settings import default_predictor
+
         splitting = read_splitting(groups, time, y)
         kinds = (np.float64,) if self.batch_size is None else (np.float64, np.float32)
         native = default_predictor(self.predictor, self.penalty, self.batch_size).native
         return read_table(self, X, y, sensitive_features, sample_weight, given, splitting, kinds, native, self.encoder)
-
-    def _setup(self, table: Table, loss: Loss, seed: int) -> TrainingSetup:
-        """What the rows of a table are trained with."""
-        predictor = default_predictor(self.predictor, self.penalty, self.batch_size)
-        return training_setup(for_columns(predictor, table.categorical), self.optimizer, self.device, seed, loss)
 
     def _budget(self) -> Budget | None:
         """The budget, if one was given; parameters that would change nothing are refused."""
@@ -135,36 +120,9 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _train(self, table: Table, loss: Loss, budget: Budget | None, seed: int) -> FittedModel:
         """One model: at a weight, or the most accurate one within a budget."""
-        setup = self._setup(table, loss, seed)
-        if budget is None:
-            return self._train_weight(read_weight(self.weight, table.sensitive is not None), table, setup)
-        require_sensitive(budget, table.sensitive is not None)
-        settings = path_settings(self.penalty, self.combiner, setup, self.predictor is not None)
-        with shown_progress(self.verbose, "training candidates") as report:
-            fit, _ = fit_path(table, settings, report)
-        chosen = fit.within(budget)
-        return FittedModel(chosen.model, chosen.mse, chosen.dpvar, encoder=fit.encoder)
+        from fairlevel.estimators.one_model import train_model
 
-    def _train_weight(self, weight: float, table: Table, setup: TrainingSetup) -> FittedModel:
-        """One model at one weight, on all rows at each step or in batches."""
-        penalty = _one_penalty(self.penalty)
-        stopping = self._stopping(len(table))
-        with shown_progress(self.verbose, "training") as report:
-            if self.batch_size is None:
-                grid = PenaltyGrid.over(penalty, (weight,))
-                fitted = fit_candidates(table, grid, setup, NO_LIMITS, stopping, report)
-            else:
-                acting = penalty if weight > 0 else NoPenalty()  # plain batches need no functions of A
-                grid = PenaltyGrid.over(acting, (weight,))
-                fitted = fit_in_batches(table, grid, setup, NO_LIMITS, stopping.fraction, self.batch_size, report)
-                table = table.rows(sample_rows(len(table), MEASURED_ROWS, setup.seed))
-        return _only_candidate(fitted, table, weight)
-
-    def _stopping(self, rows: int) -> Stopping:
-        """Early stopping as asked for; tables of a few rows have none to spare."""
-        if self.validation_fraction != "auto":
-            return Stopping(self.validation_fraction)  # type: ignore[arg-type]
-        return Stopping(HELD_OUT, refit=True) if rows >= FEWEST_TO_SPLIT else Stopping(None)
+        return train_model(self, table, loss, budget, seed)
 
     def _save(
         self,
@@ -216,31 +174,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
                 setattr(self, name, value)
 
 
-def _only_candidate(fitted: FittedCandidates, table: Table, weight: float) -> FittedModel:
-    """The model of the only candidate, with its figures on a table."""
-    row = fitted.candidates.table.iloc[0]
-    if not fitted.candidates.usable[0]:
-        raise Diverged(
-            f"Training diverged (loss {row['loss']:.3g} times that of a constant prediction); lower the step size, "
-            "such as optimizer=Adam(learning_rate=0.001), or the weight."
-        )
-    model = fitted.model(np.ones(1))
-    (trace,) = fitted.candidates.traces
-    prediction = model.predict(fitted.features(table.x))
-    mse = float(table.weight @ (prediction - table.y) ** 2)
-    dpvar = None
-    if table.sensitive is not None:
-        known = table if table.known is None else table.rows(table.known_rows)
-        dpvar = float(dpvar_of_many(prediction[None, table.known_rows], attributes_of(known))[0])
-    encoder = None if fitted.encoding is None else fitted.encoding.encoder
-    return FittedModel(model, mse, dpvar, weight, int(row["steps"]), trace, encoder)
-
-
-def _one_penalty(penalty: str | Penalty | CandidateSource) -> Penalty:
-    """A penalty; a source of several candidates needs a budget to choose by."""
-    if isinstance(penalty, CandidateSource) or (isinstance(penalty, str) and penalty in SOURCES):
-        raise InvalidInput(
-            f"penalty={penalty!r} stands for several candidates, which need a budget to choose by: set max_dpvar or "
-            "max_share, or name one penalty, such as 'fbo_closed'."
-        )
-    return resolve_penalty(penalty)
+def reads_gaps(predictor: Any, solver: Any, batch_size: Any = None) -> bool:
+    """Whether missing values are fine; an unknown name is not, it is refused in ``fit``."""
+    if predictor is None:
+        return batch_size is None and solver != "spectral" and type(solver).__name__ != "SpectralPath"
+    return predictor in READ_GAPS if isinstance(predictor, str) else getattr(predictor, "native", False) is True

@@ -25,11 +25,11 @@ from fairlevel.data.sensitive import as_frame
 from fairlevel.data.splitting import read_splitting
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.fair_classifier import FairClassifier, two_classes
-from fairlevel.estimators.fair_estimator import FittedModel
+from fairlevel.estimators.fair_estimator import FittedModel, reads_gaps
 from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.front_page import front_page
 from fairlevel.estimators.judging import knee_index
-from fairlevel.estimators.path_fit import ChosenModel, PathFit, ReportingRows, fit_path
+from fairlevel.estimators.path_fit import TRAINING, ChosenModel, PathFit, ReportingRows, fit_path
 from fairlevel.estimators.path_report import PathReport, further_figures, settings_in_words
 from fairlevel.estimators.reading import read_table
 from fairlevel.estimators.settings import (
@@ -37,8 +37,6 @@ from fairlevel.estimators.settings import (
     own_models,
     path_settings,
     read_seed,
-    reads_gaps,
-    shown_progress,
     training_setup,
 )
 from fairlevel.estimators.whole_fit import all_or_nothing
@@ -51,6 +49,7 @@ from fairlevel.networks.optimizers import Optimizer
 from fairlevel.penalties import Penalty
 from fairlevel.plots.front import FrontDisplay
 from fairlevel.predictors import Predictor
+from fairlevel.progress import share_of, shown, stage
 from fairlevel.report.provenance import Provenance
 from fairlevel.report.render import write_page
 
@@ -211,35 +210,36 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         own = own_models(self.models, unseen, len(X), classes is not None)
         columns = GivenColumns.of(X, self.native_columns_) if table.encoding is None else GivenColumns(None)
         settings = own.among(settings, columns, table.given_rows)
-        with shown_progress(self.verbose, "training candidates") as report:
-            self._fit, reporting = fit_path(table, settings, report)
-        self.cross_fitted_ = self._fit.cross_fitted
-        self.candidates_ = self._fit.fitted.candidates.table
-        front = _measured(self._fit, reporting)
-        front = front.assign(**further_figures(reporting, None if classes is None else self.threshold, seed))
-        p_value = front.pop("p_value").iloc[-1]
-        if p_value > 0.05:
-            warnings.warn(
-                AlreadyLevel(
-                    f"No disparity was found in the most accurate model (p = {p_value:.2f}), so there is nothing to "
-                    "trade off; the front is that one model."
-                ),
-                stacklevel=3,
-            )
-            last = len(front) - 1
-            asked = last if self._fit.asked is None else self._fit.asked
-            front = front.iloc[sorted({asked, last})]
-        shown = front.index.to_numpy()
-        self.front_ = front.reset_index(drop=True)
-        self._points = [self._fit.points[number] for number in shown]
-        self.budget_index_ = None if self._fit.asked is None else int(np.flatnonzero(shown == self._fit.asked)[0])
-        self._report = PathReport.of(reporting, table, shown, classes is not None)
-        self._columns = {
-            "sensitive": tuple(self._report.profiles),
-            "given": () if given is None else tuple(map(str, as_frame(given, "given").columns)),
-        }
-        self.knee_index_ = knee_index(self.front_)
-        self.best_estimator_ = self.knee()
+        with shown(self.verbose > 0):
+            self._fit, reporting = fit_path(table, settings, share_of(TRAINING))
+            stage("describing the models")
+            self.cross_fitted_ = self._fit.cross_fitted
+            self.candidates_ = self._fit.fitted.candidates.table
+            front = _measured(self._fit, reporting)
+            front = front.assign(**further_figures(reporting, None if classes is None else self.threshold, seed))
+            p_value = front.pop("p_value").iloc[-1]
+            if p_value > 0.05:
+                warnings.warn(
+                    AlreadyLevel(
+                        f"No disparity was found in the most accurate model (p = {p_value:.2f}), so there is nothing "
+                        "to trade off; the front is that one model."
+                    ),
+                    stacklevel=3,
+                )
+                last = len(front) - 1
+                asked = last if self._fit.asked is None else self._fit.asked
+                front = front.iloc[sorted({asked, last})]
+            places = front.index.to_numpy()
+            self.front_ = front.reset_index(drop=True)
+            self._points = [self._fit.points[number] for number in places]
+            self.budget_index_ = None if self._fit.asked is None else int(np.flatnonzero(places == self._fit.asked)[0])
+            self._report = PathReport.of(reporting, table, places, classes is not None)
+            self._columns = {
+                "sensitive": tuple(self._report.profiles),
+                "given": () if given is None else tuple(map(str, as_frame(given, "given").columns)),
+            }
+            self.knee_index_ = knee_index(self.front_)
+            self.best_estimator_ = self.knee()
         return self
 
     def predict(self, X: Any) -> Array:

@@ -36,7 +36,9 @@ from fairlevel.exceptions import BudgetOutOfReach, Diverged, InvalidInput
 from fairlevel.fronts.combiners import Choosing, Combiner
 from fairlevel.metrics.interval import DPVarInterval
 from fairlevel.models.model import Model
+from fairlevel.progress import stage
 
+TRAINING = "training candidates"  # the stage that takes longest
 MANY_ROWS = 8000  # from here on a part of the rows is judged, not all
 JUDGED = 0.25  # that part
 FOLDS = 3
@@ -124,6 +126,7 @@ def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[Path
         raise InvalidInput(f"{len(may_judge)} {kind} were given; a path needs at least {FEWEST_ROWS} to choose by.")
     few = len(may_judge) < MANY_ROWS and not table.splits.in_time
     fitted, selection, predictions = _trained(table, settings, _parts(table, may_judge, few, seed), report)
+    stage("choosing mixtures of them")
     y_mean = float(table.weight @ table.y)
     y_scale = float(np.sqrt(table.weight @ (table.y - y_mean) ** 2)) or 1.0
     chosen_on, standard = table.rows(selection), (predictions - y_mean) / y_scale
@@ -132,6 +135,7 @@ def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[Path
     fold = chosen_on.splits.folds(FOLDS, seed)
     judged = JudgedRows.of(standard, target, attributes, fold, settings.combiner, seed)
     budgets = SelectionBudget.points(judged.choosing, POINTS)
+    stage("measuring the front on rows that it has not seen")
     judgement = Judgement(judged, budgets, y_scale)
     calibrations = {name: judgement.calibration(name) for name in (SelectionBudget.name, SelectionShare.name)}
     points, intervals, number = list(budgets), list(judgement.intervals), None
