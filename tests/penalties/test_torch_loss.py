@@ -13,6 +13,7 @@ from torch import nn
 from fairlevel import RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.random_features import median_distance
+from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.exceptions import InvalidInput
 from fairlevel.torch import DPVarPenalty
 from tests.conftest import gaussian
@@ -137,6 +138,28 @@ def test_a_last_batch_of_one_row_hardly_counts():
     before, _ = slope_of(loss, f, a)
     after, _ = slope_of(loss, f[:1], a[:1])
     assert float(after) == pytest.approx(float(before), rel=0.02)
+
+
+def test_moving_averages_of_minibatches_come_close_to_all_rows():
+    """The difference is chance: about (degrees of freedom) · Var(f | A) / (19 batches)."""
+    f, a = problem(rows=8192)
+    loss = penalty()
+    for batch in torch.randperm(8192, generator=torch.Generator().manual_seed(0)).split(256):
+        value = loss(f[batch], torch.from_numpy(a[batch]))
+    own = smoother(a)
+    expected = own.coefficients(f[None])[0, 1:].square() @ own.shrinkage(RIDGE)[1:]
+    assert float(value) == pytest.approx(float(expected), rel=0.05)
+
+
+def test_training_in_minibatches_removes_the_disparity():
+    example, design = load_example(EXAMPLE), SyntheticDesign(beta_int=3.0)
+    nets = [example.train(weight, epochs=3) for weight in (0.0, 30.0)]
+    plain, level = (
+        design.true_dpvar(lambda x, net=net: net(torch.tensor(x).float()).squeeze(1).detach().numpy()).value
+        for net in nets
+    )
+    assert plain > 0.08
+    assert level < 0.2 * plain
 
 
 def test_the_state_is_saved_and_a_change_of_precision_leaves_it_alone():
