@@ -9,6 +9,8 @@ import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 
+from fairlevel.cli.completion import completed
+
 
 class LazyCommand(TyperCommand):
     """Stands for the function ``fairlevel.cli.<file>.<file>``; ``line`` describes it in the list of commands."""
@@ -20,5 +22,6 @@ class LazyCommand(TyperCommand):
     def make_context(self, *arguments: Any, **settings: Any) -> Any:
         """Import the function and continue as its command, with its own options and help."""
         single = typer.Typer(add_completion=False)
-        single.command(self.name)(getattr(import_module(f"fairlevel.cli.{self.file}"), self.file))
+        function = getattr(import_module(f"fairlevel.cli.{self.file}"), self.file)
+        single.command(self.name)(completed(function, self.file))
         return get_command(single).make_context(*arguments, **settings)
