@@ -27,10 +27,10 @@ def offered(words, monkeypatch):
 
 
 def test_names_are_those_of_the_package():
-    assert (completion.PENALTIES, completion.SOURCES) == (tuple(PENALTIES), tuple(SOURCES))
-    assert (completion.METHODS, completion.METHOD_SUITES) == (tuple(METHODS), tuple(SUITES))
-    assert (completion.PREDICTORS, completion.PROTOCOLS) == (tuple(PREDICTORS), tuple(PROTOCOLS))
-    assert completion.EXECUTORS == tuple(EXECUTORS)
+    assert (tuple(PENALTIES), tuple(SOURCES)) == (completion.PENALTIES, completion.SOURCES)
+    assert (tuple(METHODS), tuple(SUITES)) == (completion.METHODS, completion.METHOD_SUITES)
+    assert (tuple(PREDICTORS), tuple(PROTOCOLS)) == (completion.PREDICTORS, completion.PROTOCOLS)
+    assert tuple(EXECUTORS) == completion.EXECUTORS
     assert completion.COMPLETERS["relevel method"](None, "") == list(RELEVEL_METHODS)
 
 
