@@ -2,7 +2,8 @@
 
 A step of data-parallel training with the penalty in it: batch 4096 per worker, 64 random features beside 5 attributes,
 two networks. The seconds of the penalty's all-reduce are compared with those of the whole step; waiting for the other
-worker, which a barrier before it takes, counts for neither. Medians over steps of one run, by the clock and in CPU time.
+worker, which a barrier before it takes, counts for neither. Medians over steps of one run, by the clock and in CPU
+time.
 """
 
 import time

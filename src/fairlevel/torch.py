@@ -13,7 +13,6 @@ from torch import Tensor, distributed, nn
 from fairlevel.conditional_mean.moments import ridge_coefficients
 from fairlevel.conditional_mean.random_features import draw_waves, waves
 from fairlevel.exceptions import InvalidInput
-from fairlevel.penalties.running_moments import NEWEST_WEIGHT
 from fairlevel.penalties.toolkit import check_positive
 
 
@@ -48,7 +47,8 @@ class DPVarPenalty(nn.Module):
     ridge : λ, the penalty on the coefficients of those; a larger one means a smoother h
     bandwidth : multiplies the width of the kernel, √(2 · attributes_dim): the root of the mean squared distance between
         two standardised profiles
-    memory : what older batches count for, relative to the newest one, per batch. Small batches need more memory
+    memory : in rows; b rows later, those of a batch count for exp(−b / memory). More memory means less noise in h, and
+        an h that lags further behind predictions that move
     seed : of the random features
     process_group : the workers that share a state; None: all of them
 
@@ -74,7 +74,7 @@ class DPVarPenalty(nn.Module):
         features: int = 64,
         ridge: float = 1e-3,
         bandwidth: float = 1.0,
-        memory: float = 1 - NEWEST_WEIGHT,
+        memory: float = 5_000,
         seed: int = 0,
         process_group: distributed.ProcessGroup | None = None,
     ) -> None:
@@ -82,9 +82,7 @@ class DPVarPenalty(nn.Module):
         for name, count in (("attributes_dim", attributes_dim), ("features", features)):
             if count < 1:
                 raise InvalidInput(f"{name}={count} was given; at least 1 is needed.")
-        check_positive(ridge=ridge, bandwidth=bandwidth)
-        if not 0 <= memory < 1:
-            raise InvalidInput(f"memory={memory} was given; a number from 0 to below 1 is needed, such as 0.9.")
+        check_positive(ridge=ridge, bandwidth=bandwidth, memory=memory)
         self.attributes_dim, self.ridge, self.memory, self.process_group = attributes_dim, ridge, memory, process_group
         width = bandwidth * math.sqrt(2 * attributes_dim)
         drawn = draw_waves(attributes_dim, features, width, np.random.default_rng(seed))
@@ -107,7 +105,7 @@ class DPVarPenalty(nn.Module):
     def forward(self, prediction: Tensor, attributes: Tensor) -> Tensor:
         """The penalty on a batch, with the gradient above; in training mode the batch enters the state."""
         self._check(prediction, attributes)
-        with torch.no_grad():
+        with torch.no_grad(), torch.autocast(self.coefficients.device.type, enabled=False):
             at = attributes.detach().to(self.coefficients.device)
             predicted = prediction.detach().reshape(-1).to(self.coefficients)
             if self.training and not self.rows:
@@ -160,7 +158,7 @@ class DPVarPenalty(nn.Module):
             (self.products, products),
             (self.freedom, rows - 1),
         ):
-            old.mul_(self.memory).add_(new)
+            old.mul_(torch.exp(-rows / self.memory)).add_(new)
         covariance = self.products / self.freedom.clamp_min(1)
         moments = covariance[:-1, -1]
         self.coefficients.copy_(ridge_coefficients(covariance[:-1, :-1], moments, dim, self.ridge))
