@@ -21,10 +21,13 @@ def bench_run(
     suite: Annotated[str, typer.Option(help="Suites, tables or synthetic designs, comma-separated.")] = "quick",
     seeds: Annotated[str, typer.Option(help="Seeds, such as 0-9 or 0,3,5.")] = "0-9",
     methods: Annotated[
-        str, typer.Option(help="Methods, or the suites paper, ours, map and references, comma-separated.")
-    ] = "paper,ours",
+        str, typer.Option(help="Methods, or the suites paper, ours, map, references and variants.")
+    ] = "paper,ours,references",
     protocol: Annotated[
-        str, typer.Option(help="How models are trained: paper, adam, medium or small; see docs/protocol.md.")
+        str,
+        typer.Option(
+            help="paper, paper2k, adam, medium or small, or a variant such as small+descent; see docs/protocol.md."
+        ),
     ] = "paper",
     data_dir: Annotated[
         Path | None, typer.Option(help="Folder of tables; without it, tables come from OpenML.")
@@ -32,6 +35,9 @@ def bench_run(
     out: Annotated[Path, typer.Option(help="Folder of results; a run that was stopped is resumed there.")] = Path(
         "bench"
     ),
+    kept: Annotated[
+        Path | None, typer.Option(help="File of bench keep: tasks whose rows it holds are not run again.")
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     executor: Annotated[str, typer.Option(help="local or ray.")] = "local",
     processes: Annotated[int | None, typer.Option(help="For local: number of tasks at the same time.")] = None,
@@ -42,11 +48,12 @@ def bench_run(
 ) -> None:
     """Run a study. Finished tasks are kept: the same command resumes a run that was stopped."""
     from fairlevel.benchmark.datasets import resolve_datasets
+    from fairlevel.benchmark.kept import kept_tasks
     from fairlevel.benchmark.methods import resolve_methods
-    from fairlevel.benchmark.protocol import resolve_protocol
     from fairlevel.benchmark.run import run_tasks
     from fairlevel.benchmark.store import Store
     from fairlevel.benchmark.task import Task
+    from fairlevel.benchmark.variants import resolve_protocol
     from fairlevel.data.sources import resolve_source
 
     console = Console(markup=False)
@@ -56,9 +63,11 @@ def bench_run(
     if not datasets or not names:
         raise InvalidInput("Nothing to run: name at least one suite and one method.")
     runner = _executor(executor, processes=processes, address=address, gpus=gpus)
+    known = set() if kept is None else kept_tasks(kept, chosen.id)
     tasks = [
         Task(dataset, seed, method, chosen, device) for dataset in datasets for seed in numbers for method in names
     ]
+    tasks = [task for task in tasks if task.key not in known]
     store = Store(out)
     with store.claimed(chosen.id, source.name, [dataset.name for dataset in datasets], numbers, names):
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

@@ -16,8 +16,9 @@ from fairlevel.benchmark.analysis.budgets import budget_table
 from fairlevel.benchmark.analysis.comparisons import COMPARISONS, compared_rows, points_on_test
 from fairlevel.benchmark.executors import LocalExecutor
 from fairlevel.benchmark.methods import METHODS
-from fairlevel.benchmark.protocol import PROTOCOL_HELP, PROTOCOLS, resolve_protocol
+from fairlevel.benchmark.protocol import PROTOCOLS
 from fairlevel.benchmark.synthetic import SyntheticStudy
+from fairlevel.benchmark.variants import PROTOCOL_HELP, resolve_protocol
 from fairlevel.cli.files import write_table
 from fairlevel.cli.options import read_names, read_seeds
 from fairlevel.fronts.budgets import SHARES
@@ -47,7 +48,7 @@ def bench_synthetic(
         rows=rows or min(SyntheticStudy.rows, chosen.most_rows),
         betas=tuple(beta or SyntheticStudy.betas),
         attributes=attributes,
-        seeds=PROTOCOLS[protocol].synthetic_seeds if seeds is None else read_seeds(seeds),
+        seeds=PROTOCOLS[protocol.split("+")[0]].synthetic_seeds if seeds is None else read_seeds(seeds),
         methods=read_names(methods),
         device=device,
     )

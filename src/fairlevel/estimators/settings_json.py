@@ -18,10 +18,21 @@ from fairlevel.data.encoder import TableEncoder
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts import combiners
 from fairlevel.networks import optimizers
+from fairlevel.penalties import gdp_nodes
 from fairlevel.penalties import protocol as penalty_protocol
 from fairlevel.predictors.module_members import describe_module, module_from
 
-_HOMES = (penalties, penalty_protocol, conditional_mean, inner_losses, predictors, optimizers, combiners, candidates)
+_HOMES = (
+    penalties,
+    penalty_protocol,
+    gdp_nodes,
+    conditional_mean,
+    inner_losses,
+    predictors,
+    optimizers,
+    combiners,
+    candidates,
+)
 
 KNOWN: dict[str, type] = {
     name: value
