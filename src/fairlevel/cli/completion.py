@@ -16,17 +16,18 @@ from fairlevel.data.catalogue import SUITES, catalogue
 
 PENALTIES = (
     *("fbo", "itd", "r2", "gdp", "adversarial", "hsic", "hsic_features", "fbo_closed", "fbo_root", "prejudice_remover"),
-    *("eipm", "hgr", "hgr_chi2", "hgr_kernel", "gedi", "mine"),
+    *("eipm", "hgr", "hgr_chi2", "hgr_kernel", "gedi", "mine", "adversarial_plain"),
 )
 SOURCES = ("auto", "boosting", "relevel", "spectral")
 PREDICTORS = ("boosting", "mlp", "linear", "random_features")
-METHOD_SUITES = ("paper", "ours", "map", "references")
+METHOD_SUITES = ("paper", "ours", "map", "references", "variants")
 METHODS = (
     *("fbo", "itd", "r2", "gdp", "adversarial", "hsic", "hgr_chi2", "hgr", "hgr_kernel", "gedi", "mine", "eipm"),
     *("fbo_closed", "spectral", "boosting", "relevel", "auto", "auto_networks", "plain_boosting", "plain_network"),
-    *("fbo_all_labels", "itd_all_labels"),
+    *("fbo_all_labels", "fbo_plain_steps", "itd_all_labels", "itd_plain_steps"),
+    *("gdp_authors", "gdp_authors_scaled", "r2_covariance", "adversarial_plain"),
 )
-PROTOCOLS = ("paper", "adam", "medium", "small")
+PROTOCOLS = ("paper", "paper2k", "adam", "medium", "small")
 EXECUTORS = ("local", "ray")
 
 Completer = Callable[[typer.Context, str], list[str]]
