@@ -13,10 +13,8 @@ import pytest
 
 from fairlevel import FairnessPath, FairRegressor, MLPMean, cli
 from fairlevel.benchmark.executors import EXECUTORS
-from fairlevel.benchmark.methods import METHODS, SUITES
 from fairlevel.benchmark.protocol import PROTOCOLS, NamedProtocol, Protocol
-from fairlevel.benchmark.variants import VARIANTS
-from fairlevel.cli import COMMANDS, demo, study_names
+from fairlevel.cli import COMMANDS, demo
 from fairlevel.cli.lazy import LazyCommand
 from fairlevel.cli.options import as_option, read_names
 from fairlevel.data.synthetic import SyntheticDesign
@@ -203,14 +201,6 @@ def test_help_explains_every_option_and_ends_with_an_example(name):
     count = len(name.split())
     assert words[: count + 1] == ["fairlevel", *name.split()]
     made.make_context(name, words[count + 1 :])  # its options exist
-
-
-def test_names_of_a_study_are_those_of_its_tables():
-    tables = {"METHODS": METHODS, "SUITES": SUITES, "PROTOCOLS": PROTOCOLS, "EXECUTORS": EXECUTORS}
-    tables |= {"VARIANTS": VARIANTS}
-    assert {name: set(table) for name, table in tables.items()} == {
-        name: set(getattr(study_names, name)) for name in tables
-    }
 
 
 @pytest.mark.parametrize("names", [("a",), ("a", "income, yearly"), ('say "x"', "b")])

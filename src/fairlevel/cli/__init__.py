@@ -38,7 +38,6 @@ GROUPS = {"bench": "Rerun the paper's studies.", "data": "The tables of the benc
 _typer = typer.Typer(
     help="Predictors whose average prediction is level across sensitive attributes.",
     no_args_is_help=True,
-    add_completion=False,
 )
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fairlevel.cli.names import require_executor, require_methods, require_processes, require_protocol
 from fairlevel.cli.options import read_names, read_seeds
-from fairlevel.cli.study_names import require_executor, require_methods, require_processes, require_protocol
 from fairlevel.cli.talk import Json, Quiet, Talk
 from fairlevel.exceptions import InvalidInput
 from fairlevel.progress import share_of, stage

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from fairlevel.cli.names import require_methods, require_processes, require_protocol
 from fairlevel.cli.options import read_names, read_seeds
-from fairlevel.cli.study_names import require_methods, require_processes, require_protocol
 from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
 from fairlevel.progress import share_of, stage
 

@@ -1,4 +1,4 @@
-"""Names that a study knows, to answer mistakes before PyTorch is imported; a test compares them with its tables."""
+"""Names that options take, written out, because the tables that define them import PyTorch; a test compares both."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ from collections.abc import Iterable
 
 from fairlevel.exceptions import InvalidInput, UnknownName
 
+PENALTIES = (
+    *("fbo", "itd", "r2", "gdp", "adversarial", "hsic", "hsic_features", "fbo_closed", "fbo_root", "prejudice_remover"),
+    *("eipm", "hgr", "hgr_chi2", "hgr_kernel", "gedi", "mine", "adversarial_plain"),
+)
+SOURCES = ("auto", "boosting", "relevel", "spectral")
+PREDICTORS = ("boosting", "mlp", "linear", "random_features")
 PROTOCOLS = ("paper", "paper2k", "adam", "medium", "small")
 VARIANTS = ("descent", "adam", "stopped", "short_diagnostic", "adam_diagnostic", "listed_weights", "apart")
 EXECUTORS = ("local", "ray")
