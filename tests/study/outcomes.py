@@ -7,6 +7,8 @@ import warnings
 from collections import Counter
 from contextlib import contextmanager
 
+from sklearn.exceptions import DataConversionWarning
+
 from fairlevel.exceptions import FairLevelError
 
 SECONDS = 60  # of wall time, on a busy machine; a case takes a second or two
@@ -72,7 +74,8 @@ def strange_warnings(caught):
 
 
 def _own(warning):
-    return warning.category.__module__.startswith("fairlevel")
+    """Of the package, or the one that scikit-learn's contract asks for where y is a column."""
+    return warning.category is DataConversionWarning or warning.category.__module__.startswith("fairlevel")
 
 
 def one_sentence(message):

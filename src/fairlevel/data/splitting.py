@@ -193,7 +193,7 @@ def read_groups(groups: Any, rows: int) -> Index:
             f"groups holds {int(labels.isna().sum())} missing labels; give such rows labels of their own."
         )
     numbers: Index = pd.factorize(labels)[0].astype(np.int64)
-    if numbers.max() < 1:
+    if numbers.max(initial=0) < 1:
         raise InvalidInput(
             "groups has one label for all rows; at least 2 independent groups are needed. Leave groups out if rows are "
             "independent."

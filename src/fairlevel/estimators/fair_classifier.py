@@ -43,7 +43,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         A budget instead of a weight: the largest DPVar of the probabilities, or the largest share of their variance, on
         unseen rows. With several classes it holds for the sum over classes.
     penalty, predictor, optimizer, validation_fraction, batch_size, combiner, device, random_state, verbose,
-    encoder
+    encoder, n_jobs
         As in :class:`fairlevel.FairRegressor`.
 
     Attributes
@@ -57,8 +57,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         only after a fit with sensitive features.
     dpvar_by_class_ : array of shape (models,)
         Its parts.
-    weight_, n_iter_, n_features_in_, feature_names_in_ : as in :class:`fairlevel.FairRegressor`; ``n_iter_`` is the
-        largest over classes
+    weight_, mixture_, n_iter_, n_features_in_, feature_names_in_ : as in :class:`fairlevel.FairRegressor`; ``n_iter_``
+        is the largest over classes, and ``mixture_`` names the class where there are more than two
     models_ : one model per class; of two classes, for the second
 
     Examples
@@ -124,6 +124,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
                 max(steps) if steps else None,
                 fitted[0].trace if len(fitted) == 1 else None,
                 fitted[0].encoder,
+                _mixtures(classes, fitted),
             )
         )
         self.brier_ = self.__dict__.pop("mse_")
@@ -163,12 +164,12 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
 
     def to_onnx(self, path: str | Path) -> None:
         """Write the fitted model as an ONNX graph: input X (row, feature) in double, output the probability of the
-        second class. For two classes.
+        second class. For two classes; their names are the entry ``classes`` of the metadata, as JSON.
         """
         check_is_fitted(self)
         if len(self.models_) > 1:
             raise InvalidInput(f"to_onnx is for two classes; this model has {len(self.classes_)}.")
-        write_onnx(self.models_[0], self._width, Path(path))
+        write_onnx(self.models_[0], self._inputs, Path(path), {"classes": self.classes_.tolist()})
 
     def __sklearn_is_fitted__(self) -> bool:
         """An interrupted fit is no fit."""
@@ -228,6 +229,17 @@ def refuse_rare_classes(classes: Array, codes: Array) -> None:
     if counts.min() < 1:
         rare = str(classes[int(counts.argmin())])
         raise InvalidInput(f"y has no row of class {rare!r} with a positive weight; drop the class, or give it weight.")
+
+
+def _mixtures(classes: Array, fitted: list[FittedModel]) -> pd.DataFrame | None:
+    """What the models are mixed of, with a column that names the class where there is one model for each."""
+    found = [each.mixture for each in fitted if each.mixture is not None]
+    if len(found) < 2:
+        return found[0] if found else None
+    return pd.concat(
+        [mixture.assign(**{"class": name}) for name, mixture in zip(classes.tolist(), found, strict=True)],
+        ignore_index=True,
+    )
 
 
 def _part_of(budget: Budget | None, part: float) -> Budget | None:

@@ -29,6 +29,7 @@ from fairlevel.estimators.settings import (
     reads_gaps,
     shown_progress,
     training_setup,
+    warn_of_unused,
 )
 from fairlevel.estimators.settings_json import to_plain
 from fairlevel.exceptions import Diverged, InvalidInput
@@ -51,7 +52,8 @@ FIGURES = ("mse_", "dpvar_", "weight_", "n_iter_")  # what a file keeps of a fit
 @dataclass(frozen=True)
 class FittedModel:
     """A model with its figures in units of y². After a fit with a budget there is no single weight, number of steps or
-    trace. ``encoder`` turns tables into what the model reads, where one was asked for.
+    trace, but a ``mixture``, see :class:`fairlevel.estimators.path_fit.ChosenModel`. ``encoder`` turns tables into what
+    the model reads, where one was asked for.
     """
 
     model: Model
@@ -61,6 +63,7 @@ class FittedModel:
     steps: int | None = None
     trace: pd.DataFrame | None = None
     encoder: TableEncoder | None = None
+    mixture: pd.DataFrame | None = None
 
 
 class FairEstimator(BaseEstimator):  # type: ignore[misc]
@@ -81,6 +84,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         random_state: Any = None,
         verbose: int = 0,
         encoder: TableEncoder | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.weight = weight
         self.max_dpvar = max_dpvar
@@ -95,11 +99,13 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
         self.encoder = encoder
+        self.n_jobs = n_jobs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         gaps = self.encoder is not None or reads_gaps(self.predictor, self.penalty, self.batch_size)
         tags.input_tags.allow_nan = gaps
+        tags.input_tags.sparse = self.encoder is None
         return tags
 
     def _read(
@@ -114,6 +120,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
     def _setup(self, table: Table, loss: Loss, seed: int) -> TrainingSetup:
         """What the rows of a table are trained with."""
         predictor = default_predictor(self.predictor, self.penalty, self.batch_size)
+        warn_of_unused(self.optimizer, predictor, self.penalty, self.predictor is not None)
         return training_setup(for_columns(predictor, table.categorical), self.optimizer, self.device, seed, loss)
 
     def _budget(self) -> Budget | None:
@@ -143,7 +150,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         with shown_progress(self.verbose, "training candidates") as report:
             fit, _ = fit_path(table, settings, report)
         chosen = fit.within(budget)
-        return FittedModel(chosen.model, chosen.mse, chosen.dpvar, encoder=fit.encoder)
+        return FittedModel(chosen.model, chosen.mse, chosen.dpvar, encoder=fit.encoder, mixture=chosen.mixture)
 
     def _train_weight(self, weight: float, table: Table, setup: TrainingSetup) -> FittedModel:
         """One model at one weight, on all rows at each step or in batches."""
@@ -200,6 +207,14 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         """Numbers per row that the model reads."""
         return int(self.n_features_in_) if self.encoder_ is None else len(self.encoder_.outputs)
 
+    @property
+    def _inputs(self) -> tuple[str, ...]:
+        """Names of the numbers that the model reads."""
+        if self.encoder_ is not None:
+            return self.encoder_.outputs
+        names = getattr(self, "feature_names_in_", [f"x{number}" for number in range(self._width)])
+        return tuple(map(str, names))
+
     def _keep_figures(self, fitted: FittedModel) -> None:
         """Attributes that end in an underscore; those that this fit does not have are removed."""
         self.encoder_ = fitted.encoder
@@ -209,6 +224,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             "weight_": fitted.weight,
             "n_iter_": fitted.steps,
             "trace_": fitted.trace,
+            "mixture_": fitted.mixture,
         }
         for name, value in found.items():
             self.__dict__.pop(name, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from fairlevel.candidates.protocol import Report
 from fairlevel.candidates.sources import ON_ONE_PREDICTOR
 from fairlevel.data.frames import GivenColumns
 from fairlevel.estimators.path_fit import PathSettings
-from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
+from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName, UnusedOptimizer
 from fairlevel.fronts.combiners import Combiner, Stacked
 from fairlevel.losses import Loss, SquaredLoss
 from fairlevel.networks.optimizers import OPTIMIZERS, Optimizer
@@ -73,6 +74,22 @@ def default_predictor(
         network = batch_size is not None or solver == "spectral" or isinstance(solver, SpectralPath)
         return MLP() if network else Boosting()
     return resolve_predictor(predictor)
+
+
+def warn_of_unused(
+    optimizer: str | Optimizer, predictor: Predictor, solver: str | Penalty | CandidateSource, given: bool
+) -> None:
+    """Boosting has no optimiser; what "auto" trains without a predictor ``given``, or an own source of candidates, may
+    hold networks.
+    """
+    others = isinstance(solver, CandidateSource) or (solver == "auto" and not given)
+    if isinstance(predictor, Boosting) and not others and resolve_optimizer(optimizer) != resolve_optimizer("adam"):
+        warnings.warn(
+            f"optimizer={optimizer!r} changes nothing: boosting has no optimiser. Pass "
+            "predictor=Boosting(learning_rate=..., rounds=...), or predictor='mlp' for a network.",
+            UnusedOptimizer,
+            stacklevel=6,  # the caller of fit
+        )
 
 
 def reads_gaps(predictor: Any, solver: Any, batch_size: Any = None) -> bool:

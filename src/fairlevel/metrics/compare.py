@@ -108,9 +108,10 @@ def compare(
         )
     second = read_rows(other, sensitive_features, sample_weight)
     rows, pair = first.attributes(seed), np.stack([first.prediction, second.prediction])
-    centred = pair - (pair @ rows.weight)[:, None]
+    varies = np.ptp(pair, axis=1) > rounding_limit(pair)
+    centred = (pair - (pair @ rows.weight)[:, None]) * varies[:, None]
     scale = float(np.sqrt((centred**2 @ rows.weight).max()))
-    if scale <= rounding_limit(pair).max():
+    if not varies.any():
         return Comparison(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, CONSTANT, level)
     predictions = torch.from_numpy(centred / scale)
     candidate, ridge = _shared(predictions, candidates(rows, seed))
