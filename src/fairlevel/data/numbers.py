@@ -54,7 +54,7 @@ def as_dense(X: Any) -> Any:
             f"{rows * columns * 8 / 1e9:.3g} GB; choose fewer columns, such as with "
             "sklearn.decomposition.TruncatedSVD, or pass X.toarray() if your memory allows it."
         )
-    return matrix.toarray()
+    return matrix.toarray(order="C")
 
 
 def refuse_extremes(name: str, values: Array, columns: Sequence[object] | None = None, least: float = SMALLEST) -> None:

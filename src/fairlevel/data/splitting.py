@@ -203,6 +203,8 @@ def read_groups(groups: Any, rows: int) -> Index:
 
 def _read_time(time: Any, rows: int) -> Index:
     """Ranks of numbers or dates, the same for the same time."""
+    if np.asarray(time).dtype.kind == "c" or np.ma.isMaskedArray(time):
+        refuse_other_kinds("time", time)
     given = pd.Series(np.asarray(time).reshape(-1))
     if len(given) != rows:
         raise InvalidInput(f"time has {len(given)} entries for {rows} rows; one per row is needed.")

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from fairlevel.arrays import Array, Index
+from fairlevel.data.numbers import refuse_other_kinds
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.fair_estimator import FairEstimator, FittedModel
@@ -184,7 +185,12 @@ def read_classes(y: Any) -> tuple[Array, Index]:
     """The classes in order, (class,), and the number of each row's class, (row,)."""
     if isinstance(y, pd.Series | pd.DataFrame) or hasattr(y, "to_numpy"):
         y = y.to_numpy()
-    target = column_or_1d(y, warn=True)
+    if np.asarray(y).dtype.kind == "c" or np.ma.isMaskedArray(y):
+        refuse_other_kinds("y", y)
+    try:
+        target = column_or_1d(y, warn=True)
+    except ValueError as error:
+        raise InvalidInput(" ".join(str(error).split())) from None
     if not len(target):
         raise InvalidInput("y has no rows; at least 2 rows of different classes are needed.")
     missing = pd.isna(target) if target.dtype.kind in "fO" else np.zeros(len(target), dtype=bool)

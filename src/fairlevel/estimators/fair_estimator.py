@@ -114,13 +114,15 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         """Validated rows; y must be numbers."""
         splitting = read_splitting(groups, time, y)
         kinds = (np.float64,) if self.batch_size is None else (np.float64, np.float32)
-        native = default_predictor(self.predictor, self.penalty, self.batch_size).native
-        return read_table(self, X, y, sensitive_features, sample_weight, given, splitting, kinds, native, self.encoder)
+        predictor = default_predictor(self.predictor, self.penalty, self.batch_size)
+        warn_of_unused(self.optimizer, predictor, self.penalty, self.predictor is not None, stacklevel=4)
+        return read_table(
+            self, X, y, sensitive_features, sample_weight, given, splitting, kinds, predictor.native, self.encoder
+        )
 
     def _setup(self, table: Table, loss: Loss, seed: int) -> TrainingSetup:
         """What the rows of a table are trained with."""
         predictor = default_predictor(self.predictor, self.penalty, self.batch_size)
-        warn_of_unused(self.optimizer, predictor, self.penalty, self.predictor is not None)
         return training_setup(for_columns(predictor, table.categorical), self.optimizer, self.device, seed, loss)
 
     def _budget(self) -> Budget | None:

@@ -207,7 +207,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 "FairnessPath.fit got no sensitive_features. Pass fit(X, y, sensitive_features=A); inside a Pipeline "
                 "or GridSearchCV also enable metadata routing and call set_fit_request(sensitive_features=True)."
             )
-        warn_of_unused(self.optimizer, predictor, self.solver, self.predictor is not None)
+        warn_of_unused(self.optimizer, predictor, self.solver, self.predictor is not None, stacklevel=3)
         predictor = for_columns(predictor, table.categorical)
         seed = read_seed(self.random_state)
         loss = SquaredLoss() if classes is None else Logistic.of(table.y, table.row_weight)

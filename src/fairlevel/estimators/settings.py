@@ -77,10 +77,14 @@ def default_predictor(
 
 
 def warn_of_unused(
-    optimizer: str | Optimizer, predictor: Predictor, solver: str | Penalty | CandidateSource, given: bool
+    optimizer: str | Optimizer,
+    predictor: Predictor,
+    solver: str | Penalty | CandidateSource,
+    given: bool,
+    stacklevel: int,
 ) -> None:
     """Boosting has no optimiser; what "auto" trains without a predictor ``given``, or an own source of candidates, may
-    hold networks.
+    hold networks. ``stacklevel`` counts from the caller of this function up to the caller of fit.
     """
     others = isinstance(solver, CandidateSource) or (solver == "auto" and not given)
     if isinstance(predictor, Boosting) and not others and resolve_optimizer(optimizer) != resolve_optimizer("adam"):
@@ -88,7 +92,7 @@ def warn_of_unused(
             f"optimizer={optimizer!r} changes nothing: boosting has no optimiser. Pass "
             "predictor=Boosting(learning_rate=..., rounds=...), or predictor='mlp' for a network.",
             UnusedOptimizer,
-            stacklevel=6,  # the caller of fit
+            stacklevel=stacklevel + 1,
         )
 
 
