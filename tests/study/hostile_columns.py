@@ -143,7 +143,9 @@ def any_table(random, rows, columns):
     names = [
         pick(random, [f"c{k}", f"c {k}", f"c,{k}", f"=c{k}", f"ç{k}", f"[red]{k}", f"{k}"]) for k in range(columns)
     ]
-    return pd.DataFrame({name: any_column(random, rows) for name in names})
+    return pd.DataFrame(
+        {name: pick(random, [_numbers, _whole, any_column, any_column])(random, rows) for name in names}
+    )
 
 
 def write(random, table, folder, name):
