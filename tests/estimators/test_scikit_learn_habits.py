@@ -23,6 +23,8 @@ from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import LinearR2
 from fairlevel.predictors import Boosting
 
+pytestmark = pytest.mark.filterwarnings("ignore::fairlevel.exceptions.AlreadyLevel")  # of paths of two candidates
+
 random = np.random.default_rng(0)
 A = random.standard_normal((120, 1))
 X = np.where(random.random((120, 3)) < 0.3, 0.0, random.standard_normal((120, 3)) + 2 * A)
