@@ -262,3 +262,17 @@ def test_a_model_of_named_numbers_takes_the_columns_it_needs(tmp_path):
     said = run("predict", tmp_path / "model", tmp_path / "less.csv", "--out", tmp_path / "more.csv")
     assert said.returncode == 2
     assert "lacks 1 of the 2 columns seen in fit: 'z'" in said.stderr
+
+
+@pytest.mark.parametrize("write", ["{:,.0f}", "{:,.2f}"], ids=["63,133", "63,133.50"])
+@pytest.mark.parametrize("role", ["target", "feature"])
+def test_separators_of_thousands_are_refused(tmp_path, write, role):
+    """A target of 63,133 was read as 63.133."""
+    table = make_table(100).assign(salary=lambda frame: [write.format(20_000 + 977.5 * pay) for pay in frame["pay"]])
+    table.to_csv(tmp_path / "table.csv", index=False)
+    words = ["--target", "salary" if role == "target" else "pay", "--sensitive", "age", *QUICK]
+    said = run("front", tmp_path / "table.csv", *words, "--out", tmp_path / "front")
+    assert said.returncode == 2
+    assert "salary" in said.stderr
+    assert "thousands" in said.stderr or "numbers are needed" in said.stderr
+    assert not (tmp_path / "front").exists()

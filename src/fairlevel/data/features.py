@@ -59,7 +59,7 @@ def refuse_missing(name: str, values: Array, columns: Any = None, gaps: bool = F
 
 
 def ordered_like_fit(X: Any, names: Any) -> Any:
-    """A frame with the columns of fit in the order of fit; other columns are left for the usual checks."""
+    """A frame with the columns of fit in the order of fit; missing and further columns are errors."""
     if names is None or not hasattr(X, "columns"):
         return X
     missing = [name for name in names if name not in set(X.columns)]
@@ -68,7 +68,13 @@ def ordered_like_fit(X: Any, names: Any) -> Any:
             f"X lacks {len(missing)} of the {len(names)} columns seen in fit: {', '.join(map(repr, missing[:5]))}; "
             "pass a frame that has them (their order does not matter)."
         )
-    return X[list(names)] if len(X.columns) == len(names) else X
+    more = [name for name in X.columns if name not in set(names)]
+    if more:
+        raise InvalidInput(
+            f"X has {len(more)} columns that fit did not see: {', '.join(map(repr, more[:5]))}; pass "
+            "X[model.feature_names_in_], where model is the fitted one."
+        )
+    return X[list(names)]
 
 
 def as_pandas(X: Any) -> pd.DataFrame:

@@ -200,7 +200,7 @@ def _target(column: pd.Series) -> pd.Series:
     if strange.size == column.notna().sum() and column.nunique() == 2:
         return column.astype(object)
     with_comma = Numbers(",").read(column)
-    if not with_comma.unreadable.any():
+    if not with_comma.unreadable.any() and kind_of(str(column.name), column) == Numbers(","):
         return pd.Series(with_comma.values, index=column.index, name=column.name)
     where = int(strange.index[0]) + 1
     raise InvalidType(

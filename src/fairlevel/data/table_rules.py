@@ -89,7 +89,7 @@ def named_columns(X: Any) -> pd.DataFrame:
     if hasattr(X, "to_pandas"):
         return X.to_pandas()  # type: ignore[no-any-return]
     if hasattr(X, "toarray"):
-        raise InvalidType("X is a sparse matrix; TableEncoder reads tables: pass a DataFrame or an array.")
+        raise InvalidType("X is a sparse matrix; TableEncoder reads tables: pass a DataFrame, or X.toarray().")
     array = np.asarray(X)
     if array.ndim != 2:
         raise InvalidInput(

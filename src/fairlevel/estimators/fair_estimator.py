@@ -39,7 +39,8 @@ FIGURES = ("mse_", "dpvar_", "weight_", "n_iter_")  # what a file keeps of a fit
 @dataclass(frozen=True)
 class FittedModel:
     """A model with its figures in units of y². After a fit with a budget there is no single weight, number of steps or
-    trace. ``encoder`` turns tables into what the model reads, where one was asked for.
+    trace, but a ``mixture``, see :class:`fairlevel.estimators.path_fit.ChosenModel`. ``encoder`` turns tables into what
+    the model reads, where one was asked for.
     """
 
     model: Model
@@ -49,6 +50,7 @@ class FittedModel:
     steps: int | None = None
     trace: pd.DataFrame | None = None
     encoder: TableEncoder | None = None
+    mixture: pd.DataFrame | None = None
 
 
 class FairEstimator(BaseEstimator):  # type: ignore[misc]
@@ -69,6 +71,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         random_state: Any = None,
         verbose: int = 0,
         encoder: TableEncoder | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.weight = weight
         self.max_dpvar = max_dpvar
@@ -83,23 +86,28 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
         self.encoder = encoder
+        self.n_jobs = n_jobs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         gaps = self.encoder is not None or reads_gaps(self.predictor, self.penalty, self.batch_size)
         tags.input_tags.allow_nan = gaps
+        tags.input_tags.sparse = self.encoder is None
         return tags
 
     def _read(
         self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, given: Any, groups: Any, time: Any
     ) -> Table:
         """Validated rows; y must be numbers."""
-        from fairlevel.estimators.settings import default_predictor
+        from fairlevel.estimators.settings import default_predictor, warn_of_unused
 
         splitting = read_splitting(groups, time, y)
         kinds = (np.float64,) if self.batch_size is None else (np.float64, np.float32)
-        native = default_predictor(self.predictor, self.penalty, self.batch_size).native
-        return read_table(self, X, y, sensitive_features, sample_weight, given, splitting, kinds, native, self.encoder)
+        predictor = default_predictor(self.predictor, self.penalty, self.batch_size)
+        warn_of_unused(self.optimizer, predictor, self.penalty, self.predictor is not None, stacklevel=4)
+        return read_table(
+            self, X, y, sensitive_features, sample_weight, given, splitting, kinds, predictor.native, self.encoder
+        )
 
     def _budget(self) -> Budget | None:
         """The budget, if one was given; parameters that would change nothing are refused."""
@@ -158,6 +166,14 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         """Numbers per row that the model reads."""
         return int(self.n_features_in_) if self.encoder_ is None else len(self.encoder_.outputs)
 
+    @property
+    def _inputs(self) -> tuple[str, ...]:
+        """Names of the numbers that the model reads."""
+        if self.encoder_ is not None:
+            return self.encoder_.outputs
+        names = getattr(self, "feature_names_in_", [f"x{number}" for number in range(self._width)])
+        return tuple(map(str, names))
+
     def _keep_figures(self, fitted: FittedModel) -> None:
         """Attributes that end in an underscore; those that this fit does not have are removed."""
         self.encoder_ = fitted.encoder
@@ -167,6 +183,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             "weight_": fitted.weight,
             "n_iter_": fitted.steps,
             "trace_": fitted.trace,
+            "mixture_": fitted.mixture,
         }
         for name, value in found.items():
             self.__dict__.pop(name, None)

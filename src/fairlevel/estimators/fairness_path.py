@@ -38,6 +38,7 @@ from fairlevel.estimators.settings import (
     path_settings,
     read_seed,
     training_setup,
+    warn_of_unused,
 )
 from fairlevel.estimators.whole_fit import all_or_nothing
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, MissingSensitiveFeatures
@@ -85,6 +86,8 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     max_dpvar, max_share : float, optional
         A budget whose model becomes a further row of the front, with figures from the same rows as the others; where it
         is out of reach, a warning says so, and the front is kept. :meth:`best` finds the model of any other budget.
+    n_jobs : int, optional
+        As in :class:`fairlevel.FairRegressor`.
 
     Attributes
     ----------
@@ -97,11 +100,11 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     cross_fitted_ : bool
         Whether rows were few, so that all of them are judged by cross-validation, instead of a quarter kept apart.
     best_estimator_ : FairRegressor or FairClassifier
-        The knee of the front; ``predict`` uses it.
+        What ``predict`` uses: the model within the budget, where one was asked for and is within reach, else the knee.
     classes_ : array of shape (2,), or None for a regression
         A target with two values, of any type, is classified: models are then of type FairClassifier.
     knee_index_ : int
-        Its row in the front.
+        The row of the knee in the front.
     budget_index_ : int or None
         The row in the front of the model within the budget that was asked for; None where there is none.
     candidates_ : DataFrame
@@ -134,6 +137,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         encoder: TableEncoder | None = None,
         max_dpvar: float | None = None,
         max_share: float | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.solver = solver
         self.combiner = combiner
@@ -147,6 +151,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.encoder = encoder
         self.max_dpvar = max_dpvar
         self.max_share = max_share
+        self.n_jobs = n_jobs
 
     @all_or_nothing
     def fit(
@@ -201,13 +206,14 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 "FairnessPath.fit got no sensitive_features. Pass fit(X, y, sensitive_features=A); inside a Pipeline "
                 "or GridSearchCV also enable metadata routing and call set_fit_request(sensitive_features=True)."
             )
+        warn_of_unused(self.optimizer, predictor, self.solver, self.predictor is not None, stacklevel=3)
         predictor = for_columns(predictor, table.categorical)
         seed = read_seed(self.random_state)
         loss = SquaredLoss() if classes is None else Logistic.of(table.y, table.row_weight)
         setup = training_setup(predictor, self.optimizer, self.device, seed, loss)
         settings = path_settings(self.solver, self.combiner, setup, self.predictor is not None)
         settings = replace(settings, budget=budget)
-        own = own_models(self.models, unseen, len(X), classes is not None)
+        own = own_models(self.models, unseen, np.shape(X)[0], classes is not None)
         columns = GivenColumns.of(X, self.native_columns_) if table.encoding is None else GivenColumns(None)
         settings = own.among(settings, columns, table.given_rows)
         with shown(self.verbose > 0):
@@ -239,24 +245,24 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 "given": () if given is None else tuple(map(str, as_frame(given, "given").columns)),
             }
             self.knee_index_ = knee_index(self.front_)
-            self.best_estimator_ = self.knee()
+            self.best_estimator_ = self.model(self.knee_index_ if self.budget_index_ is None else self.budget_index_)
         return self
 
     def predict(self, X: Any) -> Array:
-        """Predictions of the knee, in units of y."""
+        """Predictions of ``best_estimator_``, in units of y, or classes."""
         check_is_fitted(self)
         found: Array = self.best_estimator_.predict(X)
         return found
 
     @available_if(lambda path: getattr(path, "classes_", None) is not None)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of both classes by the knee, (row, class); where y has two classes."""
+        """Probabilities of both classes by ``best_estimator_``, (row, class); where y has two classes."""
         check_is_fitted(self)
         found: Array = self.best_estimator_.predict_proba(X)
         return found
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R² of the knee, or its accuracy where y has two classes."""
+        """R² of ``best_estimator_``, or its accuracy where y has two classes."""
         check_is_fitted(self)
         return float(self.best_estimator_.score(X, y, sample_weight=sample_weight))
 
@@ -352,6 +358,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.encoder is not None or reads_gaps(self.predictor, self.solver)
+        tags.input_tags.sparse = self.encoder is None
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -370,12 +377,13 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             random_state=self.random_state,
             verbose=self.verbose,
             encoder=self.encoder,
+            n_jobs=self.n_jobs,
         )
         estimator.n_features_in_ = self.n_features_in_
         estimator.native_columns_ = self.native_columns_
         if hasattr(self, "feature_names_in_"):
             estimator.feature_names_in_ = self.feature_names_in_
-        fitted = FittedModel(chosen.model, chosen.mse, chosen.dpvar, encoder=self._fit.encoder)
+        fitted = FittedModel(chosen.model, chosen.mse, chosen.dpvar, encoder=self._fit.encoder, mixture=chosen.mixture)
         return estimator.keep(fitted) if self.classes_ is None else estimator.keep(self.classes_, [fitted])
 
 

@@ -37,7 +37,7 @@ def train_model(settings: FairEstimator, table: Table, loss: Loss, budget: Budge
     with shown(settings.verbose > 0):
         fit, _ = fit_path(table, chosen_by, share_of(TRAINING))
     chosen = fit.within(budget)
-    return FittedModel(chosen.model, chosen.mse, chosen.dpvar, encoder=fit.encoder)
+    return FittedModel(chosen.model, chosen.mse, chosen.dpvar, encoder=fit.encoder, mixture=chosen.mixture)
 
 
 def _train_weight(settings: FairEstimator, weight: float, table: Table, setup: TrainingSetup) -> FittedModel:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
@@ -62,11 +63,14 @@ class PathSettings:
 
 @dataclass(frozen=True)
 class ChosenModel:
-    """A model, and its MSE and debiased DPVar on the selection rows, in units of y²."""
+    """A model, its MSE and debiased DPVar on the selection rows, in units of y², and what it is mixed of: family,
+    setting, weight and proportion, one row per candidate.
+    """
 
     model: Model
     mse: float
     dpvar: float
+    mixture: pd.DataFrame
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,10 @@ class PathFit:
         """The choice within a budget on selection rows."""
         chosen = pruned(self.choosing, budget)
         variance = self.y_scale**2
-        return ChosenModel(self.fitted.model(chosen.shares), chosen.mse * variance, chosen.dpvar * variance)
+        used = chosen.shares > 0
+        mixture = self.fitted.candidates.table.loc[used, ["family", "setting", "weight"]]
+        mixture = mixture.assign(proportion=chosen.shares[used]).reset_index(drop=True)
+        return ChosenModel(self.fitted.model(chosen.shares), chosen.mse * variance, chosen.dpvar * variance, mixture)
 
     def within(self, budget: Budget) -> ChosenModel:
         """The choice that keeps a user's budget on unseen rows, margin included."""

@@ -15,7 +15,7 @@ from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.encoding import Encoding
 from fairlevel.data.features import as_pandas, ordered_like_fit, refuse_missing, refuse_text
 from fairlevel.data.native_columns import NativeColumns
-from fairlevel.data.numbers import SMALLEST_FEATURE, refuse_extremes, refuse_other_kinds
+from fairlevel.data.numbers import SMALLEST_FEATURE, as_dense, refuse_extremes, refuse_other_kinds
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffled, refuse_too_many_attributes
 from fairlevel.data.splitting import Splitting
@@ -23,7 +23,7 @@ from fairlevel.data.table import Table
 from fairlevel.data.table_rules import named_columns
 from fairlevel.data.unknown import without_unknown
 from fairlevel.data.weights import read_weights
-from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures, ProxyWarning
+from fairlevel.exceptions import FairLevelError, InvalidInput, InvalidType, MissingSensitiveFeatures, ProxyWarning
 from fairlevel.networks.forks import use_one_thread_after_fork
 
 NEARLY_A_COPY = 0.99
@@ -49,6 +49,17 @@ def refuse_missing_target(y: Any) -> None:
         return
     refuse_missing("y", target)
     refuse_extremes("y", target)
+
+
+def validated(estimator: BaseEstimator, *arrays: Any, **settings: Any) -> Any:
+    """scikit-learn's ``validate_data``; what it refuses becomes an error of this package, in its words."""
+    try:
+        return validate_data(estimator, *arrays, **settings)
+    except FairLevelError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = InvalidType if isinstance(error, TypeError) else InvalidInput
+        raise kind(" ".join(str(error).split())) from None
 
 
 def read_weight(weight: Any, has_sensitive: bool) -> float:
@@ -133,16 +144,17 @@ def read_table(
     use_one_thread_after_fork()
     if encoder is not None:
         X = _table_for(encoder, X)
+    X = as_dense(X)
     columns = NativeColumns.fit(as_pandas(X)) if encoder is not None or (native and _has_categories(X)) else None
     if columns is None:
         refuse_text(X)
         features = X
     else:
-        validate_data(estimator, X, skip_check_array=True)
+        validated(estimator, X, skip_check_array=True)
         features = columns.transform(as_pandas(X))
     refuse_missing_target(y)
     names = getattr(estimator, "feature_names_in_", None) if columns is not None else None
-    x, target = validate_data(
+    x, target = validated(
         estimator, features, y, dtype=list(kinds), y_numeric=True, ensure_all_finite=False, ensure_min_samples=2
     )
     if names is not None:
@@ -197,16 +209,16 @@ def read_features(estimator: BaseEstimator, X: Any, native: bool = False) -> Arr
         encoded: Array = np.asarray(encoder.transform(X))
         return encoded
     names = getattr(estimator, "feature_names_in_", None)
-    X = ordered_like_fit(X, names)
+    X = ordered_like_fit(as_dense(X), names)
     columns: NativeColumns | None = getattr(estimator, "native_columns_", None)
     if columns is not None:
         if not hasattr(X, "columns"):
             raise InvalidType("fit got a frame with categories; pass a frame with the same columns, not an array.")
-        validate_data(estimator, X, reset=False, skip_check_array=True)
+        validated(estimator, X, reset=False, skip_check_array=True)
         x = columns.transform(as_pandas(X))
     else:
         refuse_text(X)
-        x = validate_data(estimator, X, reset=False, dtype=np.float64, ensure_all_finite=False)
+        x = validated(estimator, X, reset=False, dtype=np.float64, ensure_all_finite=False)
     refuse_missing("X", x, names, gaps=native)
     refuse_extremes("X", x, names, 0.0)
     return x

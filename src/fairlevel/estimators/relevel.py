@@ -12,12 +12,14 @@ from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.factors import LegitimateFactors
 from fairlevel.data.features import refuse_missing
+from fairlevel.data.numbers import as_dense
 from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffled, refuse_too_many_attributes
 from fairlevel.data.splitting import AnyRows, read_splitting
 from fairlevel.data.weights import read_weights
 from fairlevel.estimators.judged_corrections import JudgedCorrections
 from fairlevel.estimators.reading import copies_of_sensitive
 from fairlevel.estimators.relevelled_front import About, RelevelledFront
+from fairlevel.estimators.threads import use_threads
 from fairlevel.exceptions import InvalidInput, InvalidType, SeenRows, UnknownName
 from fairlevel.metrics.inputs import read_factors, read_seed
 from fairlevel.progress import stage
@@ -42,6 +44,7 @@ def relevel(
     method: str = "auto",
     points: int = 12,
     random_state: Any = 0,
+    n_jobs: int | None = None,
 ) -> RelevelledFront:
     """The trade-off between a model as it is and a level one, from the model and some rows with A.
 
@@ -69,6 +72,7 @@ def relevel(
         top of any model. "auto" uses trees, leaves where they are few, and new trees where they can be added
     points : models on the front
     random_state : int
+    n_jobs : threads, as in :class:`fairlevel.FairRegressor`
 
     Returns
     -------
@@ -87,6 +91,7 @@ def relevel(
     """
     if method not in METHODS:
         raise UnknownName("method", method, METHODS)
+    X = as_dense(X)
     seed, rows = read_seed(random_state), len(X)
     if rows < FEWEST_ROWS:
         raise InvalidInput(f"{rows} rows were given; relevel needs at least {FEWEST_ROWS}.")
@@ -98,7 +103,8 @@ def relevel(
     weight = read_weights(sample_weight, rows)
     factors = None if given is None else read_factors(given, sensitive, X)
     stage("reading the model and its predictions")
-    existing, reason = read_model(model, X, method, seed)
+    with use_threads(n_jobs):
+        existing, reason = read_model(model, X, method, seed)
     target = None if y is None else _target(y, rows, existing.classes)
     if existing.seen and not seen:
         warnings.warn(
@@ -114,7 +120,8 @@ def relevel(
         functions = LegitimateFactors.of(factors, weight, seed, splits.groups)
         attributes = functions.attributes(sensitive.values, factors, weight, splits.groups)
     stage("finding corrections")
-    found = JudgedCorrections.of(existing, attributes, target, int(points), splits.folds(FOLDS, seed), seed)
+    with use_threads(n_jobs):
+        found = JudgedCorrections.of(existing, attributes, target, int(points), splits.folds(FOLDS, seed), seed)
     about = About(existing.kind, seen or existing.seen, _copies(X, sensitive), reason)
     return RelevelledFront(existing, found, sensitive, target, about, factors)
 

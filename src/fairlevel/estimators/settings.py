@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from fairlevel.candidates.own_models import WithOwnModels, any_frozen, check_mod
 from fairlevel.candidates.sources import ON_ONE_PREDICTOR
 from fairlevel.data.frames import GivenColumns
 from fairlevel.estimators.path_fit import PathSettings
-from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
+from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName, UnusedOptimizer
 from fairlevel.fronts.combiners import Combiner, Stacked
 from fairlevel.losses import Loss, SquaredLoss
 from fairlevel.networks.optimizers import OPTIMIZERS, Optimizer
@@ -67,6 +68,26 @@ def default_predictor(
         network = batch_size is not None or solver == "spectral" or isinstance(solver, SpectralPath)
         return MLP() if network else Boosting()
     return resolve_predictor(predictor)
+
+
+def warn_of_unused(
+    optimizer: str | Optimizer,
+    predictor: Predictor,
+    solver: str | Penalty | CandidateSource,
+    given: bool,
+    stacklevel: int,
+) -> None:
+    """Boosting has no optimiser; what "auto" trains without a predictor ``given``, or an own source of candidates, may
+    hold networks. ``stacklevel`` counts from the caller of this function up to the caller of fit.
+    """
+    others = isinstance(solver, CandidateSource) or (solver == "auto" and not given)
+    if isinstance(predictor, Boosting) and not others and resolve_optimizer(optimizer) != resolve_optimizer("adam"):
+        warnings.warn(
+            f"optimizer={optimizer!r} changes nothing: boosting has no optimiser. Pass "
+            "predictor=Boosting(learning_rate=..., rounds=...), or predictor='mlp' for a network.",
+            UnusedOptimizer,
+            stacklevel=stacklevel + 1,
+        )
 
 
 def path_settings(
