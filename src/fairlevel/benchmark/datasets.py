@@ -8,6 +8,7 @@ from typing import Protocol as Interface
 
 import numpy as np
 
+from fairlevel.arrays import Index
 from fairlevel.benchmark.problem import Predict, Problem, about, scaled_parts, split_rows
 from fairlevel.benchmark.protocol import Protocol
 from fairlevel.data.catalogue import SUITES, suite
@@ -17,7 +18,7 @@ from fairlevel.data.sensitive import Sensitive
 from fairlevel.data.sources import Source
 from fairlevel.data.synthetic import SyntheticDesign, TrueDPVar
 from fairlevel.data.table import Table
-from fairlevel.exceptions import UnknownName
+from fairlevel.exceptions import InvalidInput, UnknownName
 
 BETAS = (1.0, 3.0, 10.0)
 """Strengths of the interaction in the paper's synthetic study."""
@@ -59,25 +60,32 @@ class SyntheticDataset:
 
 @dataclass(frozen=True)
 class TableDataset:
-    """A table whose sensitive attributes are chosen among its own columns, on the training rows of each seed."""
+    """A table whose sensitive attributes are ``sensitive``, columns of its own; without any, they are chosen on the
+    training rows of each seed.
+    """
 
     slug: str
     source: Source
+    sensitive: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
-        return self.slug
+        return f"{self.slug}@{'+'.join(self.sensitive)}" if self.sensitive else self.slug
 
     def problem(self, seed: int, protocol: Protocol) -> Problem:
         table = self.source.load(self.slug)
         order = np.random.default_rng(seed).permutation(len(table.target))[: protocol.most_rows]
         features, y = table.features.iloc[order], table.target.to_numpy()[order]
-        parts = split_rows(self.slug, len(y), seed, protocol)
+        parts = split_rows(self.name, len(y), seed, protocol)
         training = np.concatenate(parts[:2])
         encoder = TableEncoder(many="ordinal").fit(features.iloc[training])
         readings = encoder.read(features)  # infinite values count as missing
         matrix = encoder.encode({name: reading.values for name, reading in readings.items()})
-        chosen = construct_sensitive(matrix[training], y[training], encoder.origin, seed)
+        chosen = (
+            self._named(encoder)
+            if self.sensitive
+            else construct_sensitive(matrix[training], y[training], encoder.origin, seed)
+        )
         others = np.setdiff1d(np.arange(matrix.shape[1]), chosen)
         x, a = matrix[:, others], matrix[:, chosen]
         names = tuple(encoder.outputs[column] for column in chosen)
@@ -88,7 +96,18 @@ class TableDataset:
             sensitive=", ".join(names),
             copies=len(copies(x[training], a[training])),
         )
-        return Problem(self.slug, seed, *samples, facts)
+        return Problem(self.name, seed, *samples, facts)
+
+    def _named(self, encoder: TableEncoder) -> Index:
+        """Columns of the matrix that come from the named columns of the table, ascending."""
+        for name in self.sensitive:
+            if name not in encoder.needed:
+                raise UnknownName(f"column of {self.slug}", name, encoder.needed)
+        wanted = [number for number, name in enumerate(encoder.needed) if name in self.sensitive]
+        chosen = np.flatnonzero(np.isin(encoder.origin, wanted))
+        if len(chosen) == len(encoder.origin):
+            raise InvalidInput(f"{self.name} names every column of the table; at least one is needed to predict from.")
+        return chosen
 
 
 def synthetic_datasets(
@@ -99,7 +118,9 @@ def synthetic_datasets(
 
 
 def resolve_datasets(names: Sequence[str], source: Source) -> list[Dataset]:
-    """Datasets from names of suites, tables or synthetic designs, each once, in the order given."""
+    """Datasets from names of suites, tables or synthetic designs, each once, in the order given. ``table@age+sex`` is a
+    table with named columns as A.
+    """
     synthetic = {dataset.name: dataset for dataset in synthetic_datasets()}
     found: dict[str, Dataset] = {}
     for name in names:
@@ -109,8 +130,10 @@ def resolve_datasets(names: Sequence[str], source: Source) -> list[Dataset]:
             found |= {slug: TableDataset(slug, source) for slug in suite(name, source.slugs)}
         elif name in synthetic:
             found[name] = synthetic[name]
-        elif name in source.slugs:
-            found[name] = TableDataset(name, source)
+        elif name.partition("@")[0] in source.slugs:
+            slug, _, columns = name.partition("@")
+            dataset = TableDataset(slug, source, tuple(filter(None, columns.split("+"))))
+            found[dataset.name] = dataset
         else:
             raise UnknownName("dataset or suite", name, (*SUITES, "synthetic", *synthetic, *source.slugs))
     return list(found.values())

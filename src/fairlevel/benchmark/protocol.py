@@ -94,6 +94,11 @@ class Protocol:
         )
 
     @classmethod
+    def tiny(cls) -> Protocol:
+        """The protocol ``small`` on at most 1000 rows: many methods, slow ones among them, on a few cores."""
+        return replace(cls.small(), name="tiny", most_rows=1000)
+
+    @classmethod
     def medium(cls) -> Protocol:
         """For a GPU, in minutes: at most 4000 rows, 4 settings × 6 weights, 500 steps of Adam, no refinement."""
         return replace(cls.small(), name="medium", optimizer=Adam(steps=500), settings=4, most_rows=4000)
@@ -112,7 +117,8 @@ PROTOCOLS: dict[str, NamedProtocol] = {
     "paper": NamedProtocol(Protocol.paper, "gradient descent, as in the paper"),
     "adam": NamedProtocol(Protocol.adam, "the same with Adam"),
     "medium": NamedProtocol(Protocol.medium, "smaller, for a GPU"),
-    "small": NamedProtocol(Protocol.small, "smallest, for a laptop", synthetic_seeds=(0, 1)),
+    "small": NamedProtocol(Protocol.small, "small, for a laptop", synthetic_seeds=(0, 1)),
+    "tiny": NamedProtocol(Protocol.tiny, "the same on at most 1000 rows", synthetic_seeds=(0, 1)),
 }
 
 PROTOCOL_HELP = f"One of: {'; '.join(f'{name} ({entry.line})' for name, entry in PROTOCOLS.items())}."

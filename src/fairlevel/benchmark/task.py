@@ -54,6 +54,8 @@ class Task:
 def run_method(problem: Problem, method: str, protocol: Protocol, device: str) -> pd.DataFrame:
     """One row per trained model and one per mixture: figures on VAL for all, on TEST for those some ζ selects."""
     started, where = perf_counter(), resolve_device(device)
+    if METHODS[method].uses_attributes:
+        problem = problem.with_attributes_as_features()
     candidates = train_candidates(problem, method, protocol, device)
     parts = [_single(candidates, problem, protocol, where)]
     if candidates.usable.any():

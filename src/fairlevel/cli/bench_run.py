@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 
 
 def bench_run(
-    suite: Annotated[str, typer.Option(help="Suites, tables or synthetic designs, comma-separated.")] = "quick",
+    suite: Annotated[
+        str, typer.Option(help="Suites, tables (table@age+sex names A) or synthetic designs, comma-separated.")
+    ] = "quick",
     seeds: Annotated[str, typer.Option(help="Seeds, such as 0-9 or 0,3,5.")] = "0-9",
     methods: Annotated[
-        str, typer.Option(help="Methods, or the suites paper, ours, map and references, comma-separated.")
+        str, typer.Option(help="Methods, or the suites paper, ours, map, systems and references, comma-separated.")
     ] = "paper,ours",
     protocol: Annotated[
-        str, typer.Option(help="How models are trained: paper, adam, medium or small; see docs/protocol.md.")
+        str, typer.Option(help="How models are trained: paper, adam, medium, small or tiny; see docs/protocol.md.")
     ] = "paper",
     data_dir: Annotated[
         Path | None, typer.Option(help="Folder of tables; without it, tables come from OpenML.")
