@@ -50,3 +50,18 @@ def test_variance_between_groups_and_its_gradient():
     assert np.allclose(groups.value(f).detach().numpy(), expected, rtol=1e-12)
     (slope,) = torch.autograd.grad(groups.value(f).sum(), f)
     assert torch.allclose(groups.gradient(f), slope, rtol=1e-10, atol=1e-14)
+
+
+def test_sanity_matrix_of_group_averages():
+    """Four bins of A ~ N(0, 1): linear and squared dependence is seen, A·Z and independence are not."""
+    a, z = np.random.default_rng(0).standard_normal((2, 5000))
+    number = groups_of("bifair", a[:, None], 4, 0).number(a[:, None])
+    predictions = torch.from_numpy(np.stack([0.6 * a + 0.8 * z, a**2, a * z, z]))
+    linear, squared, product, independent = GroupVariance.of(number, 4, torch.float64, torch.device("cpu")).value(
+        predictions
+    )
+    quarter = np.array([-1.27111, -0.32466])  # E[A given its quarter], the lower half
+    assert linear == pytest.approx(0.36 * (quarter**2).mean(), rel=0.05)  # bins lose a seventh of the truth, 0.36
+    assert 0.5 < squared < 1.2  # of 2
+    assert product < 0.005
+    assert independent < 0.005
