@@ -54,8 +54,7 @@ class Task:
 def run_method(problem: Problem, method: str, protocol: Protocol, device: str) -> pd.DataFrame:
     """One row per trained model and one per mixture: figures on VAL for all, on TEST for those some ζ selects."""
     started, where = perf_counter(), resolve_device(device)
-    if METHODS[method].uses_attributes:
-        problem = problem.with_attributes_as_features()
+    problem = seen_by(problem, method)
     candidates = train_candidates(problem, method, protocol, device)
     parts = [_single(candidates, problem, protocol, where)]
     if candidates.usable.any():
@@ -71,6 +70,11 @@ def run_method(problem: Problem, method: str, protocol: Protocol, device: str) -
         "seconds": perf_counter() - started,
     }
     return tidy(pd.concat(parts, ignore_index=True).assign(**origin))
+
+
+def seen_by(problem: Problem, method: str) -> Problem:
+    """The problem as a method gets it: with A among the features if it needs A to predict."""
+    return problem.with_attributes_as_features() if METHODS[method].uses_attributes else problem
 
 
 def train_candidates(problem: Problem, method: str, protocol: Protocol, device: str) -> CandidateSet:
