@@ -41,16 +41,24 @@ class RandomFeaturesMean(LinearMean):
         frequencies = random.standard_normal((sensitive.shape[1], self.features)) / scale
         phases = random.uniform(0, 2 * np.pi, self.features)
         linear_is_free = free_linear_part(sensitive)[0].shape[1] > 0
+        return Waves(frequencies, phases, linear_is_free)
 
-        def features(rows: Array) -> tuple[Array, Array]:
-            # all in PyTorch: threads of NumPy would keep a core busy after their work
-            at, directions, shifts = (
-                torch.from_numpy(each.astype(rows.dtype, copy=False)) for each in (rows, frequencies, phases)
-            )
-            waves = torch.addmm(shifts, at, directions).cos_().mul_((2 / self.features) ** 0.5).numpy()
-            return (rows, waves) if linear_is_free else (rows[:, :0], np.hstack([rows, waves]))
 
-        return features
+@dataclass(frozen=True)
+class Waves:
+    """Straight lines and random Fourier features; frequencies (attribute, feature), phases (feature,)."""
+
+    frequencies: Array
+    phases: Array
+    linear_is_free: bool
+
+    def __call__(self, rows: Array) -> tuple[Array, Array]:
+        # all in PyTorch: threads of NumPy would keep a core busy after their work
+        at, directions, shifts = (
+            torch.from_numpy(each.astype(rows.dtype, copy=False)) for each in (rows, self.frequencies, self.phases)
+        )
+        waves = torch.addmm(shifts, at, directions).cos_().mul_((2 / len(self.phases)) ** 0.5).numpy()
+        return (rows, waves) if self.linear_is_free else (rows[:, :0], np.hstack([rows, waves]))
 
 
 def median_distance(rows: Array, random: np.random.Generator, most: int = 1000) -> float:

@@ -81,7 +81,8 @@ class NoDisparityTest:
     @cached_property
     def _forms(self) -> Tensor:
         """The weights q of each form, (form, basis): each uses the functions of one candidate."""
-        own = [forms(each.smoother.spectrum, ridges_to_try(each)) for each in self.known]
+        spectra = [(each.smoother.spectrum, each.mean.ridge) for each in self.known]
+        own = [forms(spectrum, ridges_to_try(asked, spectrum)) for spectrum, asked in spectra]
         together = self._functions.new_zeros(sum(map(len, own)), self._functions.shape[1])
         row = column = 0
         for weights in own:
@@ -96,13 +97,12 @@ def forms(spectrum: Spectrum, ridges: list[float]) -> Tensor:
     return kept_share(shrinkage, spectrum.nuisance)[:, spectrum.nuisance :]
 
 
-def ridges_to_try(candidate: Candidate) -> list[float]:
+def ridges_to_try(asked: float | None, spectrum: Spectrum) -> list[float]:
     """The ridge that was asked for, or ridges at which the penalised part spends nothing, 4 and 16 degrees of freedom,
     or all it has.
     """
-    if candidate.mean.ridge is not None:
-        return [candidate.mean.ridge]
-    spectrum = candidate.smoother.spectrum
+    if asked is not None:
+        return [asked]
     ridges = torch.logspace(-9, 6, 61, dtype=torch.float64)
     spent = spectrum.df(ridges) - spectrum.free
     available = len(spectrum.moments)
