@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from fairlevel.conditional_mean.blockwise import Functions
 from fairlevel.conditional_mean.cells import Cells
 from fairlevel.conditional_mean.factors import FactorFeatures, LegitimateFactors
 from fairlevel.conditional_mean.groups import GroupFeatures
@@ -21,6 +22,7 @@ FUNCTIONS: dict[str, type] = {
     each.__name__: each
     for each in (
         Cells,
+        Functions,
         FactorFeatures,
         FeaturesOf,
         FeaturesWithin,
@@ -44,7 +46,7 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return to_plain(value.numpy()) | {"is": "tensor"}
     if isinstance(value, np.ndarray):
-        return {"is": "array", "type": value.dtype.name, "shape": list(value.shape), "values": value.ravel().tolist()}
+        return {"is": "array", "type": value.dtype.name, "shape": list(value.shape), "values": _finite(value)}
     if isinstance(value, tuple):
         return [to_plain(each) for each in value]
     return value.item() if isinstance(value, np.generic) else value
@@ -60,3 +62,13 @@ def from_plain(plain: Any) -> Any:
         values = np.array(plain["values"], dtype=plain["type"]).reshape(plain["shape"])
         return torch.from_numpy(values) if plain["is"] == "tensor" else values
     return FUNCTIONS[plain["is"]](**{name: from_plain(each) for name, each in plain.items() if name != "is"})
+
+
+def _finite(values: Any) -> list[Any]:
+    """JSON has no infinity: it is written as text, which NumPy reads."""
+    plain = values.ravel().tolist()
+    return plain if values.dtype.kind != "f" or np.isfinite(values).all() else [_text(each) for each in plain]
+
+
+def _text(number: float) -> float | str:
+    return number if np.isfinite(number) else str(number)

@@ -104,7 +104,7 @@ class Blockwise:
 
     def _measured(self, predictions: Tensor) -> list[Evidence]:
         sampled = predictions[:, torch.from_numpy(self._sampled)]
-        plan = Plan.of(choose(sampled, self.known), self.sample, sampled.numpy(), self.seed)
+        plan = Plan.of(self.known, self.sample, sampled.numpy(), self.seed)
         return measured(plan, self.rows, predictions.numpy())
 
     @cached_property

@@ -8,7 +8,7 @@ tensors by name, and adding them in a fixed order gives the same answer however 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 
@@ -20,10 +20,11 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.blockwise import BlockwiseSmoother, Functions, parts
 from fairlevel.data.numbers import rounding_limit
-from fairlevel.metrics.choice import Choice
+from fairlevel.metrics.choice import Candidate, in_words
 from fairlevel.metrics.evidence import Evidence, influence_parts
 from fairlevel.metrics.leave_one_out import Leverage, NoiseSums, factor_leverage, kept_share, noise_scatter
 from fairlevel.metrics.no_disparity_test import forms, p_value, ridges_to_try
+from fairlevel.metrics.threads import on_single_threads
 
 Sums = dict[str, Tensor]
 """Sums over some rows by name."""
@@ -61,21 +62,35 @@ class Plan:
     seed: int
 
     @classmethod
-    def of(cls, choice: Choice, sample: Attributes, predictions: Array, seed: int) -> Plan:
-        """The choice that was made on a sample; predictions (config, sample row)."""
-        used = sorted(set(choice.index.tolist()))
+    def of(cls, candidates: Iterable[Candidate], sample: Attributes, predictions: Array, seed: int) -> Plan:
+        """Each prediction gets the candidate and the ridge with the smallest leave-one-out error on a sample;
+        predictions (config, sample row). Candidates are used one after another and may be made when asked for.
+        """
         constant = np.ptp(predictions, axis=1) <= rounding_limit(predictions)
-        mean, spread = predictions.mean(axis=1), predictions.std(axis=1)
+        centre = np.where(constant, predictions[:, 0], predictions.mean(axis=1))
+        scale = np.where(constant, 1.0, predictions.std(axis=1))
+        standard = torch.from_numpy((predictions - centre[:, None]) / scale[:, None])
+        means, spectra, ridges, errors = [], [], [], []
+        for each in candidates:
+            ((ridge, error),) = on_single_threads(partial(each.best, standard))
+            means.append(each.mean)
+            spectra.append(each.smoother.spectrum)
+            ridges.append(ridge)
+            errors.append(error)
+        best = torch.stack(errors).argmin(dim=0).tolist()
+        used = sorted(set(best))
+        chosen = [float(ridges[number][config]) for config, number in enumerate(best)]
         return cls(
-            functions=tuple(Functions.of(choice.candidates[number].mean, sample, seed) for number in used),
-            index=np.array([used.index(number) for number in choice.index.tolist()]),
-            ridge=choice.ridge.numpy(),
-            asked=tuple(choice.candidates[number].mean.ridge for number in used),
+            functions=tuple(Functions.of(means[number], sample, seed) for number in used),
+            index=np.array([used.index(number) for number in best]),
+            ridge=np.array(chosen),
+            asked=tuple(means[number].ridge for number in used),
             regressors=tuple(
-                f"{choice.describe(config)}, chosen on {len(sample):,} rows" for config in range(len(predictions))
+                f"{in_words(means[number], spectra[number], own)}, chosen on {len(sample):,} rows"
+                for number, own in zip(best, chosen, strict=True)
             ),
-            centre=np.where(constant, predictions[:, 0], mean),
-            scale=np.where(constant, 1.0, spread),
+            centre=centre,
+            scale=scale,
             seed=seed,
         )
 
