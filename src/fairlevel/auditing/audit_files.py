@@ -126,14 +126,17 @@ def audit_files(
     if earlier is not None and earlier.rows.roles != roles:
         raise InvalidInput(_other_roles(earlier.rows.roles, roles))
     runner = ThisProcess() if executor is None else executor
-    survey, drawn = surveyed(table, roles, runner, seed, partial(done, "sample"))
-    rows = readers(roles, survey) if earlier is None else earlier.rows
-    sample = Sample.of(survey, drawn, rows, seed)
-    plan = sample.plan(seed) if earlier is None else earlier.plan
-    place = State(None if state is None else Path(state), _key(table, sample.rows, plan))
-    moments = summed("moments", plan.moments, sample.rows, table.parts, runner, place, {}, partial(done, "moments"))
-    prepared, so_far = plan.prepared(moments), {"moments": (len(table.parts), moments)}
-    terms = summed("terms", prepared.terms, sample.rows, table.parts, runner, place, so_far, partial(done, "row terms"))
+    with runner.connected():
+        survey, drawn = surveyed(table, roles, runner, seed, partial(done, "sample"))
+        rows = readers(roles, survey) if earlier is None else earlier.rows
+        sample = Sample.of(survey, drawn, rows, seed)
+        plan = sample.plan(seed) if earlier is None else earlier.plan
+        place = State(None if state is None else Path(state), _key(table, sample.rows, plan))
+        moments = summed("moments", plan.moments, sample.rows, table.parts, runner, place, {}, partial(done, "moments"))
+        prepared, so_far = plan.prepared(moments), {"moments": (len(table.parts), moments)}
+        terms = summed(
+            "terms", prepared.terms, sample.rows, table.parts, runner, place, so_far, partial(done, "row terms")
+        )
     keys = list(sample.quantities)
     evidence = dict(zip(keys, prepared.evidence(terms), strict=True))
     sums = AuditSums(sample.rows, plan, evidence, dict(zip(keys, prepared.location.tolist(), strict=True)), survey.used)

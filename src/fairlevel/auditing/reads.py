@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -30,12 +31,19 @@ class Executor(Protocol):
     :mod:`fairlevel.benchmark.executors` do. An answer with a ``message`` is a failure.
     """
 
-    def run(self, tasks: Sequence[Callable[[], Any]]) -> Iterator[tuple[int, Any]]: ...
+    def connected(self) -> AbstractContextManager[None]:
+        """What several runs share."""
+
+    def run(self, tasks: Sequence[Callable[[], Any]]) -> Iterator[tuple[int, Any]]:
+        """Answers as they come."""
 
 
 @dataclass(frozen=True)
 class ThisProcess:
     """One task after another."""
+
+    def connected(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def run(self, tasks: Sequence[Callable[[], Any]]) -> Iterator[tuple[int, Any]]:
         for number, task in enumerate(tasks):
