@@ -30,7 +30,14 @@ def drawn():
 def one_plan(mean, rows, ridge):
     """A mean and a ridge that are not chosen."""
     return Plan(
-        (Functions.of(mean, rows, 0),), np.zeros(1, int), np.array([ridge]), (ridge,), ("",), np.zeros(1), np.ones(1), 0
+        (Functions.of(mean, replace(rows, row_weight=None), 0),),
+        np.zeros(1, int),
+        np.array([ridge]),
+        (ridge,),
+        ("",),
+        np.zeros(1),
+        np.ones(1),
+        0,
     )
 
 

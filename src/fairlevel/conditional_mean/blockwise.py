@@ -38,10 +38,9 @@ class Functions:
 
     @classmethod
     def of(cls, mean: LinearMean, sample: Attributes, seed: int) -> Functions:
-        """Fitted on the rows ``sample``, which count alike."""
-        alike = replace(sample, row_weight=None)
-        features = mean.joint_map(alike, seed)
-        standardise = None if sample.given is None else standardiser(sample.given, alike.weight)
+        """Fitted on the rows ``sample`` with their weights."""
+        features = mean.joint_map(sample, seed)
+        standardise = None if sample.given is None else standardiser(sample.given, sample.weight)
         free = features(sample.take(np.arange(1)))[0].shape[1]
         unshifted = cls(features, torch.zeros(1, dtype=torch.float64), free, 0, standardise)
         sums = [unshifted(sample.take(np.arange(part.start, part.stop))).sum(dim=0) for part in parts(len(sample))]

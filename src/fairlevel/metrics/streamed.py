@@ -9,7 +9,7 @@ tensors by name, and adding them in a fixed order gives the same answer however 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 
 import numpy as np
@@ -81,7 +81,7 @@ class Plan:
         used = sorted(set(best))
         chosen = [float(ridges[number][config]) for config, number in enumerate(best)]
         return cls(
-            functions=tuple(Functions.of(means[number], sample, seed) for number in used),
+            functions=tuple(Functions.of(means[number], replace(sample, row_weight=None), seed) for number in used),
             index=np.array([used.index(number) for number in best]),
             ridge=np.array(chosen),
             asked=tuple(means[number].ridge for number in used),
