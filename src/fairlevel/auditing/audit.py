@@ -27,12 +27,12 @@ from fairlevel.metrics.inputs import EvaluationRows, read_rows, read_seed, read_
 from fairlevel.metrics.interval import DPVarInterval
 from fairlevel.metrics.reliability import reliability
 from fairlevel.metrics.threads import on_single_threads
-from fairlevel.plots.mean_profile import MeanProfileDisplay
 from fairlevel.report.provenance import Provenance
 from fairlevel.report.render import write_page
 
 if TYPE_CHECKING:
     from fairlevel.auditing.audit_files import StoredAudit
+    from fairlevel.plots.mean_profile import MeanProfileDisplay
 
 __all__ = ["Audit", "Verdict", "audit"]
 
@@ -43,6 +43,8 @@ class Audit(Findings):
 
     def plot(self, attribute: str | None = None, ax: Any = None) -> MeanProfileDisplay:
         """The average prediction along one attribute; by default the one along which it moves most."""
+        from fairlevel.plots.mean_profile import MeanProfileDisplay  # Matplotlib loads where it is used
+
         if attribute is None:
             attribute = max(self.profiles, key=lambda name: float(np.ptp(self.profiles[name].mean)))
         if attribute not in self.profiles:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
@@ -40,14 +43,28 @@ class Executor(Protocol):
 
 @dataclass(frozen=True)
 class ThisProcess:
-    """One task after another."""
+    """As many tasks at a time as PyTorch has threads, each on one of them."""
 
     def connected(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     def run(self, tasks: Sequence[Callable[[], Any]]) -> Iterator[tuple[int, Any]]:
-        for number, task in enumerate(tasks):
-            yield number, task()
+        threads = torch.get_num_threads()
+        if threads == 1:
+            yield from ((number, task()) for number, task in enumerate(tasks))
+            return
+        pool = ThreadPoolExecutor(threads, initializer=lambda: torch.set_num_threads(1))
+        try:
+            started = deque[tuple[int, Future[Any]]]()
+            for number, task in enumerate(tasks):
+                started.append((number, pool.submit(task)))
+                if len(started) > threads:
+                    first, answer = started.popleft()
+                    yield first, answer.result()
+            yield from ((number, answer.result()) for number, answer in started)
+        finally:
+            pool.shutdown(cancel_futures=True)
+            torch.set_num_threads(threads)  # for threads that start from now on
 
 
 def in_order(executor: Executor, tasks: Sequence[Callable[[], Found]]) -> Iterator[Found]:

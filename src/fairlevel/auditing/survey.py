@@ -18,7 +18,7 @@ from fairlevel.data.splitting import MOST_RARE_ROWS
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.linear_estimators import SAMPLE_ROWS
 
-_BATCH = 65_536
+_BATCH = 16_384
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,14 @@ class ManyRows:
         """:meth:`LinearSmoother.trimmed` of the smoother of all functions; the others are never made for all rows."""
         spectrum = self.smoother.spectrum
         penalised = spectrum.shrinkage(ridge)[spectrum.free :]
-        kept = spectrum.free + int((penalised >= least * penalised[:1]).sum())  # moments fall
+        return self._first(spectrum.free + int((penalised >= least * penalised[:1]).sum()))  # moments fall
+
+    def whole(self) -> LinearSmoother:
+        """With all functions."""
+        return self._first(1 + self.smoother.transform.shape[1])
+
+    def _first(self, kept: int) -> LinearSmoother:
+        spectrum = self.smoother.spectrum
         basis = torch.from_numpy(np.empty((len(self.rows), kept)))
         for part in parts(len(self.rows)):
             basis[part] = self._basis(part)[:, :kept]

@@ -156,16 +156,17 @@ class LinearSmoother:
 
     def _leave_one_out(self, prediction: Tensor, shrinkage: Tensor, cost: float) -> Tensor:
         """The same for given shrinkages (ridge, basis): (config, row) -> (config, ridge)."""
-        shrunk = self.coefficients(prediction).unsqueeze(1) * shrinkage  # (config, ridge, basis)
+        coefficients = (prediction * self.row_weight) @ self.fit_basis  # no second copy of the basis
+        shrunk = coefficients.unsqueeze(1) * shrinkage  # (config, ridge, basis)
         configs, ridges, _ = shrunk.shape
-        coefficients, columns = shrunk.flatten(0, 1).T.contiguous(), self.chosen_part(shrinkage).T.contiguous()
+        towards, columns = shrunk.flatten(0, 1).T.contiguous(), self.chosen_part(shrinkage).T.contiguous()
         errors = prediction.new_zeros(configs, ridges)
         size = max(64, min(1024, _BLOCK // (configs * ridges)))
         for start in range(0, len(self.row_weight), size):
             rows = slice(start, start + size)
             basis, weight = self.fit_basis[rows], self.row_weight[rows].unsqueeze(1)
             left_out = (1 - (basis.square() @ columns) * weight).clamp_min_(0.02)  # 1 − S_ii, (row, ridge)
-            residual = (basis @ coefficients).view(len(basis), configs, ridges)
+            residual = (basis @ towards).view(len(basis), configs, ridges)
             residual -= prediction[:, rows].T.unsqueeze(2)
             errors += residual.square_().mul_((weight * left_out.pow_(-2 * cost)).unsqueeze(1)).sum(dim=0)
         return errors

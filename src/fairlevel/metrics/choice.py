@@ -14,6 +14,7 @@ from fairlevel.arrays import Array
 from fairlevel.conditional_mean import GroupMean, LinearMean, RandomFeaturesMean, SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.cells import discrete_columns, few_categories
+from fairlevel.conditional_mean.many_rows import ManyRows
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.conditional_mean.spectrum import RIDGES, Spectrum
 from fairlevel.metrics.threads import on_single_threads
@@ -67,15 +68,17 @@ def in_words(mean: LinearMean, spectrum: Spectrum, ridge: float) -> str:
 
 def candidates(rows: Attributes, seed: int, regressor: LinearMean | None = None) -> tuple[Candidate, ...]:
     """The given regressor, or all means that suit these attributes, each prepared for the rows."""
-    return tuple(candidates_in_turn(rows, seed, regressor))
+    means = [regressor] if regressor is not None else suitable_means(rows.columns)
+    units = Units.of(rows)
+    return tuple(Candidate(mean, mean.prepare(rows, seed=seed), units) for mean in means)
 
 
 def candidates_in_turn(rows: Attributes, seed: int, regressor: LinearMean | None = None) -> Iterator[Candidate]:
-    """The same, each prepared when it is asked for, so that one is in memory at a time."""
+    """The same on a sample of rows, each prepared when it is asked for and from moments: one basis is in memory."""
     means = [regressor] if regressor is not None else suitable_means(rows.columns)
     units = Units.of(rows)
     for mean in means:
-        yield Candidate(mean, mean.prepare(rows, seed=seed), units)
+        yield Candidate(mean, ManyRows.of(mean, rows, seed).whole(), units)
 
 
 def suitable_means(sensitive: Array) -> Sequence[LinearMean]:

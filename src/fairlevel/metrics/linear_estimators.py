@@ -13,7 +13,7 @@ from fairlevel.arrays import Index
 from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.splitting import rare_rows
-from fairlevel.metrics.choice import Candidate, Choice, candidates, choose
+from fairlevel.metrics.choice import Candidate, Choice, candidates, candidates_in_turn, choose
 from fairlevel.metrics.evidence import Evidence, Standardised, influence_sums
 from fairlevel.metrics.no_disparity_test import NoDisparityTest
 from fairlevel.metrics.streamed import LEAST_DF, Plan, measured
@@ -89,10 +89,6 @@ class Blockwise:
     def sample(self) -> Attributes:
         return self.rows.take(self._sampled)
 
-    @cached_property
-    def known(self) -> tuple[Candidate, ...]:
-        return candidates(self.sample, self.seed, self.regressor)
-
     def estimates(self, predictions: Tensor) -> Tensor:
         return torch.tensor([each.estimate for each in self._measured(predictions)], dtype=torch.float64)
 
@@ -104,7 +100,8 @@ class Blockwise:
 
     def _measured(self, predictions: Tensor) -> list[Evidence]:
         sampled = predictions[:, torch.from_numpy(self._sampled)]
-        plan = Plan.of(self.known, self.sample, sampled.numpy(), self.seed)
+        candidates = candidates_in_turn(self.sample, self.seed, self.regressor)
+        plan = Plan.of(candidates, self.sample, sampled.numpy(), self.seed)
         return measured(plan, self.rows, predictions.numpy())
 
     @cached_property
