@@ -14,6 +14,7 @@ from fairlevel.conditional_mean.blockwise import Functions
 from fairlevel.conditional_mean.factorisation import factor
 from fairlevel.conditional_mean.protocol import _features
 from fairlevel.metrics import linear_estimators
+from fairlevel.metrics.choice import candidates_in_turn
 from fairlevel.metrics.evidence import influence_sums
 from fairlevel.metrics.leave_one_out import leave_out_dpvar
 from fairlevel.metrics.streamed import Plan, add, measured
@@ -155,3 +156,16 @@ def test_a_constant_attribute_has_no_disparity_on_many_rows_as_on_few(monkeypatc
     blocks = dpvar_interval(f, sensitive_features=nothing)
     assert (blocks.estimate, blocks.low, blocks.p_value) == (0.0, 0.0, 1.0)
     assert blocks.high == pytest.approx(together.high)
+
+
+@pytest.mark.parametrize(("slope", "known"), [(2.0, True), (0.02, False)])
+def test_a_p_value_known_from_the_sample_is_that_of_all_rows(slope, known):
+    """Where the sample rejects beyond every draw, the test of all rows is not made, and would say the same."""
+    random = np.random.default_rng(3)
+    rows = Attributes(random.standard_normal((800, 2)))
+    f = (slope * rows.values[:, 0] + random.standard_normal(800))[None]
+    plan = Plan.of(candidates_in_turn(rows, 0), rows, f, 0)
+    assert plan.tested == (known,)
+    (short,), (full,) = measured(plan, rows, f), measured(replace(plan, tested=()), rows, f)
+    assert short.p_value == full.p_value
+    assert short.estimate == full.estimate

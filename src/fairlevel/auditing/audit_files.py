@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -130,7 +130,7 @@ def audit_files(
         survey, drawn = surveyed(table, roles, runner, seed, partial(done, "sample"))
         rows = readers(roles, survey) if earlier is None else earlier.rows
         sample = Sample.of(survey, drawn, rows, seed)
-        plan = sample.plan(seed) if earlier is None else earlier.plan
+        plan = sample.plan(seed) if earlier is None else replace(earlier.plan, tested=())
         place = State(None if state is None else Path(state), _key(table, sample.rows, plan))
         moments = summed("moments", plan.moments, sample.rows, table.parts, runner, place, {}, partial(done, "moments"))
         prepared, so_far = plan.prepared(moments), {"moments": (len(table.parts), moments)}

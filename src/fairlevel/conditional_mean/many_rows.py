@@ -43,19 +43,21 @@ class ManyRows:
         square = torch.tensor([float(weight @ (target - mean) ** 2)], dtype=torch.float64)
         return float(self.smoother.spectrum.choose_ridge(coefficients, square))
 
-    def trimmed(self, ridge: float, least: float) -> LinearSmoother:
-        """:meth:`LinearSmoother.trimmed` of the smoother of all functions; the others are never made for all rows."""
+    def trimmed(self, ridge: float, least: float, dtype: torch.dtype = torch.float64) -> LinearSmoother:
+        """:meth:`LinearSmoother.trimmed` of the smoother of all functions; the others are never made for all rows. The
+        basis is stored in this type.
+        """
         spectrum = self.smoother.spectrum
         penalised = spectrum.shrinkage(ridge)[spectrum.free :]
-        return self._first(spectrum.free + int((penalised >= least * penalised[:1]).sum()))  # moments fall
+        return self._first(spectrum.free + int((penalised >= least * penalised[:1]).sum()), dtype)  # moments fall
 
     def whole(self) -> LinearSmoother:
         """With all functions."""
-        return self._first(1 + self.smoother.transform.shape[1])
+        return self._first(1 + self.smoother.transform.shape[1], torch.float64)
 
-    def _first(self, kept: int) -> LinearSmoother:
+    def _first(self, kept: int, dtype: torch.dtype) -> LinearSmoother:
         spectrum = self.smoother.spectrum
-        basis = torch.from_numpy(np.empty((len(self.rows), kept)))
+        basis = torch.empty(len(self.rows), kept, dtype=dtype)
         for part in parts(len(self.rows)):
             basis[part] = self._basis(part)[:, :kept]
         weight = torch.from_numpy(self.rows.weight)

@@ -24,6 +24,7 @@ from torch.nn.functional import pad
 from fairlevel.conditional_mean.spectrum import Spectrum
 from fairlevel.tensors import to_device
 
+_MANY_ROWS = 100_000  # whose functions are stored once
 _BLOCK = 2**16  # residuals at a time, which stay in cache
 
 
@@ -76,9 +77,10 @@ class LinearSmoother:
 
     def aligned_coefficients(self, prediction: Tensor) -> Tensor:
         """Bᵀ W f on the padded basis: (config, fit row) -> (config, padded basis). One prediction reads the functions
-        one after another, which takes a third less time and needs no second copy of them.
+        one after another, which takes a third less time and needs no second copy of them; so do very many rows.
         """
-        return prediction @ (self.aligned_functions.T if len(prediction) == 1 else self.aligned_basis)
+        in_turn = len(prediction) == 1 or len(self.row_weight) > _MANY_ROWS
+        return prediction @ (self.aligned_functions.T if in_turn else self.aligned_basis)
 
     def to(self, dtype: torch.dtype, device: torch.device | str = "cpu") -> LinearSmoother:
         return to_device(self, dtype, device)

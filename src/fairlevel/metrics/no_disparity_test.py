@@ -24,6 +24,7 @@ from fairlevel.metrics.threads import on_single_threads
 
 _EXTRA_DF = (4.0, 16.0)
 _DRAWS = 4000
+_ROWS = 4096  # at a time
 SMALLEST_P = 1 / (1 + _DRAWS)
 """What the test gives where no draw reaches the statistic; the p-value is then at most this."""
 
@@ -89,6 +90,23 @@ class NoDisparityTest:
             together[row : row + len(weights), column : column + weights.shape[1]] = weights
             row, column = row + len(weights), column + weights.shape[1]
         return together
+
+
+def surely_disparate(candidate: Candidate, predictions: Tensor, seed: int) -> list[bool]:
+    """Whether the test of each prediction has the smallest p-value, as far as sums of squares say; (config, row)."""
+    smoother = candidate.smoother
+    first, spectrum = smoother.nuisance, smoother.spectrum
+    weights = forms(spectrum, ridges_to_try(candidate.mean.ridge, spectrum))
+    if not weights.numel() or candidate.units.groups is not None:
+        return [False] * len(predictions)
+    leading, weight = smoother.fit_basis[:, :first], smoother.row_weight
+    weighted = weight * (predictions - ((predictions * weight) @ leading) @ leading.T)
+    coefficients, traces = weighted @ smoother.fit_basis[:, first:], weighted.new_zeros(len(predictions), len(weights))
+    for start in range(0, len(smoother.row_weight), _ROWS):
+        part = slice(start, start + _ROWS)
+        traces += weighted[:, part].square() @ (smoother.fit_basis[part, first:].square() @ weights.T)
+    excess = coefficients.square() @ weights.T - traces
+    return (excess > _largest_square(weights.shape[1], seed) * traces.clamp_min(1e-300)).any(dim=1).tolist()
 
 
 def forms(spectrum: Spectrum, ridges: list[float]) -> Tensor:

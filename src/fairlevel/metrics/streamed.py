@@ -23,7 +23,7 @@ from fairlevel.data.numbers import rounding_limit
 from fairlevel.metrics.choice import Candidate, in_words
 from fairlevel.metrics.evidence import Evidence, influence_parts
 from fairlevel.metrics.leave_one_out import Leverage, NoiseSums, factor_leverage, kept_share, noise_scatter
-from fairlevel.metrics.no_disparity_test import forms, p_value, ridges_to_try
+from fairlevel.metrics.no_disparity_test import SMALLEST_P, forms, p_value, ridges_to_try, surely_disparate
 from fairlevel.metrics.threads import on_single_threads
 
 Sums = dict[str, Tensor]
@@ -50,6 +50,8 @@ class Plan:
     regressors : the conditional mean of each prediction in words
     centre, scale : a rough location and size of each prediction, (config,), so that sums are exact
     seed : of the test
+    tested : predictions of which the test on the sample has the smallest p-value already: that is their p-value, and
+        the test of all rows, which needs a matrix of sums, is not made
     """
 
     functions: tuple[Functions, ...]
@@ -60,6 +62,7 @@ class Plan:
     centre: Array
     scale: Array
     seed: int
+    tested: tuple[bool, ...] = ()
 
     @classmethod
     def of(cls, candidates: Iterable[Candidate], sample: Attributes, predictions: Array, seed: int) -> Plan:
@@ -70,9 +73,10 @@ class Plan:
         centre = np.where(constant, predictions[:, 0], predictions.mean(axis=1))
         scale = np.where(constant, 1.0, predictions.std(axis=1))
         standard = torch.from_numpy((predictions - centre[:, None]) / scale[:, None])
-        means, spectra, ridges, errors = [], [], [], []
+        means, spectra, ridges, errors, tested = [], [], [], [], []
         for each in candidates:
             ((ridge, error),) = on_single_threads(partial(each.best, standard))
+            tested.append(surely_disparate(each, standard, seed))
             means.append(each.mean)
             spectra.append(each.smoother.spectrum)
             ridges.append(ridge)
@@ -92,7 +96,12 @@ class Plan:
             centre=centre,
             scale=scale,
             seed=seed,
+            tested=tuple(tested[number][config] for config, number in enumerate(best)),
         )
+
+    def is_tested(self, config: int) -> bool:
+        """Whether the p-value is known from the sample."""
+        return bool(self.tested) and self.tested[config]
 
     def own(self, number: int) -> Index:
         """The predictions that use these functions."""
@@ -168,6 +177,10 @@ class Prepared:
             basis = smoother.basis(smoother.functions(rows))
             for place, config in enumerate(own.tolist()):
                 own_sums = self._of_one(standard[config], basis, weight, number, place)
+                if not self.plan.is_tested(config):
+                    first = smoother.nuisance
+                    centred = standard[config] - basis[:, :first] @ self.coefficients[number][place][:first]
+                    own_sums["centred"] = noise_scatter(centred, basis[:, first:], weight)
                 found |= {f"{name} {config}": value for name, value in own_sums.items()}
         return found
 
@@ -183,7 +196,6 @@ class Prepared:
         beyond, alone_error = centred / alone, (centred - fitted) / leverage.left_out
         residual = (centred - fitted) / leverage.left_out.sqrt()
         weighted = influence_parts(prediction, fitted, residual) * weight.unsqueeze(1)
-        functions = basis[:, first:]
         return {
             "noise": leverage.noise_sums(diagonal, centred, fitted).stacked,
             "others": torch.stack(
@@ -194,8 +206,7 @@ class Prepared:
                 ]
             ),
             "influence": weighted.T @ weighted,
-            "residual": noise_scatter(residual, functions, weight),
-            "centred": noise_scatter(centred, functions, weight),
+            "residual": noise_scatter(residual, basis[:, first:], weight),
         }
 
     @cached_property
@@ -223,19 +234,25 @@ class Prepared:
         kept, first = self._kept[number][place], smoother.nuisance
         lost, size, own = terms[f"others {config}"].tolist()
         noise = NoiseSums(*terms[f"noise {config}"]).total
-        residual, centred = terms[f"residual {config}"], terms[f"centred {config}"]
-        spectrum = smoother.spectrum
-        tried = forms(spectrum, ridges_to_try(self.plan.asked[number], spectrum))
+        residual, spectrum = terms[f"residual {config}"], smoother.spectrum
         return Evidence(
             variance=float(self.size[config] ** 2),
             estimate=float((kept * coefficients.square()).sum() - noise) + lost,
             fitted_variance=size,
             influence=terms[f"influence {config}"].numpy(),
             degenerate=2 * (float(kept[first:] @ residual.square() @ kept[first:]) - own),
-            test=partial(p_value, tried, centred, coefficients[first:], self.plan.seed),
+            test=partial(self._p_value, number, coefficients[first:], terms.get(f"centred {config}")),
             regressor=self.plan.regressors[config],
             informative=float(kept.sum()) >= LEAST_DF,
             spent=spectrum.spent_on_factors,
+        )
+
+    def _p_value(self, number: int, coefficients: Tensor, centred: Tensor | None) -> float:
+        if centred is None:
+            return SMALLEST_P
+        spectrum = self.smoothers[number].spectrum
+        return p_value(
+            forms(spectrum, ridges_to_try(self.plan.asked[number], spectrum)), centred, coefficients, self.plan.seed
         )
 
 

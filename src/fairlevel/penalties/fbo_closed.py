@@ -102,7 +102,7 @@ class ClosedFBO(PenaltyDefaults):
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> LinearSmoother:
         smallest = float(distinct(self, settings, "ridge").min())
         if len(attributes) > MANY_ROWS:
-            return ManyRows.of(self.mean, attributes, seed).trimmed(smallest, NEGLIGIBLE)
+            return ManyRows.of(self.mean, attributes, seed).trimmed(smallest, NEGLIGIBLE, torch.float32)  # as it trains
         return self.mean.prepare(attributes, seed=seed).trimmed(smallest, NEGLIGIBLE)
 
     def init(self, prepared: LinearSmoother, configs: int, settings: Settings) -> ClosedState:
