@@ -68,6 +68,31 @@ def step(penalty, rows, attributes, configs):
     return (end - start) / (every - 1) * every / steps
 
 
+@work
+def audit(rows, attributes):
+    """An audit of rows in a Parquet file, in one process."""
+    from tempfile import TemporaryDirectory
+
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    from fairlevel import audit_files
+
+    rows, attributes = int(rows), int(attributes)
+    names = [f"a{number}" for number in range(attributes)]
+    with TemporaryDirectory() as folder:
+        schema = pa.schema([(name, pa.float64()) for name in (*names, "f")])
+        with pa.parquet.ParquetWriter(Path(folder) / "rows.parquet", schema) as file:
+            for group, done in enumerate(range(0, rows, 100_000)):  # few rows at a time: their memory counts, too
+                random = np.random.default_rng([0, group])
+                a = random.standard_normal((attributes, min(100_000, rows - done)))
+                f = np.sin(a[0]) + 0.3 * a[1] * a[2] + random.standard_normal(a.shape[1])
+                file.write_table(pa.table([*a, f], schema=schema))
+        start = time.perf_counter()
+        audit_files(folder, predictions="f", sensitive_features=names)
+        return time.perf_counter() - start
+
+
 def run_alone(name, *arguments):
     """Seconds, and GiB at the peak."""
     result = subprocess.run(

@@ -138,6 +138,10 @@ CASES = {
     "boosting-small": lambda: boosting(0, "LightGBM", 1.4, rows=2400, inputs=20, rounds=300),
     "fairlearn": fairlearn,
     "maxcorr": maxcorr,
+    "audit": lambda: absolute("audit, 1,000,000 x 10 from Parquet", run_alone("audit", 1_000_000, 10)[0], 15, "s"),
+    "audit-memory": lambda: absolute("the same, memory at the peak", run_alone("audit", 1_000_000, 10)[1], 0.5, "GiB"),
     "million": million,
-    "million-memory": lambda: absolute("the same, memory at the peak", run_alone("million", 1.0)[1], 3, "GiB"),
+    "million-memory": lambda: absolute(
+        "FairRegressor of a million rows, memory at the peak", run_alone("million", 1.0)[1], 3, "GiB"
+    ),
 }

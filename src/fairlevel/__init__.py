@@ -9,6 +9,7 @@ from fairlevel._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from fairlevel.auditing.audit import audit
+    from fairlevel.auditing.audit_files import audit_files
     from fairlevel.conditional_mean import GroupMean, MLPMean, RandomFeaturesMean, RidgeMean, SplineMean
     from fairlevel.data.encoder import TableEncoder
     from fairlevel.estimators.fair_classifier import FairClassifier
@@ -40,6 +41,7 @@ __all__ = [
     "SplineMean",
     "TableEncoder",
     "audit",
+    "audit_files",
     "compare",
     "dpvar",
     "dpvar_interval",
@@ -65,6 +67,7 @@ _HOME = {
     "SplineMean": "fairlevel.conditional_mean",
     "TableEncoder": "fairlevel.data.encoder",
     "audit": "fairlevel.auditing.audit",
+    "audit_files": "fairlevel.auditing.audit_files",
     "compare": "fairlevel.metrics.compare",
     "dpvar": "fairlevel.metrics.dpvar",
     "dpvar_interval": "fairlevel.metrics.interval",

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -168,17 +169,23 @@ def test_status_counts(calm):
     assert found["counts"]["one"] == {"r2": 1, "spectral": 1}
 
 
-def test_a_ray_cluster_that_loses_a_node_finishes_with_the_same_rows(data, undisturbed, tmp_path, monkeypatch):
-    import ray
+@pytest.fixture(scope="module")
+def cluster():
+    """A head; tests add a second node and lose it."""
     from ray.cluster_utils import Cluster
 
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    yield cluster
+    cluster.shutdown()
+
+
+def test_a_ray_cluster_that_loses_a_node_finishes_with_the_same_rows(data, undisturbed, tmp_path, monkeypatch, cluster):
     from fairlevel.benchmark.datasets import resolve_datasets
     from fairlevel.benchmark.protocol import Protocol
     from fairlevel.benchmark.run import run_tasks
     from fairlevel.benchmark.task import Task
     from fairlevel.data.sources import FolderSource
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     second = cluster.add_node(num_cpus=1)
     datasets = resolve_datasets(["one", "two", "three"], FolderSource(data))
     tasks = [Task(dataset, 0, method, Protocol.small(), "cpu") for dataset in datasets for method in ("r2", "spectral")]
@@ -189,16 +196,42 @@ def test_a_ray_cluster_that_loses_a_node_finishes_with_the_same_rows(data, undis
             cluster.remove_node(second, allow_graceful=False)
             lost.append(done)
 
-    try:
-        with store.claimed(Protocol.small().id, "folder", ["one", "two", "three"], [0], ["r2", "spectral"]):
-            failures = run_tasks(tasks, store, RayExecutor(cluster.address), lose_a_node)
-        monkeypatch.setattr(ray_cluster, "RETRIES", 0)
-        ((number, died),) = RayExecutor(cluster.address).run([lambda: os._exit(1)])
-    finally:
-        ray.shutdown()
-        cluster.shutdown()
+    with store.claimed(Protocol.small().id, "folder", ["one", "two", "three"], [0], ["r2", "spectral"]):
+        failures = run_tasks(tasks, store, RayExecutor(cluster.address), lose_a_node)
+    monkeypatch.setattr(ray_cluster, "RETRIES", 0)
+    ((number, died),) = RayExecutor(cluster.address).run([lambda: os._exit(1)])
     assert not failures
     assert lost
     assert number == 0
     assert "lost on the cluster" in died.message  # a task that dies is a failure, not the end of the run
     pd.testing.assert_frame_equal(rows_of(store.folder), undisturbed)
+
+
+def test_an_audit_on_a_ray_cluster_that_loses_a_node_has_the_same_sums(tmp_path, monkeypatch, cluster):
+    from fairlevel.auditing import audit_files as module
+    from fairlevel.auditing.audit_files import audit_files
+    from fairlevel.auditing.side_figures import SideFigures
+    from fairlevel.data import parquet_parts
+
+    monkeypatch.setattr(parquet_parts, "PART_ROWS", 200)
+    empty = pd.DataFrame({"attribute": [], "alone": [], "lost": []})
+    beside = (lambda: (0.0, 0.0), lambda: empty, lambda: (), dict, pd.DataFrame)  # they have tests of their own
+    monkeypatch.setattr(SideFigures, "tasks", staticmethod(lambda side, frame, seed: beside))
+    monkeypatch.setattr(module, "find_flags", lambda *figures: ())
+    random = np.random.default_rng(0)
+    rows = pd.DataFrame(random.standard_normal((1200, 2)), columns=["age", "income"])
+    rows["f"] = rows["age"] ** 2 + random.standard_normal(1200)
+    rows.to_parquet(tmp_path / "rows.parquet", row_group_size=200)
+    second, lost = cluster.add_node(num_cpus=1), []
+
+    def lose_a_node(read, done, total):
+        if (read, done) == ("moments", 2):
+            cluster.remove_node(second, allow_graceful=False)
+            lost.append(total)
+
+    options = {"predictions": "f", "sensitive_features": ["age", "income"]}
+    there = audit_files(tmp_path, executor=RayExecutor(cluster.address), done=lose_a_node, **options)["f"].interval
+    here = audit_files(tmp_path, **options)["f"].interval
+    assert lost == [6]
+    for figure in ("estimate", "low", "high", "share", "share_low", "share_high", "p_value"):
+        assert getattr(there, figure) == pytest.approx(getattr(here, figure), rel=1e-9)

@@ -6,10 +6,11 @@ import torch
 
 from fairlevel.conditional_mean import LINEAR_MEANS, RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.blockwise import blockwise
+from fairlevel.conditional_mean.blockwise import Functions
 from fairlevel.conditional_mean.leave_one_out import leave_out_covariance
 from fairlevel.exceptions import InvalidInput
-from fairlevel.metrics.leave_one_out import leave_out_dpvar, leave_out_matrix, leave_out_streamed
+from fairlevel.metrics.leave_one_out import leave_out_dpvar, leave_out_matrix
+from fairlevel.metrics.streamed import Plan, measured
 from tests.conftest import gaussian
 
 MEANS = sorted(LINEAR_MEANS)
@@ -118,12 +119,19 @@ def test_blocks_know_the_factors(name, monkeypatch):
     rows, mean = Attributes(a, given_of(a), WEIGHTS["unequal"]), LINEAR_MEANS[name]()
     equal = Attributes(a, given_of(a))
     together = mean.prepare(equal)
-    found = leave_out_streamed(f[0], blockwise(mean, equal, equal, 0), 0.1).found
-    expected = leave_out_dpvar(f, together, torch.full((1,), 0.1, dtype=torch.float64))
-    np.testing.assert_allclose(found.estimate, expected.estimate, rtol=1e-7)
-    np.testing.assert_allclose(found.fitted, expected.fitted, atol=1e-7)
-    smoother = blockwise(mean, rows, rows, 0)
-    basis = torch.cat([values for _, values in smoother.blocks()]).numpy()
+    unit = (f[0] - f[0].mean()) / f[0].std(correction=0)
+    plan = Plan(
+        (Functions.of(mean, equal, 0),), np.zeros(1, int), np.array([0.1]), (0.1,), ("",), np.zeros(1), np.ones(1), 0
+    )
+    (found,) = measured(plan, equal, unit.unsqueeze(0).numpy())
+    expected = leave_out_dpvar(unit.unsqueeze(0), together, torch.full((1,), 0.1, dtype=torch.float64))
+    np.testing.assert_allclose(found.estimate, expected.estimate[0], rtol=1e-7)
+    np.testing.assert_allclose(found.fitted_variance, expected.fitted.square().mean(), rtol=1e-7)
+    plan = Plan(
+        (Functions.of(mean, rows, 0),), np.zeros(1, int), np.array([0.1]), (0.1,), ("",), np.zeros(1), np.ones(1), 0
+    )
+    smoother = plan.prepared(plan.moments(rows, f.numpy())).smoothers[0]
+    basis = smoother.basis(smoother.functions(rows)).numpy()
     leading, weight = basis[:, : smoother.nuisance], rows.weight
     onto = projection(np.column_stack([np.ones(90), rows.given]), weight)
     np.testing.assert_allclose(leading @ (leading * weight[:, None]).T, onto, atol=1e-9)

@@ -2,43 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array, Flags, Index
-from fairlevel.auditing.attribution import attribute_shares
 from fairlevel.auditing.by_group import group_table, is_grouping
-from fairlevel.auditing.dependence import Measure, measure_dependence
 from fairlevel.auditing.findings import Findings, Verdict
 from fairlevel.auditing.flags import find_flags, question_flags, repeated_rows
 from fairlevel.auditing.page import audit_page
-from fairlevel.auditing.questions import Question, ask
-from fairlevel.auditing.worst_profiles import worst_profiles
+from fairlevel.auditing.questions import ask
+from fairlevel.auditing.side_figures import SIDE_ROWS, SideFigures
 from fairlevel.data.numbers import rounding_limit
+from fairlevel.data.parquet_parts import is_stored
 from fairlevel.data.sensitive import as_frame
-from fairlevel.exceptions import InvalidInput
+from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.metrics.class_figures import class_figures
-from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.evaluator import DPVarEvaluator
 from fairlevel.metrics.inputs import EvaluationRows, read_rows, read_seed, read_vector
 from fairlevel.metrics.interval import DPVarInterval
-from fairlevel.metrics.profile import MeanProfile, level_profiles, mean_profiles
 from fairlevel.metrics.reliability import reliability
 from fairlevel.metrics.threads import on_single_threads
-from fairlevel.plots.mean_profile import MeanProfileDisplay
 from fairlevel.report.provenance import Provenance
 from fairlevel.report.render import write_page
 
-__all__ = ["Audit", "Verdict", "audit"]
+if TYPE_CHECKING:
+    from fairlevel.auditing.audit_files import StoredAudit
+    from fairlevel.plots.mean_profile import MeanProfileDisplay
 
-SIDE_ROWS = 10_000
-"""Rows behind the side figures; the headline uses all."""
-PAPER_ROWS, FLOOR_DRAWS = 4000, 4
-"""Rows of the paper's estimate, which trains networks, and random pairings that show its noise."""
+__all__ = ["Audit", "Verdict", "audit"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +43,8 @@ class Audit(Findings):
 
     def plot(self, attribute: str | None = None, ax: Any = None) -> MeanProfileDisplay:
         """The average prediction along one attribute; by default the one along which it moves most."""
+        from fairlevel.plots.mean_profile import MeanProfileDisplay  # Matplotlib loads where it is used
+
         if attribute is None:
             attribute = max(self.profiles, key=lambda name: float(np.ptp(self.profiles[name].mean)))
         if attribute not in self.profiles:
@@ -56,6 +54,25 @@ class Audit(Findings):
     def to_html(self, path: str | Path) -> None:
         """Write the audit as one self-contained page."""
         write_page(audit_page(self), Path(path))
+
+
+@overload
+def audit(
+    y_pred: Any,
+    *,
+    sensitive_features: Any,
+    given: Any = None,
+    y_true: Any = None,
+    sample_weight: Any = None,
+    groups: Any = None,
+    threshold: float | None = None,
+    by: Any = None,
+    random_state: Any = 0,
+) -> Audit: ...
+
+
+@overload
+def audit(y_pred: Any, *, predictions: str | Sequence[str], sensitive_features: Any, **files: Any) -> StoredAudit: ...
 
 
 def audit(
@@ -69,13 +86,16 @@ def audit(
     threshold: float | None = None,
     by: Any = None,
     random_state: Any = 0,
-) -> Audit:
+    **files: Any,
+) -> Audit | StoredAudit:
     """How predictions differ across sensitive attributes: by how much their average differs, how certain that is, which
     attributes it comes from, whether errors and decisions differ too, and what DPVar does not measure.
 
     Parameters
     ----------
-    y_pred : array of shape (rows,)
+    y_pred : array of shape (rows,). Or rows in files: a ``pyarrow.dataset.Dataset`` or paths of Parquet files, with the
+        names of columns everywhere else and ``predictions=`` for the column, or the columns, to audit; see
+        :func:`audit_files` for what else is possible
     sensitive_features : array or frame of shape (rows,) or (rows, attributes), numeric or categorical
     given : legitimate factors L, array or frame of shape (rows,) or (rows, factors), optional: only differences between
         rows with the same L count. The audit then also states the DPVar without them
@@ -91,8 +111,20 @@ def audit(
 
     Returns
     -------
-    Audit
+    Audit; for rows in files :class:`StoredAudit`
     """
+    if files or is_stored(y_pred):
+        return _of_files(
+            y_pred,
+            {"groups": groups, "by": by},
+            sensitive_features=sensitive_features,
+            given=() if given is None else given,
+            y_true=y_true,
+            sample_weight=sample_weight,
+            threshold=threshold,
+            random_state=random_state,
+            **files,
+        )
     seed = read_seed(random_state)
     rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups)
     frame = as_frame(sensitive_features).reset_index(drop=True)
@@ -109,34 +141,26 @@ def audit(
     factors = () if given is None else tuple(map(str, as_frame(given).columns))
     chosen = _side_rows(len(rows), seed)
     side = rows.take(chosen)
-    results = on_single_threads(
-        lambda: _paper_estimate(side, seed),  # the longest task first
-        lambda: attribute_shares(
-            side.prediction, side.attributes(seed), tuple(map(str, frame.columns)), side.sources, seed
-        ),
-        lambda: measure_dependence(side.prediction, side.attributes(seed).values, side.row_weight, seed),
-        lambda: _interval(rows, seed),
+    interval, *beside, overall, questions = on_single_threads(
+        lambda: _interval(rows, seed),  # the longest where rows are many
+        *SideFigures.tasks(side, frame.iloc[chosen], seed),
         lambda: None if given is None else _interval(replace(rows, factors=None), seed),
-        lambda: _profiles(side, frame.iloc[chosen]),
         lambda: ask(rows, target, threshold, seed),
-        lambda: worst_profiles(side, frame.iloc[chosen], seed),
     )
-    (plug_in, floor), attributes, measures, interval, overall, profiles, questions, worst = cast(
-        "_Results", tuple(results)
-    )
+    figures = SideFigures(*beside)
     return Audit(
         interval=interval,
-        plug_in=plug_in,
-        floor=floor,
+        plug_in=figures.paper[0],
+        floor=figures.paper[1],
         moves_by=float(np.sqrt(max(interval.estimate, 0.0))),
-        attributes=attributes,
-        profiles=profiles,
-        measures=measures,
+        attributes=figures.attributes,
+        profiles=figures.profiles,
+        measures=figures.measures,
         groups={
             name: group_table(column, rows.prediction, rows.row_weight, target) for name, column in tabulated.items()
         },
         flags=(
-            *find_flags(interval, overall or interval, plug_in, measures),
+            *find_flags(interval, overall or interval, figures.paper[0], figures.measures),
             *question_flags(questions),
             *repeated_rows(rows),
         ),
@@ -144,7 +168,7 @@ def audit(
         side_rows=len(side),
         accuracy=_accuracy(rows.prediction, target, rows.row_weight, threshold),
         questions=questions,
-        worst=worst,
+        worst=figures.worst,
         overall=overall,
         given=factors,
         reliability=None
@@ -157,9 +181,25 @@ def audit(
             columns={"sensitive": tuple(map(str, frame.columns)), "given": factors},
             settings={} if threshold is None else {"threshold": f"{threshold:g}"},
             seed=seed,
-            method=(_METHOD,),
+            method=(METHOD,),
         ),
     )
+
+
+def _of_files(source: Any, impossible: Mapping[str, Any], **columns: Any) -> StoredAudit:
+    from fairlevel.auditing.audit_files import audit_files  # it makes audits, too
+
+    if not is_stored(source):
+        raise InvalidType(
+            f"predictions= is for rows in Parquet files, but {type(source).__name__} was given; "
+            "pass a path, a list of paths or a pyarrow.dataset.Dataset."
+        )
+    if "predictions" not in columns:
+        raise InvalidInput("Rows in files need predictions=, the column or the columns to audit, such as 'score'.")
+    for name, value in impossible.items():
+        if value is not None:
+            raise InvalidInput(f"{name}= needs all rows in memory: read the files into a frame, or leave it out.")
+    return audit_files(source, **columns)
 
 
 def _refuse_unusable(frame: pd.DataFrame, rows: EvaluationRows) -> None:
@@ -177,23 +217,11 @@ def _refuse_unusable(frame: pd.DataFrame, rows: EvaluationRows) -> None:
         )
 
 
-_METHOD = (
+METHOD = (
     "DPVar is the variance of the average prediction across profiles, without the upward bias of a plain estimate; ± "
     "is its square root, in units of the prediction. Intervals cover the truth in 95 % of tables, p comes from a "
     "multiplier bootstrap."
 )
-
-
-_Results = tuple[
-    tuple[float, float],
-    pd.DataFrame,
-    tuple[Measure, ...],
-    DPVarInterval,
-    DPVarInterval | None,
-    dict[str, MeanProfile],
-    tuple[Question, ...],
-    pd.DataFrame,
-]
 
 
 def _interval(rows: EvaluationRows, seed: int) -> DPVarInterval:
@@ -211,28 +239,6 @@ def _side_rows(rows: int, seed: int) -> Index:
     if rows <= SIDE_ROWS:
         return np.random.default_rng(seed).permutation(rows)
     return np.random.default_rng(seed).choice(rows, SIDE_ROWS, replace=False)
-
-
-def _paper_estimate(rows: EvaluationRows, seed: int) -> tuple[float, float]:
-    """The paper's diagnostic, and its mean over random pairings of A with the predictions."""
-    first, random = rows.take(np.arange(min(PAPER_ROWS, len(rows)))), np.random.default_rng(seed)
-    shuffled = [first.prediction[random.permutation(len(first))] for _ in range(FLOOR_DRAWS)]
-    predictions = np.stack([first.prediction, *shuffled])
-    found = dpvar_of_many(predictions, first.attributes(seed), "paper", random_state=seed)
-    return float(found[0]), float(found[1:].mean())
-
-
-def _profiles(rows: EvaluationRows, frame: pd.DataFrame) -> dict[str, MeanProfile]:
-    """The average prediction along each column of the frame."""
-    prediction, weight, found = rows.prediction[None], rows.row_weight, {}
-    for name, column in frame.items():
-        if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
-            (profile,) = mean_profiles(prediction, column.to_numpy(dtype=np.float64)[:, None], weight)
-        else:
-            codes, levels = pd.factorize(column.astype(str), sort=True)
-            (profile,) = level_profiles(prediction, codes.astype(np.int64), levels.tolist(), weight)
-        found[str(name)] = profile
-    return found
 
 
 def _accuracy(prediction: Array, target: Array | None, row_weight: Array, threshold: float | None) -> dict[str, float]:

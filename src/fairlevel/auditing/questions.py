@@ -37,18 +37,23 @@ def ask(rows: EvaluationRows, target: Array | None, threshold: float | None, see
     """All questions that these rows can answer. Errors need y; equal opportunity needs y of 0 and 1; decisions need a
     threshold.
     """
-    quantities: dict[str, tuple[str, Array]] = {}
-    if target is not None:
-        error = target - rows.prediction
-        quantities["mean error"] = ("Does the average of y − prediction differ between profiles?", error)
-        quantities["squared error"] = ("Are predictions less accurate for some profiles?", error**2)
-        quantities["under-prediction"] = ("Is y under-predicted by more for some profiles?", np.maximum(error, 0.0))
-    if threshold is not None:
-        asks = f"Does the share of rows with a prediction of at least {threshold:g} differ between profiles?"
-        quantities[DECISIONS] = (asks, decisions(rows.prediction, threshold))
-    found = _answers(rows, quantities, seed)
+    found = _answers(rows, quantities(rows.prediction, target, threshold), seed)
     if target is not None and np.isin(target, (0.0, 1.0)).all():
         found += _equal_opportunity(rows, target, seed)
+    return found
+
+
+def quantities(prediction: Array, target: Array | None, threshold: float | None) -> dict[str, tuple[str, Array]]:
+    """What is asked about single rows, in words, and the values that answer it, (row,) each."""
+    found: dict[str, tuple[str, Array]] = {}
+    if target is not None:
+        error = target - prediction
+        found["mean error"] = ("Does the average of y − prediction differ between profiles?", error)
+        found["squared error"] = ("Are predictions less accurate for some profiles?", error**2)
+        found["under-prediction"] = ("Is y under-predicted by more for some profiles?", np.maximum(error, 0.0))
+    if threshold is not None:
+        asks = f"Does the share of rows with a prediction of at least {threshold:g} differ between profiles?"
+        found[DECISIONS] = (asks, decisions(prediction, threshold))
     return found
 
 
@@ -80,12 +85,12 @@ def _equal_opportunity(rows: EvaluationRows, target: Array, seed: int) -> tuple[
     return _answers(some, {OPPORTUNITY: (asks, some.prediction)}, seed)
 
 
-def _answers(rows: EvaluationRows, quantities: Mapping[str, tuple[str, Array]], seed: int) -> tuple[Question, ...]:
-    if not quantities:
+def _answers(rows: EvaluationRows, asked: Mapping[str, tuple[str, Array]], seed: int) -> tuple[Question, ...]:
+    if not asked:
         return ()
     evaluator = DPVarEvaluator(rows.attributes(seed), seed)
-    intervals = evaluator.intervals(np.stack([values for _, values in quantities.values()]))
+    intervals = evaluator.intervals(np.stack([values for _, values in asked.values()]))
     return tuple(
         Question(name, asks, interval, len(rows))
-        for (name, (asks, _)), interval in zip(quantities.items(), intervals, strict=True)
+        for (name, (asks, _)), interval in zip(asked.items(), intervals, strict=True)
     )

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from fairlevel.cli.checks import require_columns
+from fairlevel.cli import stored_audit
+from fairlevel.cli.checks import READERS, column_names, require_columns
 from fairlevel.cli.options import read_names, read_sensitive
 from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
 from fairlevel.data.whole_files import require_writable
@@ -18,13 +19,20 @@ from fairlevel.progress import stage
 
 if TYPE_CHECKING:
     from fairlevel.auditing.audit import Audit, Verdict
+    from fairlevel.auditing.audit_files import StoredAudit
 
 EXAMPLE = "fairlevel audit predictions.csv --prediction f --sensitive age"
 
 
 def audit(
-    file: Annotated[Path, typer.Argument(help="CSV or Parquet file with predictions and sensitive columns.")],
-    prediction: Annotated[str, typer.Option(help="Column with the predictions.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            help="CSV or Parquet file with predictions and sensitive columns; or Parquet files of any size: several, a "
+            "folder, or a pattern in quotes."
+        ),
+    ],
+    prediction: Annotated[str, typer.Option(help="Column with the predictions; of Parquet files, several by commas.")],
     sensitive: Annotated[str, typer.Option(help="Sensitive columns, comma-separated.")],
     target: Annotated[
         str | None, typer.Option(help="Column with the true values; of two words, the second in the alphabet is 1.")
@@ -49,22 +57,70 @@ def audit(
     max_dpvar: Annotated[float | None, typer.Option(help="Budget on DPVar.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of permutations and random features.")] = 0,
+    baseline: Annotated[
+        Path | None, typer.Option(help="Sums of an earlier audit of Parquet files: report how DPVar has changed.")
+    ] = None,
+    save_sums: Annotated[
+        Path | None, typer.Option(help="Write the sums of Parquet files here, as a baseline for later ones.")
+    ] = None,
+    state: Annotated[
+        Path | None, typer.Option(help="Keep sums here while Parquet files are read; the same command goes on.")
+    ] = None,
+    executor: Annotated[
+        str | None, typer.Option(help="Where parts of Parquet files are read: local (processes) or ray.")
+    ] = None,
+    address: Annotated[str | None, typer.Option(help="For ray: address of a cluster; else this machine.")] = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Measure how much the average prediction varies with the sensitive attributes. With a budget, the exit code is 1
     unless the upper end of the confidence interval is within it.
     """
-    if html is not None:
-        require_writable(html)  # before the work
+    talk = Talk(quiet, as_json)
+    for place in (html, save_sums, state):
+        if place is not None:
+            require_writable(place)  # before the work
     names, factors = read_sensitive(sensitive), read_names(given or "")
-    for role, column in (("--target", target), ("--prediction", prediction)):
+    measured = (prediction,) if _in_file(files, prediction) else read_names(prediction)
+    for role, column in (("--target", target), *(("--prediction", each) for each in measured)):
         if column in names:
             raise InvalidInput(f"{role} {column} is also named in --sensitive; a column has one role.")
+    file = Path(files[0])
+    in_memory = (target, by, groups) != (None, None, None)
+    parts_only = (baseline, save_sums, state, executor) != (None, None, None, None) or len(measured) > 1
+    if parts_only or stored_audit.in_parts(files, in_memory):
+        for option, value in (("--by", by), ("--groups", groups)):
+            if value is not None:
+                raise InvalidInput(f"{option} needs all rows in memory: pass one CSV or Parquet file, or leave it out.")
+        if html is not None and len(measured) > 1:
+            raise InvalidInput(f"--html writes the page of one prediction, but {len(measured)} are named; name one.")
+        with talk.working() as warned:
+            stage("loading libraries")
+            stored = stored_audit.measure(
+                files,
+                executor,
+                address,
+                save_sums,
+                predictions=measured,
+                sensitive_features=names,
+                given=factors,
+                y_true=target,
+                sample_weight=weight,
+                threshold=threshold,
+                categories=read_names(categories),
+                baseline=baseline,
+                state=state,
+                random_state=seed,
+            )
+            each = {name: own.check(max_share=max_share, max_dpvar=max_dpvar) for name, own in stored.audits.items()}
+            if html is not None:
+                stage("writing the report")
+                stored_audit.write_audit_page(stored, each, files, html)
+        _answer_stored(talk, stored, each, html, warned)
+        return
     others = [column for column in (target, by, weight, groups, *factors) if column is not None]
     require_columns(file, [prediction, *names, *others, *read_names(categories)])
 
-    talk = Talk(quiet, as_json)
     with talk.working() as warned:
         stage("loading libraries")
         from fairlevel.auditing.audit import audit as run_audit
@@ -110,6 +166,28 @@ def audit(
     results = [asdict(verdict) | {"passed": verdict.passed} for verdict in verdicts]
     talk.result(**found.to_dict(), verdicts=results, rows_left_out=gaps.rows_left_out, report=html, warnings=warned)
     if not all(verdict.passed for verdict in verdicts):
+        raise typer.Exit(1)
+
+
+def _in_file(files: list[str], column: str) -> bool:
+    """Whether a column of one file has this name, commas and all."""
+    file = Path(files[0])
+    return len(files) == 1 and file.is_file() and file.suffix.lower() in READERS and column in column_names(file)
+
+
+def _answer_stored(
+    talk: Talk, found: StoredAudit, verdicts: dict[str, tuple[Verdict, ...]], html: Path | None, warned: list[str]
+) -> None:
+    stored_audit.show_left_out(found, talk)
+    if len(found.audits) == 1:
+        ((name, one),) = found.audits.items()
+        _show(talk, one, verdicts[name], html)
+    else:
+        stored_audit.show_several(found, verdicts, talk)
+    for drift in found.drift.values():
+        talk.say(str(drift), style="bold")
+    talk.result(**stored_audit.for_programs(found, verdicts), report=html, warnings=warned)
+    if not all(verdict.passed for own in verdicts.values() for verdict in own):
         raise typer.Exit(1)
 
 

@@ -77,7 +77,7 @@ def bench_run(
         names = [method.name for method in resolve_methods(read_names(methods))]
         if not datasets or not names:
             raise InvalidInput("Nothing to run: name at least one suite and one method.")
-        runner = _executor(executor, processes=processes, address=address, gpus=gpus)
+        runner = make_executor(executor, processes=processes, address=address, gpus=gpus)
         known = set() if kept is None else kept_tasks(kept, chosen.id)
         tasks = [
             Task(dataset, seed, method, chosen, device) for dataset in datasets for seed in numbers for method in names
@@ -99,7 +99,7 @@ def bench_run(
         raise typer.Exit(1)
 
 
-def _executor(name: str, **options: Any) -> Executor:
+def make_executor(name: str, **options: Any) -> Executor:
     """The executor of this name, with the given options; an option of another executor is an error."""
     from fairlevel.benchmark.executors import EXECUTORS
 

@@ -1,7 +1,8 @@
 r"""A linear smoother of very many rows, block by block: the basis of all rows is never in memory.
 
 The basis of :mod:`fairlevel.conditional_mean.smoother` is an affine map of the features, B(a) = (1, (z(a) − m) T), and
-T follows from the mean m and the second moments of z = (functions of L, free, penalised), which one pass collects.
+T follows from the mean m and the second moments of z = (functions of L, free, penalised). Moments are sums over rows:
+those of parts of the rows, wherever they lie, add up to those of all.
 """
 
 from __future__ import annotations
@@ -16,69 +17,85 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.factorisation import RANK_TOLERANCE
-from fairlevel.conditional_mean.protocol import JointMap, LinearMean, standardiser
+from fairlevel.conditional_mean.protocol import JointMap, LinearMean, Standardiser, standardiser
 from fairlevel.conditional_mean.spectrum import Spectrum
 
-BLOCK = 50_000  # rows at a time
+BLOCK = 4_096  # rows at a time: their basis takes 7 MiB for 211 functions
+
+
+@dataclass(frozen=True)
+class Functions:
+    """Features z of A with the functions of L before them, fitted on a sample, less their means on it.
+
+    ``free`` and ``given`` count the unpenalised functions of A and those of L; shift (feature,).
+    """
+
+    features: JointMap
+    shift: Tensor
+    free: int
+    given: int = 0
+    standardise: Standardiser | None = None
+
+    @classmethod
+    def of(cls, mean: LinearMean, sample: Attributes, seed: int) -> Functions:
+        """Fitted on the rows ``sample`` with their weights."""
+        features = mean.joint_map(sample, seed)
+        standardise = None if sample.given is None else standardiser(sample.given, sample.weight)
+        free = features(sample.take(np.arange(1)))[0].shape[1]
+        unshifted = cls(features, torch.zeros(1, dtype=torch.float64), free, 0, standardise)
+        sums = [unshifted(sample.take(np.arange(part.start, part.stop))).sum(dim=0) for part in parts(len(sample))]
+        given = 0 if standardise is None else len(standardise.centre)
+        return replace(unshifted, shift=torch.stack(sums).sum(dim=0) / len(sample), given=given)
+
+    def __call__(self, rows: Attributes) -> Tensor:
+        """z less its mean on the sample, (row, feature)."""
+        given = [] if self.standardise is None or rows.given is None else [self.standardise(rows.given)]
+        return torch.from_numpy(np.hstack([*given, *self.features(rows)])).sub_(self.shift)
+
+
+def parts(rows: int) -> Iterator[slice]:
+    """The rows in blocks."""
+    for start in range(0, rows, BLOCK):
+        yield slice(start, min(start + BLOCK, rows))
 
 
 @dataclass(frozen=True)
 class BlockwiseSmoother:
     """The smoother as an affine map of features that makes them orthonormal.
 
-    Shapes: rows, mean (feature,), transform (feature, basis), moments (penalised basis,).
-    ``nuisance`` counts the leading basis functions that are no disparity, the constant included.
+    Shapes: mean (feature,), transform (feature, basis), moments (penalised basis,). ``nuisance`` counts the leading
+    basis functions that are no disparity, the constant included; ``rows`` is 1 / Σ w².
     """
 
-    rows: Attributes
-    features: JointMap
+    functions: Functions
     mean: Tensor
     transform: Tensor
     moments: Tensor
+    rows: float
     nuisance: int = 1
 
-    @cached_property
-    def row_weight(self) -> Tensor:
-        """Row weights that sum to 1, (row,)."""
-        return torch.from_numpy(self.rows.weight)
+    @classmethod
+    def of(cls, functions: Functions, first: Tensor, second: Tensor, rows: float) -> BlockwiseSmoother:
+        """From the weighted means of z (feature,) and of z zᵀ (feature, feature)."""
+        covariance = second - torch.outer(first, first)
+        transform, moments, nuisance = orthonormal(covariance, functions.free, functions.given)
+        return cls(functions, first, transform, moments, rows, 1 + nuisance)
 
     @cached_property
     def spectrum(self) -> Spectrum:
         """The effect of a ridge, which does not depend on single rows."""
-        rows = float(1 / self.row_weight.square().sum())
-        return Spectrum(1 + self.transform.shape[1] - len(self.moments), self.moments, rows, self.nuisance)
+        return Spectrum(1 + self.transform.shape[1] - len(self.moments), self.moments, self.rows, self.nuisance)
 
-    def blocks(self) -> Iterator[tuple[slice, Tensor]]:
-        """(rows, basis values (row, basis)) for all rows; the first basis function is the constant."""
-        for part, values in _feature_blocks(self.rows, self.features):
-            yield part, torch.cat([values.new_ones(len(values), 1), (values - self.mean) @ self.transform], dim=1)
+    def basis(self, features: Tensor) -> Tensor:
+        """Basis values from features: (row, feature) -> (row, basis); the first basis function is the constant."""
+        values = features.new_empty(len(features), 1 + self.transform.shape[1])
+        values[:, 0] = 1
+        torch.addmm(-self.mean @ self.transform, features, self.transform, out=values[:, 1:])
+        return values
 
-
-def blockwise(mean: LinearMean, sample: Attributes, rows: Attributes, seed: int) -> BlockwiseSmoother:
-    """Features are fitted on the rows ``sample``, which count alike, their moments on all ``rows``."""
-    features = mean.joint_map(replace(sample, row_weight=None), seed)
-    if rows.given is not None:
-        rows = replace(rows, given=standardiser(rows.given, rows.weight)(rows.given))
-    weight = torch.from_numpy(rows.weight)
-    first, second = None, None
-    for part, values in _feature_blocks(rows, features):
-        weighted = values * weight[part].unsqueeze(1)
-        first = weighted.sum(dim=0) if first is None else first + weighted.sum(dim=0)
-        second = weighted.T @ values if second is None else second + weighted.T @ values
-    if first is None or second is None:
-        raise ValueError("There are no rows.")
-    free = features(rows.take(np.arange(1)))[0].shape[1]
-    functions = 0 if rows.given is None else rows.given.shape[1]
-    transform, moments, nuisance = orthonormal(second - torch.outer(first, first), free, functions)
-    return BlockwiseSmoother(rows, features, first, transform, moments, 1 + nuisance)
-
-
-def _feature_blocks(rows: Attributes, features: JointMap) -> Iterator[tuple[slice, Tensor]]:
-    for start in range(0, len(rows), BLOCK):
-        part = slice(start, min(start + BLOCK, len(rows)))
-        some = rows.take(np.arange(part.start, part.stop))
-        given = [] if some.given is None else [some.given]
-        yield part, torch.from_numpy(np.hstack([*given, *features(some)]))
+    def coefficients(self, products: Tensor) -> Tensor:
+        """BᵀWf of predictions with mean 0 from their weighted products with z: (config, feature) -> (config, basis)."""
+        return torch.cat([products.new_zeros(len(products), 1), products @ self.transform], dim=1)
 
 
 def orthonormal(covariance: Tensor, free: int, given: int = 0) -> tuple[Tensor, Tensor, int]:

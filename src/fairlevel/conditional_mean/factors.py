@@ -13,12 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairlevel.arrays import Array, Index
+from fairlevel.arrays import Array, Flags, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.blockwise import orthonormal
 from fairlevel.conditional_mean.cells import few_categories
 from fairlevel.conditional_mean.groups import GroupMean
-from fairlevel.conditional_mean.protocol import FeatureMap, Standardise, standardiser
+from fairlevel.conditional_mean.protocol import FeatureMap, Standardiser, standardiser
 from fairlevel.conditional_mean.random_features import RandomFeaturesMean
 from fairlevel.conditional_mean.splines import SplineMean
 
@@ -43,7 +43,7 @@ class LegitimateFactors:
     >>> attributes = functions.attributes(A := L**2, L)  # for any penalty and any conditional mean
     """
 
-    standardise: Standardise
+    standardise: Standardiser
     features: FeatureMap
     centre: Tensor
     transform: Tensor
@@ -91,14 +91,23 @@ def _feature_map(standard: Array, weight: Array, room: int, seed: int) -> Featur
     knots = int(np.clip(room // (2 * max(continuous, 1)), 3, _MOST_KNOTS))
     curves = SplineMean(knots=knots).feature_map(standard[:, ~few], weight, seed)
     together = RandomFeaturesMean().feature_map(standard, weight, seed)
-    pairs = list(combinations(range(min(standard.shape[1], _MOST_MULTIPLIED)), 2))
+    return FactorFeatures(few, cells, curves, together)
 
-    def features(rows: Array) -> tuple[Array, Array]:
-        averages, other_averages = cells(rows[:, few])
-        smooth = curves(rows[:, ~few])
-        if not continuous:
+
+@dataclass(frozen=True)
+class FactorFeatures:
+    """Averages of cells and curves, then products and random features of all columns; few (column,)."""
+
+    few: Flags
+    cells: FeatureMap
+    curves: FeatureMap
+    together: FeatureMap
+
+    def __call__(self, rows: Array) -> tuple[Array, Array]:
+        averages, other_averages = self.cells(rows[:, self.few])
+        smooth = self.curves(rows[:, ~self.few])
+        if self.few.all():
             return averages, other_averages
+        pairs = combinations(range(min(rows.shape[1], _MOST_MULTIPLIED)), 2)
         products = [(rows[:, first] * rows[:, second])[:, None] for first, second in pairs]
-        return np.hstack([averages, *smooth]), np.hstack([other_averages, *products, together(rows)[1]])
-
-    return features
+        return np.hstack([averages, *smooth]), np.hstack([other_averages, *products, self.together(rows)[1]])

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fairlevel.arrays import Array
+from fairlevel.arrays import Array, Flags
 from fairlevel.conditional_mean.cells import ROWS_PER_CELL, Cells, discrete_columns, indicators
 from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean
 from fairlevel.conditional_mean.random_features import RandomFeaturesMean
@@ -39,20 +39,33 @@ class GroupMean(LinearMean):
         cells_are_free = cells.count * ROWS_PER_CELL <= rows and 4 * (cells.count + slopes) <= rows
         columns_are_free = 4 * (sum(map(len, cells.categories)) + slopes) <= rows
 
-        def features(rows: Array) -> tuple[Array, Array]:
-            columns = cells.columns(rows[:, discrete])
-            cell = indicators(cells.number(columns), cells.count) if columns else np.empty((len(rows), 0))
-            continuous = rows[:, ~discrete]
-            curved = _curved(continuous, cell[:, well_filled], smooth)
-            if cells_are_free:
-                return np.hstack([cell, continuous]), curved
-            each = [indicators(column, len(known)) for column, known in zip(columns, cells.categories, strict=True)]
-            additive = np.hstack([*each, continuous])
-            if columns_are_free:
-                return additive, np.hstack([cell, curved])
-            return additive[:, :0], np.hstack([additive, cell, curved])
+        return GroupFeatures(discrete, cells, smooth, well_filled, cells_are_free, columns_are_free)
 
-        return features
+
+@dataclass(frozen=True)
+class GroupFeatures:
+    """Averages of cells, and what is smooth within them; discrete (column,), well_filled (cell,)."""
+
+    discrete: Flags
+    cells: Cells
+    smooth: FeatureMap
+    well_filled: Flags
+    cells_are_free: bool
+    columns_are_free: bool
+
+    def __call__(self, rows: Array) -> tuple[Array, Array]:
+        cells = self.cells
+        columns = cells.columns(rows[:, self.discrete])
+        cell = indicators(cells.number(columns), cells.count) if columns else np.empty((len(rows), 0))
+        continuous = rows[:, ~self.discrete]
+        curved = _curved(continuous, cell[:, self.well_filled], self.smooth)
+        if self.cells_are_free:
+            return np.hstack([cell, continuous]), curved
+        each = [indicators(column, len(known)) for column, known in zip(columns, cells.categories, strict=True)]
+        additive = np.hstack([*each, continuous])
+        if self.columns_are_free:
+            return additive, np.hstack([cell, curved])
+        return additive[:, :0], np.hstack([additive, cell, curved])
 
 
 def _curved(continuous: Array, cell: Array, smooth: FeatureMap) -> Array:

@@ -13,17 +13,16 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 import torch
 
-from fairlevel.arrays import Array
+from fairlevel.arrays import Array, Flags
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.factorisation import Features, factor
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput, InvalidType
 
 FeatureMap = Callable[[Array], tuple[Array, Array]]
-"""A (row, attribute) -> (free features, penalised features), fitted on the rows that fit h."""
-
-Standardise = Callable[[Array], Array]
-"""Columns of any rows, centred and scaled as the rows that fit h; (row, column) -> (row, varying column)."""
+"""A (row, attribute) -> (free features, penalised features), fitted on the rows that fit h. Ours are frozen values of
+plain numbers, which files can hold; see :mod:`fairlevel.conditional_mean.stored_functions`.
+"""
 
 _MOST_FACTORED = 14  # columns of A and of L whose products are used: 14² products at most
 
@@ -77,21 +76,12 @@ class LinearMean(ABC):
         attributes = standardise(fit.values)
         if fit.factors is None:
             features = self.feature_map(attributes, weight, seed)
-            return lambda rows: features(standardise(rows.values))
+            return FeaturesOf(standardise, features)
         standardise_factors = standardiser(fit.factors, weight)
         factors = standardise_factors(fit.factors)
         features = self.feature_map(np.hstack([attributes, factors]), weight, seed)
         leading, leading_factor = _leading(attributes, weight), _leading(factors, weight)
-
-        def joint(rows: Attributes) -> tuple[Array, Array]:
-            if rows.factors is None:
-                raise InvalidInput("Legitimate factors are needed for both the fitted rows and the rows at.")
-            here, within = standardise(rows.values), standardise_factors(rows.factors)
-            free, penalised = features(np.hstack([here, within]))
-            products = (here @ leading)[:, :, None] * (within @ leading_factor)[:, None, :]
-            return free, np.hstack([penalised, products.reshape(len(here), -1)])
-
-        return joint
+        return FeaturesWithin(standardise, standardise_factors, features, leading, leading_factor)
 
     def prepare(self, fit: Attributes, at: Array | Attributes | None = None, *, seed: int = 0) -> LinearSmoother:
         """Factor the smoother that is fitted on the rows ``fit`` and evaluated at the rows ``at`` (default: the same
@@ -114,6 +104,38 @@ JointMap = Callable[[Attributes], tuple[Array, Array]]
 """Rows -> (free features, penalised features) of A, or of A and L together."""
 
 
+@dataclass(frozen=True)
+class FeaturesOf:
+    """Features of A."""
+
+    standardise: Standardiser
+    features: FeatureMap
+
+    def __call__(self, rows: Attributes) -> tuple[Array, Array]:
+        return self.features(self.standardise(rows.values))
+
+
+@dataclass(frozen=True)
+class FeaturesWithin:
+    """Features of A and L together, with products of their columns, or of their leading components (column,
+    component).
+    """
+
+    standardise: Standardiser
+    standardise_factors: Standardiser
+    features: FeatureMap
+    leading: Array
+    leading_factor: Array
+
+    def __call__(self, rows: Attributes) -> tuple[Array, Array]:
+        if rows.factors is None:
+            raise InvalidInput("Legitimate factors are needed for both the fitted rows and the rows at.")
+        here, within = self.standardise(rows.values), self.standardise_factors(rows.factors)
+        free, penalised = self.features(np.hstack([here, within]))
+        products = (here @ self.leading)[:, :, None] * (within @ self.leading_factor)[:, None, :]
+        return free, np.hstack([penalised, products.reshape(len(here), -1)])
+
+
 def _features(features: JointMap, rows: Attributes) -> Features:
     free, penalised = map(torch.from_numpy, features(rows))
     functions = np.empty((len(rows), 0)) if rows.given is None else rows.given.astype(np.float64, copy=False)
@@ -129,19 +151,29 @@ def _leading(standard: Array, row_weight: Array) -> Array:
     return vectors[:, :_MOST_FACTORED]
 
 
-def standardiser(sensitive: Array, row_weight: Array) -> Standardise:
+@dataclass(frozen=True)
+class Standardiser:
+    """Columns of any rows, centred and scaled as the rows that fit h; (row, column) -> (row, varying column).
+
+    Shapes: centre and scale (varying column,), varies (column,).
+    """
+
+    centre: Array
+    scale: Array
+    varies: Flags
+
+    def __call__(self, rows: Array) -> Array:
+        kept = slice(None) if self.varies.all() else self.varies  # a slice copies nothing
+        centred = rows[:, kept] - self.centre  # in 64 bits for rows of any type, so that equal values stay equal
+        return np.divide(centred, self.scale, out=centred)
+
+
+def standardiser(sensitive: Array, row_weight: Array) -> Standardiser:
     """Weighted centring and scaling; columns that do not vary on these rows are left out."""
     centre = row_weight @ sensitive
     scale = np.sqrt(row_weight @ (sensitive - centre) ** 2)
     varies = (np.ptp(sensitive, axis=0) > 0) & (scale > 8 * np.finfo(np.float64).eps * np.abs(centre))
-    kept = slice(None) if varies.all() else varies  # a slice copies nothing
-    centre, scale = centre[kept], scale[kept]
-
-    def standardise(rows: Array) -> Array:
-        centred = rows[:, kept] - centre  # in 64 bits for rows of any type, so that equal values stay equal
-        return np.divide(centred, scale, out=centred)
-
-    return standardise
+    return Standardiser(centre[varies], scale[varies], varies)
 
 
 def free_linear_part(sensitive: Array) -> tuple[Array, Array]:

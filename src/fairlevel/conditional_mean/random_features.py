@@ -41,16 +41,24 @@ class RandomFeaturesMean(LinearMean):
         scale = self.bandwidth * median_distance(sensitive, random)
         frequencies, phases = draw_waves(sensitive.shape[1], self.features, scale, random)
         linear_is_free = free_linear_part(sensitive)[0].shape[1] > 0
+        return Waves(frequencies, phases, linear_is_free)
 
-        def features(rows: Array) -> tuple[Array, Array]:
-            # all in PyTorch: threads of NumPy would keep a core busy after their work
-            at, directions, shifts = (
-                torch.from_numpy(each.astype(rows.dtype, copy=False)) for each in (rows, frequencies, phases)
-            )
-            values = waves(at, directions, shifts).numpy()
-            return (rows, values) if linear_is_free else (rows[:, :0], np.hstack([rows, values]))
 
-        return features
+@dataclass(frozen=True)
+class Waves:
+    """Straight lines and random Fourier features; frequencies (attribute, feature), phases (feature,)."""
+
+    frequencies: Array
+    phases: Array
+    linear_is_free: bool
+
+    def __call__(self, rows: Array) -> tuple[Array, Array]:
+        # all in PyTorch: threads of NumPy would keep a core busy after their work
+        at, directions, shifts = (
+            torch.from_numpy(each.astype(rows.dtype, copy=False)) for each in (rows, self.frequencies, self.phases)
+        )
+        values = waves(at, directions, shifts).numpy()
+        return (rows, values) if self.linear_is_free else (rows[:, :0], np.hstack([rows, values]))
 
 
 def draw_waves(attributes: int, features: int, scale: float, random: np.random.Generator) -> tuple[Array, Array]:

@@ -24,6 +24,7 @@ from torch.nn.functional import pad
 from fairlevel.conditional_mean.spectrum import Spectrum
 from fairlevel.tensors import to_device
 
+_MANY_ROWS = 100_000  # whose functions are stored once
 _BLOCK = 2**16  # residuals at a time, which stay in cache
 
 
@@ -76,9 +77,10 @@ class LinearSmoother:
 
     def aligned_coefficients(self, prediction: Tensor) -> Tensor:
         """Bᵀ W f on the padded basis: (config, fit row) -> (config, padded basis). One prediction reads the functions
-        one after another, which takes a third less time and needs no second copy of them.
+        one after another, which takes a third less time and needs no second copy of them; so do very many rows.
         """
-        return prediction @ (self.aligned_functions.T if len(prediction) == 1 else self.aligned_basis)
+        in_turn = len(prediction) == 1 or len(self.row_weight) > _MANY_ROWS
+        return prediction @ (self.aligned_functions.T if in_turn else self.aligned_basis)
 
     def to(self, dtype: torch.dtype, device: torch.device | str = "cpu") -> LinearSmoother:
         return to_device(self, dtype, device)
@@ -156,16 +158,17 @@ class LinearSmoother:
 
     def _leave_one_out(self, prediction: Tensor, shrinkage: Tensor, cost: float) -> Tensor:
         """The same for given shrinkages (ridge, basis): (config, row) -> (config, ridge)."""
-        shrunk = self.coefficients(prediction).unsqueeze(1) * shrinkage  # (config, ridge, basis)
+        coefficients = (prediction * self.row_weight) @ self.fit_basis  # no second copy of the basis
+        shrunk = coefficients.unsqueeze(1) * shrinkage  # (config, ridge, basis)
         configs, ridges, _ = shrunk.shape
-        coefficients, columns = shrunk.flatten(0, 1).T.contiguous(), self.chosen_part(shrinkage).T.contiguous()
+        towards, columns = shrunk.flatten(0, 1).T.contiguous(), self.chosen_part(shrinkage).T.contiguous()
         errors = prediction.new_zeros(configs, ridges)
         size = max(64, min(1024, _BLOCK // (configs * ridges)))
         for start in range(0, len(self.row_weight), size):
             rows = slice(start, start + size)
             basis, weight = self.fit_basis[rows], self.row_weight[rows].unsqueeze(1)
             left_out = (1 - (basis.square() @ columns) * weight).clamp_min_(0.02)  # 1 − S_ii, (row, ridge)
-            residual = (basis @ coefficients).view(len(basis), configs, ridges)
+            residual = (basis @ towards).view(len(basis), configs, ridges)
             residual -= prediction[:, rows].T.unsqueeze(2)
             errors += residual.square_().mul_((weight * left_out.pow_(-2 * cost)).unsqueeze(1)).sum(dim=0)
         return errors

@@ -29,6 +29,11 @@ class Spectrum:
         ones = penalised.new_ones(*penalised.shape[:-1], self.free)
         return torch.cat([ones, penalised], dim=-1)
 
+    @property
+    def spent_on_factors(self) -> float:
+        """The share of the rows that functions of L beyond the constant cost, at most a half."""
+        return min((self.nuisance - 1) / self.rows, 0.5)
+
     def df(self, ridge: Tensor | float) -> Tensor:
         """Degrees of freedom, tr S."""
         return self.shrinkage(ridge).sum(dim=-1)

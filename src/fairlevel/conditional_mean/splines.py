@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -35,25 +36,41 @@ class SplineMean(LinearMean):
     def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> FeatureMap:
         affordable = len(sensitive) // (2 * max(sensitive.shape[1], 1))
         knots = int(np.clip(self.knots, 3, max(affordable, 3)))
-        curves = [_curve(column, knots) for column in sensitive.T]
         linear_is_free = free_linear_part(sensitive)[0].shape[1] > 0
-
-        def features(rows: Array) -> tuple[Array, Array]:
-            curved = [curve(column) for curve, column in zip(curves, rows.T, strict=True)]
-            penalised = np.hstack([np.empty((len(rows), 0)), *curved])
-            return (rows, penalised) if linear_is_free else (rows[:, :0], np.hstack([rows, penalised]))
-
-        return features
+        return SplineFeatures(tuple(_places(column, knots) for column in sensitive.T), linear_is_free)
 
 
-def _curve(column: Array, knots: int) -> Callable[[Array], Array]:
-    """The curved part of one attribute in coordinates where the second-difference penalty is the identity."""
+@dataclass(frozen=True)
+class SplineFeatures:
+    """Straight lines and the curved parts of all attributes; places of knots, one array per attribute."""
+
+    places: tuple[Array, ...]
+    linear_is_free: bool
+
+    def __call__(self, rows: Array) -> tuple[Array, Array]:
+        curved = [curve(column) for curve, column in zip(self._curves, rows.T, strict=True)]
+        penalised = np.hstack([np.empty((len(rows), 0)), *curved])
+        return (rows, penalised) if self.linear_is_free else (rows[:, :0], np.hstack([rows, penalised]))
+
+    @cached_property
+    def _curves(self) -> list[Callable[[Array], Array]]:
+        return [_curve(places) for places in self.places]
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"places": self.places, "linear_is_free": self.linear_is_free}  # curves are made again
+
+
+def _places(column: Array, knots: int) -> Array:
+    """Knots at quantiles; where repeated values share a quantile, spread over the distinct values instead."""
     places = np.unique(np.quantile(column, np.linspace(0, 1, knots)))
-    if len(places) < knots:  # repeated values share a quantile: spread knots over the distinct values instead
-        places = np.unique(np.quantile(np.unique(column), np.linspace(0, 1, knots)))
+    return places if len(places) == knots else np.unique(np.quantile(np.unique(column), np.linspace(0, 1, knots)))
+
+
+def _curve(places: Array) -> Callable[[Array], Array]:
+    """The curved part of one attribute in coordinates where the second-difference penalty is the identity."""
     if len(places) < 3:
         return lambda values: np.empty((len(values), 0))  # two values: the slope is enough
-    splines = SplineTransformer(degree=3, knots=places[:, None], extrapolation="linear").fit(column[:, None])
+    splines = SplineTransformer(degree=3, knots=places[:, None], extrapolation="linear").fit(places[:, None])
     count = splines.n_features_out_
     roughness = np.diff(np.eye(count), n=2, axis=0)
     stiffness, directions = np.linalg.eigh(roughness.T @ roughness)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,8 +14,9 @@ from fairlevel.arrays import Array
 from fairlevel.conditional_mean import GroupMean, LinearMean, RandomFeaturesMean, SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.cells import discrete_columns, few_categories
+from fairlevel.conditional_mean.many_rows import ManyRows
 from fairlevel.conditional_mean.smoother import LinearSmoother
-from fairlevel.conditional_mean.spectrum import RIDGES
+from fairlevel.conditional_mean.spectrum import RIDGES, Spectrum
 from fairlevel.metrics.threads import on_single_threads
 from fairlevel.metrics.units import Units
 
@@ -57,8 +58,12 @@ class Choice:
     def describe(self, config: int = 0) -> str:
         """The candidate of a prediction in words."""
         candidate = self.candidates[int(self.index[config])]
-        df = float(candidate.smoother.spectrum.df(self.ridge[config]))
-        return f"{candidate.mean.name} (ridge {float(self.ridge[config]):.3g}, {df:.1f} degrees of freedom)"
+        return in_words(candidate.mean, candidate.smoother.spectrum, float(self.ridge[config]))
+
+
+def in_words(mean: LinearMean, spectrum: Spectrum, ridge: float) -> str:
+    """A mean with its ridge and what that leaves of it."""
+    return f"{mean.name} (ridge {ridge:.3g}, {float(spectrum.df(ridge)):.1f} degrees of freedom)"
 
 
 def candidates(rows: Attributes, seed: int, regressor: LinearMean | None = None) -> tuple[Candidate, ...]:
@@ -66,6 +71,14 @@ def candidates(rows: Attributes, seed: int, regressor: LinearMean | None = None)
     means = [regressor] if regressor is not None else suitable_means(rows.columns)
     units = Units.of(rows)
     return tuple(Candidate(mean, mean.prepare(rows, seed=seed), units) for mean in means)
+
+
+def candidates_in_turn(rows: Attributes, seed: int, regressor: LinearMean | None = None) -> Iterator[Candidate]:
+    """The same on a sample of rows, each prepared when it is asked for and from moments: one basis is in memory."""
+    means = [regressor] if regressor is not None else suitable_means(rows.columns)
+    units = Units.of(rows)
+    for mean in means:
+        yield Candidate(mean, ManyRows.of(mean, rows, seed).whole(), units)
 
 
 def suitable_means(sensitive: Array) -> Sequence[LinearMean]:

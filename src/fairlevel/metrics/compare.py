@@ -29,7 +29,7 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.choice import Candidate, candidates
 from fairlevel.metrics.evidence import CONSTANT
 from fairlevel.metrics.inputs import read_rows, read_seed, read_vector
-from fairlevel.metrics.linear_estimators import LEAST_DF, spent_on_factors
+from fairlevel.metrics.streamed import LEAST_DF
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class Paired:
         return cls(
             found.estimate.numpy(),
             plug_in.numpy(),
-            (sums.T @ sums).numpy() / (1 - spent_on_factors(smoother.spectrum)),
+            (sums.T @ sums).numpy() / (1 - smoother.spectrum.spent_on_factors),
             max(2 * float(total), 0.0),
             variances.numpy(),
             deviations.square().sum(dim=0).sqrt().numpy(),

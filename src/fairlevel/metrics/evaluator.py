@@ -40,7 +40,7 @@ class DPVarEvaluator:
         row_weight = np.ones(len(self.rows)) if self.rows.row_weight is None else self.rows.row_weight
         read = np.stack([read_vector("y_pred", prediction) for prediction in predictions])
         standardised, varying = Standardised.of(read, row_weight)
-        found = [Evidence.of_constant(len(self.rows)) for _ in predictions]
+        found = [Evidence.of_constant() for _ in predictions]
         if varying:
             for config, evidence in zip(varying, self.estimator.evidence(standardised), strict=True):
                 found[config] = evidence

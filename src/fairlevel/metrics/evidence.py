@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -24,31 +24,26 @@ class Evidence:
 
     Parameters
     ----------
-    prediction : f, standardised (row,)
-    row_weight : weights that sum to 1, (row,)
     variance : Var(f) in the user's units; 0 for a constant prediction
     estimate : debiased DPVar
-    fitted : ĥ(a_i) less its mean, (row,)
-    residual : estimates of the noise of each row, (row,)
+    fitted_variance : Σ w ĥ², with ĥ(a_i) less its mean
+    influence : sums over independent units of products of their sums of w (r ĥ, ĥ², f², 1), (4, 4), with r the noise of
+        each row: the variance of any combination of their means
     degenerate : variance of the estimate that is left when DPVar = 0
     test : computes the p-value of DPVar = 0
     regressor : the conditional mean in words
     informative : False where the rows are too few for the attributes: then only DPVar ≤ Var(f) is known
-    units : which rows are independent
     spent : share of the rows that functions of L cost, as degrees of freedom
     """
 
-    prediction: Tensor
-    row_weight: Tensor
     variance: float
     estimate: float
-    fitted: Tensor
-    residual: Tensor
+    fitted_variance: float
+    influence: Array
     degenerate: float
     test: Callable[[], float]
     regressor: str
     informative: bool = True
-    units: Units = Units()
     spent: float = 0.0
 
     @cached_property
@@ -56,17 +51,30 @@ class Evidence:
         """Of the test of DPVar = 0; computed when it is first asked for."""
         return self.test()
 
-    def squared_error(self, influence: Tensor) -> float:
-        """The variance of a weighted mean of contributions (row,) with mean zero: the sum over independent units of
-        their squared sums, for as many fewer rows as functions of L cost.
+    def squared_error(self, *combination: float) -> float:
+        """The variance of the weighted mean of a combination of (r ĥ, ĥ², f², 1), which has mean zero: for as many
+        fewer rows as functions of L cost.
         """
-        return float(self.units.sums(self.row_weight * influence).square().sum()) / (1 - self.spent)
+        factors = np.array(combination)
+        return max(float(factors @ self.influence @ factors), 0.0) / (1 - self.spent)
 
     @classmethod
-    def of_constant(cls, rows: int) -> Evidence:
+    def of_constant(cls) -> Evidence:
         """A prediction that does not vary."""
-        zero = torch.zeros(rows, dtype=torch.float64)
-        return cls(zero, zero + 1 / rows, 0.0, 0.0, zero, zero, 0.0, lambda: 1.0, CONSTANT)
+        return cls(0.0, 0.0, 0.0, np.zeros((4, 4)), 0.0, lambda: 1.0, CONSTANT)
+
+
+def influence_parts(prediction: Tensor, fitted: Tensor, residual: Tensor) -> Tensor:
+    """(r ĥ, ĥ², f², 1) of each row: (row,) each -> (row, 4)."""
+    return torch.stack([residual * fitted, fitted.square(), prediction.square(), torch.ones_like(fitted)], dim=1)
+
+
+def influence_sums(
+    prediction: Tensor, fitted: Tensor, residual: Tensor, row_weight: Tensor, units: Units
+) -> dict[str, Any]:
+    """``fitted_variance`` and ``influence`` of rows in memory; (row,) each."""
+    sums = units.sums(influence_parts(prediction, fitted, residual) * row_weight.unsqueeze(1))
+    return {"fitted_variance": float(row_weight @ fitted.square()), "influence": (sums.T @ sums).numpy()}
 
 
 @dataclass(frozen=True)

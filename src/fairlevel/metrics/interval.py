@@ -90,7 +90,7 @@ def dpvar_interval(
     estimator = estimator_for(rows.attributes(seed), regressor, seed)
     standardised, varying = Standardised.of(rows.prediction[None], rows.row_weight)
     if not varying:
-        return interval_of(Evidence.of_constant(len(rows.prediction)), level)
+        return interval_of(Evidence.of_constant(), level)
     return interval_of(estimator.evidence(standardised)[0], level)
 
 
@@ -99,14 +99,12 @@ def interval_of(evidence: Evidence, confidence: float = 0.95) -> DPVarInterval:
     if evidence.variance == 0:
         return DPVarInterval(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, evidence.regressor, confidence)
     z = float(norm.ppf((1 + confidence) / 2))
-    low, high = _limits(evidence, z)
+    low, high = limits(evidence, z)
     if evidence.p_value > 1 - confidence:
         low = 0.0
     share = float(np.clip(evidence.estimate, 0, 1))
     if low > 0 and 0 < share < 1:
-        fitted = evidence.fitted
-        influence = 2 * evidence.residual * fitted + fitted.square() - share * evidence.prediction.square()
-        error = np.sqrt(evidence.squared_error(influence) + evidence.degenerate) / (share * (1 - share))
+        error = np.sqrt(evidence.squared_error(2, 1, -share, 0) + evidence.degenerate) / (share * (1 - share))
         share_low, share_high = (float(expit(logit(share) + side * z * error)) for side in (-1, 1))
     else:
         share_low, share_high = min(low, 1.0), min(high, 1.0)
@@ -129,18 +127,17 @@ def error_of(evidence: Evidence) -> tuple[float, float]:
     """
     if evidence.variance == 0:
         return 0.0, 0.0
-    estimate, high = max(evidence.estimate, 0.0), _limits(evidence, z=1.0)[1]
+    estimate, high = max(evidence.estimate, 0.0), limits(evidence, z=1.0)[1]
     return estimate * evidence.variance, (high - estimate) * evidence.variance
 
 
-def _limits(evidence: Evidence, z: float) -> tuple[float, float]:
+def limits(evidence: Evidence, z: float) -> tuple[float, float]:
     """Both ends of the interval of z standard errors, before the test, on the scale of Var(f) = 1."""
-    squared = evidence.fitted.square()
-    size = max(float((evidence.row_weight * squared).sum()), 1e-100)
-    kurtosis = evidence.squared_error(squared - size) / size**2
-    noise = 4 * evidence.squared_error(evidence.fitted * evidence.residual) / size
+    size = max(evidence.fitted_variance, 1e-100)
+    kurtosis = evidence.squared_error(0, 1, 0, -size) / size**2
+    noise = 4 * evidence.squared_error(1, 0, 0, 0) / size
     low, high = _invert(evidence.estimate, kurtosis, noise, evidence.degenerate, z)
-    most = 1 + z * evidence.squared_error(evidence.prediction.square() - 1) ** 0.5  # of Var(f) itself
+    most = 1 + z * evidence.squared_error(0, 0, 1, -1) ** 0.5  # of Var(f) itself
     return low, min(high, most) if evidence.informative else most
 
 

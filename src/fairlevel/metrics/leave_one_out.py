@@ -26,7 +26,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fairlevel.conditional_mean.blockwise import BlockwiseSmoother
 from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
 from fairlevel.conditional_mean.smoother import LinearSmoother
 
@@ -71,10 +70,53 @@ class Leverage:
         weight = self.row_weight * self.usable
         share = weight.sum(dim=-1, keepdim=True)
         others = (own * ~self.usable).sum(dim=-1, keepdim=True)  # what rows of high leverage would need
-        enough = share > _FEWEST_USABLE
-        pooled = torch.where(enough, others / share.clamp_min(torch.finfo(own.dtype).tiny), 0)
+        pooled, unknown = _from_others(share, others)
         u = (own * self.usable + pooled * weight) / self.left_out
-        return u, torch.where(enough, 0, others) * self.row_weight
+        return u, unknown * self.row_weight
+
+    def noise_sums(self, diagonal: Tensor, centred: Tensor, fitted: Tensor) -> NoiseSums:
+        """What some of the rows add to the same noise; all (row,)."""
+        own, weight = self.row_weight * diagonal, self.row_weight * self.usable
+        squares = centred * (centred - fitted) / self.left_out
+        return NoiseSums(
+            weight.sum(),
+            (own * ~self.usable).sum(),
+            (own * self.usable * squares).sum(),
+            (weight * squares).sum(),
+            (self.row_weight * centred.square()).sum(),
+        )
+
+
+@dataclass(frozen=True)
+class NoiseSums:
+    """Sums over rows for :meth:`Leverage.noise_weight`: usable weight, what other rows need, the noise of usable rows
+    with their own weights and with equal ones, and Σ w f̃².
+    """
+
+    usable: Tensor
+    needed: Tensor
+    own: Tensor
+    equal: Tensor
+    square: Tensor
+
+    @property
+    def stacked(self) -> Tensor:
+        return torch.stack([self.usable, self.needed, self.own, self.equal, self.square])
+
+    @property
+    def total(self) -> Tensor:
+        """Σ w Q_ii σ̂_i² of all rows."""
+        pooled, unknown = _from_others(self.usable, self.needed)
+        return self.own + pooled * self.equal + unknown * self.square
+
+
+def _from_others(share: Tensor, needed: Tensor) -> tuple[Tensor, Tensor]:
+    """How rows of high leverage get their noise: from the average of the usable rows, of this share, or, where these
+    are few, from all variance; a factor for each.
+    """
+    enough = share > _FEWEST_USABLE
+    pooled = torch.where(enough, needed / share.clamp_min(torch.finfo(needed.dtype).tiny), 0)
+    return pooled, torch.where(enough, 0, needed)
 
 
 def leave_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: Tensor) -> LeaveOut:
@@ -121,52 +163,6 @@ def leave_out_matrix(prediction: Tensor, smoother: LinearSmoother, ridge: float)
     return (coefficients * kept) @ coefficients.T - (noise + noise.T) / 2 + (lost + lost.T) / 2
 
 
-@dataclass(frozen=True)
-class BlockwiseEvidence:
-    """The leave-one-out estimate of one prediction on rows read block by block, and what its uncertainty needs.
-
-    Shapes: coefficients (basis,), scatter of the centred prediction (basis, basis).
-    """
-
-    found: LeaveOut
-    coefficients: Tensor
-    centred_scatter: Tensor
-    null_variance: float
-
-
-def leave_out_streamed(prediction: Tensor, smoother: BlockwiseSmoother, ridge: float) -> BlockwiseEvidence:
-    """The estimate of :func:`leave_out_dpvar` for one prediction (row,), in two passes over the rows."""
-    weight, first = smoother.row_weight, smoother.nuisance
-    shrinkage = smoother.spectrum.shrinkage(ridge)
-    kept = kept_share(shrinkage, first)
-    count = len(shrinkage)
-    coefficients = prediction.new_zeros(count)
-    for part, basis in smoother.blocks():
-        coefficients += (weight[part] * prediction[part]) @ basis
-    centred, fitted, own_weight, diagonal, of_factors, beyond = (torch.empty_like(prediction) for _ in range(6))
-    residual = torch.empty_like(prediction)
-    centred_scatter, residual_scatter = prediction.new_zeros(count, count), prediction.new_zeros(count, count)
-    for part, basis in smoother.blocks():
-        squares = basis.square()
-        own_weight[part] = (squares @ shrinkage) * weight[part]
-        diagonal[part] = (squares @ kept) * weight[part]
-        centred[part] = prediction[part] - basis[:, :first] @ coefficients[:first]
-        fitted[part] = basis[:, first:] @ (coefficients * shrinkage)[first:]
-        leverage = Leverage.of(own_weight[part], weight[part])
-        of_factors[part], alone = factor_leverage(basis, first, weight[part], leverage)
-        beyond[part] = centred[part] / alone
-        residual[part] = (centred[part] - fitted[part]) / leverage.left_out.sqrt()
-        centred_scatter += noise_scatter(centred[part], basis, weight[part])
-        residual_scatter += noise_scatter(residual[part], basis, weight[part])
-    own, all_of_it = Leverage.of(own_weight, weight).noise_weight(diagonal)
-    noise = (own * centred * (centred - fitted)).sum() + (all_of_it * centred.square()).sum()
-    lost = (of_factors * beyond * (beyond - (centred - fitted) / Leverage.of(own_weight, weight).left_out)).sum()
-    estimate = (kept * coefficients.square()).sum() - noise + lost
-    found = LeaveOut(*(each.unsqueeze(0) for each in (estimate, fitted, residual, kept, diagonal)))
-    null = _null_variance(residual_scatter, kept, weight * diagonal * residual.square())
-    return BlockwiseEvidence(found, coefficients, centred_scatter, float(null))
-
-
 def factor_leverage(basis: Tensor, nuisance: int, row_weight: Tensor, leverage: Leverage) -> tuple[Tensor, Tensor]:
     """w_i P_ii of the functions of L beyond the constant, zero where there are none or S_ii is large, (…, row), and
     1 − P_ii of all nuisance functions, (row,).
@@ -182,10 +178,6 @@ def kept_share(shrinkage: Tensor, nuisance: int) -> Tensor:
     kept = 1 - (1 - shrinkage) ** 4
     kept[..., :nuisance] = 0
     return kept
-
-
-def _null_variance(scatter: Tensor, kept: Tensor, own: Tensor) -> Tensor:
-    return 2 * (kept @ scatter.square() @ kept - own.square().sum())
 
 
 def noise_scatter(values: Tensor, basis: Tensor, row_weight: Tensor) -> Tensor:

@@ -24,6 +24,7 @@ from fairlevel.metrics.threads import on_single_threads
 
 _EXTRA_DF = (4.0, 16.0)
 _DRAWS = 4000
+_ROWS = 4096  # at a time
 SMALLEST_P = 1 / (1 + _DRAWS)
 """What the test gives where no draw reaches the statistic; the p-value is then at most this."""
 
@@ -81,7 +82,8 @@ class NoDisparityTest:
     @cached_property
     def _forms(self) -> Tensor:
         """The weights q of each form, (form, basis): each uses the functions of one candidate."""
-        own = [forms(each.smoother.spectrum, ridges_to_try(each)) for each in self.known]
+        spectra = [(each.smoother.spectrum, each.mean.ridge) for each in self.known]
+        own = [forms(spectrum, ridges_to_try(asked, spectrum)) for spectrum, asked in spectra]
         together = self._functions.new_zeros(sum(map(len, own)), self._functions.shape[1])
         row = column = 0
         for weights in own:
@@ -90,19 +92,35 @@ class NoDisparityTest:
         return together
 
 
+def surely_disparate(candidate: Candidate, predictions: Tensor, seed: int) -> list[bool]:
+    """Whether the test of each prediction has the smallest p-value, as far as sums of squares say; (config, row)."""
+    smoother = candidate.smoother
+    first, spectrum = smoother.nuisance, smoother.spectrum
+    weights = forms(spectrum, ridges_to_try(candidate.mean.ridge, spectrum))
+    if not weights.numel() or candidate.units.groups is not None:
+        return [False] * len(predictions)
+    leading, weight = smoother.fit_basis[:, :first], smoother.row_weight
+    weighted = weight * (predictions - ((predictions * weight) @ leading) @ leading.T)
+    coefficients, traces = weighted @ smoother.fit_basis[:, first:], weighted.new_zeros(len(predictions), len(weights))
+    for start in range(0, len(smoother.row_weight), _ROWS):
+        part = slice(start, start + _ROWS)
+        traces += weighted[:, part].square() @ (smoother.fit_basis[part, first:].square() @ weights.T)
+    excess = coefficients.square() @ weights.T - traces
+    return (excess > _largest_square(weights.shape[1], seed) * traces.clamp_min(1e-300)).any(dim=1).tolist()
+
+
 def forms(spectrum: Spectrum, ridges: list[float]) -> Tensor:
     """Weights q of the functions after the nuisance functions at each ridge, (form, basis)."""
     shrinkage = spectrum.shrinkage(torch.tensor(ridges, dtype=torch.float64))
     return kept_share(shrinkage, spectrum.nuisance)[:, spectrum.nuisance :]
 
 
-def ridges_to_try(candidate: Candidate) -> list[float]:
+def ridges_to_try(asked: float | None, spectrum: Spectrum) -> list[float]:
     """The ridge that was asked for, or ridges at which the penalised part spends nothing, 4 and 16 degrees of freedom,
     or all it has.
     """
-    if candidate.mean.ridge is not None:
-        return [candidate.mean.ridge]
-    spectrum = candidate.smoother.spectrum
+    if asked is not None:
+        return [asked]
     ridges = torch.logspace(-9, 6, 61, dtype=torch.float64)
     spent = spectrum.df(ridges) - spectrum.free
     available = len(spectrum.moments)

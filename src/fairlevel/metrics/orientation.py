@@ -13,9 +13,14 @@ def oriented(values: Array, row_weight: Array) -> Array:
     """A with the sign of each column such that its third central moment is positive, so that A and −A give the same
     figures, to the last digit; shapes (row, attribute), (row,).
     """
-    weight = row_weight / row_weight.sum()
-    signs = np.array([_sign(column, weight) for column in values.T])
+    signs = signs_of(values, row_weight)
     return values if (signs > 0).all() else values * signs
+
+
+def signs_of(values: Array, row_weight: Array) -> Array:
+    """1 or −1 for each column, (attribute,)."""
+    weight = row_weight / row_weight.sum()
+    return np.array([_sign(column, weight) for column in values.T])
 
 
 def _sign(column: Array, weight: Array) -> float:

@@ -12,7 +12,7 @@ from torch import Tensor
 from fairlevel.conditional_mean import MLPMean, RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics.crossfit import covariance_form
-from fairlevel.metrics.evidence import Evidence, Standardised
+from fairlevel.metrics.evidence import Evidence, Standardised, influence_sums
 from fairlevel.metrics.units import Units
 
 _FLIPS = 8
@@ -45,16 +45,12 @@ class CrossFitted:
         values, fitted = self._covariance(torch.cat([prediction.unsqueeze(0), flips * beyond]))
         estimate, null_sd = float(values[0]), float(values[1:].square().mean().sqrt())
         return Evidence(
-            prediction=prediction,
-            row_weight=predictions.row_weight,
             variance=float(predictions.variance[config]),
             estimate=estimate,
-            fitted=fitted[0],
-            residual=beyond - fitted[0],
             degenerate=null_sd**2,
             test=lambda: float(student.sf(estimate / max(null_sd, 1e-300), _FLIPS)),
             regressor=f"{self.regressor.name} ({self.regressor.describe()}, 5 folds)",
-            units=units,
+            **influence_sums(prediction, fitted[0], beyond - fitted[0], predictions.row_weight, units),
         )
 
     def _beyond_factors(self, prediction: Tensor) -> Tensor:

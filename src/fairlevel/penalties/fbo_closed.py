@@ -13,6 +13,7 @@ from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
 from fairlevel.conditional_mean.leave_one_out import leave_out_covariance
+from fairlevel.conditional_mean.many_rows import MANY_ROWS, ManyRows
 from fairlevel.conditional_mean.moments import moment_functions
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput
@@ -100,6 +101,8 @@ class ClosedFBO(PenaltyDefaults):
 
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> LinearSmoother:
         smallest = float(distinct(self, settings, "ridge").min())
+        if len(attributes) > MANY_ROWS:
+            return ManyRows.of(self.mean, attributes, seed).trimmed(smallest, NEGLIGIBLE, torch.float32)  # as it trains
         return self.mean.prepare(attributes, seed=seed).trimmed(smallest, NEGLIGIBLE)
 
     def init(self, prepared: LinearSmoother, configs: int, settings: Settings) -> ClosedState:

@@ -9,6 +9,7 @@ import torch
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.many_rows import MANY_ROWS, ManyRows
 from fairlevel.penalties import Penalty
 from fairlevel.penalties.protocol import TargetPenalty
 
@@ -24,7 +25,9 @@ def with_chosen_ridge(penalty: Penalty, attributes: Attributes, target: Array, s
     mean: Any = getattr(penalty, "mean", None)
     if getattr(mean, "kind", None) != "linear" or mean.ridge is not None:
         return penalty
-    smoother = mean.prepare(attributes, seed=seed)
-    ridge = float(smoother.choose_ridge(torch.from_numpy(target).unsqueeze(0)))
+    if len(attributes) > MANY_ROWS:
+        ridge = ManyRows.of(mean, attributes, seed).choose_ridge(target)
+    else:
+        ridge = float(mean.prepare(attributes, seed=seed).choose_ridge(torch.from_numpy(target).unsqueeze(0)))
     chosen: Any = penalty
     return replace(chosen, mean=replace(mean, ridge=ridge))  # type: ignore[no-any-return]

@@ -5,18 +5,17 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
-import pandas as pd
 import torch
 
-from fairlevel.benchmark.executors.protocol import Failure, Task, call
+from fairlevel.benchmark.executors.protocol import Answer, Failure, call
 from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.networks.memory import keep_freed_memory
 
@@ -39,7 +38,10 @@ class LocalExecutor:
         if self.processes is not None and self.processes < 1:
             raise InvalidInput(f"processes={self.processes} was given; at least 1 is needed.")
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[tuple[int, pd.DataFrame | Failure]]:
+    def connected(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def run(self, tasks: Sequence[Callable[[], Answer]]) -> Iterator[tuple[int, Answer | Failure]]:
         left = dict(enumerate(tasks))
         deaths = 0
         while left:
@@ -56,7 +58,7 @@ class LocalExecutor:
                         "Try fewer --processes; finished tasks are kept."
                     ) from None
 
-    def _run_pool(self, tasks: Mapping[int, Task]) -> Iterator[tuple[int, pd.DataFrame | Failure]]:
+    def _run_pool(self, tasks: Mapping[int, Callable[[], Answer]]) -> Iterator[tuple[int, Answer | Failure]]:
         """Run tasks in one pool of workers until all are finished or a worker dies."""
         count = min(self.processes or _default_processes(), len(tasks))
         context = _OwnProcesses()

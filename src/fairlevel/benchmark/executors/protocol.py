@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-import pandas as pd
 import torch
 
 from fairlevel.exceptions import FairLevelError
 
-Task = Callable[[], pd.DataFrame]
-"""A function without arguments that returns rows and can be pickled."""
+Answer = TypeVar("Answer")
+"""What a task returns: rows of a study, or sums of an audit. A task has no arguments and can be pickled."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A task that ended without rows: one sentence for an expected error, the traceback for any other."""
+    """A task that ended without an answer: one sentence for an expected error, the traceback for any other."""
 
     message: str
 
@@ -26,11 +26,14 @@ class Failure:
 class Executor(Protocol):
     """Runs tasks somewhere; if a worker is lost, its tasks are run again."""
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[tuple[int, pd.DataFrame | Failure]]:
-        """Yield (number of the task, its rows or its failure) in the order in which tasks finish."""
+    def connected(self) -> AbstractContextManager[None]:
+        """What several runs share."""
+
+    def run(self, tasks: Sequence[Callable[[], Answer]]) -> Iterator[tuple[int, Answer | Failure]]:
+        """Yield (number of the task, its answer or its failure) in the order in which tasks finish."""
 
 
-def call(task: Task) -> pd.DataFrame | Failure:
+def call(task: Callable[[], Answer]) -> Answer | Failure:
     """Run a task on one thread, so that its numbers do not depend on the number of cores; errors become failures."""
     torch.set_num_threads(1)
     try:

@@ -1,13 +1,13 @@
-"""Run tasks on a Ray cluster: one Ray task per task of the study."""
+"""Run tasks on a Ray cluster: one Ray task each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
-import pandas as pd
-
-from fairlevel.benchmark.executors.protocol import Failure, Task, call
+from fairlevel.benchmark.executors.protocol import Answer, Failure, call
 from fairlevel.exceptions import FairLevelError, InvalidInput
 
 RETRIES = 5  # how often a task is run again after its node or worker was lost
@@ -36,19 +36,30 @@ class RayExecutor:
                 f"gpus={self.gpus} was given; a share of a GPU between 0 and 1 is needed, such as 0.125."
             )
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[tuple[int, pd.DataFrame | Failure]]:
+    @contextmanager
+    def connected(self) -> Iterator[None]:
+        """A connection to the cluster that several runs share; their workers stay warm."""
         try:
             import ray
         except ImportError:
             raise RayMissing("Ray is not installed; type: pip install 'fairlevel[ray]'.") from None
-        started_here = not ray.is_initialized()
-        if started_here:
-            try:
-                ray.init(address=self.address, log_to_driver=False, include_dashboard=False)
-            except (ConnectionError, ValueError) as error:
-                raise InvalidInput(f"No Ray cluster answers at {self.address!r}: {error}") from None
+        if ray.is_initialized():
+            yield
+            return
         try:
-            remote = ray.remote(num_cpus=1, num_gpus=self.gpus, max_retries=RETRIES)(call)
+            ray.init(address=self.address, log_to_driver=False, include_dashboard=False)
+        except (ConnectionError, ValueError) as error:
+            raise InvalidInput(f"No Ray cluster answers at {self.address!r}: {error}") from None
+        try:
+            yield
+        finally:
+            ray.shutdown()
+
+    def run(self, tasks: Sequence[Callable[[], Answer]]) -> Iterator[tuple[int, Answer | Failure]]:
+        with self.connected():
+            import ray
+
+            remote: Any = ray.remote(num_cpus=1, num_gpus=self.gpus, max_retries=RETRIES)(call)
             pending = {remote.remote(task): number for number, task in enumerate(tasks)}
             while pending:
                 ready, _ = ray.wait(list(pending), num_returns=1)
@@ -58,6 +69,3 @@ class RayExecutor:
                 except ray.exceptions.RayError as error:  # the worker died, again and again
                     outcome = Failure(f"The task was lost on the cluster: {' '.join(str(error).split())[:300]}")
                 yield number, outcome
-        finally:
-            if started_here:
-                ray.shutdown()

@@ -1,0 +1,69 @@
+"""Figures beside the headline of an audit, on a random part of the rows: which attributes, other measures, profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairlevel.auditing.attribution import attribute_shares
+from fairlevel.auditing.dependence import Measure, measure_dependence
+from fairlevel.auditing.worst_profiles import worst_profiles
+from fairlevel.metrics.dpvar import dpvar_of_many
+from fairlevel.metrics.inputs import EvaluationRows
+from fairlevel.metrics.profile import MeanProfile, level_profiles, mean_profiles
+
+SIDE_ROWS = 10_000
+"""Rows behind the side figures; the headline uses all."""
+PAPER_ROWS, FLOOR_DRAWS = 4000, 4
+"""Rows of the paper's estimate, which trains networks, and random pairings that show its noise."""
+
+
+@dataclass(frozen=True)
+class SideFigures:
+    """See :class:`fairlevel.auditing.findings.Findings`."""
+
+    paper: tuple[float, float]
+    attributes: pd.DataFrame
+    measures: tuple[Measure, ...]
+    profiles: dict[str, MeanProfile]
+    worst: pd.DataFrame
+
+    @staticmethod
+    def tasks(side: EvaluationRows, frame: pd.DataFrame, seed: int) -> tuple[Callable[[], Any], ...]:
+        """What computes them, in the order of the fields, the longest first; ``frame`` holds the attributes as they
+        were given.
+        """
+        names = tuple(map(str, frame.columns))
+        return (
+            lambda: _paper_estimate(side, seed),
+            lambda: attribute_shares(side.prediction, side.attributes(seed), names, side.sources, seed),
+            lambda: measure_dependence(side.prediction, side.attributes(seed).values, side.row_weight, seed),
+            lambda: _profiles(side, frame),
+            lambda: worst_profiles(side, frame, seed),
+        )
+
+
+def _paper_estimate(rows: EvaluationRows, seed: int) -> tuple[float, float]:
+    """The paper's diagnostic, and its mean over random pairings of A with the predictions."""
+    first, random = rows.take(np.arange(min(PAPER_ROWS, len(rows)))), np.random.default_rng(seed)
+    shuffled = [first.prediction[random.permutation(len(first))] for _ in range(FLOOR_DRAWS)]
+    predictions = np.stack([first.prediction, *shuffled])
+    found = dpvar_of_many(predictions, first.attributes(seed), "paper", random_state=seed)
+    return float(found[0]), float(found[1:].mean())
+
+
+def _profiles(rows: EvaluationRows, frame: pd.DataFrame) -> dict[str, MeanProfile]:
+    """The average prediction along each column of the frame."""
+    prediction, weight, found = rows.prediction[None], rows.row_weight, {}
+    for name, column in frame.items():
+        if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
+            (profile,) = mean_profiles(prediction, column.to_numpy(dtype=np.float64)[:, None], weight)
+        else:
+            codes, levels = pd.factorize(column.astype(str), sort=True)
+            (profile,) = level_profiles(prediction, codes.astype(np.int64), levels.tolist(), weight)
+        found[str(name)] = profile
+    return found

@@ -1,0 +1,272 @@
+r"""The leave-one-out estimate and its uncertainty as sums over rows, which may be read in parts, anywhere.
+
+A :class:`Plan` is fixed on a sample: the functions of A and the ridge of each prediction. One read of all rows then
+adds up moments, which give the smoother; another adds up what depends on it row by row: the noise to subtract, the
+leverage rule of :mod:`fairlevel.metrics.leave_one_out`, and what the interval and the test need. Sums of parts are
+tensors by name, and adding them in a fixed order gives the same answer however the parts were computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial, reduce
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairlevel.arrays import Array, Index
+from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.blockwise import BlockwiseSmoother, Functions, parts
+from fairlevel.data.numbers import rounding_limit
+from fairlevel.metrics.choice import Candidate, in_words
+from fairlevel.metrics.evidence import Evidence, influence_parts
+from fairlevel.metrics.leave_one_out import Leverage, NoiseSums, factor_leverage, kept_share, noise_scatter
+from fairlevel.metrics.no_disparity_test import SMALLEST_P, forms, p_value, ridges_to_try, surely_disparate
+from fairlevel.metrics.threads import on_single_threads
+
+Sums = dict[str, Tensor]
+"""Sums over some rows by name."""
+
+LEAST_DF = 0.5  # degrees of freedom below which the rows say nothing about DPVar
+
+
+def add(one: Sums, other: Sums) -> Sums:
+    """Sums over the rows of both."""
+    return {name: value + other[name] for name, value in one.items()}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is fixed before any sum, for several predictions.
+
+    Parameters
+    ----------
+    functions : functions of A, one entry per conditional mean in use
+    index : which of them describes each prediction, (config,)
+    ridge : of each prediction, (config,)
+    asked : the ridge that was asked for in each of ``functions``; None where it was chosen
+    regressors : the conditional mean of each prediction in words
+    centre, scale : a rough location and size of each prediction, (config,), so that sums are exact
+    seed : of the test
+    tested : predictions of which the test on the sample has the smallest p-value already: that is their p-value, and
+        the test of all rows, which needs a matrix of sums, is not made
+    """
+
+    functions: tuple[Functions, ...]
+    index: Index
+    ridge: Array
+    asked: tuple[float | None, ...]
+    regressors: tuple[str, ...]
+    centre: Array
+    scale: Array
+    seed: int
+    tested: tuple[bool, ...] = ()
+
+    @classmethod
+    def of(cls, candidates: Iterable[Candidate], sample: Attributes, predictions: Array, seed: int) -> Plan:
+        """Each prediction gets the candidate and the ridge with the smallest leave-one-out error on a sample;
+        predictions (config, sample row). Candidates are used one after another and may be made when asked for.
+        """
+        constant = np.ptp(predictions, axis=1) <= rounding_limit(predictions)
+        centre = np.where(constant, predictions[:, 0], predictions.mean(axis=1))
+        scale = np.where(constant, 1.0, predictions.std(axis=1))
+        standard = torch.from_numpy((predictions - centre[:, None]) / scale[:, None])
+        means, spectra, ridges, errors, tested = [], [], [], [], []
+        for each in candidates:
+            ((ridge, error),) = on_single_threads(partial(each.best, standard))
+            tested.append(surely_disparate(each, standard, seed))
+            means.append(each.mean)
+            spectra.append(each.smoother.spectrum)
+            ridges.append(ridge)
+            errors.append(error)
+        best = torch.stack(errors).argmin(dim=0).tolist()
+        used = sorted(set(best))
+        chosen = [float(ridges[number][config]) for config, number in enumerate(best)]
+        return cls(
+            functions=tuple(Functions.of(means[number], replace(sample, row_weight=None), seed) for number in used),
+            index=np.array([used.index(number) for number in best]),
+            ridge=np.array(chosen),
+            asked=tuple(means[number].ridge for number in used),
+            regressors=tuple(
+                f"{in_words(means[number], spectra[number], own)}, chosen on {len(sample):,} rows"
+                for number, own in zip(best, chosen, strict=True)
+            ),
+            centre=centre,
+            scale=scale,
+            seed=seed,
+            tested=tuple(tested[number][config] for config, number in enumerate(best)),
+        )
+
+    def is_tested(self, config: int) -> bool:
+        """Whether the p-value is known from the sample."""
+        return bool(self.tested) and self.tested[config]
+
+    def own(self, number: int) -> Index:
+        """The predictions that use these functions."""
+        return np.flatnonzero(self.index == number)
+
+    def moments(self, rows: Attributes, predictions: Array) -> Sums:
+        """Sums of weights, predictions, features and their products; predictions (config, row)."""
+        return reduce(add, (self._moments(*block) for block in _blocks(rows, predictions)))
+
+    def _moments(self, rows: Attributes, predictions: Array) -> Sums:
+        weight = _raw_weight(rows)
+        standard = torch.from_numpy((predictions - self.centre[:, None]) / self.scale[:, None])
+        weighted = standard * weight
+        found = {
+            "weight": torch.stack([weight.sum(), weight.square().sum(), weight.new_tensor(float(len(weight)))]),
+            "prediction": weighted.sum(dim=1),
+            "square": (weighted * standard).sum(dim=1),
+        }
+        for number, functions in enumerate(self.functions):
+            features = functions(rows)
+            found[f"first {number}"] = weight @ features
+            found[f"second {number}"] = noise_scatter(torch.ones_like(weight), features, weight.sqrt())
+            found[f"products {number}"] = weighted[self.own(number)] @ features
+        return found
+
+    def prepared(self, moments: Sums) -> Prepared:
+        """What the last read needs, from the moments of all rows."""
+        total, squares, _ = moments["weight"]
+        mean, square = moments["prediction"] / total, moments["square"] / total
+        spread = (square - mean.square()).clamp_min(0).sqrt()
+        location = self.centre + self.scale * mean.numpy()
+        size = self.scale * spread.numpy()
+        varies = size > rounding_limit(location[:, None])
+        spread = torch.where(torch.from_numpy(varies), spread, 1)
+        smoothers, coefficients = [], []
+        for number, functions in enumerate(self.functions):
+            first, own = moments[f"first {number}"] / total, self.own(number)
+            second = moments[f"second {number}"] / total
+            smoother = BlockwiseSmoother.of(functions, first, second, float(total**2 / squares))
+            products = moments[f"products {number}"] / total - torch.outer(mean[own], first)
+            smoothers.append(smoother)
+            coefficients.append(smoother.coefficients(products / spread[own].unsqueeze(1)))
+        return Prepared(self, tuple(smoothers), tuple(coefficients), float(total), location, size, varies)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The smoothers of all rows, and the coefficients of the predictions that use each, (own config, basis).
+
+    ``weight`` is the sum of all weights; location and size, the mean and standard deviation of each prediction,
+    and whether it varies, are (config,).
+    """
+
+    plan: Plan
+    smoothers: tuple[BlockwiseSmoother, ...]
+    coefficients: tuple[Tensor, ...]
+    weight: float
+    location: Array
+    size: Array
+    varies: Array
+
+    def terms(self, rows: Attributes, predictions: Array) -> Sums:
+        """Sums of what depends on the smoothers; predictions (config, row)."""
+        return reduce(add, (self._terms(*block) for block in _blocks(rows, predictions)))
+
+    def _terms(self, rows: Attributes, predictions: Array) -> Sums:
+        weight = _raw_weight(rows) / self.weight
+        size = np.where(self.varies, self.size, 1.0)
+        standard = torch.from_numpy((predictions - self.location[:, None]) / size[:, None])
+        found: Sums = {}
+        for number, smoother in enumerate(self.smoothers):
+            own = self.plan.own(number)
+            basis = smoother.basis(smoother.functions(rows))
+            for place, config in enumerate(own.tolist()):
+                own_sums = self._of_one(standard[config], basis, weight, number, place)
+                if not self.plan.is_tested(config):
+                    first = smoother.nuisance
+                    centred = standard[config] - basis[:, :first] @ self.coefficients[number][place][:first]
+                    own_sums["centred"] = noise_scatter(centred, basis[:, first:], weight)
+                found |= {f"{name} {config}": value for name, value in own_sums.items()}
+        return found
+
+    def _of_one(self, prediction: Tensor, basis: Tensor, weight: Tensor, number: int, place: int) -> Sums:
+        first, coefficients = self.smoothers[number].nuisance, self.coefficients[number][place]
+        shrinkage, kept = self._shrinkage[number][place], self._kept[number][place]
+        squares = basis.square()
+        centred = prediction - basis[:, :first] @ coefficients[:first]
+        fitted = basis[:, first:] @ (coefficients * shrinkage)[first:]
+        diagonal = (squares @ kept) * weight
+        leverage = Leverage.of((squares @ shrinkage) * weight, weight)
+        of_factors, alone = factor_leverage(basis, first, weight, leverage)
+        beyond, alone_error = centred / alone, (centred - fitted) / leverage.left_out
+        residual = (centred - fitted) / leverage.left_out.sqrt()
+        weighted = influence_parts(prediction, fitted, residual) * weight.unsqueeze(1)
+        return {
+            "noise": leverage.noise_sums(diagonal, centred, fitted).stacked,
+            "others": torch.stack(
+                [
+                    (of_factors * beyond * (beyond - alone_error)).sum(),
+                    (weight * fitted.square()).sum(),
+                    (weight * diagonal * residual.square()).square().sum(),
+                ]
+            ),
+            "influence": weighted.T @ weighted,
+            "residual": noise_scatter(residual, basis[:, first:], weight),
+        }
+
+    @cached_property
+    def _shrinkage(self) -> list[Tensor]:
+        ridge = torch.from_numpy(self.plan.ridge)
+        return [each.spectrum.shrinkage(ridge[self.plan.own(k)]) for k, each in enumerate(self.smoothers)]
+
+    @cached_property
+    def _kept(self) -> list[Tensor]:
+        return [
+            kept_share(shrinkage, each.nuisance)
+            for shrinkage, each in zip(self._shrinkage, self.smoothers, strict=True)
+        ]
+
+    def evidence(self, terms: Sums) -> list[Evidence]:
+        """The estimate of each prediction and its uncertainty, from the sums of all rows."""
+        return [self._evidence(terms, config) for config in range(len(self.plan.index))]
+
+    def _evidence(self, terms: Sums, config: int) -> Evidence:
+        if not self.varies[config]:
+            return Evidence.of_constant()
+        number = int(self.plan.index[config])
+        place = int(np.flatnonzero(self.plan.own(number) == config)[0])
+        smoother, coefficients = self.smoothers[number], self.coefficients[number][place]
+        kept, first = self._kept[number][place], smoother.nuisance
+        lost, size, own = terms[f"others {config}"].tolist()
+        noise = NoiseSums(*terms[f"noise {config}"]).total
+        residual, spectrum = terms[f"residual {config}"], smoother.spectrum
+        return Evidence(
+            variance=float(self.size[config] ** 2),
+            estimate=float((kept * coefficients.square()).sum() - noise) + lost,
+            fitted_variance=size,
+            influence=terms[f"influence {config}"].numpy(),
+            degenerate=2 * (float(kept[first:] @ residual.square() @ kept[first:]) - own),
+            test=partial(self._p_value, number, coefficients[first:], terms.get(f"centred {config}")),
+            regressor=self.plan.regressors[config],
+            informative=float(kept.sum()) >= LEAST_DF,
+            spent=spectrum.spent_on_factors,
+        )
+
+    def _p_value(self, number: int, coefficients: Tensor, centred: Tensor | None) -> float:
+        if centred is None:
+            return SMALLEST_P
+        spectrum = self.smoothers[number].spectrum
+        return p_value(
+            forms(spectrum, ridges_to_try(self.plan.asked[number], spectrum)), centred, coefficients, self.plan.seed
+        )
+
+
+def measured(plan: Plan, rows: Attributes, predictions: Array) -> list[Evidence]:
+    """The evidence of several predictions on rows that are in memory; predictions (config, row)."""
+    prepared = plan.prepared(plan.moments(rows, predictions))
+    return prepared.evidence(prepared.terms(rows, predictions))
+
+
+def _blocks(rows: Attributes, predictions: Array) -> Iterator[tuple[Attributes, Array]]:
+    for part in parts(len(rows)):
+        yield rows.take(np.arange(part.start, part.stop)), predictions[:, part]
+
+
+def _raw_weight(rows: Attributes) -> Tensor:
+    weight = np.ones(len(rows)) if rows.row_weight is None else rows.row_weight
+    return torch.from_numpy(weight)

@@ -1,0 +1,50 @@
+"""A smoother factored from moments is the one factored from all rows."""
+
+import numpy as np
+import pytest
+import torch
+
+from fairlevel import ClosedFBO, RandomFeaturesMean, SplineMean
+from fairlevel.conditional_mean import blockwise
+from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.many_rows import ManyRows
+from fairlevel.penalties import fbo_closed
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
+from fairlevel.training import tuning
+
+RANDOM = np.random.default_rng(0)
+A = RANDOM.standard_normal((900, 3))
+F = np.sin(A[:, 0]) + A[:, 1] + RANDOM.standard_normal(900)
+WEIGHT = RANDOM.uniform(0.5, 2, 900)
+
+
+@pytest.mark.parametrize("mean", [SplineMean(), RandomFeaturesMean(features=40)], ids=lambda each: each.name)
+@pytest.mark.parametrize("given", [None, A[:, 2:]], ids=["alone", "within a factor"])
+def test_the_same_smoother_and_ridge(mean, given, monkeypatch):
+    monkeypatch.setattr(blockwise, "BLOCK", 128)
+    rows = Attributes(A[:, :2], given, WEIGHT)
+    blocks = ManyRows.of(mean, rows, 0)
+    assert blocks.smoother is ManyRows.of(mean, rows, 0).smoother  # factored once
+    whole = mean.prepare(rows, seed=0)
+    expected = whole.trimmed(1e-3, 1e-2)
+    found = blocks.trimmed(1e-3, 1e-2)
+    prediction = torch.from_numpy(F).unsqueeze(0)
+    assert found.fit_basis.shape == expected.fit_basis.shape
+    torch.testing.assert_close(found.apply(prediction, 1e-3), expected.apply(prediction, 1e-3), rtol=1e-7, atol=1e-8)
+    assert blocks.choose_ridge(F) == float(whole.choose_ridge(prediction))
+
+
+def test_closed_form_fbo_of_many_rows_is_the_same_penalty(monkeypatch):
+    rows = Attributes(A, row_weight=WEIGHT)
+    prediction = torch.from_numpy(F).float().unsqueeze(0)
+    steps = []
+    for many in (10_000, 100):
+        monkeypatch.setattr(fbo_closed, "MANY_ROWS", many)
+        monkeypatch.setattr(tuning, "MANY_ROWS", many)
+        penalty = tuning.with_chosen_ridge(ClosedFBO(), rows, F, 0)
+        prepared = penalty.prepare(rows, ALL_TRAINING_ROWS.assign(0, 900), {}, 0).to(torch.float32)
+        steps.append((penalty.ridge, *penalty.step(prediction, prepared, penalty.init(prepared, 1, {}))[:2]))
+    (ridge, value, gradient), (other_ridge, other_value, other_gradient) = steps
+    assert ridge == other_ridge
+    torch.testing.assert_close(value, other_value, rtol=1e-5, atol=0)
+    torch.testing.assert_close(gradient, other_gradient, rtol=1e-4, atol=1e-8)
