@@ -36,9 +36,34 @@ from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.mixtures import shared_mean
 from fairlevel.predictors import Boosting
 
-TABLES = """abalone acs_gov_census adult_hours air_quality bike_sharing brazilian_houses communities_crime
-compas_decile concrete cps88wages cpu_act diamonds elevators fifa20 health_insurance insurance kin8nm kings_county
-law_school miami_housing protein skillcraft space_ga sulfur wage_islr wind""".split()
+TABLES = [
+    "abalone",
+    "acs_gov_census",
+    "adult_hours",
+    "air_quality",
+    "bike_sharing",
+    "brazilian_houses",
+    "communities_crime",
+    "compas_decile",
+    "concrete",
+    "cps88wages",
+    "cpu_act",
+    "diamonds",
+    "elevators",
+    "fifa20",
+    "health_insurance",
+    "insurance",
+    "kin8nm",
+    "kings_county",
+    "law_school",
+    "miami_housing",
+    "protein",
+    "skillcraft",
+    "space_ga",
+    "sulfur",
+    "wage_islr",
+    "wind",
+]
 REAL_ATTRIBUTES = {
     "communities_crime": "racepctblack",
     "diabetes": "bmi",

@@ -64,7 +64,7 @@ def relevel(
     seen : whether the model was trained on these rows. Its errors there are too small, and so are those of the front
     method : "auto"; "trees" for one weight per tree; "leaves" for one value per leaf, which costs more and gives more;
         "grown" for weights and small new trees, which are added to a LightGBM model; "correction" for a correction on
-        top of any model. "auto" uses trees, leaves where they are few, and new trees where they can be added
+        top of any model. "auto" is "grown" where trees can be added; elsewhere trees, and leaves where they are few
     points : models on the front
     random_state : int
 

@@ -52,8 +52,8 @@ class TreeModel:
         features = ensemble.features(X) if isinstance(ensemble, GrowingEnsemble) else None
         chosen: tuple[str, ...] = (method,)
         if method == "auto":
-            possible = {TREES: True, LEAVES: sum(sizes) <= MOST_LEAVES, GROWN: features is not None}
-            chosen = tuple(name for name, can in possible.items() if can)
+            without = (TREES, LEAVES) if sum(sizes) <= MOST_LEAVES else (TREES,)
+            chosen = without if features is None else (GROWN,)  # which holds the weights of trees, too
         if method == GROWN and features is None:
             raise NotASumOfLeaves("Trees can be added to LightGBM models of numbers only.")
         response = _RESPONSES[ensemble.output]

@@ -94,8 +94,9 @@ class LightGBMEnsemble:
         booster = lgb.Booster(model_str=text.write())
         if isinstance(self.model, lgb.Booster):
             return booster
-        changed = deepcopy(self.model)
-        changed._Booster = booster
+        changed = deepcopy(
+            self.model, {id(self.booster): booster}
+        )  # all but the trees, which would be written and read
         changed._best_iteration = len(text.trees)
         return changed
 
