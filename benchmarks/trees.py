@@ -169,7 +169,7 @@ def retrained(source: Source, table: str, seed: int) -> Rows:
             yield {"model": name, "level": level, "retrained": float(error), "seconds": seconds}
 
 
-METHODS = {"lightgbm": ("auto", "trees"), "forest": ("auto",)}
+METHODS = {"lightgbm": ("averages", "trees"), "forest": ("averages", "trees")}
 
 
 def tuned(source: Source, table: str, seed: int) -> Rows:

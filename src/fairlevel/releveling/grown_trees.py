@@ -40,7 +40,8 @@ def grow_trees(
     Shapes: features (row, feature), prediction (row,); ``rows`` train, and ``disparity`` is that of the prediction
     there.
     """
-    before, count = prediction[rows], len(rows)  # LightGBM's settings count rows, so that weights sum to as many
+    before = prediction[rows] - disparity.row_weight @ prediction[rows]  # else 32 bits lose what is beside a large mean
+    count = len(rows)  # LightGBM's settings count rows, so that weights sum to as many
     functions = disparity.functions.astype(np.float32)  # read twice per tree, which takes as long as they are large
 
     def gradient(added: Array, data: lgb.Dataset) -> tuple[Array, Array]:
