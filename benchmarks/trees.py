@@ -94,7 +94,7 @@ def at_levels(predictions: Array, target: Array, attributes: Array, levels: Arra
 
     Shapes: predictions (model, row), from the most level to the most accurate.
     """
-    steps = np.linspace(0, 1, 9)[:, None, None]
+    steps = np.linspace(0, 1, 5)[:, None, None]
     between = (1 - steps) * predictions[None, :-1] + steps * predictions[None, 1:]
     every = between.transpose(1, 0, 2).reshape(-1, predictions.shape[1])
     dpvar = dpvar_of_many(every, Attributes(attributes))
@@ -130,17 +130,26 @@ def relevelled(source: Source, table: str, seed: int) -> Rows:
         plain, levels = levels_of(before, attributes)
         shrunk = ((mean + np.sqrt(LEVELS)[:, None] * (before - mean) - test.y) ** 2).mean(axis=1)
         facts = {"model": name, "plain_dpvar": plain, "share": plain / float(before.var())}
-        for method in METHODS[name]:
+        for method in METHODS:
             start = time.process_time()
             front = relevel(model, own.x, sensitive_features=a, y=own.y, points=20, method=method)
             models = front.models()
             seconds = time.process_time() - start
             found = np.stack([np.full(len(test), mean), *(each.predict(test.x) for each in models)])
             errors = at_levels(found, test.y, attributes, levels)
-            claimed = float((((found[1:] - test.y) ** 2).mean(axis=1) / front.front_["mse"]).mean())
             for level, error, other in zip(LEVELS, errors, shrunk, strict=True):
-                figures = {"relevelled": float(error), "shrunk": float(other), "claimed": claimed, "seconds": seconds}
+                figures = {"relevelled": float(error), "shrunk": float(other), "seconds": seconds}
                 yield {**facts, "method": method, "level": level, **figures}
+
+
+def claimed(source: Source, table: str, seed: int) -> Rows:
+    """The error on new rows as a multiple of what the front says, on average over its models."""
+    problem, *_ = split(source, table, seed)
+    own, test = problem.validation, problem.test
+    for name, model in plain_models(problem).items():
+        front = relevel(model, own.x, sensitive_features=own.some_attributes.values, y=own.y)
+        errors = [((each.predict(test.x) - test.y) ** 2).mean() for each in front.models()]
+        yield {"model": name, "claimed": float((errors / front.front_["mse"]).mean())}
 
 
 def levels_of(prediction: Array, attributes: Array) -> tuple[float, Array]:
@@ -169,7 +178,7 @@ def retrained(source: Source, table: str, seed: int) -> Rows:
             yield {"model": name, "level": level, "retrained": float(error), "seconds": seconds}
 
 
-METHODS = {"lightgbm": ("averages", "trees"), "forest": ("averages", "trees")}
+METHODS = ("averages", "trees")
 
 
 def tuned(source: Source, table: str, seed: int) -> Rows:
@@ -293,6 +302,7 @@ def descent(source: Source, table: str, seed: int) -> Rows:
 Study = Callable[[Source, str, int], Rows]
 STUDIES: dict[str, tuple[Study, list[str], int]] = {
     "relevel": (relevelled, TABLES, 1),
+    "claimed": (claimed, TABLES, 1),
     "retrained": (retrained, TABLES, 1),
     "tuned": (tuned, TABLES, 1),
     "default": (default, TABLES, 1),
