@@ -294,7 +294,7 @@ def descent(source: Source, table: str, seed: int) -> Rows:
             model = FairRegressor(
                 weight, penalty=penalty, predictor=Boosting(rounds=100), validation_fraction=None, random_state=0
             ).fit(x[count], y[count], sensitive_features=a[count])
-            objective = (model.trace_["loss"] + weight * model.trace_["penalty"]).to_numpy()
+            objective = (model.trace_["mse"] + weight * model.trace_["penalty"]).to_numpy()
             rise = float(np.diff(objective).max(initial=-np.inf) / max(abs(objective[0]), 1e-300))
             yield {"penalty": penalty, "weight": weight, "first": objective[0], "last": objective[-1], "rise": rise}
 
