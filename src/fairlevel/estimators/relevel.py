@@ -67,9 +67,10 @@ def relevel(
         person: folds keep them together, and intervals count groups, not rows
     time : array of shape (rows,), numbers or dates, optional; folds are then stretches of time
     seen : whether the model was trained on these rows. Its errors there are too small, and so are those of the front
-    method : "auto"; "trees" for one weight per tree; "leaves" for one value per leaf, which costs more and gives more;
-        "grown" for weights and small new trees, which are added to a LightGBM model; "correction" for a correction on
-        top of any model. "auto" uses trees, leaves where they are few, and new trees where they can be added
+    method : how the trees of an ensemble change: "averages" for leaves that move against the disparity of the rows in
+        them; "trees" for one weight per tree; "leaves" for the best value of every leaf, which costs far more.
+        "correction" adds small new trees on top of any model. "auto" is "averages" for ensembles and "correction" for
+        others
     points : models on the front
     random_state : int
     n_jobs : threads, as in :class:`fairlevel.FairRegressor`

@@ -34,15 +34,23 @@ def grow_trees(
     seed: int,
     categorical: tuple[int, ...] | None = None,
 ) -> LightGBMText:
-    """Trees grown on what functions of A explain of the prediction: the part to be removed, as far as X knows it.
+    """Trees that lower fᵀPf: each is grown on its gradient P f, what functions of A explain of the prediction with the
+    trees before it. What is left after a few trees lies elsewhere than what was there before the first.
 
     Shapes: features (row, feature), prediction (row,); ``rows`` train, and ``disparity`` is that of the prediction
     there.
     """
-    explained = disparity.functions @ disparity.coefficients(prediction[rows]) / disparity.row_weight
+    before = prediction[rows] - disparity.row_weight @ prediction[rows]  # else 32 bits lose what is beside a large mean
+    count = len(rows)  # LightGBM's settings count rows, so that weights sum to as many
+    functions = disparity.functions.astype(np.float32)  # read twice per tree, which takes as long as they are large
+
+    def gradient(added: Array, data: lgb.Dataset) -> tuple[Array, Array]:
+        return functions @ ((count * (before + added)).astype(np.float32) @ functions), count * disparity.row_weight
+
     columns: Any = "auto" if categorical is None else list(categorical)
-    data = lgb.Dataset(features[rows], explained, weight=disparity.row_weight, categorical_feature=columns)
-    return LightGBMText.read(lgb.train({**_SETTINGS, "seed": seed}, data, TREES).model_to_string())
+    data = lgb.Dataset(features[rows], categorical_feature=columns)
+    grown = lgb.train({**_SETTINGS, "objective": gradient, "seed": seed}, data, TREES)
+    return LightGBMText.read(grown.model_to_string())
 
 
 def by_tree(text: LightGBMText, features: Array) -> Array:

@@ -73,4 +73,4 @@ class Family:
 
     columns: Columns
     ridges: tuple[float, ...]
-    about: str = ""
+    about: Any = None

@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.releveling.any_model import AnyClassifier, AnyModel
 from fairlevel.releveling.protocol import ExistingModel
-from fairlevel.releveling.tree_model import GROWN, LEAVES, TREES, TreeModel
+from fairlevel.releveling.tree_model import AVERAGES, LEAVES, TREES, TreeModel
 from fairlevel.trees import NotASumOfLeaves, read_ensemble
 
-METHODS = ("auto", TREES, LEAVES, GROWN, "correction")
+METHODS = ("auto", AVERAGES, TREES, LEAVES, "correction")
 
 
 def read_model(model: Any, X: Any, method: str, seed: int) -> tuple[ExistingModel, str | None]:
@@ -35,7 +35,7 @@ def read_model(model: Any, X: Any, method: str, seed: int) -> tuple[ExistingMode
         ensemble = read_ensemble(last)
         if ensemble is not None and method != "correction":
             rows = X if steps is None or not len(steps) else steps.transform(X)
-            found = TreeModel.of(ensemble, rows, model, lambda changed: _replaced(model, changed), method, seed)
+            found = TreeModel.of(ensemble, rows, model, lambda changed: _replaced(model, changed), method)
             _check_sum(found)
             return found, None
     except NotASumOfLeaves as error:
@@ -44,7 +44,7 @@ def read_model(model: Any, X: Any, method: str, seed: int) -> tuple[ExistingMode
         if isinstance(error, InvalidInput):
             raise
         raise _not_usable(model, error) from error
-    if method in (TREES, LEAVES, GROWN):
+    if method in (AVERAGES, TREES, LEAVES):
         raise InvalidInput(
             f"method={method!r} needs trees that can be changed, and {type(last).__name__} has none"
             + (f" ({reason})" if reason else "")

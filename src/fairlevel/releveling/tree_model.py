@@ -1,4 +1,4 @@
-"""Tree ensembles: trees are weighted anew, leaves get other values, and the result is a model of the same type."""
+"""Tree ensembles: leaves get other values or trees other weights, and the result is a model of the same type."""
 
 from __future__ import annotations
 
@@ -12,17 +12,15 @@ import numpy as np
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.columns import DenseColumns, LeafColumns
 from fairlevel.candidates.corrections import Disparity
-from fairlevel.releveling.grown_trees import RIDGES, by_tree, grow_trees
+from fairlevel.releveling.leaf_averages import RIDGES, leaf_averages
 from fairlevel.releveling.protocol import UNNAMED, Change, Family
 from fairlevel.releveling.responses import LogOdds, Number, Response
-from fairlevel.trees import NotASumOfLeaves, Output, TreeEnsemble
-from fairlevel.trees.lightgbm_text import LightGBMText
-from fairlevel.trees.protocol import GrowingEnsemble, Leaves
+from fairlevel.trees import Output, TreeEnsemble
+from fairlevel.trees.protocol import Leaves
 
-TREES, LEAVES, GROWN = "trees", "leaves", "grown"
+AVERAGES, TREES, LEAVES = "averages", "trees", "leaves"
 TREE_RIDGES = (1e-3, 3e-2, 1.0)
 LEAF_RIDGES = (0.1,)
-MOST_LEAVES = 3_000  # of all trees, up to which leaves are used without being asked for
 
 
 @dataclass(frozen=True)
@@ -37,39 +35,17 @@ class TreeModel:
     leaves: Leaves
     wrapped: Callable[[Any], Any]
     original: Any
-    methods: tuple[str, ...]
+    method: str
     response: Response
     classes: tuple[Any, Any] | None
-    features: Array | None
-    seed: int
 
     @classmethod
-    def of(
-        cls, ensemble: TreeEnsemble, X: Any, original: Any, wrapped: Callable[[Any], Any], method: str, seed: int
-    ) -> TreeModel:
+    def of(cls, ensemble: TreeEnsemble, X: Any, original: Any, wrapped: Callable[[Any], Any], method: str) -> TreeModel:
         """Pass the rows through all trees."""
-        sizes = [len(values) for values in ensemble.leaf_values]
-        features = ensemble.features(X) if isinstance(ensemble, GrowingEnsemble) else None
-        chosen: tuple[str, ...] = (method,)
-        if method == "auto":
-            possible = {TREES: True, LEAVES: sum(sizes) <= MOST_LEAVES, GROWN: features is not None}
-            chosen = tuple(name for name, can in possible.items() if can)
-        if method == GROWN and features is None:
-            raise NotASumOfLeaves("Trees can be added to LightGBM models of numbers only.")
         response = _RESPONSES[ensemble.output]
         classes = None if ensemble.output is Output.NUMBER else _classes(original)
-        return cls(
-            ensemble,
-            ensemble.total(X),
-            ensemble.leaves(X),
-            wrapped,
-            original,
-            chosen,
-            response,
-            classes,
-            features,
-            seed,
-        )
+        chosen = AVERAGES if method == "auto" else method
+        return cls(ensemble, ensemble.total(X), ensemble.leaves(X), wrapped, original, chosen, response, classes)
 
     @property
     def prediction(self) -> Array:
@@ -104,38 +80,35 @@ class TreeModel:
         )
 
     @cached_property
-    def _families(self) -> dict[str, Family]:
-        made = {
-            TREES: lambda: Family(DenseColumns(self.by_tree), TREE_RIDGES),
-            LEAVES: lambda: Family(LeafColumns.of(self.leaves, [len(own) for own in self.values]), LEAF_RIDGES),
-        }
-        return {name: made[name]() for name in self.methods if name in made}
+    def leaf_columns(self) -> LeafColumns:
+        """Which leaves each row falls into, as columns."""
+        return LeafColumns.of(self.leaves, [len(own) for own in self.values])
 
     def families(self, rows: Index, disparity: Disparity) -> Mapping[str, Family]:
-        if GROWN not in self.methods or self.features is None:
-            return self._families
-        text = grow_trees(self.features, self.prediction, rows, disparity, self.seed)
-        columns = DenseColumns(np.column_stack([self.by_tree, by_tree(text, self.features)]))
-        return {**self._families, GROWN: Family(columns, RIDGES, about=text.write())}
+        if self.method == TREES:
+            return {TREES: Family(DenseColumns(self.by_tree), TREE_RIDGES)}
+        if self.method == LEAVES:
+            return {LEAVES: Family(self.leaf_columns, LEAF_RIDGES)}
+        found = leaf_averages(self.leaf_columns, self.prediction, rows, disparity)
+        return {AVERAGES: Family(DenseColumns(found.columns), RIDGES, about=found.values)}
 
     def changed(self, change: Change, families: Mapping[str, Family]) -> Any:
         if change.nothing:
             return self.original
         values = [change.kept * own for own in self.values]
-        both = change.coefficients.get(GROWN, np.zeros(len(values)))  # own trees and new ones
-        weights = change.coefficients.get(TREES, np.zeros(len(values))) + both[: len(values)]
-        values = [own + weight * before for own, weight, before in zip(values, weights, self.values, strict=True)]
-        if LEAVES in change.coefficients:
-            ends = np.cumsum([len(own) for own in values])[:-1]
-            added = np.split(change.coefficients[LEAVES], ends)
-            values = [own + more for own, more in zip(values, added, strict=True)]
+        for name, u in change.coefficients.items():
+            more = self._added(name, u, families)
+            values = [own + added for own, added in zip(values, more, strict=True)]
         offset = float(self.offset.mean())
         values[0] = values[0] + change.intercept + (change.kept - 1) * offset
-        if len(both) == len(values) or not isinstance(self.ensemble, GrowingEnsemble):
-            return self.wrapped(self.ensemble.with_leaf_values(values))
-        text = LightGBMText.read(families[GROWN].about)
-        added = [weight * own for weight, own in zip(both[len(values) :], text.leaf_values, strict=True)]
-        return self.wrapped(self.ensemble.with_trees(values, text.with_leaf_values(added)))
+        return self.wrapped(self.ensemble.with_leaf_values(values))
+
+    def _added(self, name: str, u: Array, families: Mapping[str, Family]) -> list[Array]:
+        """What the coefficients of a family add to the leaves of each tree."""
+        if name == TREES:
+            return [weight * own for weight, own in zip(u, self.values, strict=True)]
+        by_leaf = u if name == LEAVES else u @ families[AVERAGES].about
+        return np.split(by_leaf, self.leaf_columns.first[1:-1])
 
 
 def _classes(model: Any) -> tuple[Any, Any]:

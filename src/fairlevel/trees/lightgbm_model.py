@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -71,32 +71,15 @@ class LightGBMEnsemble:
         return self._scale * np.asarray(self.model.predict(X, raw_score=True), dtype=np.float64)  # a sum in any case
 
     def with_leaf_values(self, values: Sequence[Array]) -> Any:
-        return self._model(self._text(values))
-
-    def features(self, X: Any) -> Array | None:
-        """Numbers only: codes of categories are LightGBM's own affair, and so is the average of a random forest."""
-        averages = self._scale != self._steepness
-        if averages or any(kind.name == "category" for kind in getattr(X, "dtypes", ())):
-            return None
-        return np.asarray(X, dtype=np.float64)
-
-    def with_trees(self, values: Sequence[Array], added: LightGBMText) -> Any:
-        more = added.with_leaf_values([own / self._scale for own in added.leaf_values])
-        text = self._text(values)
-        return self._model(replace(text, trees=(*text.trees, *more.trees)))
-
-    def _text(self, values: Sequence[Array]) -> LightGBMText:
-        return self.text.with_leaf_values([own / self._scale for own in values])
-
-    def _model(self, text: LightGBMText) -> Any:
-        """A model of the same type."""
         from lightgbm import Booster  # only a model to be written anew needs the package
 
+        text = self.text.with_leaf_values([own / self._scale for own in values])
         booster = Booster(model_str=text.write())
         if isinstance(self.model, Booster):
             return booster
-        changed = deepcopy(self.model)
-        changed._Booster = booster
+        changed = deepcopy(
+            self.model, {id(self.booster): booster}
+        )  # all but the trees, which would be written and read
         changed._best_iteration = len(text.trees)
         return changed
 

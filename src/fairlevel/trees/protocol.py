@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from fairlevel.arrays import Array, Index
 from fairlevel.exceptions import FairLevelError
-from fairlevel.trees.lightgbm_text import LightGBMText
 
 Leaves = np.ndarray[tuple[int, int], np.dtype[np.int32]]
 """Numbers of leaves, counted within each tree, (row, tree)."""
@@ -52,17 +51,6 @@ class TreeEnsemble(Protocol):
 
     def with_leaf_values(self, values: Sequence[Array]) -> Any:
         """A model of the same type with other values, one (leaf,) for each tree; the given model is left alone."""
-
-
-@runtime_checkable
-class GrowingEnsemble(Protocol):
-    """An ensemble that further trees can be added to."""
-
-    def features(self, X: Any) -> Array | None:
-        """X as its trees read it, (row, feature); None where other trees could not read it."""
-
-    def with_trees(self, values: Sequence[Array], added: LightGBMText) -> Any:
-        """A model of the same type with other values in its leaves and with further trees."""
 
 
 def leaf_numbers(nodes: Any, leaves: Sequence[Index]) -> Leaves:

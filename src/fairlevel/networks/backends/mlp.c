@@ -17,6 +17,9 @@
 #ifdef __AVX512F__
 #define LANES 16
 #define TALL 6     /* rows of a tile of products: 6 x 4 vectors of sums fit the registers */
+#elif defined(__aarch64__)
+#define LANES 4    /* wider vectors would be taken apart on the stack */
+#define TALL 6
 #else
 #define LANES 8
 #define TALL 3
