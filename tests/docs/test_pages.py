@@ -12,6 +12,7 @@ QUICK = {"docs/command-line.md", "docs/add-a-penalty.md", "docs/index.md"}
 NUMBER = re.compile(r"[-+−]?\d+(?:[.,]\d+)*(?:e[-+]\d+)?")
 IMPORTED = re.compile(r"from (fairlevel[\w.]*) import (\w+(?:, \w+)*)")
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)")
+HIDDEN_OR_CODE = re.compile(r"^```.*?^```$|^<!-- run.*?^<!-- end -->$", re.DOTALL | re.MULTILINE)
 LARGEST_PICTURE = 60_000  # bytes
 
 
@@ -49,6 +50,15 @@ def test_visible_code_that_prints_is_followed_by_its_output(page):
     for piece in pages.pieces(text_of(page)):
         prints = re.search(r"^print\(", piece.code, re.MULTILINE) is not None
         assert not (piece.visible and prints) or piece.output, f"line {piece.line}: run `make pages`"
+
+
+@pytest.mark.parametrize("word", ["profile", "share", "knee"])
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/getting-started.md"])
+def test_words_are_explained_where_a_newcomer_first_meets_them(page, word):
+    """The first mention in prose is set apart, and the sentence or cell goes on to say what the word means."""
+    prose = HIDDEN_OR_CODE.sub("", text_of(ROOT / page))
+    first = re.search(rf"(\*+|`|\| ){word}(\*+|`| \|)|\b{word}", prose)
+    assert first[1], prose[first.start() - 60 : first.end() + 60]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
