@@ -49,6 +49,10 @@ def test_every_module_imports_without_what_windows_lacks():
     assert {"fairlevel.benchmark.store", "fairlevel.cli.front"} <= set(result.stdout.split())
 
 
+def test_the_loss_for_pytorch_needs_no_import_of_its_own():
+    assert fairlevel.torch.DPVarPenalty.__doc__
+
+
 def test_unknown_names_list_the_known():
     with pytest.raises(AttributeError, match="FairRegressor"):
         _ = fairlevel.FairClusterer

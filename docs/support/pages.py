@@ -8,7 +8,8 @@ namespace per page and in an empty folder. Two marks are read:
 
 ``<!-- api NAME -->`` is followed by what that name does, from its docstring (see ``api.py``).
 
-Hidden code can use ``picture(caption, alt)``, ``terminal(command)`` and ``options(command)`` without an import.
+Hidden code can use ``picture(caption, alt)``, ``terminal(command)``, ``options(command)`` and
+``source(file)`` without an import.
 A page with ``<!-- table: NAME -->`` on its first line needs that table of the catalogue.
 """
 
@@ -73,7 +74,7 @@ def needed_table(text: str) -> str | None:
 def outputs(page: Path, pictures: Path) -> list[str]:
     """What each piece of a page prints. Figures are saved in the folder ``pictures``."""
     folder = PictureFolder(page, pictures)
-    names = {"__name__": "page", "picture": folder.picture, "terminal": terminal, "options": options}
+    names = {"__name__": "page", "picture": folder.picture, "terminal": terminal, "options": options, "source": source}
     printed = []
     with TemporaryDirectory() as scratch, chdir(scratch), drawing_style():
         for piece in pieces(page.read_text(encoding="utf-8")):
@@ -83,6 +84,11 @@ def outputs(page: Path, pictures: Path) -> list[str]:
             lines = [line.rstrip() for line in shown.getvalue().rstrip().split("\n")]
             printed.append("\n".join(lines) + "\n" if any(lines) else "")
     return printed
+
+
+def source(file: str) -> None:
+    """Print a file of the repository as a block."""
+    print(f"```py\n{(ROOT / file).read_text(encoding='utf-8')}```")
 
 
 def with_outputs(text: str, printed: list[str]) -> str:

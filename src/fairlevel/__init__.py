@@ -75,6 +75,8 @@ _HOME = {
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use, so that ``import fairlevel`` alone loads no heavy library."""
+    if name == "torch":
+        return import_module("fairlevel.torch")
     if name not in _HOME:
         raise AttributeError(f"module 'fairlevel' has no attribute {name!r}; it offers {', '.join(__all__)}.")
     value = getattr(import_module(_HOME[name]), name)

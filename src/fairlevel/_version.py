@@ -1,3 +1,3 @@
 """The version, importable from anywhere below."""
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"

@@ -68,5 +68,9 @@ class UnreadableCells(UserWarning):
     """Cells that cannot be read count as missing, as was asked for."""
 
 
+class UnusedOptimizer(UserWarning):
+    """An optimiser was given to boosting, which has none."""
+
+
 class BudgetOutOfReach(UserWarning):
     """No model of a front meets the budget that was asked for; the front is kept."""

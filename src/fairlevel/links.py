@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from torch import Tensor
+import numpy as np
+
+from fairlevel.arrays import Array
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -21,3 +27,10 @@ class LogisticLink:
 
     def __call__(self, score: Tensor) -> Tensor:
         return (self.probability(score) - self.centre) / self.scale
+
+    def of_scores(self, score: Array) -> Array:
+        """The same for fitted models, in NumPy: large scores of either sign neither overflow nor lose digits."""
+        shifted = score + self.offset
+        falling = np.exp(-np.abs(shifted))
+        probability = np.where(shifted >= 0, 1.0, falling) / (1.0 + falling)
+        return (probability - self.centre) / self.scale

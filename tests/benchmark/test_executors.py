@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from fairlevel.benchmark.executors import LocalExecutor
-from fairlevel.benchmark.run import slowest_first
+from fairlevel.benchmark.run import in_stages
 
 
 class Environment:
@@ -51,6 +51,14 @@ def test_only_own_workers_are_ended():
         mine.join()
 
 
-def test_slow_methods_run_first():
-    tasks = [SimpleNamespace(method=name) for name in ("r2", "auto", "gdp", "itd")]
-    assert [task.method for task in slowest_first(tasks)] == ["auto", "itd", "r2", "gdp"]
+def test_seed_by_seed_a_dozen_tables_at_a_time_slow_methods_first():
+    tables = [SimpleNamespace(name=f"t{number}") for number in range(14)]
+    tasks = [
+        SimpleNamespace(dataset=table, seed=seed, method=method)
+        for table in tables
+        for seed in (1, 0)
+        for method in ("r2", "itd")
+    ]
+    order = [(task.seed, int(task.dataset.name[1:]) // 12, task.method) for task in in_stages(tasks)]
+    assert order == sorted(order, key=lambda entry: (*entry[:2], entry[2] == "r2"))
+    assert order[:13] == [(0, 0, "itd")] * 12 + [(0, 0, "r2")]

@@ -13,9 +13,10 @@ from fairlevel.benchmark.datasets import SyntheticDataset
 from fairlevel.benchmark.executors import LocalExecutor
 from fairlevel.benchmark.methods import MAP_METHODS, METHODS, SUITES, resolve_methods
 from fairlevel.benchmark.problem import Problem, scaled_parts, split_rows
-from fairlevel.benchmark.protocol import PROTOCOLS, Protocol, resolve_protocol
+from fairlevel.benchmark.protocol import PROTOCOLS, Protocol
 from fairlevel.benchmark.synthetic import SyntheticStudy
 from fairlevel.benchmark.task import run_method, train_candidates
+from fairlevel.benchmark.variants import VARIANTS, resolve_protocol
 from fairlevel.candidates import PenaltyGrid
 from fairlevel.data.sensitive import Sensitive
 from fairlevel.data.synthetic import SyntheticDesign
@@ -165,10 +166,20 @@ def test_protocol_ids_follow_their_values():
     assert Protocol.paper().candidates == 96
 
 
+def test_every_variant_is_a_protocol_of_its_own():
+    names = ["paper2k", *(f"paper2k+{variant}" for variant in VARIANTS)]
+    found = [replace(resolve_protocol(name), name="same") for name in names]
+    assert len({protocol.id for protocol in found}) == len(names) - 1  # descent is what paper2k does anyway
+    both = resolve_protocol("small+descent+listed_weights")
+    assert (both.name, both.rounds, both.optimizer.steps) == ("small+descent+listed_weights", 0, 1000)
+    with pytest.raises(UnknownName, match="variant of a protocol"):
+        resolve_protocol("small+fast")
+
+
 def test_unknown_names_list_the_known():
     with pytest.raises(UnknownName, match="Did you mean 'hsic'"):
         resolve_methods(["hsik"])
-    with pytest.raises(UnknownName, match="Known: adam, medium, paper, small"):
+    with pytest.raises(UnknownName, match="Known: adam, medium, paper, paper2k, small"):
         resolve_protocol("big")
     with pytest.raises(InvalidInput, match="No seeds"):
         SyntheticStudy(TINY, seeds=())

@@ -24,18 +24,19 @@ from fairlevel.candidates.sources import AUTO, ON_ONE_PREDICTOR, SPECTRAL
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.estimators.settings import NO_LIMITS
 from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.members.input_map import InputMap
+from fairlevel.members.networks import NetworkMembers
+from fairlevel.networks.layout import Layout
 from fairlevel.networks.network import Network
 from fairlevel.networks.optimizers import GradientDescent
 from fairlevel.predictors import MLP, Boosting, TorchModule
-from fairlevel.predictors.input_map import InputMap
-from fairlevel.predictors.network_stack import NetworkMembers
 from fairlevel.training.rows import AllRows, TrainingRows
 from tests.few_trees import auto_of_few_trees
 
 
 def members(seeds):
     network = Network(3, (4,))
-    return NetworkMembers(network, InputMap(), torch.stack([network.init(seed) for seed in seeds]))
+    return NetworkMembers(Layout(3, (4,)), InputMap(), np.stack([network.init(seed) for seed in seeds]))
 
 
 @pytest.fixture

@@ -7,9 +7,10 @@ import torch
 from fairlevel.candidates.spectral_head import spectral_head
 from fairlevel.conditional_mean import RandomFeaturesMean, RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.members.input_map import InputMap
+from fairlevel.members.networks import NetworkMembers
+from fairlevel.networks.layout import Layout
 from fairlevel.networks.network import Network
-from fairlevel.predictors.input_map import InputMap
-from fairlevel.predictors.network_stack import NetworkMembers
 
 
 @pytest.fixture
@@ -64,14 +65,14 @@ def test_gaussian_oracle():
 @pytest.mark.parametrize("hidden", [(7, 5), ()])
 def test_heads_become_members_that_sum_to_the_head(hidden):
     network = Network(4, hidden)
-    bodies = torch.stack([network.init(seed, torch.float64) for seed in (0, 1)])
-    members = NetworkMembers(network, InputMap(), bodies)
+    bodies = np.stack([network.init(seed, torch.float64) for seed in (0, 1)])
+    members = NetworkMembers(Layout(4, hidden), InputMap(), bodies)
     x = np.random.default_rng(0).standard_normal((20, 4))
     features = members.features(x)
-    coefficients = torch.randn(3, features.shape[1], dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    intercepts = torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64)
+    coefficients = np.random.default_rng(1).standard_normal((3, features.shape[1]))
+    intercepts = np.array([1.0, -2.0, 0.5])
     heads, per_head = members.with_heads(coefficients, intercepts)
     assert len(heads) == 3 * per_head
     totals = heads.predict(x).reshape(3, per_head, 20).sum(axis=1)
-    expected = (coefficients @ features.T + intercepts[:, None]).numpy()
+    expected = coefficients @ features.T + intercepts[:, None]
     np.testing.assert_allclose(totals, expected, rtol=1e-10, atol=1e-12)

@@ -76,7 +76,7 @@ def predicted(model, frame, folder, *more, kind="csv"):
     frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
     result = run("predict", model, path, "--out", folder / "out.parquet", *more)
     assert result.returncode == 0, result.stderr
-    return pd.read_parquet(folder / "out.parquet")["prediction"].to_numpy(), result.stdout
+    return pd.read_parquet(folder / "out.parquet")["prediction"].to_numpy(), result.stderr
 
 
 def test_csv_and_parquet_give_the_same_front_and_predictions(fronts, later, folder):
@@ -163,7 +163,7 @@ def test_a_budget_is_checked_first_and_shown(folder, fronts):
     assert "rows" not in refused.stdout  # nothing was read
     none = run(*arguments, "--max-share", "1e-9", "--out", folder / "none")
     assert none.returncode == 1
-    assert "out of reach" in none.stdout
+    assert "out of reach" in none.stderr
     assert (folder / "none" / "models" / "knee").is_dir()
     assert "No model was found whose share" in (folder / "none" / "report.html").read_text()
     share = pd.read_csv(folder / "csv" / "front.csv")["share"].max() / 2
@@ -171,7 +171,7 @@ def test_a_budget_is_checked_first_and_shown(folder, fronts):
     assert kept.returncode == 0, kept.stderr
     line = next(line for line in kept.stdout.splitlines() if f"share within {share:.3f}"[:17] in line)
     assert "–" not in line
-    assert f"next: fairlevel predict {folder / 'kept' / 'models' / 'within-budget'} NEW.csv" in kept.stdout
+    assert f"next: fairlevel predict {folder / 'kept' / 'models' / 'within-budget'} {folder / 't.csv'}" in kept.stdout
     front = pd.read_csv(folder / "kept" / "front.csv")
     assert len(front) == len(pd.read_csv(folder / "csv" / "front.csv")) + 1
     assert "whose share of variance is at most" in (folder / "kept" / "report.html").read_text()
@@ -189,8 +189,9 @@ def test_front_and_audit_treat_missing_attributes_alike(folder):
     as_json = run("audit", folder / "gaps.csv", "--prediction", "pay", "--sensitive", "age,group", "--json")
     for result in (front, audit):
         assert result.returncode == 0, result.stderr
-        assert "1 rows left out, without a value in: age (1)" in result.stdout
         assert "missing categories count as the category (missing): group (2)" in result.stdout
+    assert "1 rows count for accuracy only, without a value in: age (1)" in front.stdout
+    assert "1 rows left out, without a value in: age (1)" in audit.stdout
     found = json.loads(as_json.stdout)
     assert {row["group"] for row in found["groups"]["group"]} == {"(missing)", "old", "young"}
 
@@ -261,3 +262,17 @@ def test_a_model_of_named_numbers_takes_the_columns_it_needs(tmp_path):
     said = run("predict", tmp_path / "model", tmp_path / "less.csv", "--out", tmp_path / "more.csv")
     assert said.returncode == 2
     assert "lacks 1 of the 2 columns seen in fit: 'z'" in said.stderr
+
+
+@pytest.mark.parametrize("write", ["{:,.0f}", "{:,.2f}"], ids=["63,133", "63,133.50"])
+@pytest.mark.parametrize("role", ["target", "feature"])
+def test_separators_of_thousands_are_refused(tmp_path, write, role):
+    """A target of 63,133 was read as 63.133."""
+    table = make_table(100).assign(salary=lambda frame: [write.format(20_000 + 977.5 * pay) for pay in frame["pay"]])
+    table.to_csv(tmp_path / "table.csv", index=False)
+    words = ["--target", "salary" if role == "target" else "pay", "--sensitive", "age", *QUICK]
+    said = run("front", tmp_path / "table.csv", *words, "--out", tmp_path / "front")
+    assert said.returncode == 2
+    assert "salary" in said.stderr
+    assert "thousands" in said.stderr or "numbers are needed" in said.stderr
+    assert not (tmp_path / "front").exists()

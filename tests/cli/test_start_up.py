@@ -5,19 +5,20 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from fairlevel import FairRegressor, TableEncoder
 from fairlevel.benchmark.executors import EXECUTORS
 from fairlevel.benchmark.methods import SUITES
 from fairlevel.benchmark.protocol import PROTOCOLS
 from fairlevel.candidates import SOURCES
 from fairlevel.cli import COMMANDS
 from fairlevel.cli.checks import column_names
-from fairlevel.predictors import PREDICTORS
+from fairlevel.predictors import PREDICTORS, Boosting
 
 HEAVY = ("torch", "sklearn", "pandas", "scipy", "lightgbm", "matplotlib")
-STUDY = ("bench synthetic",)  # whose defaults are the methods of the study
 SCRIPT = f"""
 import contextlib, io, json, sys
 from fairlevel.cli import app
@@ -42,7 +43,7 @@ def answers(lines, folder):
 
 
 def test_help_imports_nothing_heavy(tmp_path):
-    lines = [[*command.split(), "--help"] for command in COMMANDS if command not in STUDY]
+    lines = [[*command.split(), "--help"] for command in COMMANDS]
     for line, (code, heavy, text) in answers(lines, tmp_path).items():
         assert (code, heavy) == (0, []), line
         assert "Usage" in text
@@ -69,12 +70,31 @@ def test_mistakes_import_nothing_heavy(tmp_path):
         "ends in '.xlsx'": ["compare", "rows.xlsx", "--predictions", "a,b", "--sensitive", "age"],
         "'model.txt' does not exist": ["relevel", "model.txt", "rows.csv", "--sensitive", "age"],
         "holds no model": ["predict", "front", "rows.csv", "--out", "new.csv"],
+        "Did you mean 'paper'": ["bench", "run", "--protocol", "papr"],
+        "Did you mean 'fbo'": ["bench", "run", "--methods", "fbi"],
+        "Did you mean 'ray'": ["bench", "run", "--executor", "rey"],
+        "smaller number first": ["bench", "synthetic", "--seeds", "2-1"],
+        "Unknown method": ["bench", "synthetic", "--methods", "nonsense"],
+        "--processes 0": ["bench", "synthetic", "--processes", "0"],
     }
     found = answers(list(mistakes.values()), tmp_path)
     for says, line in mistakes.items():
         code, heavy, text = found[" ".join(line)]
         assert (code, heavy) == (2, []), text
         assert says in " ".join(text.split())
+
+
+def test_prediction_imports_pandas_alone(tmp_path):
+    """Neither PyTorch nor scikit-learn, nor LightGBM's package: its library is enough."""
+    x = pd.DataFrame(np.random.default_rng(0).standard_normal((80, 2)), columns=["u", "v"])
+    for predictor in ("linear", Boosting(rounds=3)):
+        model = FairRegressor(0.0, predictor=predictor, encoder=TableEncoder()).fit(x, x["u"])
+        model.save(tmp_path / type(predictor).__name__)
+    x.to_csv(tmp_path / "rows.csv", index=False)
+    lines = [["predict", name, "rows.csv", "--out", f"{name}.csv"] for name in ("str", "Boosting")]
+    for code, heavy, text in answers(lines, tmp_path).values():
+        assert (code, heavy) == (0, ["pandas"]), text
+    assert len(pd.read_csv(tmp_path / "Boosting.csv")) == 80
 
 
 @pytest.mark.parametrize("first", ["a,b c,d", '"a,1";b', "a\tb", "\ufeffa,b", '"x, y",z'])

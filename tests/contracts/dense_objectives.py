@@ -124,6 +124,18 @@ def adversarial(f, a, weight, penalty, state, after):
     return (1 - torch.stack(losses) / constant).clamp_min(0)
 
 
+def adversarial_plain(f, a, weight, penalty, state, after):
+    """The error of the constant less that of the critic as the step left it."""
+    w = shares(weight)
+    layers = penalty._network(penalty.prepare(Attributes(a.numpy()), None, {}, 0)).layers
+    target = a - w @ a
+    losses = [
+        (mlp(parameters, layers, row[:, None]) - target).square().mean(-1) @ w
+        for parameters, row in zip(after.critic.parameters, f, strict=True)
+    ]
+    return (w @ target.square()).mean() - torch.stack(losses)
+
+
 def fbo(f, a, weight, penalty, state, after):
     """The surrogate of Algorithm 2: 2 Σ_IN w (h(a) − μ) f, h held fixed."""
     inside, outside = shares(weight[:20]), shares(weight[20:])

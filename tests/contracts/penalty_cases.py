@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairlevel.penalties import FBO, ITD, MINE, Adversarial, FeatureHSIC, NeuralHGR, Penalty
+from fairlevel.penalties import FBO, ITD, MINE, Adversarial, FeatureHSIC, NeuralHGR, Penalty, PlainAdversarial
 from tests.contracts import dense_objectives as dense
 from tests.contracts.sanity import (
     DPVAR,
@@ -65,6 +65,9 @@ CASES = {
     ),
     "adversarial": PenaltyCase(
         dense.adversarial, LINEAR_TRUTH, [0.03, 0.02, 0.02, 0.02], Adversarial(critic_steps=20), 20
+    ),
+    "adversarial_plain": PenaltyCase(
+        dense.adversarial_plain, LINEAR_TRUTH, [0.03, 0.02, 0.02, 0.02], PlainAdversarial(critic_steps=20), 20
     ),
     # A² is no probability on average: there the parabola beyond 0.99 is steep and magnifies noise.
     "prejudice_remover": PenaltyCase(

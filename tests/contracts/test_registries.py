@@ -8,12 +8,14 @@ import pytest
 
 import fairlevel.conditional_mean
 import fairlevel.losses
+import fairlevel.members
 import fairlevel.penalties
 import fairlevel.predictors
 from fairlevel.conditional_mean import LINEAR_MEANS, LinearMean, MLPMean
 from fairlevel.losses import LOSSES, Loss
+from fairlevel.members import MEMBERS, members_of
 from fairlevel.penalties import PENALTIES, NoPenalty, Penalty
-from fairlevel.predictors import MEMBERS, PREDICTORS, Predictor, TorchModule
+from fairlevel.predictors import PREDICTORS, Predictor, TorchModule
 
 
 def classes(package):
@@ -45,10 +47,8 @@ def test_conditional_means_are_registered():
 def test_predictors_are_registered():
     assert named(fairlevel.predictors, ("prepare",)) == {*PREDICTORS.values(), TorchModule}
     assert all(isinstance(predictor(), Predictor) for predictor in PREDICTORS.values())
-    members = {
-        value for value in classes(fairlevel.predictors) if "kind" in vars(value) and hasattr(value, "from_file")
-    }
-    assert {value.kind: value for value in members if hasattr(value, "kind")} == MEMBERS
+    members = {value for value in classes(fairlevel.members) if "kind" in vars(value) and hasattr(value, "from_file")}
+    assert {value.kind: value for value in members} == {kind: members_of(kind) for kind in MEMBERS}
 
 
 def test_losses_are_registered():

@@ -122,7 +122,9 @@ def test_coarse_grid_keeps_both_ends():
 def test_refinement_fills_the_largest_gap_first():
     trained = points((0.2, 1.0), (0.3, 0.8), (1.0, 0.001), setting=0, weight=[0.0, 1.0, 100.0])
     assert propose(trained, 1, 12) == [(0, 10.0)]
-    assert propose(trained, 5, 12) == [(0, 10.0), (0, pytest.approx(0.1))]
+    halves = [(0, 10.0), (0, pytest.approx(10**0.5)), (0, pytest.approx(10**1.5))]  # a gap that is filled is two
+    assert propose(trained, 3, 12) == halves
+    assert (0, 0.1) in propose(trained, 9, 12)
     assert propose(trained, 5, 4) == [(0, 10.0)]  # one free place
     assert propose(trained, 5, 3) == []
     assert propose(trained.assign(mse=np.nan), 5, 12) == []

@@ -66,3 +66,23 @@ def test_predictions_of_other_rows_are_refused():
         compare(A, A[:3], sensitive_features=A)
     with pytest.raises(InvalidInput, match="level=2"):
         compare(A, A, sensitive_features=A, level=2)
+
+
+def test_limits_are_finite_and_rows_that_are_too_few_say_nothing():
+    """Where the variance outgrew every difference, a limit was infinite."""
+    random = np.random.default_rng(3)
+    for rows in (2, 3, 5, 8):
+        f, g, a = random.standard_normal((3, rows))
+        found = compare(f, g, sensitive_features=a)
+        assert np.isfinite([found.low, found.high]).all()
+        assert found.low <= found.difference <= found.high
+        assert found.high <= max(found.difference, g.var() + 3 * (g**2).std())
+    found = compare(np.arange(2.0), np.zeros(2), sensitive_features=np.arange(2.0))
+    assert found.low < 0 <= found.high
+
+
+def test_a_difference_without_noise_is_certain():
+    """Both have the same residual, so that nothing is left to vary under the null: p was 1."""
+    a, x = np.random.default_rng(0).standard_normal((2, 200))
+    assert compare(a + x, a / 2 + x, sensitive_features=a).p_value < 1e-6
+    assert compare(a + x, a + x, sensitive_features=a).p_value == 1

@@ -149,3 +149,27 @@ def test_columns_with_equals_signs_are_not_merged():
     assert sorted(found.index) == ["income", "income=high", "income=low"]
     assert found["income=high"] < 0.1 < found["income=low"]
     assert found["income"] > 0.4
+
+
+def test_the_sign_of_an_attribute_changes_nothing():
+    """Random features and knots know no sign: p moved from .046 to .052."""
+    skew = np.column_stack([random.gamma(2.0, size=60), random.standard_normal(60), np.tile([0.0, 1.0, 1.0], 20)])
+    f = 0.3 * skew[:, 0] + random.standard_normal(60)
+    here = dpvar_interval(f, sensitive_features=skew)
+    for signs in ([-1, 1, 1], [1, -1, -1], [-1, -1, -1]):
+        assert dpvar_interval(f, sensitive_features=skew * signs) == here
+
+
+def test_estimate_and_interval_agree_on_what_is_constant():
+    f = 1e15 + np.array([0.0, 1.0, 2.0, 3.0] * 50)
+    assert dpvar(None, f, sensitive_features=A) == dpvar_interval(f, sensitive_features=A).estimate != 0
+    found = compare(f, F, sensitive_features=A)
+    assert found.dpvar_b == pytest.approx(dpvar(None, F, sensitive_features=A), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "copy", [np.exp, lambda a: -a, lambda a: 3 * a + 1, lambda a: a**3], ids=["exp", "minus", "affine", "cube"]
+)
+def test_a_monotone_copy_of_an_attribute_explains_everything_and_is_refused(copy):
+    with pytest.raises(InvalidInput, match="rises and falls with it"):
+        dpvar(None, F, sensitive_features=A, given=copy(A))

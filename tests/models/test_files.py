@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from fairlevel import ClosedFBO, FairnessPath, FairRegressor, SplineMean, TableEncoder, load
 from fairlevel.data.synthetic import SyntheticDesign
-from fairlevel.estimators.settings_json import KNOWN, from_plain, to_plain
+from fairlevel.estimators.settings_json import from_plain, known_classes, to_plain
 from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.fronts.combiners import Best
 from fairlevel.models.folder import ARRAYS, CHECKSUM, DESCRIPTION, SCHEMA, DamagedModel, _checksum
@@ -88,9 +88,9 @@ def has_defaults(kind):
     )
 
 
-@pytest.mark.parametrize("name", sorted(name for name, kind in KNOWN.items() if has_defaults(kind)))
+@pytest.mark.parametrize("name", sorted(name for name, kind in known_classes().items() if has_defaults(kind)))
 def test_every_known_class_makes_the_round_trip(name):
-    value = KNOWN[name]()
+    value = known_classes()[name]()
     assert from_plain(json.loads(json.dumps(to_plain(value)))) == value
 
 

@@ -5,8 +5,9 @@ import pytest
 import torch
 from torch import nn
 
+from fairlevel.members import members_of
 from fairlevel.networks.optimizers import Adam, GradientDescent
-from fairlevel.predictors import MEMBERS, PREDICTORS, Boosting, Configurations, TorchModule
+from fairlevel.predictors import PREDICTORS, Boosting, Configurations, TorchModule
 from fairlevel.predictors.protocol import Move
 
 ROWS, FEATURES = 40, 4
@@ -144,6 +145,6 @@ def test_members_predict_what_the_learner_predicted(case):
     joined = members.take(last).join([members])
     np.testing.assert_allclose(joined.predict(x.numpy()), found[[*last, *range(count)]], **exact)
     described = {**members.description(), "module": getattr(factory, "template", None), "n_features": FEATURES}
-    again = MEMBERS[members.kind].from_file(members.arrays(), members.texts(), described)
+    again = members_of(members.kind).from_file(members.arrays(), members.texts(), described)
     np.testing.assert_array_equal(again.predict(x.numpy()), found)
     assert members.predict(np.empty((0, FEATURES))).shape == (count, 0)

@@ -17,10 +17,10 @@ from torch import nn
 import fairlevel.predictors.torch_module as torch_module
 from fairlevel import FairnessPath, FairRegressor, dpvar, load
 from fairlevel.exceptions import InvalidInput
+from fairlevel.members.modules import ModuleClassMissing
 from fairlevel.models.folder import DamagedModel
 from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import TorchModule, resolve_predictor
-from fairlevel.predictors.module_members import ModuleClassMissing
 
 STEPS = Adam(0.01, steps=250)
 

@@ -114,7 +114,7 @@ def audit(
         lambda: attribute_shares(
             side.prediction, side.attributes(seed), tuple(map(str, frame.columns)), side.sources, seed
         ),
-        lambda: measure_dependence(side.prediction, side.sensitive, side.row_weight, seed),
+        lambda: measure_dependence(side.prediction, side.attributes(seed).values, side.row_weight, seed),
         lambda: _interval(rows, seed),
         lambda: None if given is None else _interval(replace(rows, factors=None), seed),
         lambda: _profiles(side, frame.iloc[chosen]),

@@ -103,8 +103,10 @@ def maximal_correlation(pairings: Pairings, attributes: Attributes, seed: int) -
     moments = pairings.sums(torch.cat([components, products], dim=1), weight).squeeze(2)
     means = moments[:, :count]
     gram = moments[:, count:].view(-1, count, count) - means.unsqueeze(2) * means.unsqueeze(1)
-    factor: Tensor = torch.linalg.cholesky(gram)
-    largest: Tensor = torch.linalg.matrix_norm(torch.linalg.solve_triangular(factor, cross, upper=False), ord=2)
+    moments, vectors = torch.linalg.eigh(gram)
+    usable = moments > _NEGLIGIBLE * moments.amax(dim=1, keepdim=True)  # with few heavy rows, powers nearly coincide
+    whitening = vectors * torch.where(usable, moments, torch.inf).rsqrt().unsqueeze(1)
+    largest: Tensor = torch.linalg.matrix_norm(whitening.transpose(1, 2) @ cross, ord=2)
     return largest.clamp_max(1.0)
 
 

@@ -8,19 +8,23 @@ from typing import Protocol as Interface
 
 import numpy as np
 
+from fairlevel.arrays import Index
 from fairlevel.benchmark.problem import Predict, Problem, about, scaled_parts, split_rows
 from fairlevel.benchmark.protocol import Protocol
-from fairlevel.data.catalogue import SUITES, suite
+from fairlevel.data.catalogue import SUITES, catalogue, suite
 from fairlevel.data.construction import construct_sensitive, copies
 from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.sensitive import Sensitive
 from fairlevel.data.sources import Source
 from fairlevel.data.synthetic import SyntheticDesign, TrueDPVar
 from fairlevel.data.table import Table
-from fairlevel.exceptions import UnknownName
+from fairlevel.exceptions import InvalidInput, UnknownName
 
 BETAS = (1.0, 3.0, 10.0)
 """Strengths of the interaction in the paper's synthetic study."""
+
+NAMED = "-named"
+"""Ending of the name of a table in results where its sensitive columns are those that the catalogue names."""
 
 
 class Dataset(Interface):
@@ -43,7 +47,9 @@ class SyntheticDataset:
 
     @property
     def name(self) -> str:
-        return f"synthetic-beta{self.design.beta_int:g}-k{self.design.attributes}"
+        usual = SyntheticDesign(self.design.beta_int, self.design.attributes)
+        own = "" if self.design == usual else f"-bias{self.design.bias_sd:g}-net{self.design.network_seed}"
+        return f"synthetic-beta{self.design.beta_int:g}-k{self.design.attributes}{own}"
 
     def problem(self, seed: int, protocol: Protocol) -> Problem:
         drawn = self.design.sample(self.rows, seed)
@@ -59,14 +65,17 @@ class SyntheticDataset:
 
 @dataclass(frozen=True)
 class TableDataset:
-    """A table whose sensitive attributes are chosen among its own columns, on the training rows of each seed."""
+    """A table and its sensitive columns: ``attributes`` by name, or, where there are none, columns that are chosen on
+    the training rows of each seed as in appendix D of the paper.
+    """
 
     slug: str
     source: Source
+    attributes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
-        return self.slug
+        return f"{self.slug}{NAMED}" if self.attributes else self.slug
 
     def problem(self, seed: int, protocol: Protocol) -> Problem:
         table = self.source.load(self.slug)
@@ -77,7 +86,11 @@ class TableDataset:
         encoder = TableEncoder(many="ordinal").fit(features.iloc[training])
         readings = encoder.read(features)  # infinite values count as missing
         matrix = encoder.encode({name: reading.values for name, reading in readings.items()})
-        chosen = construct_sensitive(matrix[training], y[training], encoder.origin, seed)
+        if self.attributes:
+            chosen = self._named(encoder)
+        else:
+            origin = encoder.origin if protocol.indicators == "together" else range(matrix.shape[1])
+            chosen = construct_sensitive(matrix[training], y[training], origin, seed)
         others = np.setdiff1d(np.arange(matrix.shape[1]), chosen)
         x, a = matrix[:, others], matrix[:, chosen]
         names = tuple(encoder.outputs[column] for column in chosen)
@@ -88,7 +101,15 @@ class TableDataset:
             sensitive=", ".join(names),
             copies=len(copies(x[training], a[training])),
         )
-        return Problem(self.slug, seed, *samples, facts)
+        return Problem(self.name, seed, *samples, facts)
+
+    def _named(self, encoder: TableEncoder) -> Index:
+        """Columns of the matrix that come from the named ones."""
+        columns = [rule.name for rule in encoder.rules_]
+        missing = [name for name in self.attributes if name not in columns]
+        if missing:
+            raise InvalidInput(f"{self.slug} has no usable column {', '.join(missing)}, which should be sensitive.")
+        return np.flatnonzero([columns[number] in self.attributes for number in encoder.origin])
 
 
 def synthetic_datasets(
@@ -98,19 +119,40 @@ def synthetic_datasets(
     return [SyntheticDataset(SyntheticDesign(beta_int=beta, attributes=attributes), rows) for beta in betas]
 
 
+def bias_free_datasets(draws: int = 10) -> list[SyntheticDataset]:
+    """The synthetic design with networks without biases, so that the interaction does not enter DPVar, several times
+    drawn.
+    """
+    seeds = range(SyntheticDesign.network_seed, SyntheticDesign.network_seed + draws)
+    return [
+        SyntheticDataset(SyntheticDesign(beta_int=beta, bias_sd=0.0, network_seed=seed))
+        for beta in BETAS
+        for seed in seeds
+    ]
+
+
 def resolve_datasets(names: Sequence[str], source: Source) -> list[Dataset]:
-    """Datasets from names of suites, tables or synthetic designs, each once, in the order given."""
-    synthetic = {dataset.name: dataset for dataset in synthetic_datasets()}
+    """Datasets from names of suites, tables or synthetic designs, each once, in the order given. Tables of the suite
+    ``real`` have the sensitive columns that the catalogue names; one of them is asked for as SLUG-named.
+    """
+    designs: dict[str, list[SyntheticDataset]] = {"synthetic": synthetic_datasets(), "bias_free": bias_free_datasets()}
+    synthetic = {dataset.name: dataset for group in designs.values() for dataset in group}
+    named = {slug: entry.sensitive for slug, entry in catalogue().items() if entry.sensitive}
     found: dict[str, Dataset] = {}
     for name in names:
-        if name == "synthetic":
-            found |= synthetic
+        slug = name.removesuffix(NAMED)
+        if name in designs:
+            found |= {dataset.name: dataset for dataset in designs[name]}
         elif name in SUITES:
-            found |= {slug: TableDataset(slug, source) for slug in suite(name, source.slugs)}
+            tables = suite(name, source.slugs)
+            chosen = [TableDataset(slug, source, named[slug] if name == "real" else ()) for slug in tables]
+            found |= {dataset.name: dataset for dataset in chosen}
         elif name in synthetic:
             found[name] = synthetic[name]
         elif name in source.slugs:
             found[name] = TableDataset(name, source)
+        elif slug in named and slug in source.slugs:
+            found[name] = TableDataset(slug, source, named[slug])
         else:
-            raise UnknownName("dataset or suite", name, (*SUITES, "synthetic", *synthetic, *source.slugs))
+            raise UnknownName("dataset or suite", name, (*SUITES, *designs, *synthetic, *source.slugs))
     return list(found.values())

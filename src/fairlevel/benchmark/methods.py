@@ -12,6 +12,7 @@ from fairlevel.candidates import (
     Families,
     OnPredictor,
     PenaltyGrid,
+    PlainSteps,
     Setting,
     WithConstant,
     WithStages,
@@ -35,27 +36,32 @@ from fairlevel.penalties import (
     NeuralHGR,
     NoPenalty,
     Penalty,
+    PlainAdversarial,
 )
+from fairlevel.penalties.gdp_nodes import AuthorsNodes, AuthorsScale, NodeLayout
 from fairlevel.penalties.protocol import IN_OUT_ALL_LABELS
 from fairlevel.predictors import MLP
 
 
 @dataclass(frozen=True)
 class Method:
-    """A name, what people read, and where its candidates come from; slow methods are started first."""
+    """A name, what people read, and where its candidates come from; slow methods are started first. ``reference`` is
+    the plain learner of the same kind, shrunk to its mean: what the method gains is stated against it.
+    """
 
     name: str
     label: str
     source: CandidateSource
     slow: bool = False
+    reference: str = "plain_network"
 
 
 FBO_WEIGHTS = (0, 0.03, 0.1, 0.3, 1, 2, 5, 10, 20, 50, 100, 300)
 _RATE_PAIRS = tuple(product((0.1, 0.05), (0.1, 0.2, 0.05, 0.02)))  # (inner, outer)
 
 
-def _bilevel(penalty: Penalty) -> tuple[Setting, ...]:
-    return tuple(Setting(penalty, outer, {"inner_learning_rate": inner}) for inner, outer in _RATE_PAIRS)
+def _bilevel(penalty: Penalty, setting: type[Setting] = Setting) -> tuple[Setting, ...]:
+    return tuple(setting(penalty, outer, {"inner_learning_rate": inner}) for inner, outer in _RATE_PAIRS)
 
 
 ITD_WEIGHTS = tuple(3 * weight for weight in FBO_WEIGHTS)
@@ -70,12 +76,28 @@ GDP_NODES = tuple(
     Setting(GDP(nodes=nodes), numbers={"bandwidth": multiple})
     for nodes, multiple in product((32, 16), (1.0, 0.5, 0.75, 1.5))
 )
-RIDGES = tuple(Setting(LinearR2(), numbers={"ridge": ridge}) for ridge in (1e-3, 1e-1, 1e-6, 1e-5, 1e-4, 1e-2, 1, 10))
+
+
+def _authors(layout: NodeLayout) -> tuple[Setting, ...]:
+    multiples = (1.0, 0.5, 0.75, 1.5, 0.25, 2.0, 0.1, 3.0)
+    return tuple(Setting(GDP(layout=layout), numbers={"bandwidth": multiple}) for multiple in multiples)
+
+
+def _ridges(penalty: LinearR2) -> tuple[Setting, ...]:
+    values = (1e-3, 1e-1, 1e-6, 1e-5, 1e-4, 1e-2, 1, 10)
+    return tuple(Setting(penalty, numbers={"ridge": ridge}) for ridge in values)
+
+
 ADVERSARIAL_WEIGHTS = (0, 0.03, 0.1, 0.3, 0.5, 1, 2, 3, 5, 10, 30, 100)
-CRITICS = tuple(
-    Setting(Adversarial(critic_steps=steps), numbers={"critic_learning_rate": rate})
-    for steps, rate in product((5, 10, 20, 1), (1e-2, 1e-3))
-)
+
+
+def _critics(penalty: type[Adversarial]) -> tuple[Setting, ...]:
+    return tuple(
+        Setting(penalty(critic_steps=steps), numbers={"critic_learning_rate": rate})
+        for steps, rate in product((5, 10, 20, 1), (1e-2, 1e-3))
+    )
+
+
 HSIC_WEIGHTS = (0, 0.3, 1, 3, 10, 30, 100, 200, 500, 1e3, 3e3, 1e4)
 BANDWIDTHS = tuple(
     Setting(HSIC(), numbers={"sensitive_bandwidth": of_a, "bandwidth": of_f})
@@ -115,9 +137,9 @@ METHODS: dict[str, Method] = {
     for method in (
         Method("fbo", "FBO", PenaltyGrid(_bilevel(FBO()), FBO_WEIGHTS), slow=True),
         Method("itd", "ITD", PenaltyGrid(_bilevel(ITD()), ITD_WEIGHTS), slow=True),
-        Method("r2", "R²", PenaltyGrid(RIDGES, FBO_WEIGHTS)),
+        Method("r2", "R²", PenaltyGrid(_ridges(LinearR2()), FBO_WEIGHTS)),
         Method("gdp", "GDP*", PenaltyGrid(GDP_NODES, GDP_WEIGHTS)),
-        Method("adversarial", "adversarial", PenaltyGrid(CRITICS, ADVERSARIAL_WEIGHTS), slow=True),
+        Method("adversarial", "adversarial", PenaltyGrid(_critics(Adversarial), ADVERSARIAL_WEIGHTS), slow=True),
         Method("hsic", "HSIC", PenaltyGrid(BANDWIDTHS, HSIC_WEIGHTS), slow=True),
         Method("hgr_chi2", "HGR, χ² bound", PenaltyGrid(DENSITIES, CHI2_WEIGHTS), slow=True),
         Method("hgr", "HGR, networks", PenaltyGrid(PAIRS_OF_NETWORKS, HGR_WEIGHTS), slow=True),
@@ -127,12 +149,23 @@ METHODS: dict[str, Method] = {
         Method("eipm", "EIPM", PenaltyGrid(DISTRIBUTIONS, EIPM_WEIGHTS), slow=True),
         Method("fbo_closed", "FBO closed form", CLOSED),
         Method("spectral", "spectral", SOURCES["spectral"]),
-        Method("boosting", "fair boosting", SOURCES["boosting"]),
-        Method("relevel", "re-weighted trees", SOURCES["relevel"]),
-        Method("auto", "auto", SOURCES["auto"], slow=True),
+        Method("boosting", "fair boosting", SOURCES["boosting"], reference="plain_boosting"),
+        Method("relevel", "re-weighted trees", SOURCES["relevel"], reference="plain_boosting"),
+        Method("auto", "auto", SOURCES["auto"], slow=True, reference="plain_boosting"),
         Method("auto_networks", "auto on networks (0.1)", ON_ONE_PREDICTOR, slow=True),
-        Method("plain_boosting", "plain booster, shrunk", PLAIN_BOOSTER),
+        Method("plain_boosting", "plain booster, shrunk", PLAIN_BOOSTER, reference="plain_boosting"),
         Method("plain_network", "plain network, shrunk", PLAIN_NETWORK),
+        Method("gdp_authors", "GDP, authors' nodes", PenaltyGrid(_authors(AuthorsNodes()), GDP_WEIGHTS)),
+        Method(
+            "gdp_authors_scaled", "GDP, authors' nodes, A in [0, 1]", PenaltyGrid(_authors(AuthorsScale()), GDP_WEIGHTS)
+        ),
+        Method("r2_covariance", "R², covariance form", PenaltyGrid(_ridges(LinearR2(scale_free=False)), FBO_WEIGHTS)),
+        Method(
+            "adversarial_plain",
+            "adversarial, unbounded",
+            PenaltyGrid(_critics(PlainAdversarial), ADVERSARIAL_WEIGHTS),
+            slow=True,
+        ),
         Method(
             "fbo_all_labels",
             "FBO, all labels",
@@ -140,9 +173,21 @@ METHODS: dict[str, Method] = {
             slow=True,
         ),
         Method(
+            "fbo_plain_steps",
+            "FBO, steps as printed",
+            PenaltyGrid(_bilevel(FBO(), PlainSteps), FBO_WEIGHTS),
+            slow=True,
+        ),
+        Method(
             "itd_all_labels",
             "ITD, all labels",
             PenaltyGrid(_bilevel(ITD(rows=IN_OUT_ALL_LABELS)), ITD_WEIGHTS),
+            slow=True,
+        ),
+        Method(
+            "itd_plain_steps",
+            "ITD, steps as printed",
+            PenaltyGrid(_bilevel(ITD(), PlainSteps), ITD_WEIGHTS),
             slow=True,
         ),
     )
@@ -154,7 +199,24 @@ MAP_METHODS = ("hgr_chi2", "hgr", "hgr_kernel", "gedi", "mine", "eipm")
 """The other systems of the paper's literature map that take continuous A in a regression."""
 REFERENCES = ("plain_boosting", "plain_network")
 """Plain models, mixed with the constant: what every method has to beat."""
-SUITES = {"paper": PAPER_METHODS, "ours": OUR_METHODS, "map": MAP_METHODS, "references": REFERENCES}
+VARIANT_METHODS = (
+    "fbo_plain_steps",
+    "itd_plain_steps",
+    "gdp_authors",
+    "gdp_authors_scaled",
+    "r2_covariance",
+    "adversarial_plain",
+    "fbo_all_labels",
+    "itd_all_labels",
+)
+"""Other readings of the paper's methods (docs/protocol.md)."""
+SUITES = {
+    "paper": PAPER_METHODS,
+    "ours": OUR_METHODS,
+    "map": MAP_METHODS,
+    "references": REFERENCES,
+    "variants": VARIANT_METHODS,
+}
 """Names that stand for several methods."""
 
 

@@ -8,9 +8,13 @@ from hashlib import sha256
 
 from fairlevel.candidates import Limits
 from fairlevel.conditional_mean import MLPMean
-from fairlevel.exceptions import InvalidInput, UnknownName
+from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.selection import ZETAS
+from fairlevel.metrics.crossfit import DIAGNOSTIC
 from fairlevel.networks.optimizers import Adam, GradientDescent, Optimizer
+
+ADAM_RATE = 0.05
+"""Factor on step sizes for Adam; settings are written for gradient descent."""
 
 
 @dataclass(frozen=True)
@@ -24,14 +28,16 @@ class Protocol:
     rate_scale : factor on the step size of every setting (settings are written for gradient descent)
     settings : largest number of settings (hyperparameters other than the weight) that a method may try
     weights : largest number of penalty weights per setting
-    coarse : number of weights before refinement
-    rounds : rounds of refinement; 0 trains the coarse grid only
+    coarse : number of weights of the pilot, the same for every method
+    rounds : rounds that place the other weights into the largest gaps of the pilot's front; 0 trains ``coarse`` weights
+        of the method's list and no others
     most_rows : of a larger table this many rows are used, sampled by seed
     split : shares of the rows IN, OUT, VAL and TEST. IN and OUT are training rows: bilevel methods fit the conditional
         mean on IN and train the predictor on OUT. VAL selects models, TEST measures them
     clip : largest absolute value of standardised X and A; larger ones are clipped
-    diagnostic : network of the paper's cross-fitted DPVar; plain gradient descent, stopped early
-        (docs/decisions.md)
+    diagnostic : network of the paper's cross-fitted DPVar
+    indicators : "together": indicators of one text column become sensitive together; "apart": column by column
+    stopped : whether training of each model stops where it is best on VAL
     zetas : weights of DPVar in the selection on VAL
     """
 
@@ -40,17 +46,21 @@ class Protocol:
     rate_scale: float = 1.0
     settings: int = 8
     weights: int = 12
-    coarse: int = 5
-    rounds: int = 2
+    coarse: int = 4
+    rounds: int = 1
     most_rows: int = 20_000
     split: tuple[float, float, float, float] = (0.3, 0.3, 0.2, 0.2)
     clip: float = 5.0
-    diagnostic: MLPMean = MLPMean(optimizer=GradientDescent(learning_rate=0.1, steps=200))
+    diagnostic: MLPMean = DIAGNOSTIC
+    indicators: str = "together"
+    stopped: bool = False
     zetas: tuple[float, ...] = tuple(ZETAS.tolist())
 
     def __post_init__(self) -> None:
         if min(self.settings, self.weights, self.coarse) < 1 or self.rounds < 0:
             raise InvalidInput("settings, weights and coarse must be at least 1, rounds at least 0.")
+        if self.indicators not in ("together", "apart"):
+            raise InvalidInput(f"indicators={self.indicators!r} was given; 'together' or 'apart' is needed.")
         if min(self.split) <= 0 or abs(sum(self.split) - 1) > 1e-9:
             raise InvalidInput(f"split={self.split} was given; four positive shares that sum to 1 are needed.")
 
@@ -71,56 +81,42 @@ class Protocol:
 
     @classmethod
     def paper(cls) -> Protocol:
-        """Full-batch gradient descent, 8 settings × up to 12 weights, refined on VAL."""
+        """Full-batch gradient descent, 8 settings × up to 12 weights, four of them as a pilot, the others in gaps."""
         return cls("paper")
+
+    @classmethod
+    def paper2k(cls) -> Protocol:
+        """The same on at most 2000 rows."""
+        return cls("paper2k", most_rows=2000)
 
     @classmethod
     def adam(cls) -> Protocol:
         """The paper's protocol with Adam for every method, which trains models to convergence."""
-        return cls("adam", optimizer=Adam(steps=1000), rate_scale=0.05)
+        return cls("adam", optimizer=Adam(steps=1000), rate_scale=ADAM_RATE)
 
     @classmethod
     def small(cls) -> Protocol:
-        """For a laptop: at most 2000 rows, 2 settings × 6 weights, 400 steps of Adam, no refinement."""
-        return cls(
-            "small",
-            optimizer=Adam(steps=400),
-            rate_scale=0.05,
-            settings=2,
-            weights=6,
-            coarse=6,
-            rounds=0,
-            most_rows=2000,
-        )
+        """For a laptop: at most 2000 rows, 2 settings × 6 weights, 400 steps of Adam."""
+        return cls("small", optimizer=Adam(steps=400), rate_scale=ADAM_RATE, settings=2, weights=6, most_rows=2000)
 
     @classmethod
     def medium(cls) -> Protocol:
-        """For a GPU, in minutes: at most 4000 rows, 4 settings × 6 weights, 500 steps of Adam, no refinement."""
+        """For a GPU, in minutes: at most 4000 rows, 4 settings × 6 weights, 500 steps of Adam."""
         return replace(cls.small(), name="medium", optimizer=Adam(steps=500), settings=4, most_rows=4000)
 
 
 @dataclass(frozen=True)
 class NamedProtocol:
-    """A protocol that can be chosen by name: what makes it, one line of help, and its seeds in the synthetic study."""
+    """A protocol that can be chosen by name: what makes it, and its seeds in the synthetic study."""
 
     make: Callable[[], Protocol]
-    line: str
     synthetic_seeds: tuple[int, ...] = (0, 1, 2)
 
 
 PROTOCOLS: dict[str, NamedProtocol] = {
-    "paper": NamedProtocol(Protocol.paper, "gradient descent, as in the paper"),
-    "adam": NamedProtocol(Protocol.adam, "the same with Adam"),
-    "medium": NamedProtocol(Protocol.medium, "smaller, for a GPU"),
-    "small": NamedProtocol(Protocol.small, "smallest, for a laptop", synthetic_seeds=(0, 1)),
+    "paper": NamedProtocol(Protocol.paper),
+    "paper2k": NamedProtocol(Protocol.paper2k),
+    "adam": NamedProtocol(Protocol.adam),
+    "medium": NamedProtocol(Protocol.medium),
+    "small": NamedProtocol(Protocol.small, synthetic_seeds=(0, 1)),
 }
-
-PROTOCOL_HELP = f"One of: {'; '.join(f'{name} ({entry.line})' for name, entry in PROTOCOLS.items())}."
-"""Help of the option ``--protocol``."""
-
-
-def resolve_protocol(name: str) -> Protocol:
-    """A protocol from its name."""
-    if name not in PROTOCOLS:
-        raise UnknownName("protocol", name, PROTOCOLS)
-    return PROTOCOLS[name].make()

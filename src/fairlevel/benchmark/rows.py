@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import pandas as pd
 
-SCHEMA = 1
-"""Version of the columns; results of another version are refused."""
+SCHEMA = 2
+"""Version of the columns; a run cannot go on in a folder of another version."""
+
+SINCE: dict[str, float | str] = {"memory": float("nan"), "commit": ""}
+"""Columns that files of schema 1 lack, with what stands for them."""
 
 KEY = ("dataset", "seed", "method")
 """The columns that identify a task."""
@@ -42,15 +45,18 @@ COLUMNS: dict[str, str] = {
     "copies": "int64",  # number of features that are (nearly) copies of an attribute
     "protocol": "str",
     "version": "str",
+    "commit": "str",  # of the code that made the row, + where files had been changed; empty if unknown
     "device": "str",
-    "seconds": "float64",
+    "seconds": "float64",  # of the whole task
+    "memory": "float64",  # largest memory of the task on a GPU, in MiB; missing on a CPU
 }
 
 
 def tidy(rows: pd.DataFrame) -> pd.DataFrame:
     """All columns in the right order and type; missing values become NaN, or −1, 1 and 0 in columns of integers."""
     defaults = {"setting": -1, "networks": 1, "copies": 0}
-    filled = rows.reindex(columns=list(COLUMNS))
+    filled = rows.assign(**{name: value for name, value in SINCE.items() if name not in rows})
+    filled = filled.reindex(columns=list(COLUMNS))
     for name, value in defaults.items():
         filled[name] = filled[name].fillna(value)
     return filled.astype(COLUMNS)

@@ -17,7 +17,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 from fairlevel.benchmark.file_lock import lock_file
-from fairlevel.benchmark.rows import COLUMNS, KEY, SCHEMA, tidy
+from fairlevel.benchmark.rows import COLUMNS, KEY, SCHEMA, SINCE, tidy
 from fairlevel.data.whole_files import write_whole
 from fairlevel.exceptions import CannotWrite, FairLevelError, InvalidInput
 
@@ -164,10 +164,10 @@ def read_rows(path: Path) -> pd.DataFrame:
         rows = pd.read_parquet(path)
     except (OSError, ValueError) as error:
         raise InvalidInput(f"{str(path)!r} cannot be read as Parquet ({error}).") from None
-    missing = [name for name in COLUMNS if name not in rows]
+    missing = [name for name in COLUMNS if name not in rows and name not in SINCE]
     if missing:
         raise InvalidInput(f"{str(path)!r} holds no rows of schema {SCHEMA}: it lacks {', '.join(missing)}.")
-    return in_order(rows)
+    return in_order(tidy(rows))
 
 
 _ENTRIES: dict[str, type | None] = {"protocol": None, "source": None, "datasets": str, "seeds": int, "methods": str}

@@ -10,7 +10,7 @@ from fairlevel.benchmark.datasets import BETAS, synthetic_datasets
 from fairlevel.benchmark.executors import Executor, Failure
 from fairlevel.benchmark.methods import PAPER_METHODS, resolve_methods
 from fairlevel.benchmark.protocol import Protocol
-from fairlevel.benchmark.run import Done, slowest_first
+from fairlevel.benchmark.run import Done, in_stages
 from fairlevel.benchmark.task import Task
 from fairlevel.exceptions import InvalidInput
 
@@ -39,7 +39,7 @@ class SyntheticStudy:
     def tasks(self) -> list[Task]:
         """One task per design, seed and method."""
         datasets = synthetic_datasets(self.betas, self.attributes, self.rows)
-        return slowest_first(
+        return in_stages(
             [
                 Task(dataset, seed, method, self.protocol, self.device)
                 for dataset in datasets

@@ -12,6 +12,7 @@ import torch
 
 from fairlevel._version import __version__
 from fairlevel.arrays import Array, Index
+from fairlevel.benchmark.commit import commit
 from fairlevel.benchmark.datasets import Dataset
 from fairlevel.benchmark.figures import figures, on_validation
 from fairlevel.benchmark.methods import METHODS
@@ -54,6 +55,8 @@ class Task:
 def run_method(problem: Problem, method: str, protocol: Protocol, device: str) -> pd.DataFrame:
     """One row per trained model and one per mixture: figures on VAL for all, on TEST for those some ζ selects."""
     started, where = perf_counter(), resolve_device(device)
+    if where.type == "cuda":
+        torch.cuda.reset_peak_memory_stats()
     candidates = train_candidates(problem, method, protocol, device)
     parts = [_single(candidates, problem, protocol, where)]
     if candidates.usable.any():
@@ -65,8 +68,10 @@ def run_method(problem: Problem, method: str, protocol: Protocol, device: str) -
         **problem.about,
         "protocol": protocol.id,
         "version": __version__,
+        "commit": commit(),
         "device": where.type,
         "seconds": perf_counter() - started,
+        "memory": torch.cuda.max_memory_allocated() / 2**20 if where.type == "cuda" else np.nan,
     }
     return tidy(pd.concat(parts, ignore_index=True).assign(**origin))
 
@@ -75,7 +80,7 @@ def train_candidates(problem: Problem, method: str, protocol: Protocol, device: 
     """The candidates of a method, with their figures on VAL; the predictor is the paper's network."""
     judge = on_validation(problem, protocol, resolve_device(device))
     setup = TrainingSetup(MLP(), protocol.optimizer, problem.seed, device, protocol.rate_scale, judge)
-    rows = CandidateRows(AllRows(problem.training))
+    rows = CandidateRows(AllRows(problem.training), problem.validation if protocol.stopped else None)
     return METHODS[method].source.train(rows, setup, protocol.limits, lambda share: None)
 
 

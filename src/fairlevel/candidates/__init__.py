@@ -4,7 +4,7 @@ from fairlevel.candidates.candidate_set import CandidateSet
 from fairlevel.candidates.constant import WithConstant
 from fairlevel.candidates.families import Families
 from fairlevel.candidates.on_predictor import OnPredictor, WithStages
-from fairlevel.candidates.penalty_grid import PenaltyGrid, Setting
+from fairlevel.candidates.penalty_grid import PenaltyGrid, PlainSteps, Setting
 from fairlevel.candidates.protocol import PATH_LIMITS, CandidateSource, Limits, TrainingSetup
 from fairlevel.candidates.reweighted_trees import ReweightedTrees
 from fairlevel.candidates.sources import SOURCES, resolve_candidates
@@ -20,6 +20,7 @@ __all__ = [
     "Limits",
     "OnPredictor",
     "PenaltyGrid",
+    "PlainSteps",
     "ReweightedTrees",
     "Setting",
     "SpectralPath",

@@ -12,8 +12,8 @@ import pandas as pd
 
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.exceptions import InvalidInput
+from fairlevel.members import Members
 from fairlevel.models.model import weighted_sums
-from fairlevel.predictors import Members
 from fairlevel.training.outcome import Status
 
 NO_TRACE = pd.DataFrame({"step": [], "mse": [], "penalty": []})

@@ -9,7 +9,7 @@ import pandas as pd
 
 from fairlevel.candidates.candidate_set import NO_TRACE, CandidateKey, CandidateSet
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup
-from fairlevel.predictors.booster_members import BoosterMembers, FittedTrees
+from fairlevel.members.boosters import BoosterMembers, FittedTrees
 from fairlevel.training.outcome import Status
 from fairlevel.trees.lightgbm_text import LightGBMText
 

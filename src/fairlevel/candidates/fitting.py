@@ -27,8 +27,8 @@ from fairlevel.data.splitting import Splitting
 from fairlevel.data.table import Table
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.stacking import without_small_shares
+from fairlevel.members.protocol import Rescalable
 from fairlevel.models.model import Model
-from fairlevel.predictors.protocol import Rescalable
 from fairlevel.training.ring import RingWindows
 from fairlevel.training.rows import AllRows, TrainingRows
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from fairlevel.candidates.candidate_set import NO_TRACE, CandidateSet
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup, for_columns
+from fairlevel.members.protocol import Staged
 from fairlevel.predictors import Predictor
-from fairlevel.predictors.protocol import Staged
 from fairlevel.training.rows import AllRows
 
 

@@ -8,11 +8,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-import torch
 from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import has_fit_parameter
-from torch import Tensor
 
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.candidate_set import NO_TRACE, CandidateKey, CandidateSet
@@ -20,6 +18,7 @@ from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits
 from fairlevel.data.frames import GivenColumns
 from fairlevel.data.scaling import Scaler
 from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.members.protocol import Device
 from fairlevel.onnx_graph import OnnxGraph
 from fairlevel.training.outcome import Status
 from fairlevel.training.rows import AllRows
@@ -73,7 +72,7 @@ class OwnModels:
     def __len__(self) -> int:
         return len(self.models)
 
-    def predict(self, x: Array, device: torch.device | str = "cpu") -> Array:
+    def predict(self, x: Array, device: Device = "cpu") -> Array:
         given = self.columns.restore(x)
         return np.stack([self.scaler.transform(_predictions(model, given, len(x))) for model in self.models])
 
@@ -83,7 +82,7 @@ class OwnModels:
     def join(self, others: Sequence[Self]) -> Self:
         return replace(self, models=(*self.models, *(model for other in others for model in other.models)))
 
-    def arrays(self) -> dict[str, Tensor]:
+    def arrays(self) -> dict[str, Any]:
         raise self._only_objects("saved")
 
     def texts(self) -> dict[str, str]:
@@ -93,7 +92,7 @@ class OwnModels:
         raise self._only_objects("saved")
 
     @classmethod
-    def from_file(cls, arrays: Mapping[str, Tensor], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
+    def from_file(cls, arrays: Mapping[str, Any], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
         raise InvalidInput("Own models are Python objects and cannot be read from a folder.")
 
     def add_to(self, graph: OnnxGraph, inputs: str) -> str:

@@ -16,9 +16,9 @@ from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.fronts.refinement import Proposal, check_weights, coarse, propose
+from fairlevel.members.linked import LinkedMembers
 from fairlevel.penalties import ClosedFBO, NoPenalty, Penalty
 from fairlevel.predictors import Configurations
-from fairlevel.predictors.linked_members import LinkedMembers
 from fairlevel.training.engine import train
 from fairlevel.training.outcome import Trained
 
@@ -32,6 +32,18 @@ class Setting:
     penalty: Penalty = ClosedFBO()
     learning_rate: float = PLAIN_RATE
     numbers: dict[str, float] = field(default_factory=dict)
+
+    def rate(self, weight: float) -> float:
+        """The step size at weight 0; training divides it by the curvature that the weight brings."""
+        return self.learning_rate
+
+
+@dataclass(frozen=True)
+class PlainSteps(Setting):
+    """The same step size at every weight, as the paper prints it for FBO and ITD; large weights diverge."""
+
+    def rate(self, weight: float) -> float:
+        return self.learning_rate * float(self.penalty.curvature(torch.tensor(weight)))
 
 
 @dataclass(frozen=True)
@@ -66,13 +78,13 @@ class PenaltyGrid:
     def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
         settings = self.settings[: limits.settings]
         most = max(limits.weights, limits.models // len(settings))  # settings that are not there leave room for weights
-        weights = coarse(self.weights, min(limits.coarse, most) if limits.rounds else most)
-        grid = [Proposal(*pair) for pair in product(range(len(settings)), weights)]
         rounds = limits.rounds if setup.judge is not None else 0
+        weights = coarse(self.weights, min(limits.coarse, most) if rounds else most)
+        grid = [Proposal(*pair) for pair in product(range(len(settings)), weights)]
         found = _train(rows, settings, grid, setup, portion(report, 0, 1 + rounds))
         for number in range(rounds):
             count = -(-(limits.models - len(found)) // (rounds - number))
-            proposals = propose(found.table, count, limits.weights)
+            proposals = propose(found.table, count, most)
             if not proposals:
                 break
             more = _train(rows, settings, proposals, setup, portion(report, 1 + number, 1 + rounds))
@@ -94,7 +106,8 @@ def _train(
         _train_together(rows, penalty, settings, group, setup, portion(report, number, len(groups)))
         for number, (penalty, group) in enumerate(groups)
     ]
-    return reduce(CandidateSet.joined, parts)
+    found = reduce(CandidateSet.joined, parts)
+    return found if setup.judge is None else setup.judge(found)
 
 
 def _train_together(
@@ -106,7 +119,8 @@ def _train_together(
     report: Report,
 ) -> CandidateSet:
     chosen = [settings[proposal.setting] for proposal in group]
-    rates = np.array([setting.learning_rate for setting in chosen]) * setup.rate_scale
+    rates = np.array([setting.rate(proposal.weight) for setting, proposal in zip(chosen, group, strict=True)])
+    rates *= setup.rate_scale
     numbers = {name: np.array([setting.numbers[name] for setting in chosen]) for name in chosen[0].numbers}
     known = rows.training.has_attributes
     penalty = rows.training.tuned(penalty, setup.seed) if known else NoPenalty(rows=penalty.rows)
@@ -124,8 +138,7 @@ def _train_together(
         device=setup.device,
         progress=lambda done, total: report(done / total),
     )
-    found = _candidates(trained, keys, rates, setup)
-    return found if setup.judge is None else setup.judge(found)
+    return _candidates(trained, keys, rates, setup)
 
 
 def _candidates(trained: Trained, keys: Sequence[CandidateKey], rates: Array, setup: TrainingSetup) -> CandidateSet:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import lightgbm as lgb
 import numpy as np
 import pandas as pd
 
@@ -13,9 +14,9 @@ from fairlevel.candidates.corrections import LEFT, CorrectionPath, Disparity
 from fairlevel.candidates.penalty_grid import PenaltyGrid
 from fairlevel.candidates.protocol import CandidateRows, Limits, Report, TrainingSetup, for_columns
 from fairlevel.exceptions import InvalidInput
+from fairlevel.members.boosters import BoosterMembers, FittedTrees
 from fairlevel.penalties import NoPenalty
 from fairlevel.predictors import Boosting
-from fairlevel.predictors.booster_members import BoosterMembers, FittedTrees
 from fairlevel.training.outcome import Status
 from fairlevel.training.rows import AllRows, TrainingRows
 from fairlevel.trees.lightgbm_model import LightGBMEnsemble
@@ -61,7 +62,7 @@ class ReweightedTrees:
         if not isinstance(members, BoosterMembers):
             raise TypeError(f"{type(members).__name__} has no trees.")
         text = LightGBMText.read(members.boosters[0].text)
-        ensemble = LightGBMEnsemble(members.boosters[0].booster)
+        ensemble = LightGBMEnsemble(lgb.Booster(model_str=members.boosters[0].text))
         leaves, values = ensemble.leaves(rows.x), text.leaf_values
         by_tree = np.column_stack([own[leaves[:, tree]] for tree, own in enumerate(values)])
         prediction = by_tree.sum(axis=1)

@@ -17,8 +17,8 @@ from fairlevel.candidates.spectral_head import spectral_head
 from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.refinement import check_weights, coarse
+from fairlevel.members.protocol import LinearHead
 from fairlevel.penalties import ClosedFBO
-from fairlevel.predictors.protocol import LinearHead
 from fairlevel.training.outcome import Status
 from fairlevel.training.rows import AllRows, TrainingRows
 
@@ -120,10 +120,10 @@ class SpectralPath:
         target, attributes = torch.from_numpy(rows.y), rows.some_attributes
         smoother = self.mean.prepare(attributes, seed=setup.seed)
         chosen = smoother.choose_ridge(target.unsqueeze(0)) if self.mean.ridge is None else self.mean.ridge
-        features, path = members.features(rows.x), torch.tensor(weights, dtype=torch.float64)
+        features, path = torch.from_numpy(members.features(rows.x)), torch.tensor(weights, dtype=torch.float64)
         heads = [spectral_head(features, target, smoother, float(chosen), ridge) for ridge in ridges.values()]
         coefficients = [head.coefficients(path) for head in heads]
         intercepts = [head.intercepts(own) for head, own in zip(heads, coefficients, strict=True)]
-        solved, per_head = members.with_heads(torch.cat(coefficients), torch.cat(intercepts))
+        solved, per_head = members.with_heads(torch.cat(coefficients).numpy(), torch.cat(intercepts).numpy())
         shares = np.eye(len(table)).repeat(per_head, axis=1)
         return CandidateSet(table, (solved,), shares, traces)

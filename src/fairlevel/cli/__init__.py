@@ -24,6 +24,7 @@ COMMANDS = {
     "predict": "Predict for every row of a file; the sensitive columns are not needed.",
     "synthetic": "Write a table of the paper's synthetic design.",
     "bench run": "Run a study; the same command resumes one that was stopped.",
+    "bench keep": "Add the rows of a run to one compact file.",
     "bench status": "Show which tasks of a run are finished.",
     "bench report": "Analyse a finished or running study: a page, figures and tables.",
     "bench synthetic": "Run the paper's synthetic study; write rows, tables and figures.",
@@ -37,7 +38,6 @@ GROUPS = {"bench": "Rerun the paper's studies.", "data": "The tables of the benc
 _typer = typer.Typer(
     help="Predictors whose average prediction is level across sensitive attributes.",
     no_args_is_help=True,
-    add_completion=False,
 )
 
 

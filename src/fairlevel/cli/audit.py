@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from fairlevel.cli.checks import require_columns
 from fairlevel.cli.options import read_names, read_sensitive
+from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
 from fairlevel.data.whole_files import require_writable
 from fairlevel.exceptions import InvalidInput
+from fairlevel.progress import stage
 
 if TYPE_CHECKING:
     from fairlevel.auditing.audit import Audit, Verdict
+
+EXAMPLE = "fairlevel audit predictions.csv --prediction f --sensitive age"
 
 
 def audit(
@@ -45,9 +47,10 @@ def audit(
         float | None, typer.Option(help="Budget on DPVar as a share of the prediction's variance.")
     ] = None,
     max_dpvar: Annotated[float | None, typer.Option(help="Budget on DPVar.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of permutations and random features.")] = 0,
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Measure how much the average prediction varies with the sensitive attributes. With a budget, the exit code is 1
     unless the upper end of the confidence interval is within it.
@@ -61,61 +64,62 @@ def audit(
     others = [column for column in (target, by, weight, groups, *factors) if column is not None]
     require_columns(file, [prediction, *names, *others, *read_names(categories)])
 
-    from fairlevel.auditing.audit import audit as run_audit
-    from fairlevel.auditing.page import audit_page
-    from fairlevel.cli.files import read_columns, read_numbers, read_target
-    from fairlevel.data.learning_table import FEWEST_ROWS, Gaps
-    from fairlevel.report.render import write_page
+    talk = Talk(quiet, as_json)
+    with talk.working() as warned:
+        stage("loading libraries")
+        from fairlevel.auditing.audit import audit as run_audit
+        from fairlevel.auditing.page import audit_page
+        from fairlevel.cli.files import read_columns, read_numbers, read_target
+        from fairlevel.data.learning_table import FEWEST_ROWS, Gaps
+        from fairlevel.report.render import write_page
 
-    table = read_columns(file, [prediction, *names, *others], text=read_names(categories))
-    table = table.astype({name: "category" for name in read_names(categories) if name in table})
-    gaps = Gaps.of(table, (), (*names, *factors))
-    table = table.loc[gaps.complete]
-    if len(table) < FEWEST_ROWS:
-        raise InvalidInput(f"Only {len(table)} rows have all sensitive values; at least {FEWEST_ROWS} are needed.")
-    for sentence in gaps.sentences():
-        Console(stderr=as_json).print(sentence, markup=False, highlight=False, soft_wrap=True)
-    found = run_audit(
-        read_numbers(table, prediction),
-        sensitive_features=table[list(names)],
-        y_true=None if target is None else read_target(table, target),
-        sample_weight=None if weight is None else read_numbers(table, weight),
-        by=None if by is None else table[by],
-        given=table[list(factors)] if factors else None,
-        groups=None if groups is None else table[groups],
-        threshold=threshold,
-        random_state=seed,
-    )
-    verdicts = found.check(max_share=max_share, max_dpvar=max_dpvar)
-    if html is not None:
-        roles = {"prediction": prediction, "target": target, "weight": weight, "group": groups}
-        columns = {role: (column,) for role, column in roles.items() if column is not None}
-        provenance = replace(
-            found.provenance, file=file.name, rows_in_file=len(table), columns=columns | dict(found.provenance.columns)
+        stage("reading the file")
+        table = read_columns(file, [prediction, *names, *others], text=read_names(categories))
+        table = table.astype({name: "category" for name in read_names(categories) if name in table})
+        gaps = Gaps.of(table, (), (*names, *factors))
+        table = table.loc[gaps.complete]
+        if len(table) < FEWEST_ROWS:
+            raise InvalidInput(f"Only {len(table)} rows have all sensitive values; at least {FEWEST_ROWS} are needed.")
+        for sentence in gaps.sentences():
+            talk.say(sentence)
+        stage("measuring disparity")
+        found = run_audit(
+            read_numbers(table, prediction),
+            sensitive_features=table[list(names)],
+            y_true=None if target is None else read_target(table, target),
+            sample_weight=None if weight is None else read_numbers(table, weight),
+            by=None if by is None else table[by],
+            given=table[list(factors)] if factors else None,
+            groups=None if groups is None else table[groups],
+            threshold=threshold,
+            random_state=seed,
         )
-        write_page(audit_page(found, verdicts, provenance), html)
-    if as_json:
-        results = [asdict(verdict) | {"passed": verdict.passed} for verdict in verdicts]
-        print(json.dumps(found.to_dict() | {"verdicts": results}, default=_plain))
-    else:
-        _show(found, verdicts, html)
+        verdicts = found.check(max_share=max_share, max_dpvar=max_dpvar)
+        if html is not None:
+            stage("writing the report")
+            roles = {"prediction": prediction, "target": target, "weight": weight, "group": groups}
+            columns = {role: (column,) for role, column in roles.items() if column is not None}
+            provenance = replace(
+                found.provenance,
+                file=file.name,
+                rows_in_file=len(table),
+                columns=columns | dict(found.provenance.columns),
+            )
+            write_page(audit_page(found, verdicts, provenance), html)
+    _show(talk, found, verdicts, html)
+    results = [asdict(verdict) | {"passed": verdict.passed} for verdict in verdicts]
+    talk.result(**found.to_dict(), verdicts=results, rows_left_out=gaps.rows_left_out, report=html, warnings=warned)
     if not all(verdict.passed for verdict in verdicts):
         raise typer.Exit(1)
 
 
-def _plain(value: Any) -> object:
-    """Numbers of NumPy as those of Python."""
-    return value.item() if hasattr(value, "item") else str(value)
-
-
-def _show(found: Audit, verdicts: tuple[Verdict, ...], html: Path | None) -> None:
+def _show(talk: Talk, found: Audit, verdicts: tuple[Verdict, ...], html: Path | None) -> None:
     from fairlevel.auditing.page import accuracy_figures
     from fairlevel.report.numbers import number, p_phrase
 
-    console = Console(markup=False)
-    console.print(str(found), style="bold", highlight=False)
+    talk.say(str(found), style="bold")
     for flag in found.flags:
-        console.print(f"! {flag.sentence}", style="yellow", highlight=False, markup=False)
+        talk.say(f"! {flag.sentence}", style="yellow")
     interval = found.interval
     numbers = Table(box=None, show_header=False, pad_edge=False)
     for name, value in accuracy_figures(found):
@@ -135,16 +139,16 @@ def _show(found: Audit, verdicts: tuple[Verdict, ...], html: Path | None) -> Non
         )
     for question in found.questions:
         numbers.add_row(f"{question.name}, moves by ±", number(question.moves_by), p_phrase(question.interval.p_value))
-    console.print(numbers, highlight=False)
+    talk.say(numbers)
     shares = Table(title="share of the prediction's variance, by attribute", title_justify="left")
     for heading in ("attribute", "explained by it alone", "lost without it"):
         shares.add_column(heading, justify="left" if heading == "attribute" else "right")
     for row in found.attributes.itertuples():
         shares.add_row(str(row.attribute), f"{row.alone:.1%}", f"{row.lost:.1%}")
-    console.print(shares, markup=False)
+    talk.say(shares)
     for verdict in verdicts:
         word, style = ("passed", "green") if verdict.passed else ("failed", "red")
         limit = f"{verdict.budget} of at most {verdict.most:g} allowed"
-        console.print(f"{word}: {limit}, upper end of the interval {number(verdict.upper)}", style=style)
+        talk.say(f"{word}: {limit}, upper end of the interval {number(verdict.upper)}", style=style)
     if html is not None:
-        console.print(f"report: {html}", highlight=False, soft_wrap=True)
+        talk.say(f"report: {shown_path(html)}")

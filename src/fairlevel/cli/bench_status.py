@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
+
+from fairlevel.cli.talk import Json, Quiet, Talk
+
+EXAMPLE = "fairlevel bench status --out bench"
 
 
 def bench_status(
     out: Annotated[Path, typer.Option(help="Folder of results.")] = Path("bench"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Show which tasks of a run are finished."""
     from fairlevel.benchmark.store import Store
@@ -28,13 +31,13 @@ def bench_status(
     }
     done = sum(sum(row.values()) for row in counts.values())
     total = len(plan["datasets"]) * len(plan["seeds"]) * len(plan["methods"])
-    if as_json:
-        print(json.dumps({"finished": done, "tasks": total, **plan, "counts": counts}))
-        return
-    table = Table(title=f"{done} of {total} tasks finished; protocol {plan['protocol']}; source {plan['source']}")
+    talk = Talk(quiet, as_json)
+    talk.result(finished=done, tasks=total, **plan, counts=counts)
+    talk.say(f"{done} of {total} tasks finished; protocol {plan['protocol']}; source {plan['source']}")
+    table = Table()
     table.add_column("dataset")
     for method in plan["methods"]:
         table.add_column(method, justify="right")
     for dataset, row in counts.items():
         table.add_row(dataset, *(f"{count}/{len(plan['seeds'])}" for count in row.values()))
-    Console(markup=False).print(table)
+    talk.say(table)

@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from fairlevel.cli.options import read_names
+from fairlevel.cli.talk import Json, Quiet, Talk
 from fairlevel.data.catalogue import SUITES, suite
 from fairlevel.exceptions import FairLevelError
+from fairlevel.progress import share_of
+
+EXAMPLE = "fairlevel data fetch quick"
 
 
 def data_fetch(
@@ -18,21 +21,29 @@ def data_fetch(
     data_dir: Annotated[
         Path | None, typer.Option(help="Check the tables of this folder instead of downloading.")
     ] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Download tables into the cache, or check those of a folder; every failure is listed."""
     from fairlevel.data.sources import resolve_source
 
-    console, source = Console(markup=False), resolve_source(data_dir)
+    talk, source = Talk(quiet, as_json), resolve_source(data_dir)
     slugs = [slug for name in read_names(names) for slug in (suite(name, source.slugs) if name in SUITES else (name,))]
-    failed = 0
-    for slug in dict.fromkeys(slugs):
-        try:
-            table = source.load(slug)
-        except FairLevelError as error:
-            failed += 1
-            console.print(f"{slug}: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-            continue
-        rows, columns = table.features.shape
-        console.print(f"{slug}: {rows} rows, {columns} features, target {table.target.name}", highlight=False)
+    slugs = list(dict.fromkeys(slugs))
+    fetched, failed = {}, {}
+    with talk.working():
+        done = share_of("fetching tables")
+        for number, slug in enumerate(slugs):
+            done(number / len(slugs))
+            try:
+                table = source.load(slug)
+            except FairLevelError as error:
+                failed[slug] = str(error)
+                talk.warn(f"{slug}: {error}", style="red")
+                continue
+            rows, columns = table.features.shape
+            fetched[slug] = {"rows": rows, "features": columns, "target": table.target.name}
+            talk.say(f"{slug}: {rows:,} rows, {columns} features, target {table.target.name}")
+    talk.result(source=source.name, tables=fetched, failed=failed)
     if failed:
         raise typer.Exit(1)

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from fairlevel.cli.checks import refuse_existing
+from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
+from fairlevel.progress import stage
 
 if TYPE_CHECKING:
     import pandas as pd
+
+EXAMPLE = "fairlevel demo --out demo"
 
 
 @dataclass(frozen=True)
@@ -26,26 +29,36 @@ class Example:
     predictor: str = "mlp"
 
 
-def demo(out: Annotated[Path, typer.Option(help="Folder for reports and models.")] = Path("demo")) -> None:
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for reports and models.")] = Path("demo"),
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
     """Train the fronts of two embedded tables, print the trade-offs, and save a report and the models of each. The
     results of an earlier demo are replaced.
     """
-    console, makers = Console(markup=False), {"diabetes": _diabetes, "synthetic": _synthetic}
+    talk, makers = Talk(quiet, as_json), {"diabetes": _diabetes, "synthetic": _synthetic}
     for name in makers:
         refuse_existing(out / name, force=True)
+    fronts = {}
+    for name, make in makers.items():
+        with talk.working():
+            stage("loading libraries")
+            from fairlevel.cli.front_folder import how_measured, named_rows, write_front
+            from fairlevel.cli.front_table import front_table
+            from fairlevel.estimators.fairness_path import FairnessPath
 
-    from fairlevel.cli.front_folder import front_table, write_front
-    from fairlevel.estimators.fairness_path import FairnessPath
-
-    examples = {name: make() for name, make in makers.items()}
-    for name, example in examples.items():
-        path = FairnessPath(predictor=example.predictor, random_state=0, verbose=1)
-        path.fit(example.x, example.y, sensitive_features=example.sensitive)
-        chosen = write_front(path, str(example.y.name), out / name, {"target": str(example.y.name)}, force=True)
-        console.print(front_table(path, chosen, example.title))
-        console.print(f"report: {out / name / 'report.html'}\n", highlight=False, soft_wrap=True)
-    console.print("Open a report in a browser and choose a model. For a table of your own:")
-    console.print("fairlevel front FILE.csv --target COLUMN --sensitive COLUMN,COLUMN", highlight=False, soft_wrap=True)
+            example = make()
+            path = FairnessPath(predictor=example.predictor, random_state=0)
+            path.fit(example.x, example.y, sensitive_features=example.sensitive)
+            chosen = write_front(path, str(example.y.name), out / name, {"target": str(example.y.name)}, force=True)
+        talk.say(f"{example.title}, {how_measured(path)}", style="bold")
+        talk.say(front_table(named_rows(path, chosen)))
+        talk.say(f"report: {shown_path(out / name / 'report.html')}\n")
+        fronts[name] = {"report": out / name / "report.html", "models": out / name / "models", "front": path.to_frame()}
+    talk.say("Open a report in a browser and choose a model. For a table of your own:")
+    talk.say("fairlevel front FILE.csv --target COLUMN --sensitive COLUMN,COLUMN")
+    talk.result(fronts=fronts)
 
 
 def _diabetes() -> Example:

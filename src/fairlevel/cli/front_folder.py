@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.table import Table
+import pandas as pd
 
 from fairlevel.cli.checks import refuse_existing
 from fairlevel.cli.files import write_table
+from fairlevel.cli.front_table import KNEE, MOST_LEVEL
 from fairlevel.data.column_rules import FrequentRule
 from fairlevel.data.columns import Dates, Numbers
 from fairlevel.data.encoder import TableEncoder
@@ -18,11 +19,13 @@ from fairlevel.estimators.fair_classifier import FairClassifier
 from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.fairness_path import FairnessPath
 from fairlevel.estimators.front_page import front_page
-from fairlevel.report.numbers import number
+from fairlevel.progress import stage
 from fairlevel.report.provenance import Provenance
 from fairlevel.report.render import write_page
 
 WITHIN = "within budget"
+FOLDERS = {"most accurate": "most-accurate", KNEE: "knee", MOST_LEVEL: "tightest", WITHIN: "within-budget"}
+"""Names of folders, which scripts rely on, by what people call the models."""
 
 
 @dataclass(frozen=True)
@@ -46,43 +49,34 @@ def write_front(
     the models with a name of their own.
     """
     models = path.models_
-    rows = {"most accurate": len(models) - 1, "knee": path.knee_index_, "tightest": 0}
+    rows = {"most accurate": len(models) - 1, KNEE: path.knee_index_, MOST_LEVEL: 0}
     if path.budget_index_ is not None:
         rows[WITHIN] = path.budget_index_
-    chosen = {label: Choice(label.replace(" ", "-"), models[row], row) for label, row in rows.items()}
+    chosen = {label: Choice(FOLDERS[label], models[row], row) for label, row in rows.items()}
     named = [f"models/point-{place:02d}" for place in range(1, len(models) + 1)]
     with whole_folder(out, lambda present: refuse_existing(present, force)) as partial:
         write_table(path.to_frame(), partial / "front.csv")
+        stage("writing the models")
         for name, model in zip(named, models, strict=True):
             model.save(partial / name, notes=dict(notes))
         for choice in chosen.values():
             choice.model.save(partial / "models" / choice.folder, notes=dict(notes))
+        stage("writing the report")
         within = None if path.budget_index_ is None else (f"share within {path.max_share:g}", path.budget_index_)
         page = front_page(path, target, named, _budget_in_words(path), provenance, within=within)
         write_page(page, partial / "report.html")
     return chosen
 
 
-def front_table(path: FairnessPath, chosen: Mapping[str, Choice], title: str) -> Table:
-    """The named models as a table for the terminal."""
-    rows = "measured by cross-validation" if path.cross_fitted_ else "measured on held-out rows"
-    table = Table(title=f"{title} ({rows})", title_justify="left")
-    second = "R²" if path.classes_ is None else "AUC"
-    error = "RMSE" if path.classes_ is None else "Brier score"
-    for heading in ("model", error, second, "±", "95 % interval", "share", "DPVar"):
-        table.add_column(heading, justify="left" if heading == "model" else "right")
-    for label, choice in chosen.items():
-        row = path.front_.iloc[choice.row]
-        table.add_row(
-            label if label != WITHIN else f"share within {path.max_share:g}",
-            number(row["mse"] ** (0.5 if path.classes_ is None else 1)),
-            number(row["r2" if path.classes_ is None else "auc"], 3),
-            number(max(row["dpvar"], 0.0) ** 0.5, 3),
-            f"{number(row['dpvar_low'] ** 0.5, 3)} to {number(row['dpvar_high'] ** 0.5, 3)}",
-            f"{row['share']:.1%}",
-            number(max(row["dpvar"], 0.0)),
-        )
-    return table
+def named_rows(path: FairnessPath, chosen: Mapping[str, Choice]) -> dict[str, pd.Series]:
+    """The figures of the models with a name of their own, by what people call them."""
+    budget = f"share within {path.max_share:g}" if path.max_share is not None else ""
+    return {budget if label == WITHIN else label: path.front_.iloc[each.row] for label, each in chosen.items()}
+
+
+def how_measured(path: FairnessPath) -> str:
+    """For the title of a table."""
+    return "measured by cross-validation" if path.cross_fitted_ else "measured on held-out rows"
 
 
 def _budget_in_words(path: FairnessPath) -> tuple[str, ...]:

@@ -9,6 +9,8 @@ import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 
+from fairlevel.cli.completion import completed
+
 
 class LazyCommand(TyperCommand):
     """Stands for the function ``fairlevel.cli.<file>.<file>``; ``line`` describes it in the list of commands."""
@@ -19,6 +21,13 @@ class LazyCommand(TyperCommand):
 
     def make_context(self, *arguments: Any, **settings: Any) -> Any:
         """Import the function and continue as its command, with its own options and help."""
-        single = typer.Typer(add_completion=False)
-        single.command(self.name)(getattr(import_module(f"fairlevel.cli.{self.file}"), self.file))
-        return get_command(single).make_context(*arguments, **settings)
+        return self.command().make_context(*arguments, **settings)
+
+    def command(self) -> Any:
+        """The command itself; its help ends with the example of its file."""
+        single = typer.Typer(add_completion=False, rich_markup_mode="rich")
+        home = import_module(f"fairlevel.cli.{self.file}")
+        single.command(self.name, epilog=f"Example: [bold]{home.EXAMPLE}[/bold]")(
+            completed(getattr(home, self.file), self.file)
+        )
+        return get_command(single)

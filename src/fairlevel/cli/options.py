@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import io
+from collections.abc import Iterable
 
 from fairlevel.exceptions import InvalidInput
 
@@ -40,3 +42,10 @@ def read_sensitive(text: str) -> tuple[str, ...]:
     if not names:
         raise InvalidInput("--sensitive names no column; pass at least one, such as --sensitive age,income.")
     return names
+
+
+def as_option(names: Iterable[object]) -> str:
+    """Names as :func:`read_names` reads them."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow([str(name) for name in names])
+    return text.getvalue()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from fairlevel.cli.checks import column_names, require_readable
+from fairlevel.cli.options import as_option
+from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
+from fairlevel.data.whole_files import require_writable
 from fairlevel.exceptions import InvalidInput
+from fairlevel.progress import stage
+
+EXAMPLE = "fairlevel predict front/models/knee new.csv --out predictions.csv"
 
 
 def predict(
@@ -19,45 +23,46 @@ def predict(
     out: Annotated[Path, typer.Option(help="CSV or Parquet file to write: the rows and their predictions.")],
     column: Annotated[str, typer.Option(help="Name of the new column.")] = "prediction",
     lenient: Annotated[
-        bool, typer.Option(help="Count cells that cannot be read as missing, instead of stopping at them.")
+        bool, typer.Option("--lenient", help="Count cells that cannot be read as missing, instead of stopping at them.")
     ] = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Predict for every row of a file; the sensitive columns are not needed. A classifier also writes the probability
     of each class. Columns are read as in training, whatever they look like in this file.
     """
     require_readable(file)
+    require_writable(out)
     if not (model / "model.json").is_file():
         raise InvalidInput(f"{str(model)!r} holds no model.")
     if column in column_names(file):
         raise InvalidInput(f"{file.name!r} already has a column {column!r}; pass --column NAME.")
 
-    from fairlevel.cli.files import read_columns, write_table
-    from fairlevel.data.columns import Unreadable
-    from fairlevel.estimators.fair_classifier import FairClassifier
-    from fairlevel.estimators.loading import load
+    talk = Talk(quiet, as_json)
+    with talk.working() as warned:
+        stage("loading libraries")
+        from fairlevel.cli.files import read_columns, write_table
+        from fairlevel.data.columns import Unreadable
+        from fairlevel.models.saved import read_saved
 
-    fitted = load(model)
-    encoder = fitted.encoder_
-    table = read_columns(file, text=() if encoder is None else encoder.as_text, fewest=1)
-    names = getattr(fitted, "feature_names_in_", table.columns)
-    features = table[[name for name in names if name in table]]  # what is missing, the model itself says
-    if encoder is not None:
-        encoder.unreadable = "impute" if lenient else "error"
-    found, console = {}, Console(markup=False)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+        stage("reading the model")
+        saved = read_saved(model)
+        stage("reading the file")
+        table = read_columns(file, text=saved.as_text, fewest=1)
+        stage("predicting")
         try:
-            found[column] = fitted.predict(features)
+            found = (saved.lenient() if lenient else saved).predict(table)
         except Unreadable as error:
             raise Unreadable(f"{error} With --lenient such cells count as missing.") from None
-    for warning in caught:
-        console.print(f"! {warning.message}", style="yellow", markup=False, highlight=False, soft_wrap=True)
-    if isinstance(fitted, FairClassifier):
-        names = [f"{column}_{name}" for name in fitted.classes_]
-        taken = [name for name in names if name in table]
-        if taken:
-            raise InvalidInput(f"{file.name!r} already has a column {taken[0]!r}; pass --column NAME.")
-        with warnings.catch_warnings(action="ignore"):  # said above
-            found |= dict(zip(names, fitted.predict_proba(features).T, strict=True))
-    write_table(table.assign(**found), out)
-    console.print(f"{len(table)} predictions: {out}", highlight=False, soft_wrap=True)
+        named = {f"{column}{ending}": values for ending, values in found.items()}
+        for name in named:
+            if name in table:
+                raise InvalidInput(f"{file.name!r} already has a column {name!r}; pass --column NAME.")
+        stage("writing the file")
+        write_table(table.assign(**named), out)
+    talk.say(f"{len(table):,} predictions: {shown_path(out)}")
+    audited = list(named)[-1]  # of a classifier, the probability of the last class
+    sensitive = saved.notes.get("sensitive", ())
+    if sensitive and all(name in table for name in sensitive):
+        talk.next("fairlevel", "audit", out, "--prediction", audited, "--sensitive", as_option(sensitive))
+    talk.result(rows=len(table), out=out, columns=list(named), warnings=warned)

@@ -6,7 +6,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+
+from fairlevel.cli.options import as_option
+from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
+
+EXAMPLE = "fairlevel synthetic --out rows.csv --rows 2000"
 
 
 def synthetic(
@@ -23,6 +27,8 @@ def synthetic(
     noise: Annotated[float, typer.Option(help="Standard deviation of the noise in features and target.")] = 0.1,
     network_seed: Annotated[int, typer.Option(help="Seed of the fixed random networks.")] = 123,
     seed: Annotated[int, typer.Option(help="Seed of the rows.")] = 0,
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Write a table of the paper's synthetic design: a1… (sensitive), x1… (features), y."""
     from fairlevel.cli.files import write_table
@@ -40,6 +46,8 @@ def synthetic(
         network_seed=network_seed,
     )
     write_table(design.sample(rows, seed).to_frame(), out)
-    Console(markup=False).print(
-        f"{rows} rows, {attributes} sensitive attributes, {features} features: {out}", highlight=False
-    )
+    talk = Talk(quiet, as_json)
+    talk.say(f"{rows:,} rows, {attributes} sensitive attributes, {features} features: {shown_path(out)}")
+    sensitive = as_option(f"a{number}" for number in range(1, attributes + 1))
+    talk.next("fairlevel", "front", out, "--target", "y", "--sensitive", sensitive)
+    talk.result(rows=rows, attributes=attributes, features=features, out=out)

@@ -71,3 +71,13 @@ def _to_functions(free: Tensor, penalised: Tensor, target: Tensor, ridge: float 
     directions = torch.linalg.qr(torch.cat([towards_target.unsqueeze(1), first], dim=1)).Q
     curved = transform[:, count:] * root @ directions
     return centre, torch.cat([transform[:, :count], curved], dim=1), count
+
+
+def ridge_coefficients(covariance: Tensor, moments: Tensor, free: int, ridge: float) -> Tensor:
+    """(G + λR)⁻¹ m, (feature,), from G (feature, feature) and m (feature,) of (free, penalised) features, each of a
+    spread near 1. Where free features are linear combinations of each other, the smallest coefficients.
+    """
+    penalty = torch.full_like(moments, ridge)
+    penalty[:free] = 1e-9  # keeps the matrix definite; far below what a coefficient can be known to
+    factor, _ = torch.linalg.cholesky_ex(covariance + torch.diag(penalty))
+    return torch.cholesky_solve(moments.unsqueeze(1), factor).squeeze(1)

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 from scipy.spatial.distance import pdist
+from torch import Tensor
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean, free_linear_part
@@ -38,8 +39,7 @@ class RandomFeaturesMean(LinearMean):
     def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> FeatureMap:
         random = np.random.default_rng(seed)
         scale = self.bandwidth * median_distance(sensitive, random)
-        frequencies = random.standard_normal((sensitive.shape[1], self.features)) / scale
-        phases = random.uniform(0, 2 * np.pi, self.features)
+        frequencies, phases = draw_waves(sensitive.shape[1], self.features, scale, random)
         linear_is_free = free_linear_part(sensitive)[0].shape[1] > 0
 
         def features(rows: Array) -> tuple[Array, Array]:
@@ -47,10 +47,21 @@ class RandomFeaturesMean(LinearMean):
             at, directions, shifts = (
                 torch.from_numpy(each.astype(rows.dtype, copy=False)) for each in (rows, frequencies, phases)
             )
-            waves = torch.addmm(shifts, at, directions).cos_().mul_((2 / self.features) ** 0.5).numpy()
-            return (rows, waves) if linear_is_free else (rows[:, :0], np.hstack([rows, waves]))
+            values = waves(at, directions, shifts).numpy()
+            return (rows, values) if linear_is_free else (rows[:, :0], np.hstack([rows, values]))
 
         return features
+
+
+def draw_waves(attributes: int, features: int, scale: float, random: np.random.Generator) -> tuple[Array, Array]:
+    """Frequencies w_d, (attribute, feature), and phases b_d, (feature,), of a kernel with bandwidth ``scale``."""
+    frequencies: Array = random.standard_normal((attributes, features)) / scale
+    return frequencies, random.uniform(0, 2 * np.pi, features)
+
+
+def waves(rows: Tensor, frequencies: Tensor, phases: Tensor) -> Tensor:
+    """φ_d at standardised rows of A: (row, attribute) -> (row, feature)."""
+    return torch.addmm(phases, rows, frequencies).cos_().mul_((2 / len(phases)) ** 0.5)
 
 
 def median_distance(rows: Array, random: np.random.Generator, most: int = 1000) -> float:

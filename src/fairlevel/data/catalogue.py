@@ -13,6 +13,7 @@ from fairlevel.exceptions import UnknownName
 SUITES: dict[str, str] = {
     "quick": "six small tables, minutes on a laptop",
     "folder60": "sixty tables of a data folder with at least 300 rows and 4 features",
+    "real": "twelve tables whose sensitive columns are people's, named in the catalogue",
     "openml60": "sixty tables with OpenML ids; needs a network but no folder",
     "all": "every table of the source",
 }
@@ -20,7 +21,9 @@ SUITES: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Entry:
-    """One table: its short name (slug), title and target, and where to find it on OpenML."""
+    """One table: its short name (slug), title and target, and where to find it on OpenML. ``sensitive`` are the columns
+    that are sensitive in the suite ``real``, and ``why`` says why.
+    """
 
     slug: str
     title: str
@@ -30,6 +33,8 @@ class Entry:
     openml_drop: tuple[str, ...] = ()
     suites: tuple[str, ...] = ()
     notes: str = ""
+    sensitive: tuple[str, ...] = ()
+    why: str = ""
 
 
 @cache

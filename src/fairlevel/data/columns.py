@@ -162,6 +162,7 @@ def _kind_of_objects(name: str, column: pd.Series) -> Kind:
         return Texts() if all(isinstance(value, str) for value in values) else Numbers()
     if numbers[","].all():
         return _with_comma(name, values)
+    _refuse_thousands(name, values)
     try:
         pattern = date_pattern(values)
     except AmbiguousDates as error:
@@ -205,6 +206,19 @@ def _with_comma(name: str, values: Any) -> Numbers:
             "thousands; write them with a point, or without separators."
         )
     return Numbers(",")
+
+
+def _refuse_thousands(name: str, values: Any) -> None:
+    """Text that is mostly numbers such as 1,234.50 is no category."""
+    grouped = [value for value in values if isinstance(value, str) and re.fullmatch(_THOUSANDS, value.strip())]
+    if len(grouped) > len(values) / 2:
+        raise InvalidInput(
+            f"Column {name!r} holds numbers such as {grouped[0]!r}, with separators of thousands; write them without "
+            f"separators, such as {grouped[0].strip().replace(',', '')!r}."
+        )
+
+
+_THOUSANDS = r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"
 
 
 def text_of(value: Any) -> str:

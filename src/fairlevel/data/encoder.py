@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairlevel.arrays import Array
-from fairlevel.data.column_rules import MANY, Values, plain_rule, rule_for, rule_from
-from fairlevel.data.columns import Kind, Numbers, Reading, kind_of, refuse_unreadable
-from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName, UnreadableCells, UnseenLevels
+from fairlevel.data.column_rules import MANY, Values, rule_for
+from fairlevel.data.columns import Kind, Reading, kind_of
+from fairlevel.data.table_rules import TableRules, named_columns
+from fairlevel.exceptions import InvalidInput, UnknownName
 
-MANY_UNSEEN = 0.05  # share of the rows from which on unseen categories are worth a warning
 UNREADABLE = ("error", "impute")
 
 
@@ -84,28 +82,30 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     @property
+    def table_rules(self) -> TableRules:
+        """The learnt rules, which need no scikit-learn."""
+        check_is_fitted(self)
+        return TableRules(self.rules_, self.unreadable)
+
+    @property
     def outputs(self) -> tuple[str, ...]:
         """Names of the columns of the matrix."""
-        check_is_fitted(self)
-        return tuple(name for rule in self.rules_ for name in rule.outputs)
+        return self.table_rules.outputs
 
     @property
     def origin(self) -> tuple[int, ...]:
         """The number of the rule that each column of the matrix comes from."""
-        check_is_fitted(self)
-        return tuple(number for number, rule in enumerate(self.rules_) for _ in rule.outputs)
+        return tuple(number for number, rule in enumerate(self.table_rules.rules) for _ in rule.outputs)
 
     @property
     def needed(self) -> tuple[str, ...]:
         """Names of the columns that a table must have."""
-        check_is_fitted(self)
-        return tuple(rule.name for rule in self.rules_)
+        return self.table_rules.needed
 
     @property
     def as_text(self) -> tuple[str, ...]:
         """Columns that a file of text should hand over as written, because their rule is not that of plain numbers."""
-        check_is_fitted(self)
-        return tuple(rule.name for rule in self.rules_ if rule.reads != Numbers())
+        return self.table_rules.as_text
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the columns of the matrix, as in scikit-learn."""
@@ -113,49 +113,29 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Any) -> Array:
         """(row, column of the table) -> (row, column of the matrix); columns that are not needed are ignored."""
-        frame = named_columns(X)
-        readings = self.read(frame)
-        for rule in self.rules_:
-            if self.unreadable == "error":
-                refuse_unreadable(rule.name, rule.reads, frame[rule.name], readings[rule.name].unreadable)
-        counts = {name: int(reading.unreadable.sum()) for name, reading in readings.items()}
-        _warn(UnreadableCells, "Cells that cannot be read count as missing", counts, len(frame))
-        columns = {name: reading.values for name, reading in readings.items()}
-        many = {name: count for name, count in self.unseen(columns).items() if count >= MANY_UNSEEN * len(frame)}
-        _warn(UnseenLevels, "Categories that the training rows lack", many, len(frame))
-        return self.encode(columns)
+        return self.table_rules.transform(X)
 
     def read(self, X: Any) -> dict[str, Reading]:
         """The columns that are needed, by name, each read by its rule."""
-        check_is_fitted(self)
-        frame = named_columns(X)
-        missing = [name for name in self.needed if name not in frame]
-        if missing:
-            raise InvalidInput(
-                f"The table lacks {', '.join(map(repr, missing))}, which the encoder was fitted on; it needs "
-                f"{', '.join(map(repr, self.needed))}."
-            )
-        return {rule.name: rule.reads.read(frame[rule.name]) for rule in self.rules_}
+        return self.table_rules.read(named_columns(X))
 
     def encode(self, columns: Mapping[str, Values]) -> Array:
         """Columns that have been read -> (row, column of the matrix)."""
-        return np.hstack([rule.encode(columns[rule.name]) for rule in self.rules_])
+        return self.table_rules.encode(columns)
 
     def unseen(self, columns: Mapping[str, Values]) -> dict[str, int]:
         """For each column the number of rows whose category the training rows lack."""
-        return {rule.name: rule.unseen(columns[rule.name]) for rule in self.rules_}
+        return self.table_rules.unseen(columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        check_is_fitted(self)
-        rules = [plain_rule(rule) for rule in self.rules_]
-        return {"many": self.many, "unreadable": self.unreadable, "rules": rules}
+        return {"many": self.many, "unreadable": self.unreadable, "rules": self.table_rules.to_plain()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """The encoder that :meth:`to_dict` described."""
         found = cls(values["many"], values["unreadable"])
-        found.rules_ = tuple(map(rule_from, values["rules"]))
+        found.rules_ = TableRules.from_plain(values["rules"]).rules
         found.feature_names_in_ = np.array(found.needed, dtype=object)
         found.n_features_in_ = len(found.needed)
         return found
@@ -166,26 +146,3 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
-
-
-def named_columns(X: Any) -> pd.DataFrame:
-    """A table with names; columns of an array are x0, x1, …"""
-    if isinstance(X, pd.DataFrame):
-        return X.rename(columns=str)
-    if hasattr(X, "to_pandas"):
-        return X.to_pandas()  # type: ignore[no-any-return]
-    if hasattr(X, "toarray"):
-        raise InvalidType("X is a sparse matrix; TableEncoder reads tables: pass a DataFrame or an array.")
-    array = np.asarray(X)
-    if array.ndim != 2:
-        raise InvalidInput(
-            f"Expected 2D array, got {array.ndim}D array instead: a table of shape (rows, columns) is needed. Reshape "
-            "your data, such as with X.reshape(-1, 1)."
-        )
-    return pd.DataFrame(array, columns=[f"x{number}" for number in range(array.shape[1])])
-
-
-def _warn(category: type[Warning], what: str, counts: Mapping[str, int], rows: int) -> None:
-    found = [f"{name!r} {count} of {rows} rows" for name, count in counts.items() if count]
-    if found:
-        warnings.warn(f"{what}: {', '.join(found)}.", category, stacklevel=3)

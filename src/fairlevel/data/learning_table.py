@@ -55,11 +55,13 @@ class LearningTable:
             if target in names:
                 raise InvalidInput(f"The target {target!r} is also {role}; a column has one role.")
         y = _target(table[target])
-        gaps = Gaps.of(table.assign(**{target: y}), (target, *others["the column of weights"]), (*sensitive, *given))
+        needed = (target, *others["the column of weights"])
+        gaps = Gaps.of(table.assign(**{target: y}), needed, (*sensitive, *given), for_accuracy=sensitive)
         kept = table.loc[gaps.complete]
-        if len(kept) < FEWEST_ROWS:
+        judged = len(kept) - gaps.rows_for_accuracy_only
+        if judged < FEWEST_ROWS:
             raise InvalidInput(
-                f"Only {len(kept)} rows have a target and all sensitive values; at least {FEWEST_ROWS} are needed."
+                f"Only {judged} rows have a target and all sensitive values; at least {FEWEST_ROWS} are needed."
             )
         out = {target, *drop, *others["the column of weights"]} | (set() if sensitive_inputs else set(sensitive))
         features = kept[[name for name in table.columns if name not in out]]
@@ -77,32 +79,56 @@ class LearningTable:
 
 @dataclass(frozen=True)
 class Gaps:
-    """Missing values of a target, of weights and of attributes: one rule for every command. A row without a number that
-    it needs is left out; a missing category is a category of its own.
+    """Missing values of a target, of weights and of attributes: one rule for every command, that of the estimators. A
+    row without a number that it needs is left out; a missing category is a category of its own. In training, a row
+    without a number of a sensitive attribute counts for accuracy only.
 
-    ``complete`` says which rows are used, (row,); ``left_out`` and ``as_category`` count missing values by column.
+    ``complete`` says which rows are used, (row,), and ``known`` which of them count for disparity; ``left_out``,
+    ``for_accuracy`` and ``as_category`` count missing values by column.
     """
 
     complete: pd.Series
+    known: pd.Series
     left_out: dict[str, int]
+    for_accuracy: dict[str, int]
     as_category: dict[str, int]
 
     @classmethod
-    def of(cls, table: pd.DataFrame, needed: Sequence[str], attributes: Sequence[str]) -> Gaps:
-        """``needed`` columns must be there; attributes may be categories."""
+    def of(
+        cls,
+        table: pd.DataFrame,
+        needed: Sequence[str],
+        attributes: Sequence[str],
+        for_accuracy: Sequence[str] = (),
+    ) -> Gaps:
+        """``needed`` columns must be there; attributes may be categories. Attributes of type number in
+        ``for_accuracy`` may be missing: such a row trains accuracy alone.
+        """
         categories = [name for name in dict.fromkeys(attributes) if _is_category(name, table[name])]
         numbers = [*needed, *(name for name in dict.fromkeys(attributes) if name not in categories)]
         missing = {name: table[name].isna() for name in (*numbers, *categories)}
-        complete = pd.Series(True, index=table.index)
+        lenient = [name for name in for_accuracy if name in numbers and table[name].dtype.kind in "iuf"]
+        complete, known = pd.Series(True, index=table.index), pd.Series(True, index=table.index)
         for name in numbers:
             values = pd.to_numeric(table[name], errors="coerce") if table[name].dtype.kind == "f" else None
             if values is not None:
                 missing[name] |= np.isinf(values) if name in needed else False
-            complete &= ~missing[name]
+            if name in lenient:
+                known &= ~missing[name]
+            else:
+                complete &= ~missing[name]
+
+        def counts(names: Sequence[str], rows: pd.Series) -> dict[str, int]:
+            found = {name: int(missing[name][rows].sum()) for name in names}
+            return {name: count for name, count in found.items() if count}
+
+        everywhere = pd.Series(True, index=table.index)
         return cls(
             complete,
-            {name: int(missing[name].sum()) for name in numbers if missing[name].any()},
-            {name: int(missing[name].sum()) for name in categories if missing[name].any()},
+            known,
+            counts([name for name in numbers if name not in lenient], everywhere),
+            counts(lenient, complete),
+            counts(categories, everywhere),
         )
 
     @property
@@ -110,16 +136,27 @@ class Gaps:
         """How many rows are not used."""
         return int((~self.complete).sum())
 
+    @property
+    def rows_for_accuracy_only(self) -> int:
+        """How many rows that are used have no known attributes."""
+        return int((self.complete & ~self.known).sum())
+
     def sentences(self) -> list[str]:
         """What was done, in words; nothing where nothing is missing."""
+
+        def columns(counts: dict[str, int]) -> str:
+            return ", ".join(f"{name} ({missing})" for name, missing in counts.items())
+
         said = []
-        count = int((~self.complete).sum())
-        if count:
-            columns = ", ".join(f"{name} ({missing})" for name, missing in self.left_out.items())
-            said.append(f"{count} rows left out, without a value in: {columns}")
+        if self.rows_left_out:
+            said.append(f"{self.rows_left_out} rows left out, without a value in: {columns(self.left_out)}")
+        if self.rows_for_accuracy_only:
+            said.append(
+                f"{self.rows_for_accuracy_only} rows count for accuracy only, without a value in: "
+                f"{columns(self.for_accuracy)}"
+            )
         if self.as_category:
-            columns = ", ".join(f"{name} ({missing})" for name, missing in self.as_category.items())
-            said.append(f"missing categories count as the category (missing): {columns}")
+            said.append(f"missing categories count as the category (missing): {columns(self.as_category)}")
         return said
 
 
@@ -163,7 +200,7 @@ def _target(column: pd.Series) -> pd.Series:
     if strange.size == column.notna().sum() and column.nunique() == 2:
         return column.astype(object)
     with_comma = Numbers(",").read(column)
-    if not with_comma.unreadable.any():
+    if not with_comma.unreadable.any() and kind_of(str(column.name), column) == Numbers(","):
         return pd.Series(with_comma.values, index=column.index, name=column.name)
     where = int(strange.index[0]) + 1
     raise InvalidType(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput, InvalidType
@@ -13,12 +14,17 @@ from fairlevel.exceptions import InvalidInput, InvalidType
 LARGEST = 1e150  # the square of a larger number overflows
 SMALLEST = 1e-150  # the square of a smaller one is zero
 SMALLEST_FEATURE = 1e-30  # LightGBM reads numbers below 1e-35 as zero
+MOST_DENSE = 200_000_000  # numbers that a sparse matrix may have as an array: 1.6 GB
 
 _ROUNDING = 8 * np.finfo(np.float64).eps
 
 
 def refuse_other_kinds(name: str, values: Any) -> None:
-    """Refuse masked entries, dates, spans of time and complex numbers, which NumPy would turn into numbers silently."""
+    """Refuse masked entries, dates, spans of time and complex numbers, which NumPy would turn into numbers silently,
+    and sparse matrices, which it does not read.
+    """
+    if issparse(values):
+        raise InvalidType(f"{name} is a sparse matrix; an array is needed: pass {name}.toarray().")
     hidden = int(np.ma.getmaskarray(values).sum()) if np.ma.isMaskedArray(values) else 0
     if hidden:
         raise InvalidInput(
@@ -34,6 +40,21 @@ def refuse_other_kinds(name: str, values: Any) -> None:
         )
     if kind == "c":
         raise InvalidInput(f"Complex data not supported: {name} holds complex numbers; pass {name}.real.")
+
+
+def as_dense(X: Any) -> Any:
+    """A sparse matrix as an array, where that fits; anything else as it is."""
+    matrix: Any = X
+    if not issparse(X):
+        return matrix
+    rows, columns = matrix.shape if matrix.ndim == 2 else (*matrix.shape, 1)
+    if rows * columns > MOST_DENSE:
+        raise InvalidInput(
+            f"X is a sparse matrix of {rows:,} rows and {columns:,} columns, too large for an array of "
+            f"{rows * columns * 8 / 1e9:.3g} GB; choose fewer columns, such as with "
+            "sklearn.decomposition.TruncatedSVD, or pass X.toarray() if your memory allows it."
+        )
+    return matrix.toarray(order="C")
 
 
 def refuse_extremes(name: str, values: Array, columns: Sequence[object] | None = None, least: float = SMALLEST) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.preprocessing import StandardScaler
 
 from fairlevel.arrays import Array
 
@@ -37,6 +36,8 @@ class Scaler:
         """Like :meth:`fit`, but reads ``rows`` rows at a time, for memory maps; a column whose standard deviation is
         within rounding error counts as constant.
         """
+        from sklearn.preprocessing import StandardScaler  # predictions need no scikit-learn
+
         found = StandardScaler()
         for start in range(0, len(values), rows):
             found.partial_fit(np.asarray(values[start : start + rows], dtype=np.float64))

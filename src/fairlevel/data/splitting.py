@@ -193,7 +193,7 @@ def read_groups(groups: Any, rows: int) -> Index:
             f"groups holds {int(labels.isna().sum())} missing labels; give such rows labels of their own."
         )
     numbers: Index = pd.factorize(labels)[0].astype(np.int64)
-    if numbers.max() < 1:
+    if numbers.max(initial=0) < 1:
         raise InvalidInput(
             "groups has one label for all rows; at least 2 independent groups are needed. Leave groups out if rows are "
             "independent."
@@ -203,6 +203,8 @@ def read_groups(groups: Any, rows: int) -> Index:
 
 def _read_time(time: Any, rows: int) -> Index:
     """Ranks of numbers or dates, the same for the same time."""
+    if np.asarray(time).dtype.kind == "c" or np.ma.isMaskedArray(time):
+        refuse_other_kinds("time", time)
     given = pd.Series(np.asarray(time).reshape(-1))
     if len(given) != rows:
         raise InvalidInput(f"time has {len(given)} entries for {rows} rows; one per row is needed.")

@@ -43,7 +43,7 @@ class TrueDPVar:
 
 @dataclass(frozen=True)
 class TwoLayer:
-    """A fixed random network W₂ tanh(W₁ v + b₁) + b₂; weights N(0, 1/fan-in), biases N(0, 1/4)."""
+    """A fixed random network W₂ tanh(W₁ v + b₁) + b₂; weights N(0, 1/fan-in), biases N(0, bias_sd²)."""
 
     first: Array
     first_bias: Array
@@ -51,12 +51,12 @@ class TwoLayer:
     second_bias: Array
 
     @classmethod
-    def draw(cls, inputs: int, hidden: int, outputs: int, random: np.random.Generator) -> TwoLayer:
+    def draw(cls, inputs: int, hidden: int, outputs: int, bias_sd: float, random: np.random.Generator) -> TwoLayer:
         return cls(
             random.standard_normal((inputs, hidden)) / np.sqrt(inputs),
-            random.standard_normal(hidden) / 2,
+            random.standard_normal(hidden) * bias_sd,
             random.standard_normal((hidden, outputs)) / np.sqrt(hidden),
-            random.standard_normal(outputs) / 2,
+            random.standard_normal(outputs) * bias_sd,
         )
 
     def __call__(self, values: Array) -> Array:
@@ -67,7 +67,8 @@ class TwoLayer:
 @dataclass(frozen=True)
 class SyntheticDesign:
     """The design, with a field for every constant. The paper does not state most of them; the defaults are ours
-    (docs/decisions.md).
+    (docs/decisions.md). Without biases (``bias_sd=0``) g_Z is odd and X_Z has mean zero, so that the interaction does
+    not enter DPVar, as the paper says.
     """
 
     beta_int: float = 1.0
@@ -82,6 +83,7 @@ class SyntheticDesign:
     noise_x: float = 0.1
     noise_y: float = 0.1
     network_seed: int = 123
+    bias_sd: float = 0.5
 
     def __post_init__(self) -> None:
         if self.network_seed < 0:
@@ -91,9 +93,9 @@ class SyntheticDesign:
         for name in ("attributes", "features", "latents", "hidden"):
             if getattr(self, name) < 1:
                 raise InvalidInput(f"{name}={getattr(self, name)} was given; at least 1 is needed.")
-        if min(self.noise_x, self.noise_y, self.auxiliary_sd) < 0:
+        if min(self.noise_x, self.noise_y, self.auxiliary_sd, self.bias_sd) < 0:
             raise InvalidInput(
-                "A negative standard deviation was given; noise_x, noise_y and auxiliary_sd must be ≥ 0."
+                "A negative standard deviation was given; noise_x, noise_y, auxiliary_sd and bias_sd must be ≥ 0."
             )
 
     @cached_property
@@ -101,9 +103,9 @@ class SyntheticDesign:
         """g_A, g_Z and base."""
         random = np.random.default_rng(self.network_seed)
         return (
-            TwoLayer.draw(self.attributes, self.hidden, self.features, random),
-            TwoLayer.draw(self.latents, self.hidden, self.features, random),
-            TwoLayer.draw(self.features, self.hidden, 1, random),
+            TwoLayer.draw(self.attributes, self.hidden, self.features, self.bias_sd, random),
+            TwoLayer.draw(self.latents, self.hidden, self.features, self.bias_sd, random),
+            TwoLayer.draw(self.features, self.hidden, 1, self.bias_sd, random),
         )
 
     def sample(self, rows: int, seed: int = 0) -> SyntheticRows:

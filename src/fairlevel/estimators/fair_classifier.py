@@ -14,14 +14,14 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from fairlevel.arrays import Array, Index
+from fairlevel.data.numbers import refuse_other_kinds
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.fair_estimator import FairEstimator, FittedModel
 from fairlevel.estimators.reading import read_features
-from fairlevel.estimators.settings import read_seed
 from fairlevel.estimators.whole_fit import all_or_nothing
 from fairlevel.exceptions import InvalidInput
-from fairlevel.losses import Logistic
+from fairlevel.models.model import class_probabilities
 from fairlevel.models.onnx import write_onnx
 
 
@@ -43,7 +43,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         A budget instead of a weight: the largest DPVar of the probabilities, or the largest share of their variance, on
         unseen rows. With several classes it holds for the sum over classes.
     penalty, predictor, optimizer, validation_fraction, batch_size, combiner, device, random_state, verbose,
-    encoder
+    encoder, n_jobs
         As in :class:`fairlevel.FairRegressor`.
 
     Attributes
@@ -57,8 +57,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         only after a fit with sensitive features.
     dpvar_by_class_ : array of shape (models,)
         Its parts.
-    weight_, n_iter_, n_features_in_, feature_names_in_ : as in :class:`fairlevel.FairRegressor`; ``n_iter_`` is the
-        largest over classes
+    weight_, mixture_, n_iter_, n_features_in_, feature_names_in_ : as in :class:`fairlevel.FairRegressor`; ``n_iter_``
+        is the largest over classes, and ``mixture_`` names the class where there are more than two
     models_ : one model per class; of two classes, for the second
 
     Examples
@@ -94,6 +94,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         sensitive_features, sample_weight, given, groups, time : as in :meth:`fairlevel.FairRegressor.fit`; ``given=y``
             compares rows of the same class only, which is equalised odds on average
         """
+        from fairlevel.estimators.settings import read_seed
+
         classes, codes = read_classes(y)
         target = codes.astype(np.float64)
         table = self._read(X, target, sensitive_features, sample_weight, given, groups, time)
@@ -124,6 +126,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
                 max(steps) if steps else None,
                 fitted[0].trace if len(fitted) == 1 else None,
                 fitted[0].encoder,
+                _mixtures(classes, fitted),
             )
         )
         self.brier_ = self.__dict__.pop("mse_")
@@ -136,11 +139,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         """Probabilities of the classes in the order of ``classes_``: (row, class)."""
         check_is_fitted(self)
         x = read_features(self, X, all(model.native for model in self.models_))
-        found = np.stack([np.clip(model.predict(x), 0.0, 1.0) for model in self.models_], axis=1)
-        if found.shape[1] == 1:
-            return np.hstack([1 - found, found])
-        total = found.sum(axis=1, keepdims=True)
-        return np.where(total > 0, found / np.where(total > 0, total, 1.0), 1 / found.shape[1])
+        return class_probabilities(self.models_, x)
 
     def predict(self, X: Any) -> Any:
         """The most probable class of each row."""
@@ -163,12 +162,12 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
 
     def to_onnx(self, path: str | Path) -> None:
         """Write the fitted model as an ONNX graph: input X (row, feature) in double, output the probability of the
-        second class. For two classes.
+        second class. For two classes; their names are the entry ``classes`` of the metadata, as JSON.
         """
         check_is_fitted(self)
         if len(self.models_) > 1:
             raise InvalidInput(f"to_onnx is for two classes; this model has {len(self.classes_)}.")
-        write_onnx(self.models_[0], self._width, Path(path))
+        write_onnx(self.models_[0], self._inputs, Path(path), {"classes": self.classes_.tolist()})
 
     def __sklearn_is_fitted__(self) -> bool:
         """An interrupted fit is no fit."""
@@ -176,6 +175,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
 
     def _train_class(self, table: Table, budget: Budget | None, seed: int) -> FittedModel:
         """One model of the probability of a class, of which ``table.y`` holds zeros and ones."""
+        from fairlevel.losses import Logistic
+
         return self._train(table, Logistic.of(table.y, table.row_weight), budget, seed)
 
 
@@ -183,7 +184,12 @@ def read_classes(y: Any) -> tuple[Array, Index]:
     """The classes in order, (class,), and the number of each row's class, (row,)."""
     if isinstance(y, pd.Series | pd.DataFrame) or hasattr(y, "to_numpy"):
         y = y.to_numpy()
-    target = column_or_1d(y, warn=True)
+    if np.asarray(y).dtype.kind == "c" or np.ma.isMaskedArray(y):
+        refuse_other_kinds("y", y)
+    try:
+        target = column_or_1d(y, warn=True)
+    except ValueError as error:
+        raise InvalidInput(" ".join(str(error).split())) from None
     if not len(target):
         raise InvalidInput("y has no rows; at least 2 rows of different classes are needed.")
     missing = pd.isna(target) if target.dtype.kind in "fO" else np.zeros(len(target), dtype=bool)
@@ -228,6 +234,17 @@ def refuse_rare_classes(classes: Array, codes: Array) -> None:
     if counts.min() < 1:
         rare = str(classes[int(counts.argmin())])
         raise InvalidInput(f"y has no row of class {rare!r} with a positive weight; drop the class, or give it weight.")
+
+
+def _mixtures(classes: Array, fitted: list[FittedModel]) -> pd.DataFrame | None:
+    """What the models are mixed of, with a column that names the class where there is one model for each."""
+    found = [each.mixture for each in fitted if each.mixture is not None]
+    if len(found) < 2:
+        return found[0] if found else None
+    return pd.concat(
+        [mixture.assign(**{"class": name}) for name, mixture in zip(classes.tolist(), found, strict=True)],
+        ignore_index=True,
+    )
 
 
 def _part_of(budget: Budget | None, part: float) -> Budget | None:

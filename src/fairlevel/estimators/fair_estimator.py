@@ -5,53 +5,42 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
-from torch import nn
 
-from fairlevel.candidates import SOURCES, CandidateSource, PenaltyGrid, TrainingSetup
-from fairlevel.candidates.fitting import FittedCandidates, Stopping, attributes_of, fit_candidates, fit_in_batches
-from fairlevel.candidates.protocol import for_columns
 from fairlevel.data.encoder import TableEncoder
-from fairlevel.data.splitting import read_splitting, sample_rows
+from fairlevel.data.splitting import read_splitting
 from fairlevel.data.table import Table
-from fairlevel.estimators.budget import Budget, require_sensitive
-from fairlevel.estimators.path_fit import fit_path
-from fairlevel.estimators.reading import read_table, read_weight
-from fairlevel.estimators.settings import (
-    NO_LIMITS,
-    default_predictor,
-    path_settings,
-    reads_gaps,
-    shown_progress,
-    training_setup,
-)
+from fairlevel.estimators.budget import Budget
+from fairlevel.estimators.reading import read_table
 from fairlevel.estimators.settings_json import to_plain
-from fairlevel.exceptions import Diverged, InvalidInput
-from fairlevel.fronts.combiners import Combiner
-from fairlevel.losses import Loss
-from fairlevel.metrics.dpvar import dpvar_of_many
+from fairlevel.exceptions import InvalidInput
 from fairlevel.models.folder import Description, write_models
 from fairlevel.models.model import Model
-from fairlevel.networks.optimizers import Optimizer
-from fairlevel.penalties import NoPenalty, Penalty, resolve_penalty
-from fairlevel.predictors import Predictor
 
-HELD_OUT = 0.2  # of the rows, for early stopping, where nothing else was asked for
-FEWEST_TO_SPLIT = 20  # rows
-MEASURED_ROWS = 5_000  # of a fit in batches: rows that its figures are measured on
+if TYPE_CHECKING:  # a saved model predicts without PyTorch
+    import pandas as pd
+    from torch import nn
 
+    from fairlevel.candidates import CandidateSource
+    from fairlevel.fronts.combiners import Combiner
+    from fairlevel.losses import Loss
+    from fairlevel.networks.optimizers import Optimizer
+    from fairlevel.penalties import Penalty
+    from fairlevel.predictors import Predictor
+
+READ_GAPS = ("boosting",)  # predictors by name that read missing values
 FIGURES = ("mse_", "dpvar_", "weight_", "n_iter_")  # what a file keeps of a fit, apart from the model
 
 
 @dataclass(frozen=True)
 class FittedModel:
     """A model with its figures in units of y². After a fit with a budget there is no single weight, number of steps or
-    trace. ``encoder`` turns tables into what the model reads, where one was asked for.
+    trace, but a ``mixture``, see :class:`fairlevel.estimators.path_fit.ChosenModel`. ``encoder`` turns tables into what
+    the model reads, where one was asked for.
     """
 
     model: Model
@@ -61,6 +50,7 @@ class FittedModel:
     steps: int | None = None
     trace: pd.DataFrame | None = None
     encoder: TableEncoder | None = None
+    mixture: pd.DataFrame | None = None
 
 
 class FairEstimator(BaseEstimator):  # type: ignore[misc]
@@ -81,6 +71,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         random_state: Any = None,
         verbose: int = 0,
         encoder: TableEncoder | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.weight = weight
         self.max_dpvar = max_dpvar
@@ -95,26 +86,28 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
         self.encoder = encoder
+        self.n_jobs = n_jobs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         gaps = self.encoder is not None or reads_gaps(self.predictor, self.penalty, self.batch_size)
         tags.input_tags.allow_nan = gaps
+        tags.input_tags.sparse = self.encoder is None
         return tags
 
     def _read(
         self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, given: Any, groups: Any, time: Any
     ) -> Table:
         """Validated rows; y must be numbers."""
+        from fairlevel.estimators.settings import default_predictor, warn_of_unused
+
         splitting = read_splitting(groups, time, y)
         kinds = (np.float64,) if self.batch_size is None else (np.float64, np.float32)
-        native = default_predictor(self.predictor, self.penalty, self.batch_size).native
-        return read_table(self, X, y, sensitive_features, sample_weight, given, splitting, kinds, native, self.encoder)
-
-    def _setup(self, table: Table, loss: Loss, seed: int) -> TrainingSetup:
-        """What the rows of a table are trained with."""
         predictor = default_predictor(self.predictor, self.penalty, self.batch_size)
-        return training_setup(for_columns(predictor, table.categorical), self.optimizer, self.device, seed, loss)
+        warn_of_unused(self.optimizer, predictor, self.penalty, self.predictor is not None, stacklevel=4)
+        return read_table(
+            self, X, y, sensitive_features, sample_weight, given, splitting, kinds, predictor.native, self.encoder
+        )
 
     def _budget(self) -> Budget | None:
         """The budget, if one was given; parameters that would change nothing are refused."""
@@ -135,36 +128,9 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _train(self, table: Table, loss: Loss, budget: Budget | None, seed: int) -> FittedModel:
         """One model: at a weight, or the most accurate one within a budget."""
-        setup = self._setup(table, loss, seed)
-        if budget is None:
-            return self._train_weight(read_weight(self.weight, table.sensitive is not None), table, setup)
-        require_sensitive(budget, table.sensitive is not None)
-        settings = path_settings(self.penalty, self.combiner, setup, self.predictor is not None)
-        with shown_progress(self.verbose, "training candidates") as report:
-            fit, _ = fit_path(table, settings, report)
-        chosen = fit.within(budget)
-        return FittedModel(chosen.model, chosen.mse, chosen.dpvar, encoder=fit.encoder)
+        from fairlevel.estimators.one_model import train_model
 
-    def _train_weight(self, weight: float, table: Table, setup: TrainingSetup) -> FittedModel:
-        """One model at one weight, on all rows at each step or in batches."""
-        penalty = _one_penalty(self.penalty)
-        stopping = self._stopping(len(table))
-        with shown_progress(self.verbose, "training") as report:
-            if self.batch_size is None:
-                grid = PenaltyGrid.over(penalty, (weight,))
-                fitted = fit_candidates(table, grid, setup, NO_LIMITS, stopping, report)
-            else:
-                acting = penalty if weight > 0 else NoPenalty()  # plain batches need no functions of A
-                grid = PenaltyGrid.over(acting, (weight,))
-                fitted = fit_in_batches(table, grid, setup, NO_LIMITS, stopping.fraction, self.batch_size, report)
-                table = table.rows(sample_rows(len(table), MEASURED_ROWS, setup.seed))
-        return _only_candidate(fitted, table, weight)
-
-    def _stopping(self, rows: int) -> Stopping:
-        """Early stopping as asked for; tables of a few rows have none to spare."""
-        if self.validation_fraction != "auto":
-            return Stopping(self.validation_fraction)  # type: ignore[arg-type]
-        return Stopping(HELD_OUT, refit=True) if rows >= FEWEST_TO_SPLIT else Stopping(None)
+        return train_model(self, table, loss, budget, seed)
 
     def _save(
         self,
@@ -200,6 +166,14 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         """Numbers per row that the model reads."""
         return int(self.n_features_in_) if self.encoder_ is None else len(self.encoder_.outputs)
 
+    @property
+    def _inputs(self) -> tuple[str, ...]:
+        """Names of the numbers that the model reads."""
+        if self.encoder_ is not None:
+            return self.encoder_.outputs
+        names = getattr(self, "feature_names_in_", [f"x{number}" for number in range(self._width)])
+        return tuple(map(str, names))
+
     def _keep_figures(self, fitted: FittedModel) -> None:
         """Attributes that end in an underscore; those that this fit does not have are removed."""
         self.encoder_ = fitted.encoder
@@ -209,6 +183,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             "weight_": fitted.weight,
             "n_iter_": fitted.steps,
             "trace_": fitted.trace,
+            "mixture_": fitted.mixture,
         }
         for name, value in found.items():
             self.__dict__.pop(name, None)
@@ -216,31 +191,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
                 setattr(self, name, value)
 
 
-def _only_candidate(fitted: FittedCandidates, table: Table, weight: float) -> FittedModel:
-    """The model of the only candidate, with its figures on a table."""
-    row = fitted.candidates.table.iloc[0]
-    if not fitted.candidates.usable[0]:
-        raise Diverged(
-            f"Training diverged (loss {row['loss']:.3g} times that of a constant prediction); lower the step size, "
-            "such as optimizer=Adam(learning_rate=0.001), or the weight."
-        )
-    model = fitted.model(np.ones(1))
-    (trace,) = fitted.candidates.traces
-    prediction = model.predict(fitted.features(table.x))
-    mse = float(table.weight @ (prediction - table.y) ** 2)
-    dpvar = None
-    if table.sensitive is not None:
-        known = table if table.known is None else table.rows(table.known_rows)
-        dpvar = float(dpvar_of_many(prediction[None, table.known_rows], attributes_of(known))[0])
-    encoder = None if fitted.encoding is None else fitted.encoding.encoder
-    return FittedModel(model, mse, dpvar, weight, int(row["steps"]), trace, encoder)
-
-
-def _one_penalty(penalty: str | Penalty | CandidateSource) -> Penalty:
-    """A penalty; a source of several candidates needs a budget to choose by."""
-    if isinstance(penalty, CandidateSource) or (isinstance(penalty, str) and penalty in SOURCES):
-        raise InvalidInput(
-            f"penalty={penalty!r} stands for several candidates, which need a budget to choose by: set max_dpvar or "
-            "max_share, or name one penalty, such as 'fbo_closed'."
-        )
-    return resolve_penalty(penalty)
+def reads_gaps(predictor: Any, solver: Any, batch_size: Any = None) -> bool:
+    """Whether missing values are fine; an unknown name is not, it is refused in ``fit``."""
+    if predictor is None:
+        return batch_size is None and solver != "spectral" and type(solver).__name__ != "SpectralPath"
+    return predictor in READ_GAPS if isinstance(predictor, str) else getattr(predictor, "native", False) is True

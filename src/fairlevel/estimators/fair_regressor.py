@@ -14,10 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from fairlevel.arrays import Array
 from fairlevel.estimators.fair_estimator import FairEstimator, FittedModel
 from fairlevel.estimators.reading import read_features
-from fairlevel.estimators.settings import read_seed
 from fairlevel.estimators.whole_fit import all_or_nothing
 from fairlevel.exceptions import ClassesWarning
-from fairlevel.losses import SquaredLoss
 from fairlevel.models.onnx import write_onnx
 
 
@@ -65,6 +63,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
     encoder : ``TableEncoder()``, optional
         Turns a table with text, dates and gaps into numbers; it is learnt inside the fit, from training rows only.
         Without one, X must be numbers, or what the predictor reads by itself.
+    n_jobs : int, optional
+        Threads of the fit: None for as many as PyTorch uses (``OMP_NUM_THREADS``, or all cores), -1 for all cores. The
+        result does not depend on it.
 
     Attributes
     ----------
@@ -76,6 +77,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         these rows: judge a model on rows it has not seen, with :func:`fairlevel.dpvar_interval`.
     weight_ : float
         The penalty weight used: the one given, or what "auto" stood for; not after a fit with a budget.
+    mixture_ : DataFrame
+        After a fit with a budget, instead of a weight: the candidates that are mixed, with family, setting, weight and
+        proportion.
     n_iter_ : int
         Optimisation steps behind the fitted parameters; not after a fit with a budget.
     trace_ : DataFrame
@@ -123,6 +127,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
             person: splits keep them on one side, and intervals count groups, not rows
         time : array of shape (rows,), numbers or dates, optional; held-out rows are then the latest ones
         """
+        from fairlevel.estimators.settings import read_seed
+        from fairlevel.losses import SquaredLoss
+
         table = self._read(X, y, sensitive_features, sample_weight, given, groups, time)
         _warn_of_classes(table.y)
         fitted = self._train(table, SquaredLoss(), self._budget(), read_seed(self.random_state))
@@ -157,9 +164,11 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         self._save(folder, (self.model_,), overwrite, notes, {})
 
     def to_onnx(self, path: str | Path) -> None:
-        """Write the fitted model as an ONNX graph: input X (row, feature) in double, output the predictions."""
+        """Write the fitted model as an ONNX graph: input X (row, feature) in double, output the predictions. The names
+        of the inputs are the entry ``features`` of the metadata, as JSON.
+        """
         check_is_fitted(self)
-        write_onnx(self.model_, self._width, Path(path))
+        write_onnx(self.model_, self._inputs, Path(path))
 
     def __sklearn_is_fitted__(self) -> bool:
         """An interrupted fit is no fit."""

@@ -25,11 +25,11 @@ from fairlevel.data.sensitive import as_frame
 from fairlevel.data.splitting import read_splitting
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.fair_classifier import FairClassifier, two_classes
-from fairlevel.estimators.fair_estimator import FittedModel
+from fairlevel.estimators.fair_estimator import FittedModel, reads_gaps
 from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.front_page import front_page
 from fairlevel.estimators.judging import knee_index
-from fairlevel.estimators.path_fit import ChosenModel, PathFit, ReportingRows, fit_path
+from fairlevel.estimators.path_fit import TRAINING, ChosenModel, PathFit, ReportingRows, fit_path
 from fairlevel.estimators.path_report import PathReport, further_figures, settings_in_words
 from fairlevel.estimators.reading import read_table
 from fairlevel.estimators.settings import (
@@ -37,9 +37,8 @@ from fairlevel.estimators.settings import (
     own_models,
     path_settings,
     read_seed,
-    reads_gaps,
-    shown_progress,
     training_setup,
+    warn_of_unused,
 )
 from fairlevel.estimators.whole_fit import all_or_nothing
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, MissingSensitiveFeatures
@@ -51,6 +50,7 @@ from fairlevel.networks.optimizers import Optimizer
 from fairlevel.penalties import Penalty
 from fairlevel.plots.front import FrontDisplay
 from fairlevel.predictors import Predictor
+from fairlevel.progress import share_of, shown, stage
 from fairlevel.report.provenance import Provenance
 from fairlevel.report.render import write_page
 
@@ -86,6 +86,8 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     max_dpvar, max_share : float, optional
         A budget whose model becomes a further row of the front, with figures from the same rows as the others; where it
         is out of reach, a warning says so, and the front is kept. :meth:`best` finds the model of any other budget.
+    n_jobs : int, optional
+        As in :class:`fairlevel.FairRegressor`.
 
     Attributes
     ----------
@@ -98,11 +100,11 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     cross_fitted_ : bool
         Whether rows were few, so that all of them are judged by cross-validation, instead of a quarter kept apart.
     best_estimator_ : FairRegressor or FairClassifier
-        The knee of the front; ``predict`` uses it.
+        What ``predict`` uses: the model within the budget, where one was asked for and is within reach, else the knee.
     classes_ : array of shape (2,), or None for a regression
         A target with two values, of any type, is classified: models are then of type FairClassifier.
     knee_index_ : int
-        Its row in the front.
+        The row of the knee in the front.
     budget_index_ : int or None
         The row in the front of the model within the budget that was asked for; None where there is none.
     candidates_ : DataFrame
@@ -135,6 +137,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         encoder: TableEncoder | None = None,
         max_dpvar: float | None = None,
         max_share: float | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.solver = solver
         self.combiner = combiner
@@ -148,6 +151,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.encoder = encoder
         self.max_dpvar = max_dpvar
         self.max_share = max_share
+        self.n_jobs = n_jobs
 
     @all_or_nothing
     def fit(
@@ -202,61 +206,63 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 "FairnessPath.fit got no sensitive_features. Pass fit(X, y, sensitive_features=A); inside a Pipeline "
                 "or GridSearchCV also enable metadata routing and call set_fit_request(sensitive_features=True)."
             )
+        warn_of_unused(self.optimizer, predictor, self.solver, self.predictor is not None, stacklevel=3)
         predictor = for_columns(predictor, table.categorical)
         seed = read_seed(self.random_state)
         loss = SquaredLoss() if classes is None else Logistic.of(table.y, table.row_weight)
         setup = training_setup(predictor, self.optimizer, self.device, seed, loss)
         settings = path_settings(self.solver, self.combiner, setup, self.predictor is not None)
         settings = replace(settings, budget=budget)
-        own = own_models(self.models, unseen, len(X), classes is not None)
+        own = own_models(self.models, unseen, np.shape(X)[0], classes is not None)
         columns = GivenColumns.of(X, self.native_columns_) if table.encoding is None else GivenColumns(None)
         settings = own.among(settings, columns, table.given_rows)
-        with shown_progress(self.verbose, "training candidates") as report:
-            self._fit, reporting = fit_path(table, settings, report)
-        self.cross_fitted_ = self._fit.cross_fitted
-        self.candidates_ = self._fit.fitted.candidates.table
-        front = _measured(self._fit, reporting)
-        front = front.assign(**further_figures(reporting, None if classes is None else self.threshold, seed))
-        p_value = front.pop("p_value").iloc[-1]
-        if p_value > 0.05:
-            warnings.warn(
-                AlreadyLevel(
-                    f"No disparity was found in the most accurate model (p = {p_value:.2f}), so there is nothing to "
-                    "trade off; the front is that one model."
-                ),
-                stacklevel=3,
-            )
-            last = len(front) - 1
-            asked = last if self._fit.asked is None else self._fit.asked
-            front = front.iloc[sorted({asked, last})]
-        shown = front.index.to_numpy()
-        self.front_ = front.reset_index(drop=True)
-        self._points = [self._fit.points[number] for number in shown]
-        self.budget_index_ = None if self._fit.asked is None else int(np.flatnonzero(shown == self._fit.asked)[0])
-        self._report = PathReport.of(reporting, table, shown, classes is not None)
-        self._columns = {
-            "sensitive": tuple(self._report.profiles),
-            "given": () if given is None else tuple(map(str, as_frame(given, "given").columns)),
-        }
-        self.knee_index_ = knee_index(self.front_)
-        self.best_estimator_ = self.knee()
+        with shown(self.verbose > 0):
+            self._fit, reporting = fit_path(table, settings, share_of(TRAINING))
+            stage("describing the models")
+            self.cross_fitted_ = self._fit.cross_fitted
+            self.candidates_ = self._fit.fitted.candidates.table
+            front = _measured(self._fit, reporting)
+            front = front.assign(**further_figures(reporting, None if classes is None else self.threshold, seed))
+            p_value = front.pop("p_value").iloc[-1]
+            if p_value > 0.05:
+                warnings.warn(
+                    AlreadyLevel(
+                        f"No disparity was found in the most accurate model (p = {p_value:.2f}), so there is nothing "
+                        "to trade off; the front is that one model."
+                    ),
+                    stacklevel=3,
+                )
+                last = len(front) - 1
+                asked = last if self._fit.asked is None else self._fit.asked
+                front = front.iloc[sorted({asked, last})]
+            places = front.index.to_numpy()
+            self.front_ = front.reset_index(drop=True)
+            self._points = [self._fit.points[number] for number in places]
+            self.budget_index_ = None if self._fit.asked is None else int(np.flatnonzero(places == self._fit.asked)[0])
+            self._report = PathReport.of(reporting, table, places, classes is not None)
+            self._columns = {
+                "sensitive": tuple(self._report.profiles),
+                "given": () if given is None else tuple(map(str, as_frame(given, "given").columns)),
+            }
+            self.knee_index_ = knee_index(self.front_)
+            self.best_estimator_ = self.model(self.knee_index_ if self.budget_index_ is None else self.budget_index_)
         return self
 
     def predict(self, X: Any) -> Array:
-        """Predictions of the knee, in units of y."""
+        """Predictions of ``best_estimator_``, in units of y, or classes."""
         check_is_fitted(self)
         found: Array = self.best_estimator_.predict(X)
         return found
 
     @available_if(lambda path: getattr(path, "classes_", None) is not None)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of both classes by the knee, (row, class); where y has two classes."""
+        """Probabilities of both classes by ``best_estimator_``, (row, class); where y has two classes."""
         check_is_fitted(self)
         found: Array = self.best_estimator_.predict_proba(X)
         return found
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R² of the knee, or its accuracy where y has two classes."""
+        """R² of ``best_estimator_``, or its accuracy where y has two classes."""
         check_is_fitted(self)
         return float(self.best_estimator_.score(X, y, sample_weight=sample_weight))
 
@@ -352,6 +358,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.encoder is not None or reads_gaps(self.predictor, self.solver)
+        tags.input_tags.sparse = self.encoder is None
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -370,12 +377,13 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             random_state=self.random_state,
             verbose=self.verbose,
             encoder=self.encoder,
+            n_jobs=self.n_jobs,
         )
         estimator.n_features_in_ = self.n_features_in_
         estimator.native_columns_ = self.native_columns_
         if hasattr(self, "feature_names_in_"):
             estimator.feature_names_in_ = self.feature_names_in_
-        fitted = FittedModel(chosen.model, chosen.mse, chosen.dpvar, encoder=self._fit.encoder)
+        fitted = FittedModel(chosen.model, chosen.mse, chosen.dpvar, encoder=self._fit.encoder, mixture=chosen.mixture)
         return estimator.keep(fitted) if self.classes_ is None else estimator.keep(self.classes_, [fitted])
 
 

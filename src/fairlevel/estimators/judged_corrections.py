@@ -12,6 +12,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
 from fairlevel.estimators.judging import JudgedRows, Judgement, SelectionBudget
 from fairlevel.fronts.stacking import without_small_shares
+from fairlevel.progress import stage
 from fairlevel.releveling.fitting import FittedCorrections, cross_fitted
 from fairlevel.releveling.protocol import ExistingModel
 
@@ -44,6 +45,7 @@ class JudgedCorrections:
         scale = float(np.sqrt(weight @ (aim - centre) ** 2)) or 1.0
         candidates = (cross_fitted(model, rows, fold, seed) - centre) / scale
         judged = JudgedRows.of(candidates, (aim - centre) / scale, rows, fold, model.response.combiner, seed)
+        stage("choosing among them")
         budgets = SelectionBudget.points(judged.choosing, points - 1)
         fitted = FittedCorrections.on(model, rows, np.arange(len(rows)), seed)
         return cls(fitted, Judgement(judged, budgets, scale, last=candidates[0]), centre, scale)

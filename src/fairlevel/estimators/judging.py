@@ -232,8 +232,14 @@ def allowed(calibration: Calibration, budget: Budget) -> SelectionBudget:
         raise InvalidInput(
             f"{budget.name}={budget.most:g} is out of reach: the smallest value on unseen rows is "
             f"{error.smallest:.3g}, margin included; allow at least that much, or use more rows, another predictor "
-            "or other candidates."
+            "or other candidates." + (_NEAR_THE_CONSTANT if budget.name == "max_share" else "")
         ) from None
+
+
+_NEAR_THE_CONSTANT = (
+    " Predictions close to a constant do not help: their DPVar and their variance vanish together, and the share with "
+    "neither. A budget on DPVar itself, max_dpvar, is met by them."
+)
 
 
 def knee_index(front: pd.DataFrame) -> int:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import nn
 
 from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.native_columns import NativeColumns
@@ -16,6 +15,9 @@ from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.settings_json import from_plain
 from fairlevel.exceptions import InvalidInput
 from fairlevel.models.folder import damage_in_one_sentence, read_models
+
+if TYPE_CHECKING:
+    from torch import nn
 
 ESTIMATORS: dict[str, type[FairRegressor] | type[FairClassifier]] = {
     estimator.__name__: estimator for estimator in (FairRegressor, FairClassifier)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
@@ -36,7 +37,9 @@ from fairlevel.exceptions import BudgetOutOfReach, Diverged, InvalidInput
 from fairlevel.fronts.combiners import Choosing, Combiner
 from fairlevel.metrics.interval import DPVarInterval
 from fairlevel.models.model import Model
+from fairlevel.progress import stage
 
+TRAINING = "training candidates"  # the stage that takes longest
 MANY_ROWS = 8000  # from here on a part of the rows is judged, not all
 JUDGED = 0.25  # that part
 FOLDS = 3
@@ -60,11 +63,14 @@ class PathSettings:
 
 @dataclass(frozen=True)
 class ChosenModel:
-    """A model, and its MSE and debiased DPVar on the selection rows, in units of y²."""
+    """A model, its MSE and debiased DPVar on the selection rows, in units of y², and what it is mixed of: family,
+    setting, weight and proportion, one row per candidate.
+    """
 
     model: Model
     mse: float
     dpvar: float
+    mixture: pd.DataFrame
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,10 @@ class PathFit:
         """The choice within a budget on selection rows."""
         chosen = pruned(self.choosing, budget)
         variance = self.y_scale**2
-        return ChosenModel(self.fitted.model(chosen.shares), chosen.mse * variance, chosen.dpvar * variance)
+        used = chosen.shares > 0
+        mixture = self.fitted.candidates.table.loc[used, ["family", "setting", "weight"]]
+        mixture = mixture.assign(proportion=chosen.shares[used]).reset_index(drop=True)
+        return ChosenModel(self.fitted.model(chosen.shares), chosen.mse * variance, chosen.dpvar * variance, mixture)
 
     def within(self, budget: Budget) -> ChosenModel:
         """The choice that keeps a user's budget on unseen rows, margin included."""
@@ -124,6 +133,7 @@ def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[Path
         raise InvalidInput(f"{len(may_judge)} {kind} were given; a path needs at least {FEWEST_ROWS} to choose by.")
     few = len(may_judge) < MANY_ROWS and not table.splits.in_time
     fitted, selection, predictions = _trained(table, settings, _parts(table, may_judge, few, seed), report)
+    stage("choosing mixtures of them")
     y_mean = float(table.weight @ table.y)
     y_scale = float(np.sqrt(table.weight @ (table.y - y_mean) ** 2)) or 1.0
     chosen_on, standard = table.rows(selection), (predictions - y_mean) / y_scale
@@ -132,6 +142,7 @@ def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[Path
     fold = chosen_on.splits.folds(FOLDS, seed)
     judged = JudgedRows.of(standard, target, attributes, fold, settings.combiner, seed)
     budgets = SelectionBudget.points(judged.choosing, POINTS)
+    stage("measuring the front on rows that it has not seen")
     judgement = Judgement(judged, budgets, y_scale)
     calibrations = {name: judgement.calibration(name) for name in (SelectionBudget.name, SelectionShare.name)}
     points, intervals, number = list(budgets), list(judgement.intervals), None

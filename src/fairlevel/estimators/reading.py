@@ -11,52 +11,22 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from fairlevel.arrays import Array
-from fairlevel.data.encoder import TableEncoder, named_columns
+from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.encoding import Encoding
+from fairlevel.data.features import as_pandas, ordered_like_fit, refuse_missing, refuse_text
 from fairlevel.data.native_columns import NativeColumns
-from fairlevel.data.numbers import SMALLEST_FEATURE, refuse_extremes, refuse_other_kinds
+from fairlevel.data.numbers import SMALLEST_FEATURE, as_dense, refuse_extremes, refuse_other_kinds
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffled, refuse_too_many_attributes
 from fairlevel.data.splitting import Splitting
 from fairlevel.data.table import Table
+from fairlevel.data.table_rules import named_columns
 from fairlevel.data.unknown import without_unknown
 from fairlevel.data.weights import read_weights
-from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures, ProxyWarning
-from fairlevel.metrics.inputs import read_factors
+from fairlevel.exceptions import FairLevelError, InvalidInput, InvalidType, MissingSensitiveFeatures, ProxyWarning
 from fairlevel.networks.forks import use_one_thread_after_fork
 
 NEARLY_A_COPY = 0.99
-
-
-def refuse_text(X: Any) -> None:
-    """Name the text columns of a frame before anything tries to read them as numbers."""
-    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
-        refuse_other_kinds("X", X)
-        array = np.asarray(X) if isinstance(X, list | tuple) else X
-        if _holds_text(array):
-            raise InvalidType(
-                "X holds text; numbers are needed: encode it with sklearn.preprocessing.OneHotEncoder or "
-                "OrdinalEncoder."
-            )
-        return
-    frame = X if isinstance(X, pd.DataFrame) else X.to_pandas()
-    if not frame.columns.is_unique:
-        twice = frame.columns[frame.columns.duplicated()].unique().tolist()
-        raise InvalidInput(
-            f"X has several columns named {', '.join(map(repr, twice[:5]))}; give each column a name of its own."
-        )
-    text = [str(name) for name, dtype in frame.dtypes.items() if not pd.api.types.is_numeric_dtype(dtype)]
-    if text:
-        raise InvalidType(
-            f"X has columns that are not numbers: {', '.join(map(repr, text[:5]))}; encode them with "
-            "pandas.get_dummies(X) "
-            "or sklearn.preprocessing.OneHotEncoder."
-        )
-
-
-def _holds_text(array: Any) -> bool:
-    kind = getattr(getattr(array, "dtype", None), "kind", "")
-    return kind in ("U", "S", "T") or (kind == "O" and any(isinstance(value, str) for value in np.ravel(array)))
 
 
 def refuse_missing_target(y: Any) -> None:
@@ -81,32 +51,15 @@ def refuse_missing_target(y: Any) -> None:
     refuse_extremes("y", target)
 
 
-def refuse_missing(name: str, values: Array, columns: Any = None, gaps: bool = False) -> None:
-    """Name and count missing and infinite values; where ``gaps`` are allowed, infinite ones only."""
-    missing, infinite = int(np.isnan(values).sum()), int(np.isinf(values).sum())
-    if (not missing or gaps) and not infinite:
-        return
-    where = ""
-    if values.ndim == 2 and columns is not None:
-        wrong = np.isinf(values) if gaps else ~np.isfinite(values)
-        where = f", first in column {str(columns[int(np.flatnonzero(wrong.any(axis=0))[0])])!r}"
-    raise InvalidInput(
-        f"{name} holds {missing} missing (NaN) and {infinite} infinite (inf) values{where}; finite numbers are needed: "
-        "drop those rows, or fill them with sklearn.impute.SimpleImputer."
-    )
-
-
-def ordered_like_fit(X: Any, names: Any) -> Any:
-    """A frame with the columns of fit in the order of fit; other columns are left for the usual checks."""
-    if names is None or not hasattr(X, "columns"):
-        return X
-    missing = [name for name in names if name not in set(X.columns)]
-    if missing:
-        raise InvalidInput(
-            f"X lacks {len(missing)} of the {len(names)} columns seen in fit: {', '.join(map(repr, missing[:5]))}; "
-            "pass a frame that has them (their order does not matter)."
-        )
-    return X[list(names)] if len(X.columns) == len(names) else X
+def validated(estimator: BaseEstimator, *arrays: Any, **settings: Any) -> Any:
+    """scikit-learn's ``validate_data``; what it refuses becomes an error of this package, in its words."""
+    try:
+        return validate_data(estimator, *arrays, **settings)
+    except FairLevelError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = InvalidType if isinstance(error, TypeError) else InvalidInput
+        raise kind(" ".join(str(error).split())) from None
 
 
 def read_weight(weight: Any, has_sensitive: bool) -> float:
@@ -191,16 +144,17 @@ def read_table(
     use_one_thread_after_fork()
     if encoder is not None:
         X = _table_for(encoder, X)
-    columns = NativeColumns.fit(_frame(X)) if encoder is not None or (native and _has_categories(X)) else None
+    X = as_dense(X)
+    columns = NativeColumns.fit(as_pandas(X)) if encoder is not None or (native and _has_categories(X)) else None
     if columns is None:
         refuse_text(X)
         features = X
     else:
-        validate_data(estimator, X, skip_check_array=True)
-        features = columns.transform(_frame(X))
+        validated(estimator, X, skip_check_array=True)
+        features = columns.transform(as_pandas(X))
     refuse_missing_target(y)
     names = getattr(estimator, "feature_names_in_", None) if columns is not None else None
-    x, target = validate_data(
+    x, target = validated(
         estimator, features, y, dtype=list(kinds), y_numeric=True, ensure_all_finite=False, ensure_min_samples=2
     )
     if names is not None:
@@ -213,7 +167,7 @@ def read_table(
     categorical = () if columns is None or encoder is not None else columns.categorical
     encoding, seen = None, x
     if encoder is not None and columns is not None:
-        encoding = Encoding(encoder, columns, tuple(map(str, _frame(X).columns)))
+        encoding = Encoding(encoder, columns, tuple(map(str, as_pandas(X).columns)))
         learnt = encoding.fit(x)
         seen, names = learnt.transform(x), learnt.encoder.outputs
     weight, sensitive, factors, known = read_weights(sample_weight, len(x)), None, None, None
@@ -223,7 +177,10 @@ def read_table(
         sensitive = encode_sensitive(sensitive_features, len(x), kinds)
         refuse_too_many_attributes(sensitive.values.shape[1], len(x))
         warn_of_copies(seen, names, sensitive, categorical)
-        factors = None if given is None else read_factors(given, sensitive, X)
+        if given is not None:
+            from fairlevel.metrics.inputs import read_factors  # predictions need no PyTorch
+
+            factors = read_factors(given, sensitive, X)
     elif given is not None:
         raise MissingSensitiveFeatures(
             "given was passed without sensitive_features; it says within what A is compared."
@@ -252,16 +209,16 @@ def read_features(estimator: BaseEstimator, X: Any, native: bool = False) -> Arr
         encoded: Array = np.asarray(encoder.transform(X))
         return encoded
     names = getattr(estimator, "feature_names_in_", None)
-    X = ordered_like_fit(X, names)
+    X = ordered_like_fit(as_dense(X), names)
     columns: NativeColumns | None = getattr(estimator, "native_columns_", None)
     if columns is not None:
         if not hasattr(X, "columns"):
             raise InvalidType("fit got a frame with categories; pass a frame with the same columns, not an array.")
-        validate_data(estimator, X, reset=False, skip_check_array=True)
-        x = columns.transform(_frame(X))
+        validated(estimator, X, reset=False, skip_check_array=True)
+        x = columns.transform(as_pandas(X))
     else:
         refuse_text(X)
-        x = validate_data(estimator, X, reset=False, dtype=np.float64, ensure_all_finite=False)
+        x = validated(estimator, X, reset=False, dtype=np.float64, ensure_all_finite=False)
     refuse_missing("X", x, names, gaps=native)
     refuse_extremes("X", x, names, 0.0)
     return x
@@ -274,13 +231,9 @@ def _table_for(encoder: Any, X: Any) -> pd.DataFrame:
     return named_columns(X)
 
 
-def _frame(X: Any) -> pd.DataFrame:
-    return X if isinstance(X, pd.DataFrame) else X.to_pandas()
-
-
 def _has_categories(X: Any) -> bool:
     """Whether X is a frame with a column that is no number: text, categories or dates."""
     if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
         return False
-    frame = _frame(X)
+    frame = as_pandas(X)
     return frame.columns.is_unique and not all(map(pd.api.types.is_numeric_dtype, frame.dtypes))

@@ -11,14 +11,18 @@ import pandas as pd
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.factors import LegitimateFactors
+from fairlevel.data.features import refuse_missing
+from fairlevel.data.numbers import as_dense
 from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffled, refuse_too_many_attributes
 from fairlevel.data.splitting import AnyRows, read_splitting
 from fairlevel.data.weights import read_weights
 from fairlevel.estimators.judged_corrections import JudgedCorrections
-from fairlevel.estimators.reading import copies_of_sensitive, refuse_missing
+from fairlevel.estimators.reading import copies_of_sensitive
 from fairlevel.estimators.relevelled_front import About, RelevelledFront
+from fairlevel.estimators.threads import use_threads
 from fairlevel.exceptions import InvalidInput, InvalidType, SeenRows, UnknownName
 from fairlevel.metrics.inputs import read_factors, read_seed
+from fairlevel.progress import stage
 from fairlevel.releveling.fitting import FOLDS
 from fairlevel.releveling.protocol import UNNAMED
 from fairlevel.releveling.reading import METHODS, read_model
@@ -40,6 +44,7 @@ def relevel(
     method: str = "auto",
     points: int = 12,
     random_state: Any = 0,
+    n_jobs: int | None = None,
 ) -> RelevelledFront:
     """The trade-off between a model as it is and a level one, from the model and some rows with A.
 
@@ -67,6 +72,7 @@ def relevel(
         top of any model. "auto" uses trees, leaves where they are few, and new trees where they can be added
     points : models on the front
     random_state : int
+    n_jobs : threads, as in :class:`fairlevel.FairRegressor`
 
     Returns
     -------
@@ -85,6 +91,7 @@ def relevel(
     """
     if method not in METHODS:
         raise UnknownName("method", method, METHODS)
+    X = as_dense(X)
     seed, rows = read_seed(random_state), len(X)
     if rows < FEWEST_ROWS:
         raise InvalidInput(f"{rows} rows were given; relevel needs at least {FEWEST_ROWS}.")
@@ -95,13 +102,15 @@ def relevel(
     refuse_too_many_attributes(sensitive.values.shape[1], rows)
     weight = read_weights(sample_weight, rows)
     factors = None if given is None else read_factors(given, sensitive, X)
-    existing, reason = read_model(model, X, method, seed)
+    stage("reading the model and its predictions")
+    with use_threads(n_jobs):
+        existing, reason = read_model(model, X, method, seed)
     target = None if y is None else _target(y, rows, existing.classes)
     if existing.seen and not seen:
         warnings.warn(
             SeenRows(
                 "These are the rows that the model was trained on, so its errors here are too small, and those of the "
-                "front, too; pass rows that it has not seen, or seen=True to say that you know."
+                "front, too; pass rows that it has not seen, or say that you know: seen=True, or --seen."
             ),
             stacklevel=2,
         )
@@ -110,7 +119,9 @@ def relevel(
     if factors is not None:
         functions = LegitimateFactors.of(factors, weight, seed, splits.groups)
         attributes = functions.attributes(sensitive.values, factors, weight, splits.groups)
-    found = JudgedCorrections.of(existing, attributes, target, int(points), splits.folds(FOLDS, seed), seed)
+    stage("finding corrections")
+    with use_threads(n_jobs):
+        found = JudgedCorrections.of(existing, attributes, target, int(points), splits.folds(FOLDS, seed), seed)
     about = About(existing.kind, seen or existing.seen, _copies(X, sensitive), reason)
     return RelevelledFront(existing, found, sensitive, target, about, factors)
 

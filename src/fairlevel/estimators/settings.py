@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.progress import Progress
 from sklearn.utils import check_random_state
 from torch import nn
 
 from fairlevel.arrays import Flags, Index
 from fairlevel.candidates import PATH_LIMITS, CandidateSource, Limits, SpectralPath, TrainingSetup, resolve_candidates
 from fairlevel.candidates.own_models import WithOwnModels, any_frozen, check_models
-from fairlevel.candidates.protocol import Report
 from fairlevel.candidates.sources import ON_ONE_PREDICTOR
 from fairlevel.data.frames import GivenColumns
 from fairlevel.estimators.path_fit import PathSettings
-from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
+from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName, UnusedOptimizer
 from fairlevel.fronts.combiners import Combiner, Stacked
 from fairlevel.losses import Loss, SquaredLoss
 from fairlevel.networks.optimizers import OPTIMIZERS, Optimizer
@@ -75,12 +70,24 @@ def default_predictor(
     return resolve_predictor(predictor)
 
 
-def reads_gaps(predictor: Any, solver: Any, batch_size: Any = None) -> bool:
-    """Whether missing values are fine; an unknown name is not, it is refused in ``fit``."""
-    try:
-        return default_predictor(predictor, solver, batch_size).native
-    except (TypeError, ValueError):
-        return False
+def warn_of_unused(
+    optimizer: str | Optimizer,
+    predictor: Predictor,
+    solver: str | Penalty | CandidateSource,
+    given: bool,
+    stacklevel: int,
+) -> None:
+    """Boosting has no optimiser; what "auto" trains without a predictor ``given``, or an own source of candidates, may
+    hold networks. ``stacklevel`` counts from the caller of this function up to the caller of fit.
+    """
+    others = isinstance(solver, CandidateSource) or (solver == "auto" and not given)
+    if isinstance(predictor, Boosting) and not others and resolve_optimizer(optimizer) != resolve_optimizer("adam"):
+        warnings.warn(
+            f"optimizer={optimizer!r} changes nothing: boosting has no optimiser. Pass "
+            "predictor=Boosting(learning_rate=..., rounds=...), or predictor='mlp' for a network.",
+            UnusedOptimizer,
+            stacklevel=stacklevel + 1,
+        )
 
 
 def path_settings(
@@ -128,13 +135,3 @@ def own_models(models: Any, unseen: Any, rows: int, classes: bool) -> OwnModels:
             f"{rows} rows."
         )
     return OwnModels(own, flags)
-
-
-@contextmanager
-def shown_progress(verbose: int, what: str) -> Iterator[Report]:
-    """A progress bar on the terminal, where there is one and it was asked for."""
-    console = Console(file=sys.stderr)
-    shown = verbose > 0 and console.is_terminal
-    with Progress(console=console, transient=True, disable=not shown) as bar:
-        task = bar.add_task(what, total=1.0)
-        yield lambda share: bar.update(task, completed=share)

@@ -5,32 +5,45 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import cache
+from importlib import import_module
 from inspect import isabstract
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import nn
 
-from fairlevel import candidates, conditional_mean, penalties, predictors
-from fairlevel.conditional_mean import inner_losses
 from fairlevel.data.encoder import TableEncoder
 from fairlevel.exceptions import InvalidInput
-from fairlevel.fronts import combiners
-from fairlevel.networks import optimizers
-from fairlevel.penalties import protocol as penalty_protocol
-from fairlevel.predictors.module_members import describe_module, module_from
 
-_HOMES = (penalties, penalty_protocol, conditional_mean, inner_losses, predictors, optimizers, combiners, candidates)
+if TYPE_CHECKING:
+    from torch import nn
 
-KNOWN: dict[str, type] = {
-    name: value
-    for home in _HOMES
-    for name, value in vars(home).items()
-    if isinstance(value, type) and is_dataclass(value) and not isabstract(value)
-    if value.__module__.startswith("fairlevel.")
-} | {TableEncoder.__name__: TableEncoder}
-"""Classes whose objects may stand in a file, by name."""
+_HOMES = (
+    "penalties",
+    "penalties.protocol",
+    "penalties.gdp_nodes",
+    "conditional_mean",
+    "conditional_mean.inner_losses",
+    "predictors",
+    "networks.optimizers",
+    "fronts.combiners",
+    "candidates",
+)
+
+
+@cache
+def known_classes() -> dict[str, type]:
+    """Classes whose objects may stand in a file, by name. Most need PyTorch, which settings of names and numbers do
+    not.
+    """
+    return {
+        name: value
+        for home in _HOMES
+        for name, value in vars(import_module(f"fairlevel.{home}")).items()
+        if isinstance(value, type) and is_dataclass(value) and not isabstract(value)
+        if value.__module__.startswith("fairlevel.")
+    }
 
 
 def to_plain(value: Any) -> Any:
@@ -47,11 +60,13 @@ def to_plain(value: Any) -> Any:
         return to_plain(value.value)
     if isinstance(value, Mapping):
         return {"numbers": {str(name): to_plain(entry) for name, entry in value.items()}}
-    if isinstance(value, nn.Module):
-        return {"module": describe_module(value)}
     if isinstance(value, TableEncoder):
         return {"class": type(value).__name__, "settings": value.get_params()}
-    if is_dataclass(value) and type(value).__name__ in KNOWN:
+    if hasattr(value, "state_dict"):
+        from fairlevel.members.modules import describe_module
+
+        return {"module": describe_module(value)}
+    if is_dataclass(value) and type(value).__name__ in known_classes():
         settings = {field.name: to_plain(getattr(value, field.name)) for field in fields(value) if field.init}
         return {"class": type(value).__name__, "settings": settings}
     raise InvalidInput(
@@ -68,11 +83,16 @@ def from_plain(value: Any, module: nn.Module | None = None) -> Any:
         if "float" in value:
             return float(value["float"])
         if "module" in value:
+            from fairlevel.members.modules import module_from
+
             return module_from(value["module"], module)
         if "numbers" in value:
             return {name: from_plain(entry, module) for name, entry in value["numbers"].items()}
         name = value.get("class")
-        if name not in KNOWN:
+        if name == TableEncoder.__name__:
+            return TableEncoder(**value["settings"])
+        if name not in known_classes():
             raise InvalidInput(f"The file names a class {name!r} that this version of fairlevel does not know.")
-        return KNOWN[name](**{key: from_plain(entry, module) for key, entry in value["settings"].items()})
+        settings = {key: from_plain(entry, module) for key, entry in value["settings"].items()}
+        return known_classes()[name](**settings)
     return value

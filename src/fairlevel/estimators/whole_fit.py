@@ -8,19 +8,23 @@ from typing import Any, TypeVar
 
 from sklearn.base import BaseEstimator
 
+from fairlevel.estimators.threads import use_threads
+
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
 def all_or_nothing(fit: Fit) -> Fit:
     """Every attribute that ends in an underscore is removed before a fit, and again if the fit fails: weights never
-    stand under the column names of another fit, and a model that failed to train again does not predict.
+    stand under the column names of another fit, and a model that failed to train again does not predict. The fit uses
+    as many threads as the estimator's ``n_jobs`` says.
     """
 
     @wraps(fit)
     def whole(self: BaseEstimator, *arguments: Any, **named: Any) -> Any:
         _forget(self)
         try:
-            return fit(self, *arguments, **named)
+            with use_threads(self.n_jobs):
+                return fit(self, *arguments, **named)
         except BaseException:
             _forget(self)
             raise

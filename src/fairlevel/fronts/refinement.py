@@ -32,8 +32,29 @@ class _Tried(NamedTuple):
 
 
 class _Gap(NamedTuple):
+    """Two neighbouring weights of a setting and their distance on the front; beyond the largest weight ``high`` is
+    infinite. ``known`` says whether models stand at both ends.
+    """
+
     size: float
-    proposal: Proposal
+    setting: int
+    low: float
+    high: float
+    known: bool = True
+
+    @property
+    def between(self) -> float:
+        if np.isinf(self.high):
+            return self.low * _WIDENING
+        return float(np.sqrt(self.low * self.high)) if self.low > 0 else self.high / _WIDENING
+
+    @property
+    def halves(self) -> tuple[_Gap, ...]:
+        """What is left of it with a model in between, as far as can be told before that is trained."""
+        if not self.known or self.size / 2 < SMALLEST_GAP:
+            return ()
+        half = self._replace(size=self.size / 2)
+        return half._replace(high=self.between), half._replace(low=self.between)
 
 
 def check_weights(weights: Sequence[float]) -> Array:
@@ -60,9 +81,10 @@ def propose(trained: pd.DataFrame, count: int, most_weights: int) -> list[Propos
     r"""Up to ``count`` new configurations for a grid with columns setting, weight, mse, dpvar (on validation rows).
 
     Only settings with a point on the front are refined. A gap is the distance between models with neighbouring
-    weights, in mse and dpvar divided by their ranges; the largest gaps get the geometric mean of the two weights. If
-    the front ends at the largest weight while DPVar is still above 1 % of its maximum, a larger weight is proposed; if
-    it ends because the next weight diverged, one between the two. No setting gets more than ``most_weights``.
+    weights, in mse and dpvar divided by their ranges. The largest gap gets the geometric mean of its two weights and
+    counts as two gaps of half its size from then on. If the front ends at the largest weight while DPVar is still above
+    1 % of its maximum, a larger weight is proposed; if it ends because the next weight diverged, one between the two.
+    No setting gets more than ``most_weights``.
     """
     usable = finite(trained).points
     if usable.empty or count < 1:
@@ -83,10 +105,13 @@ def propose(trained: pd.DataFrame, count: int, most_weights: int) -> list[Propos
         allowed[int(setting)] = most_weights - len({row.weight for row in tried})
         gaps += _gaps(int(setting), tried, ranges, negligible)
     chosen: list[Proposal] = []
-    for _, proposal in sorted(gaps, key=lambda gap: -gap.size):
-        if len(chosen) < count and allowed[proposal.setting] > 0:
-            allowed[proposal.setting] -= 1
-            chosen.append(proposal)
+    while gaps and len(chosen) < count:
+        gap = max(gaps, key=lambda each: each.size)
+        gaps.remove(gap)
+        if allowed[gap.setting] > 0:
+            allowed[gap.setting] -= 1
+            chosen.append(Proposal(gap.setting, gap.between))
+            gaps += gap.halves
     return chosen
 
 
@@ -99,10 +124,9 @@ def _gaps(setting: int, tried: list[_Tried], ranges: tuple[float, float], neglig
             continue
         if np.isfinite(high.mse):
             size = float(np.hypot((high.mse - low.mse) / ranges[0], (high.dpvar - low.dpvar) / ranges[1]))
-        else:
-            size = 1.0 if may_continue(low) else 0.0
-        between = np.sqrt(low.weight * high.weight) if low.weight > 0 else high.weight / _WIDENING
-        if size >= SMALLEST_GAP:
-            yield _Gap(size, Proposal(setting, float(between)))
+            if size >= SMALLEST_GAP:
+                yield _Gap(size, setting, low.weight, high.weight)
+        elif may_continue(low):
+            yield _Gap(1.0, setting, low.weight, high.weight, known=False)
     if may_continue(tried[-1]) and tried[-1].weight > 0:
-        yield _Gap(1.0, Proposal(setting, tried[-1].weight * _WIDENING))
+        yield _Gap(1.0, setting, tried[-1].weight, np.inf, known=False)

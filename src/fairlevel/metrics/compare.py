@@ -8,7 +8,8 @@ One conditional mean describes both predictions, chosen by their leave-one-out e
 where V₀ is what is left when neither h varies: with K the scatter of the scores of residuals,
 2 (tr qK_BB qK_BB + tr qK_AA qK_AA − 2 tr qK_AB qK_AB) less the rows' own part. As for a single DPVar, the variance is a
 function of the truth: for each D, h_A and h_B are scaled to the ψ_A and ψ_B = ψ_A + D that fit both estimates best,
-each by its precision, and the interval holds every D with (D̂ − D)² ≤ z² V(D).
+each by its precision, and the interval holds every D with (D̂ − D)² ≤ z² V(D), within the upper limits of Var(f_A) and
+Var(f_B). Rows that are too few for the attributes give those limits alone.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.choice import Candidate, candidates
 from fairlevel.metrics.evidence import CONSTANT
 from fairlevel.metrics.inputs import read_rows, read_seed, read_vector
-from fairlevel.metrics.linear_estimators import spent_on_factors
+from fairlevel.metrics.linear_estimators import LEAST_DF, spent_on_factors
 
 
 @dataclass(frozen=True)
@@ -107,9 +108,10 @@ def compare(
         )
     second = read_rows(other, sensitive_features, sample_weight)
     rows, pair = first.attributes(seed), np.stack([first.prediction, second.prediction])
-    centred = pair - (pair @ rows.weight)[:, None]
+    varies = np.ptp(pair, axis=1) > rounding_limit(pair)
+    centred = (pair - (pair @ rows.weight)[:, None]) * varies[:, None]
     scale = float(np.sqrt((centred**2 @ rows.weight).max()))
-    if scale <= rounding_limit(pair).max():
+    if not varies.any():
         return Comparison(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, CONSTANT, level)
     predictions = torch.from_numpy(centred / scale)
     candidate, ridge = _shared(predictions, candidates(rows, seed))
@@ -150,12 +152,18 @@ class Paired:
     plug_in : Σ w ĥ² of A and B, (2,)
     covariance : of the weighted means of (2 r_B h_B, 2 r_A h_A, h_B², h_A²), (4, 4)
     degenerate : V₀
+    variances : of A and B, (2,)
+    errors : standard errors of these, (2,)
+    informative : False where the rows are too few for the attributes
     """
 
     estimates: Array
     plug_in: Array
     covariance: Array
     degenerate: float
+    variances: Array
+    errors: Array
+    informative: bool
 
     @classmethod
     def of(cls, predictions: Tensor, candidate: Candidate, ridge: float) -> Paired:
@@ -176,12 +184,17 @@ class Paired:
             - units.scatter(residual_b - residual_a, functions, weight)
         ) / 4
         own = units.own_difference(residual_a, residual_b, functions, kept, weight)
+        variances = predictions.square() @ weight
+        deviations = units.sums(((predictions.square() - variances.unsqueeze(1)) * weight).T)
         total = kept @ (scatter_a.square() + scatter_b.square() - 2 * crossed.square()) @ kept - own
         return cls(
             found.estimate.numpy(),
             plug_in.numpy(),
             (sums.T @ sums).numpy() / (1 - spent_on_factors(smoother.spectrum)),
             max(2 * float(total), 0.0),
+            variances.numpy(),
+            deviations.square().sum(dim=0).sqrt().numpy(),
+            float(kept.sum()) >= LEAST_DF,
         )
 
     @property
@@ -200,13 +213,16 @@ class Paired:
         return max(float(combination @ self.covariance @ combination), 0.0) + self.degenerate
 
     def p_value(self) -> float:
-        """Of the test that both have the same DPVar."""
-        error = np.sqrt(self.variance(0.0))
-        return 1.0 if error <= 1e-12 else float(2 * norm.sf(abs(self.difference) / error))
+        """Of the test that both have the same DPVar. Without any noise between them, rounding is the noise."""
+        error = max(np.sqrt(self.variance(0.0)), 1e-12)
+        return float(2 * norm.sf(abs(self.difference) / error))
 
     def limits(self, z: float) -> tuple[float, float]:
-        """The nearest ends on both sides of D̂ at which (D̂ − D)² = z² V(D)."""
-        centre = self.difference
+        """The nearest ends on both sides of D̂ at which (D̂ − D)² = z² V(D); no further than the variances allow."""
+        centre, most = self.difference, self.variances + z * self.errors
+        widest = min(-float(most[0]), centre), max(float(most[1]), centre)
+        if not self.informative:
+            return widest
         if self.variance(centre) <= 1e-24:
             return centre, centre
 
@@ -214,9 +230,10 @@ class Paired:
             return shift**2 - z**2 * self.variance(centre + shift)
 
         ends = []
-        for side in (-1.0, 1.0):
-            step = z * np.sqrt(self.variance(centre))
-            while excess(side * step) < 0 and step < 1e6:
+        for side, end in zip((-1.0, 1.0), widest, strict=True):
+            step, room = z * np.sqrt(self.variance(centre)), abs(end - centre)
+            while excess(side * step) < 0 and step < room:
                 step *= 1.5
-            ends.append(centre + float(brentq(excess, 0.0, side * step)) if step < 1e6 else side * np.inf)
+            reached = excess(side * step) >= 0
+            ends.append(centre + side * min(abs(brentq(excess, 0.0, side * step)), room) if reached else end)
         return ends[0], ends[1]

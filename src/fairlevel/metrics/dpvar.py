@@ -6,17 +6,16 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import MLPMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.protocol import ConditionalMean, kind_of
-from fairlevel.data.numbers import rounding_limit
 from fairlevel.exceptions import InvalidType, UnknownName
-from fairlevel.metrics.crossfit import paper_diagnostic
+from fairlevel.metrics.crossfit import DIAGNOSTIC, paper_diagnostic
 from fairlevel.metrics.estimators import estimator_for
+from fairlevel.metrics.evidence import Standardised
 from fairlevel.metrics.inputs import read_rows, read_seed
 
 
@@ -50,7 +49,7 @@ def dpvar(
         "paper" (a network fitted on one half, Var of its values on the other, averaged; biased upwards by the noise of
         the fit)
     regressor : the conditional mean; by default the best of splines, random features and groups ("debiased") or
-        ``MLPMean()`` ("paper")
+        the diagnostic of the study ("paper"): 400 gradient steps of 0.05
     given : legitimate factors L, array or frame of shape (rows,) or (rows, factors), optional, numeric or categorical
     sample_weight : array of shape (rows,), optional; how many people a row stands for. A weight of 3 is one row with
         three times the say, not three independent rows. So integer weights give the same answer as repeated rows whose
@@ -92,14 +91,11 @@ def dpvar_of_many(
     """
     rows = sensitive if isinstance(sensitive, Attributes) else Attributes(sensitive)
     weight = np.ones(len(rows)) if rows.row_weight is None else rows.row_weight
-    mean = np.average(predictions, axis=1, weights=weight)[:, None]
-    spread = np.sqrt(np.average((predictions - mean) ** 2, axis=1, weights=weight))
-    varies = spread > rounding_limit(predictions)
+    standardised, varying = Standardised.of(predictions, weight)
     result = np.zeros(len(predictions))
-    if varies.any():
-        scaled = torch.from_numpy((predictions[varies] - mean[varies]) / spread[varies, None])
-        estimate = METHODS[method](scaled, rows, regressor, random_state)
-        result[varies] = estimate.numpy() * spread[varies] ** 2
+    if varying:
+        estimate = METHODS[method](standardised.values, rows, regressor, random_state)
+        result[varying] = estimate.numpy() * standardised.variance
     return result
 
 
@@ -115,7 +111,7 @@ def paper(prediction: Tensor, rows: Attributes, regressor: ConditionalMean | Non
             f"method='paper' trains a network, but regressor={regressor} was given; pass regressor=MLPMean() or "
             "method='debiased'."
         )
-    mean = MLPMean() if regressor is None else cast("MLPMean", regressor)
+    mean = DIAGNOSTIC if regressor is None else cast("MLPMean", regressor)
     return paper_diagnostic(prediction, rows, mean, seed)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn.utils import check_random_state
 
 from fairlevel.arrays import Array, Index
@@ -16,6 +17,7 @@ from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffle
 from fairlevel.data.splitting import read_groups
 from fairlevel.data.weights import read_weights
 from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.metrics.orientation import oriented
 from fairlevel.networks.forks import use_one_thread_after_fork
 
 _SAME = 1 - 1e-9  # correlation at which two columns hold the same information
@@ -54,11 +56,12 @@ class EvaluationRows:
         )
 
     def attributes(self, seed: int) -> Attributes:
-        """A, or A within L, with weights and groups."""
+        """A, or A within L, with weights and groups; the signs of A do not matter."""
+        sensitive = oriented(self.sensitive, self.row_weight)
         if self.factors is None:
-            return Attributes(self.sensitive, row_weight=self.row_weight, groups=self.groups)
+            return Attributes(sensitive, row_weight=self.row_weight, groups=self.groups)
         functions = LegitimateFactors.of(self.factors, self.row_weight, seed, self.groups)
-        return functions.attributes(self.sensitive, self.factors, self.row_weight, self.groups)
+        return functions.attributes(sensitive, self.factors, self.row_weight, self.groups)
 
 
 def read_rows(
@@ -96,31 +99,35 @@ def read_factors(given: Any, sensitive: Sensitive, rows: Any) -> Array:
             f"given has {len(factors)} rows but sensitive_features has {len(sensitive)}; pass the same rows in the "
             "same order."
         )
-    spread, centred = _centred(factors.values)
-    for name, size in zip(factors.names, spread, strict=True):
+    for name, size in zip(factors.names, np.ptp(factors.values, axis=0), strict=True):
         if size == 0:
             raise InvalidInput(
                 f"given holds a single value in column {name!r}; a factor must vary: drop this column, or leave given "
                 "out to compare all rows."
             )
-    own_spread, own = _centred(sensitive.values)
-    varies = own_spread > 0
-    alike = np.abs(own[:, varies].T @ centred) / np.outer(own_spread[varies], spread)
+    alike = np.maximum(  # correlations of ranks also find copies on another scale, such as a logarithm
+        _correlations(sensitive.values, factors.values),
+        _correlations(rankdata(sensitive.values, axis=0), rankdata(factors.values, axis=0)),
+    )
     if (alike > _SAME).any():
         attribute, factor = np.argwhere(alike > _SAME)[0]
-        names = np.array(sensitive.names)[varies]
         raise InvalidInput(
-            f"given column {factors.names[factor]!r} is the same as sensitive column {str(names[attribute])!r}; "
-            "nothing of that attribute would be left to measure: drop it from given, or from sensitive_features."
+            f"given column {factors.names[factor]!r} is the same as sensitive column {sensitive.names[attribute]!r}, "
+            "or rises and falls with it; nothing of that attribute would be left to measure: drop it from given, or "
+            "from sensitive_features."
         )
     return factors.values
 
 
-def _centred(values: Array) -> tuple[Array, Array]:
-    """The norm of each column less its mean, 0 for a constant, and these columns."""
-    centred = values - values.mean(axis=0)
-    varies = np.ptp(values, axis=0) > 0
-    return np.where(varies, np.sqrt((centred**2).sum(axis=0)), 0.0), centred
+def _correlations(left: Array, right: Array) -> Array:
+    """Absolute correlations of columns, 0 for a constant: (row, k), (row, l) -> (k, l)."""
+    units = []
+    for values in (left, right):
+        centred = values - values.mean(axis=0)
+        size = np.sqrt((centred**2).sum(axis=0))
+        units.append(np.divide(centred, size, out=np.zeros_like(centred), where=np.ptp(values, axis=0) > 0))
+    found: Array = np.abs(units[0].T @ units[1])
+    return found
 
 
 def read_seed(random_state: Any) -> int:

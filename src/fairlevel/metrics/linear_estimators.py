@@ -25,7 +25,7 @@ from fairlevel.metrics.units import null_variance
 MANY_ROWS, SAMPLE_ROWS = 150_000, 30_000
 """Above ``MANY_ROWS`` rows, mean and ridge are chosen on ``SAMPLE_ROWS`` of them, and DPVar is computed on all, in
 blocks."""
-_LEAST_DF = 0.5  # degrees of freedom below which the rows say nothing about DPVar
+LEAST_DF = 0.5  # degrees of freedom below which the rows say nothing about DPVar
 
 
 def linear_estimator(rows: Attributes, regressor: LinearMean | None, seed: int) -> InMemory | Blockwise:
@@ -75,7 +75,7 @@ class InMemory:
                     degenerate=float(degenerate[place]),
                     test=partial(self.test.p_value, prediction),
                     regressor=choice.describe(config),
-                    informative=float(found.kept[place].sum()) >= _LEAST_DF,
+                    informative=float(found.kept[place].sum()) >= LEAST_DF,
                     units=units,
                     spent=spent_on_factors(smoother.spectrum),
                 )
@@ -126,7 +126,7 @@ class Blockwise:
                 tried, evidence.centred_scatter[first:, first:], evidence.coefficients[first:], self.seed
             ),
             regressor=f"{choice.describe(config)}, chosen on {len(self.sample):,} rows",
-            informative=float(evidence.found.kept.sum()) >= _LEAST_DF,
+            informative=float(evidence.found.kept.sum()) >= LEAST_DF,
             spent=spent_on_factors(smoother.spectrum),
         )
 

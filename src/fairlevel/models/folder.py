@@ -11,27 +11,24 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import torch
-from lightgbm.basic import LightGBMError
 from safetensors import SafetensorError
-from safetensors.torch import load as tensors_from_bytes
-from safetensors.torch import save as tensors_to_bytes
-from torch import Tensor
+from safetensors.numpy import load as arrays_from_bytes
+from safetensors.numpy import save as arrays_to_bytes
 
 from fairlevel._version import __version__
 from fairlevel.arrays import Array
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.whole_files import whole_folder
 from fairlevel.exceptions import FairLevelError, InvalidInput
+from fairlevel.members import Members, members_of
+from fairlevel.members.protocol import Faithful, same_numbers
 from fairlevel.models.model import Model
-from fairlevel.predictors import MEMBERS, Members
-from fairlevel.predictors.protocol import Faithful, same_numbers
 
 SCHEMA = 2
 ARRAYS, DESCRIPTION = "model.safetensors", "model.json"
 CHECKSUM = "checksum"
 UNREADABLE = (
-    *(SafetensorError, LightGBMError, RecursionError),
+    *(SafetensorError, RecursionError),
     *(KeyError, IndexError, TypeError, AttributeError, ValueError, RuntimeError, OverflowError),
 )
 """What reading a damaged folder stumbles over."""
@@ -58,7 +55,7 @@ def write_models(folder: Path, models: Sequence[Model], description: Description
         if not (present / DESCRIPTION).is_file():
             raise InvalidInput(f"{str(folder)!r} exists and holds no model; choose another folder.")
 
-    files = {ARRAYS: tensors_to_bytes(_arrays(models))}
+    files = {ARRAYS: arrays_to_bytes(_arrays(models))}
     groups = [(number, group) for number, model in enumerate(models) for group in model.groups]
     for number, (_, group) in enumerate(groups):
         files |= {_text_file(number, name): text.encode() for name, text in group.texts().items()}
@@ -93,7 +90,7 @@ def read_models(folder: Path, module: Any = None) -> tuple[tuple[Model, ...], di
     try:
         _check_description(description)
         files = {str(name): _verified(folder, str(name), sum_) for name, sum_ in description["sha256"].items()}
-        arrays = tensors_from_bytes(files.pop(ARRAYS))
+        arrays = arrays_from_bytes(files.pop(ARRAYS))
         _check_finite(arrays)
         texts = {name: content.decode() for name, content in files.items()}
         known = {"module": module, "n_features": description["n_inputs"]}
@@ -179,9 +176,9 @@ def _check_probes(models: Sequence[Model], description: Description) -> None:
             )
 
 
-def _check_finite(arrays: Mapping[str, Tensor]) -> None:
+def _check_finite(arrays: Mapping[str, Any]) -> None:
     for name, values in arrays.items():
-        if values.is_floating_point() and not bool(torch.isfinite(values).all()):
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
             raise ValueError(f"{name} holds missing or infinite numbers")
 
 
@@ -232,17 +229,17 @@ def _description(folder: Path) -> dict[str, Any]:
     return description
 
 
-def _arrays(models: Sequence[Model]) -> dict[str, Tensor]:
+def _arrays(models: Sequence[Model]) -> dict[str, Any]:
     arrays, count = {}, 0
     for number, model in enumerate(models):
         own = _prefix(number)
-        arrays[f"{own}shares"] = torch.from_numpy(np.array(model.shares, dtype=np.float64))
-        arrays[f"{own}y_mean"] = torch.from_numpy(np.atleast_1d(model.y_scaler.mean).copy())
-        arrays[f"{own}y_scale"] = torch.from_numpy(np.atleast_1d(model.y_scaler.scale).copy())
+        arrays[f"{own}shares"] = np.asarray(model.shares, dtype=np.float64)
+        arrays[f"{own}y_mean"] = np.atleast_1d(model.y_scaler.mean)
+        arrays[f"{own}y_scale"] = np.atleast_1d(model.y_scaler.scale)
         for group in model.groups:
             arrays |= {f"group{count}/{name}": value for name, value in group.arrays().items()}
             count += 1
-    return {name: value.clone().contiguous() for name, value in arrays.items()}  # groups may share a scaler
+    return {name: np.array(value, order="C") for name, value in arrays.items()}  # of views, safetensors writes the base
 
 
 def _prefix(model: int) -> str:
@@ -251,7 +248,7 @@ def _prefix(model: int) -> str:
 
 
 def _models(
-    arrays: Mapping[str, Tensor], texts: Mapping[str, str], groups: Sequence[Mapping[str, Any]], known: Description
+    arrays: Mapping[str, Any], texts: Mapping[str, str], groups: Sequence[Mapping[str, Any]], known: Description
 ) -> tuple[Model, ...]:
     """``known``: a user's untrained module, and the number of features."""
     read: dict[int, list[Members]] = {}
@@ -260,17 +257,17 @@ def _models(
         values = {name.removeprefix(own): value for name, value in arrays.items() if name.startswith(own)}
         prefix = _text_file(number, "")
         own_texts = {name.removeprefix(prefix): text for name, text in texts.items() if name.startswith(prefix)}
-        members = MEMBERS[description["kind"]].from_file(values, own_texts, {**description, **known})
+        members = members_of(description["kind"]).from_file(values, own_texts, {**description, **known})
         read.setdefault(int(description["model"]), []).append(members)
     return tuple(_model(arrays, number, read[number]) for number in range(len(read)))
 
 
-def _model(arrays: Mapping[str, Tensor], number: int, groups: Sequence[Members]) -> Model:
-    shares = arrays[f"{_prefix(number)}shares"].numpy()
+def _model(arrays: Mapping[str, Any], number: int, groups: Sequence[Members]) -> Model:
+    shares = arrays[f"{_prefix(number)}shares"]
     if shares.shape != (sum(map(len, groups)),):
         raise ValueError(f"shares of shape {shares.shape} for {sum(map(len, groups))} members")
     for name in ("y_mean", "y_scale"):
         if arrays[f"{_prefix(number)}{name}"].shape != (1,):
-            raise ValueError(f"{name} has shape {tuple(arrays[f'{_prefix(number)}{name}'].shape)}")
-    mean, scale = (arrays[f"{_prefix(number)}{name}"].numpy()[0] for name in ("y_mean", "y_scale"))
+            raise ValueError(f"{name} has shape {arrays[f'{_prefix(number)}{name}'].shape}")
+    mean, scale = (arrays[f"{_prefix(number)}{name}"][0] for name in ("y_mean", "y_scale"))
     return Model(tuple(groups), shares, Scaler(np.asarray(mean), np.asarray(scale)))

@@ -8,7 +8,7 @@ import numpy as np
 
 from fairlevel.arrays import Array
 from fairlevel.data.scaling import Scaler
-from fairlevel.predictors import Members
+from fairlevel.members import Members
 
 
 @dataclass(frozen=True)
@@ -43,3 +43,14 @@ def weighted_sums(groups: tuple[Members, ...], shares: Array, x: Array, device: 
         total += shares[..., start : start + len(group)] @ group.predict(x, device)
         start += len(group)
     return total
+
+
+def class_probabilities(models: tuple[Model, ...], x: Array) -> Array:
+    """Probabilities of all classes, (row, feature) -> (row, class). One model is for the second of two classes; of
+    several, one per class, the probabilities are divided by their sum.
+    """
+    found = np.stack([np.clip(model.predict(x), 0.0, 1.0) for model in models], axis=1)
+    if found.shape[1] == 1:
+        return np.hstack([1 - found, found])
+    total = found.sum(axis=1, keepdims=True)
+    return np.where(total > 0, found / np.where(total > 0, total, 1.0), 1 / found.shape[1])

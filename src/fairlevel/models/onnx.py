@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +50,10 @@ class Graph:
         return name
 
 
-def write_onnx(model: Model, features: int, path: Path) -> None:
-    """Input ``X`` (row, feature) in double, output ``prediction`` (row,) in units of y."""
+def write_onnx(model: Model, features: Sequence[str], path: Path, notes: Mapping[str, Any] | None = None) -> None:
+    """Input ``X`` (row, feature) in double, output ``prediction`` (row,) in units of y. The metadata hold the names of
+    the features, and ``notes``, as JSON.
+    """
     try:
         import onnx
         from onnx import TensorProto, helper
@@ -69,7 +73,7 @@ def write_onnx(model: Model, features: int, path: Path) -> None:
         helper.make_graph(
             graph.nodes,
             "fairlevel",
-            [helper.make_tensor_value_info("X", TensorProto.DOUBLE, ["rows", features])],
+            [helper.make_tensor_value_info("X", TensorProto.DOUBLE, ["rows", len(features)])],
             [helper.make_tensor_value_info("prediction", TensorProto.DOUBLE, ["rows"])],
             graph.constants,
         ),
@@ -77,5 +81,7 @@ def write_onnx(model: Model, features: int, path: Path) -> None:
         ir_version=10,
         producer_name="fairlevel",
     )
+    metadata = {"features": list(features), **(notes or {})}
+    helper.set_model_props(made, {name: json.dumps(value, default=str) for name, value in metadata.items()})
     onnx.checker.check_model(made)
     write_whole(path, lambda partial: onnx.save(made, str(partial)))

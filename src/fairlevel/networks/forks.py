@@ -7,10 +7,14 @@ LightGBM and in compiled code alike. With one thread there is no such loop.
 from __future__ import annotations
 
 import os
+import sys
 
-import torch
+_first = _process = os.getpid()
 
-_process = os.getpid()
+
+def forked() -> bool:
+    """Whether this process was forked from the one that imported this file."""
+    return os.getpid() != _first
 
 
 def use_one_thread_after_fork() -> None:
@@ -20,4 +24,5 @@ def use_one_thread_after_fork() -> None:
     global _process
     if os.getpid() != _process:
         _process = os.getpid()
-        torch.set_num_threads(1)
+        if "torch" in sys.modules:  # otherwise it has no threads yet
+            sys.modules["torch"].set_num_threads(1)

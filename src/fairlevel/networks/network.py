@@ -15,20 +15,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from itertools import pairwise
 from math import prod, sqrt
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
 from fairlevel.networks.backends import Backend, Shape, backend_for
 from fairlevel.networks.blocks import row_blocks
-
-# Numbers per 64 bytes: every weight matrix starts on such a boundary, so that vector code takes the same path for every
-# configuration.
-_ALIGNMENT = 16
-
+from fairlevel.networks.layout import Layer, Layout, aligned
 
 Kept: TypeAlias = tuple[tuple[Tensor, ...], ...]
 """What the pullback needs, per block of rows: inputs, then activations, (config, row, unit). Some backends keep only
@@ -36,38 +31,9 @@ the inputs and compute the activations again.
 """
 
 
-class Layer(NamedTuple):
-    """Where the weight and bias of a layer lie in a row of parameters, and the shape of the weight."""
-
-    weight: slice
-    bias: slice
-    shape: tuple[int, int]
-
-
 @dataclass(frozen=True)
-class Network:
-    """The shape of a fully connected tanh network."""
-
-    inputs: int
-    hidden: tuple[int, ...] = (64, 64)
-    outputs: int = 1
-
-    @cached_property
-    def layers(self) -> tuple[Layer, ...]:
-        widths = (self.inputs, *self.hidden, self.outputs)
-        layers, start = [], 0
-        for shape in pairwise(widths):
-            weight = slice(start, start + prod(shape))
-            bias_start = _aligned(weight.stop)
-            bias = slice(bias_start, bias_start + shape[1])
-            layers.append(Layer(weight, bias, shape))
-            start = _aligned(bias.stop)
-        return tuple(layers)
-
-    @property
-    def size(self) -> int:
-        """Length of one row of parameters, padding included."""
-        return _aligned(self.layers[-1].bias.stop)
+class Network(Layout):
+    """A fully connected tanh network of this shape."""
 
     def init(self, seed: int, dtype: torch.dtype = torch.float32) -> Tensor:
         """Start values, (parameter,): Xavier-uniform weights and zero biases; all zero for a linear model."""
@@ -178,12 +144,8 @@ class Network:
                 upstream = torch.ops.aten.tanh_backward(upstream, below)  # times 1 − tanh², in one pass
 
 
-def _aligned(position: int) -> int:
-    return -(-position // _ALIGNMENT) * _ALIGNMENT
-
-
 def _padding(like: Tensor, stop: int) -> Tensor:
-    return like.new_zeros(len(like), _aligned(stop) - stop)
+    return like.new_zeros(len(like), aligned(stop) - stop)
 
 
 def _joined(signals: Iterable[Tensor]) -> Tensor:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 from fairlevel.penalties.adversarial import Adversarial
+from fairlevel.penalties.adversarial_plain import PlainAdversarial
 from fairlevel.penalties.eipm import EIPM
 from fairlevel.penalties.fbo import FBO
 from fairlevel.penalties.fbo_closed import ClosedFBO
@@ -28,6 +29,7 @@ PENALTIES: dict[str, Callable[[], Penalty]] = {
     "r2": LinearR2,  # the paper's baselines
     "gdp": GDP,
     "adversarial": Adversarial,
+    "adversarial_plain": PlainAdversarial,  # without normalising and clipping
     "hsic": HSIC,
     "hsic_features": FeatureHSIC,  # HSIC in linear time
     "fbo_closed": ClosedFBO,  # ours: closed-form inner solve, all rows, all labels
@@ -85,6 +87,7 @@ __all__ = [
     "NeuralHGR",
     "NoPenalty",
     "Penalty",
+    "PlainAdversarial",
     "PrejudiceRemover",
     "RootFBO",
     "batch_form",

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.networks.backends import CriticFit
-from fairlevel.networks.critics import critic_gradient, critic_loss
+from fairlevel.networks.critics import LossAndGradient, critic_gradient, critic_loss
 from fairlevel.networks.network import Network
 from fairlevel.penalties.protocol import PenaltyStep, Rows, Settings
 from fairlevel.penalties.standardised import standardised, through_standardising
@@ -69,27 +69,34 @@ class Adversarial(CriticDefaults):
     def step(self, prediction: Tensor, prepared: CriticRows, state: CriticState) -> PenaltyStep:
         if prepared.spread == 0:
             return PenaltyStep(torch.zeros_like(prediction[:, 0]), torch.zeros_like(prediction), state)
-        network = self._network(prepared)
         u = standardised(prediction, prepared.row_weight)
-        fit = CriticFit(u.value, prepared.sensitive, prepared.row_weight)
+        after = self.trained(u.value, prepared, state)
+        loss, input_gradient = self.loss(u.value, prepared, after)
+        explained = 1 - loss / prepared.spread
+        gradient = through_standardising(-input_gradient / prepared.spread, u, prepared.row_weight)
+        active = (explained > 0).to(explained)
+        return PenaltyStep(explained * active, gradient * active.unsqueeze(1), after)
+
+    def trained(self, seen: Tensor, prepared: CriticRows, state: CriticState) -> CriticState:
+        """The critic after its steps on what it sees, (config, row)."""
+        fit, network = CriticFit(seen, prepared.sensitive, prepared.row_weight), self._network(prepared)
         critic, rate, steps = state.critic.copied(), state.learning_rate, state.steps
         parameters = critic.parameters
         for _ in range(self.critic_steps):
             ADAM.update(parameters, critic_gradient(network, parameters, fit), critic.moments, rate, steps)  # in place
             steps = steps + 1
-        loss, input_gradient = critic_loss(network, parameters, fit)
-        explained = 1 - loss / prepared.spread
-        gradient = through_standardising(-input_gradient / prepared.spread, u, prepared.row_weight)
-        active = (explained > 0).to(explained)
-        return PenaltyStep(explained * active, gradient * active.unsqueeze(1), CriticState(critic, rate, steps))
+        return CriticState(critic, rate, steps)
+
+    def loss(self, seen: Tensor, prepared: CriticRows, state: CriticState) -> LossAndGradient:
+        """L_A of the critic as it stands, (config,), and its gradient in what it sees, (config, row)."""
+        fit = CriticFit(seen, prepared.sensitive, prepared.row_weight)
+        return critic_loss(self._network(prepared), state.critic.parameters, fit)
 
     def value(self, prediction: Tensor, prepared: CriticRows, state: CriticState) -> Tensor:
         """R² of the critic as it stands; unbiased by training on rows that it has not seen."""
         if prepared.spread == 0:
             return torch.zeros_like(prediction[:, 0])
-        seen = standardised(prediction, prepared.row_weight).value
-        fit = CriticFit(seen, prepared.sensitive, prepared.row_weight)
-        loss = critic_loss(self._network(prepared), state.critic.parameters, fit).loss
+        loss = self.loss(standardised(prediction, prepared.row_weight).value, prepared, state).loss
         return (1 - loss / prepared.spread).clamp_min(0)
 
     def _network(self, prepared: CriticRows) -> Network:

@@ -13,12 +13,11 @@ from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.blocks import row_blocks
+from fairlevel.penalties.gdp_nodes import MiddleNodes, NodeLayout
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
 from fairlevel.penalties.toolkit import PenaltyDefaults, check_positive, distinct, position
 from fairlevel.tensors import to_device
 
-_BOX = (0.005, 0.995)  # quantiles of each coordinate between which nodes are laid
-_NODES = {1: 200, 2: 32}  # an axis, by the number of coordinates
 _NOTHING = 1e-12  # smaller factors count as zero: products of denormal numbers take thirty times as long
 
 
@@ -64,10 +63,12 @@ class GDP(PenaltyDefaults):
     ----------
     bandwidth : multiplier of b, one number or one per configuration (setting ``bandwidth``)
     nodes : nodes an axis; None for 200 with one attribute and 32 with two
+    layout : where nodes lie: ``MiddleNodes()``, or as in the authors' code ``AuthorsNodes()``, ``AuthorsScale()``
     """
 
     bandwidth: float = 1.0
     nodes: int | None = None
+    layout: NodeLayout = MiddleNodes()
     rows: RowPlan = ALL_TRAINING_ROWS
 
     name: ClassVar[str] = "gdp"
@@ -82,10 +83,10 @@ class GDP(PenaltyDefaults):
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> KernelNodes:
         known = distinct(self, settings, "bandwidth")
         weight = torch.from_numpy(attributes.weight)
-        points = low_dimensional(attributes.values, attributes.weight)
+        points = self.layout.scaled(low_dimensional(attributes.values, attributes.weight))
         dimension = max(points.shape[1], 1)
         rule = (float(1 / weight.square().sum()) * (dimension + 2) / 4) ** (-1 / (dimension + 4))
-        first, second = (_factor(points, axis, known * rule, self.nodes) for axis in (0, 1))
+        first, second = (self._factor(points, axis, known * rule) for axis in (0, 1))
         first = first * weight
         density = first @ second.transpose(1, 2)
         total = density.sum(dim=(1, 2), keepdim=True)
@@ -114,6 +115,18 @@ class GDP(PenaltyDefaults):
             gradient[:, rows] += torch.bmm(side.transpose(1, 2), first).mul_(second).sum(dim=1)
         return PenaltyStep(move.abs().sum(dim=(1, 2)), gradient, state)
 
+    def _factor(self, points: Array, axis: int, bandwidths: Tensor) -> Tensor:
+        """exp(−(g − a)² / 2b²) along one axis at its nodes g: (bandwidth, node, row). An axis that points (row,
+        coordinate) do not have has one node that sees all rows alike.
+        """
+        if axis >= points.shape[1]:
+            return torch.ones(len(bandwidths), 1, len(points), dtype=torch.float64)
+        along = points[:, axis]
+        grid = torch.from_numpy(self.layout.nodes(along, points.shape[1], self.nodes))
+        distance = (grid[:, None] - torch.from_numpy(along)).square()
+        factor = torch.exp(-distance / (2 * bandwidths.square()[:, None, None]))
+        return torch.where(factor < _NOTHING, 0.0, factor)
+
 
 def low_dimensional(sensitive: Array, row_weight: Array) -> Array:
     """One or two attributes at unit variance, or the first two principal components of more: (row, attribute) -> (row,
@@ -128,18 +141,3 @@ def low_dimensional(sensitive: Array, row_weight: Array) -> Array:
     varies = spread > 1e-12
     scaled: Array = centred[:, varies] / spread[varies]
     return scaled
-
-
-def _factor(points: Array, axis: int, bandwidths: Tensor, nodes: int | None) -> Tensor:
-    """exp(−(g − a)² / 2b²) along one axis, g being laid over the middle 99 % of the rows: (bandwidth, node, row). An
-    axis that points (row, coordinate) do not have has one node that sees all rows alike.
-    """
-    if axis >= points.shape[1]:
-        return torch.ones(len(bandwidths), 1, len(points), dtype=torch.float64)
-    along = points[:, axis]
-    count = _NODES[points.shape[1]] if nodes is None else nodes
-    low, high = np.quantile(along, _BOX)
-    grid = torch.linspace(low, high, count, dtype=torch.float64)
-    distance = (grid[:, None] - torch.from_numpy(along)).square()
-    factor = torch.exp(-distance / (2 * bandwidths.square()[:, None, None]))
-    return torch.where(factor < _NOTHING, 0.0, factor)

@@ -98,10 +98,6 @@ class TrainedMeanPenalty(PenaltyDefaults):
                 f"inner_learning_rate={self.inner_learning_rate} was given; a positive number is needed, such as 0.1."
             )
 
-    def curvature(self, weight: Tensor) -> Tensor:
-        """As printed: plain step sizes."""
-        return torch.ones_like(weight)
-
     def along(self, direction: Tensor, value: Tensor, prepared: SplitAttributes, state: Warm) -> Along:
         """2 E[t²], on the rows where it is larger: a conditional mean does not vary more than what it is the mean
         of.

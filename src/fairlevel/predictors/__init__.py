@@ -1,17 +1,13 @@
-"""Predictors: one file each, one row each in the tables below."""
+"""Predictors: one file each, one row each in the table below."""
 
 from torch import nn
 
 from fairlevel.exceptions import InvalidType, UnknownName
-from fairlevel.predictors.booster_members import BoosterMembers
 from fairlevel.predictors.boosting import Boosting
 from fairlevel.predictors.configurations import Configurations
 from fairlevel.predictors.linear import Linear
-from fairlevel.predictors.linked_members import LinkedMembers
 from fairlevel.predictors.mlp import MLP
-from fairlevel.predictors.module_members import ModuleMembers
-from fairlevel.predictors.network_stack import NetworkMembers
-from fairlevel.predictors.protocol import Learner, Members, Predictor
+from fairlevel.predictors.protocol import Learner, Predictor
 from fairlevel.predictors.random_features import RandomFeatures
 from fairlevel.predictors.torch_module import TorchModule
 
@@ -19,11 +15,6 @@ PREDICTORS: dict[str, type[Boosting] | type[MLP] | type[Linear] | type[RandomFea
     predictor.name: predictor for predictor in (Boosting, MLP, Linear, RandomFeatures)
 }
 """Predictors that can be asked for by name; a user's ``nn.Module`` is asked for as itself."""
-
-MEMBERS: dict[str, type[NetworkMembers] | type[ModuleMembers] | type[BoosterMembers] | type[LinkedMembers]] = {
-    members.kind: members for members in (NetworkMembers, ModuleMembers, BoosterMembers, LinkedMembers)
-}
-"""What predictors leave behind, by the kind that stands in a file."""
 
 
 def resolve_predictor(predictor: str | Predictor | nn.Module) -> Predictor:
@@ -43,14 +34,12 @@ def resolve_predictor(predictor: str | Predictor | nn.Module) -> Predictor:
 
 
 __all__ = [
-    "MEMBERS",
     "MLP",
     "PREDICTORS",
     "Boosting",
     "Configurations",
     "Learner",
     "Linear",
-    "Members",
     "Predictor",
     "RandomFeatures",
     "TorchModule",

@@ -14,8 +14,8 @@ from torch import Tensor
 from fairlevel.arrays import Array
 from fairlevel.data.scaling import Scaler
 from fairlevel.exceptions import InvalidInput
+from fairlevel.members.boosters import BoosterMembers, FittedTrees
 from fairlevel.networks.optimizers import Optimizer
-from fairlevel.predictors.booster_members import BoosterMembers, FittedTrees
 from fairlevel.predictors.configurations import Configurations
 from fairlevel.predictors.protocol import Move, Surroundings, Tiling
 from fairlevel.trees.lightgbm_text import LightGBMText

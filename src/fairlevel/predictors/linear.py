@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.data.scaling import Scaler
-from fairlevel.predictors.input_map import InputMap
+from fairlevel.members.input_map import InputMap
 from fairlevel.predictors.network_stack import NetworkFactory
 
 
@@ -23,5 +23,5 @@ class Linear:
     linear_head: ClassVar[bool] = True
 
     def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> NetworkFactory:
-        input_map = InputMap.standardising(scaler).whitened(x, ridge=0.0)
+        input_map = InputMap.standardising(scaler).whitened(x.numpy(), ridge=0.0)
         return NetworkFactory.of(input_map, (), x, seed, device)

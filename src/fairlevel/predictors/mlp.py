@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.data.scaling import Scaler
-from fairlevel.predictors.input_map import InputMap
+from fairlevel.members.input_map import InputMap
 from fairlevel.predictors.network_stack import NetworkFactory
 
 

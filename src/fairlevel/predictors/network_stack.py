@@ -1,24 +1,22 @@
-"""Members, learner and factory of predictors that are an :class:`InputMap` followed by a tanh :class:`Network`.
+"""Learner and factory of predictors that are an :class:`InputMap` followed by a tanh :class:`Network`.
 
 All networks of a grid are rows of one parameter matrix; nothing outside this file reads that matrix.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Self
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from fairlevel.arrays import Array, Index
+from fairlevel.members.input_map import InputMap
+from fairlevel.members.networks import NetworkMembers
+from fairlevel.networks.layout import Layout
 from fairlevel.networks.network import Kept, Network
 from fairlevel.networks.optimizers import Optimizer
-from fairlevel.onnx_graph import OnnxGraph
 from fairlevel.predictors.configurations import Configurations
-from fairlevel.predictors.input_map import InputMap
 from fairlevel.predictors.protocol import PATIENCE, Surroundings, Tiling
 
 TILE_MULTIPLE = 2
@@ -28,107 +26,6 @@ is also the tile size for many rows on a CPU: two keep the activations of a few 
 
 _COMPILED_TILES = {500: 16, 4000: 8}  # {at most so many rows: configurations per tile}
 _PYTORCH_TILES = {1000: 16, 4000: 8, 20_000: 4}
-
-_NUMBERS_AT_ONCE = 2**25  # activations of one layer computed together in a prediction
-
-
-@dataclass(frozen=True)
-class NetworkMembers:
-    """Networks of one shape on one input map. Shapes: parameters (member, parameter)."""
-
-    network: Network
-    input_map: InputMap
-    parameters: Tensor
-
-    kind: ClassVar[str] = "networks"
-    native: ClassVar[bool] = False
-
-    def __len__(self) -> int:
-        return len(self.parameters)
-
-    @torch.no_grad()
-    def predict(self, x: Array, device: torch.device | str = "cpu") -> Array:
-        parameters = self.parameters.to(device, torch.float64)
-        waves = 0 if self.input_map.frequencies is None else self.input_map.frequencies.shape[1]
-        widest = max(*self.network.hidden, self.network.inputs, waves, 1)
-        size = max(1, _NUMBERS_AT_ONCE // (max(1, len(parameters)) * widest))
-        blocks = []
-        for start in range(0, max(len(x), 1), size):
-            rows = torch.from_numpy(np.array(x[start : start + size], dtype=np.float64))  # x may be read-only
-            inputs = self.input_map(rows.to(device))
-            blocks.append(self.network.predict(parameters, inputs).cpu())
-        predictions: Array = torch.cat(blocks, dim=1).numpy()
-        return predictions
-
-    def take(self, index: Index) -> Self:
-        return replace(self, parameters=self.parameters[torch.from_numpy(np.array(index, dtype=np.int64))])
-
-    def join(self, others: Sequence[Self]) -> Self:
-        return replace(self, parameters=torch.cat([each.parameters for each in (self, *others)]))
-
-    @torch.no_grad()
-    def features(self, x: Array) -> Tensor:
-        inputs = self.input_map(torch.from_numpy(np.array(x, dtype=np.float64)))
-        if not self.network.hidden:
-            return inputs
-        activations = self.network.forward_all(self.parameters.double(), inputs)[1][-1]
-        return activations.transpose(0, 1).flatten(1)
-
-    def with_heads(self, coefficients: Tensor, intercepts: Tensor) -> tuple[NetworkMembers, int]:
-        """Each head is a linear function of the last hidden units of all members. It becomes one member per body, whose
-        outputs are summed; the first carries the intercept.
-        """
-        last = self.network.layers[-1]
-        bodies = self.parameters if self.network.hidden else self.parameters[:1]
-        heads = bodies.double().repeat(len(coefficients), 1, 1)  # (head, body, parameter)
-        heads[:, :, last.weight] = coefficients.reshape(len(coefficients), len(bodies), -1)
-        heads[:, :, last.bias] = 0
-        heads[:, 0, last.bias] = intercepts.unsqueeze(1)
-        return replace(self, parameters=heads.flatten(0, 1)), len(bodies)
-
-    def arrays(self) -> dict[str, Tensor]:
-        mapped = {field.name: getattr(self.input_map, field.name) for field in fields(self.input_map)}
-        present = {f"input_{name}": value for name, value in mapped.items() if value is not None}
-        return {"parameters": self.parameters.contiguous(), **present}
-
-    def texts(self) -> dict[str, str]:
-        return {}
-
-    def description(self) -> dict[str, Any]:
-        return {"inputs": self.network.inputs, "hidden": list(self.network.hidden)}
-
-    @classmethod
-    def from_file(cls, arrays: Mapping[str, Tensor], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
-        network = Network(int(description["inputs"]), tuple(int(width) for width in description["hidden"]))
-        parameters = arrays["parameters"]
-        if parameters.ndim != 2 or parameters.shape[1] != network.size:
-            raise ValueError(f"parameters of shape {tuple(parameters.shape)} for networks of {network.size} parameters")
-        mapped = {field.name: arrays.get(f"input_{field.name}") for field in fields(InputMap)}
-        input_map = InputMap(**mapped)
-        input_map.require_shape(int(description["n_features"]), network.inputs)
-        return cls(network, input_map, parameters)
-
-    def add_to(self, graph: OnnxGraph, inputs: str) -> str:
-        signal, mapped = inputs, self.input_map
-        if mapped.mean is not None and mapped.inverse_scale is not None:
-            centred = graph.apply("Sub", signal, graph.constant(mapped.mean.double().numpy()))
-            signal = graph.apply("Mul", centred, graph.constant(mapped.inverse_scale.double().numpy()))
-        if mapped.frequencies is not None and mapped.phases is not None:
-            angles = graph.apply("MatMul", signal, graph.constant(mapped.frequencies.double().numpy()))
-            cosines = graph.apply("Cos", graph.apply("Add", angles, graph.constant(mapped.phases.double().numpy())))
-            signal = graph.apply("Mul", cosines, graph.constant(np.array(2**0.5)))
-        if mapped.centre is not None and mapped.mixing is not None:
-            centred = graph.apply("Sub", signal, graph.constant(mapped.centre.double().numpy()))
-            signal = graph.apply("MatMul", centred, graph.constant(mapped.mixing.double().numpy()))
-        parameters = self.parameters.double().numpy()
-        for number, layer in enumerate(self.network.layers):
-            weight = parameters[:, layer.weight].reshape(len(parameters), *layer.shape)  # (member, input, unit)
-            bias = parameters[:, layer.bias][:, None, :]
-            product = graph.apply("MatMul", signal, graph.constant(weight))
-            signal = graph.apply("Add", product, graph.constant(bias))
-            if number + 1 < len(self.network.layers):
-                signal = graph.apply("Tanh", signal)
-        return signal
 
 
 class NetworkLearner:
@@ -176,7 +73,8 @@ class NetworkLearner:
         self._parameters.copy_(self._snapshot)
 
     def model(self, configs: int) -> NetworkMembers:
-        return NetworkMembers(self._network, self._input_map, self._parameters[:configs].cpu())
+        layout = Layout(self._network.inputs, self._network.hidden)
+        return NetworkMembers(layout, self._input_map, self._parameters[:configs].cpu().numpy().copy())
 
 
 @dataclass(frozen=True)
@@ -191,7 +89,7 @@ class NetworkFactory:
     @classmethod
     def of(cls, input_map: InputMap, hidden: tuple[int, ...], x: Tensor, seed: int, device: torch.device) -> Self:
         """``x``: at least one row, (row, feature); only its width is read."""
-        return cls(Network(input_map(x[:1]).shape[1], hidden), input_map, seed, device)
+        return cls(Network(input_map(x[:1].numpy()).shape[1], hidden), input_map, seed, device)
 
     @property
     def patience(self) -> int:
@@ -201,7 +99,7 @@ class NetworkFactory:
         return optimizer.steps
 
     def inputs(self, x: Tensor) -> Tensor:
-        return self.input_map(x).to(self.device, torch.float32)
+        return torch.from_numpy(self.input_map(x.numpy())).to(self.device, torch.float32)
 
     def tiling(self, rows: int, configs: int) -> Tiling:
         if self.device.type != "cpu":

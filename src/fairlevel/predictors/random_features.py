@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from fairlevel.data.scaling import Scaler
-from fairlevel.predictors.input_map import InputMap
+from fairlevel.members.input_map import InputMap
 from fairlevel.predictors.network_stack import NetworkFactory
 
 
@@ -33,9 +34,9 @@ class RandomFeatures:
     def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> NetworkFactory:
         standard = InputMap.standardising(scaler)
         generator = torch.Generator().manual_seed(seed)
-        spread = (2 * standard(x).double().var(dim=0, correction=0).sum()).sqrt().clamp_min(1e-12)
+        spread = max(float(np.sqrt(2 * standard(x.numpy()).astype(np.float64).var(axis=0).sum())), 1e-12)
         draws = torch.randn(x.shape[1], self.features, generator=generator, dtype=torch.float64)
         phases = torch.rand(self.features, generator=generator, dtype=torch.float64) * 2 * torch.pi
-        waves = replace(standard, frequencies=draws / (self.bandwidth * spread), phases=phases)
-        input_map = waves.whitened(x, ridge=self.ridge)
+        waves = replace(standard, frequencies=(draws / (self.bandwidth * spread)).numpy(), phases=phases.numpy())
+        input_map = waves.whitened(x.numpy(), ridge=self.ridge)
         return NetworkFactory.of(input_map, (), x, seed, device)

@@ -20,10 +20,11 @@ from torch.func import functional_call, vmap
 
 from fairlevel.data.scaling import Scaler
 from fairlevel.exceptions import InvalidInput
+from fairlevel.members.modules import ModuleMembers
+from fairlevel.members.protocol import same_numbers
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.predictors.configurations import Configurations
-from fairlevel.predictors.module_members import ModuleMembers
-from fairlevel.predictors.protocol import PATIENCE, Learner, Surroundings, Tiling, same_numbers
+from fairlevel.predictors.protocol import PATIENCE, Learner, Surroundings, Tiling
 
 _CHECKED_ROWS = 4
 _MOST_TOGETHER = 16  # configurations per tile, which bounds memory

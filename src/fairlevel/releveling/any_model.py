@@ -17,6 +17,7 @@ from fairlevel.candidates.columns import DenseColumns
 from fairlevel.candidates.corrections import Disparity
 from fairlevel.candidates.own_models import one_per_row
 from fairlevel.data.native_columns import NativeColumns
+from fairlevel.data.numbers import as_dense
 from fairlevel.exceptions import InvalidInput
 from fairlevel.releveling.grown_trees import RIDGES, by_tree, grow_trees
 from fairlevel.releveling.protocol import Change, Family
@@ -173,6 +174,6 @@ def read_features(X: Any, columns: NativeColumns | None) -> Array:
     if columns is not None:
         return columns.transform(X)
     try:
-        return np.asarray(X, dtype=np.float64)
+        return np.asarray(as_dense(X), dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidInput("X holds text; pass a DataFrame, so that its columns are read as categories.") from None

@@ -127,7 +127,25 @@ class Tiles:
     template: ClassVar[str] = "tiles.html.j2"
 
 
-Block = TableBlock | Chart | Charts | Legend | Folded | Code | Notes | Tiles
+@dataclass(frozen=True)
+class Choice:
+    """One entry of a list to choose from: its name, and what is shown where it is chosen."""
+
+    name: str
+    blocks: tuple[Chart | Charts | TableBlock, ...]
+
+
+@dataclass(frozen=True)
+class Picker:
+    """A list to choose from; only what belongs to the choice is shown. Without a script everything is."""
+
+    label: str
+    choices: tuple[Choice, ...]
+
+    template: ClassVar[str] = "picker.html.j2"
+
+
+Block = Picker | TableBlock | Chart | Charts | Legend | Folded | Code | Notes | Tiles
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.arrays import Flags
-from fairlevel.predictors.protocol import Members
+from fairlevel.members.protocol import Members
 
 WORST_LOSS = 10.0
 """A configuration that ends above this many times the loss of the constant prediction has diverged."""

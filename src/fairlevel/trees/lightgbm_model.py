@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
-import lightgbm as lgb
 import numpy as np
 
 from fairlevel.arrays import Array
@@ -47,8 +46,8 @@ class LightGBMEnsemble:
         return self._head("objective").split()[1:]
 
     @cached_property
-    def booster(self) -> lgb.Booster:
-        return self.model if isinstance(self.model, lgb.Booster) else self.model.booster_
+    def booster(self) -> Any:
+        return self.model.booster_ if hasattr(type(self.model), "booster_") else self.model
 
     @cached_property
     def text(self) -> LightGBMText:
@@ -91,8 +90,10 @@ class LightGBMEnsemble:
 
     def _model(self, text: LightGBMText) -> Any:
         """A model of the same type."""
-        booster = lgb.Booster(model_str=text.write())
-        if isinstance(self.model, lgb.Booster):
+        from lightgbm import Booster  # only a model to be written anew needs the package
+
+        booster = Booster(model_str=text.write())
+        if isinstance(self.model, Booster):
             return booster
         changed = deepcopy(self.model)
         changed._Booster = booster

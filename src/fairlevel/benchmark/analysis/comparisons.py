@@ -7,25 +7,33 @@ from typing import NamedTuple
 
 import pandas as pd
 
+from fairlevel.benchmark.methods import REFERENCES
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.points import non_dominated
+
+SMALLEST_VARIANCE = 1e-4
+"""Predictions that vary less, in standardised units, have no share of disparity: they are the constant."""
 
 CombinerOf = Callable[[str], str]
 """From a method's name to the value of the column ``combiner``: "best" (single models) or "stacked" (mixtures)."""
 
 
 class Comparison(NamedTuple):
-    """A title, and for each method whether its single models or its mixtures are compared."""
+    """A title, and for each method whether its single models or its mixtures are compared. Plain models are mixed with
+    the constant in all of them: shrinking is what they are there for.
+    """
 
     title: str
     combiner_of: CombinerOf
 
 
 COMPARISONS: dict[str, Comparison] = {
-    "single": Comparison("single models of every method, as in the paper", lambda method: "best"),
+    "single": Comparison(
+        "single models of every method, as in the paper", lambda method: "stacked" if method in REFERENCES else "best"
+    ),
     "default": Comparison(
         "mixtures of auto, its default, against single models of the other methods",
-        lambda method: "stacked" if method == "auto" else "best",
+        lambda method: "stacked" if method in ("auto", *REFERENCES) else "best",
     ),
     "stacked": Comparison("mixtures of models of every method", lambda method: "stacked"),
 }
@@ -42,6 +50,14 @@ def complete(rows: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
     present = rows[rows["method"].isin(list(methods))].groupby(["dataset", "seed"])["method"].nunique()
     full = present[present == len(set(methods))].index
     return rows[pd.MultiIndex.from_frame(rows[["dataset", "seed"]]).isin(full)]
+
+
+def with_shares(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with ``share_test``, the debiased DPVar as a share of the variance of the predictions. Shrinking does not
+    move it; the paper's diagnostic would add a share of noise of its own.
+    """
+    varies = rows["variance_test"] > SMALLEST_VARIANCE
+    return rows.assign(share_test=(rows["dpvar_debiased_test"] / rows["variance_test"]).where(varies))
 
 
 def points_on_test(rows: pd.DataFrame, dpvar: str = "dpvar_test") -> pd.DataFrame:

@@ -14,14 +14,14 @@ from fairlevel.fronts.quality import hypervolume, regret
 CONSTANT_MSE = 1.0  # error of the constant prediction in standardised units; it meets every budget
 
 
-def regret_table(points: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
+def regret_table(points: pd.DataFrame, methods: Sequence[str], definition: str = "range") -> pd.DataFrame:
     """Mean regret of each method at each budget over datasets and seeds, and its mean hypervolume: one row per method.
 
     Regret is the distance to the smallest MSE of any method, as a share of what can be gained over the constant
     prediction on that dataset and seed. Hypervolume is the area between the front and the corner (1, largest DPVar), as
     a share of that rectangle.
     """
-    best = best_by_budget(points, methods)
+    best = best_by_budget(points, methods, definition)
     regrets = []
     for _, here in best.groupby(["dataset", "seed"], sort=False):
         table = here.pivot(index="method", columns="budget", values="mse").reindex(index=list(methods))[list(SHARES)]

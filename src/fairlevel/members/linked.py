@@ -7,13 +7,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from fairlevel.arrays import Array, Index
 from fairlevel.links import LogisticLink
+from fairlevel.members.protocol import Device, Faithful, Members, Staged
 from fairlevel.onnx_graph import OnnxGraph
-from fairlevel.predictors.protocol import Faithful, Members, Staged
 
 
 @dataclass(frozen=True)
@@ -32,9 +30,8 @@ class LinkedMembers:
     def native(self) -> bool:
         return self.members.native
 
-    def predict(self, x: Array, device: torch.device | str = "cpu") -> Array:
-        found: Array = self.link(torch.from_numpy(self.members.predict(x, device))).numpy()
-        return found
+    def predict(self, x: Array, device: Device = "cpu") -> Array:
+        return self.link.of_scores(self.members.predict(x, device))
 
     def take(self, index: Index) -> Self:
         return replace(self, members=self.members.take(index))
@@ -54,7 +51,7 @@ class LinkedMembers:
         if isinstance(self.members, Faithful):
             self.members.require_faithful(x)
 
-    def arrays(self) -> dict[str, Tensor]:
+    def arrays(self) -> dict[str, Any]:
         return self.members.arrays()
 
     def texts(self) -> dict[str, str]:
@@ -64,13 +61,13 @@ class LinkedMembers:
         return {"link": asdict(self.link), "members": {**self.members.description(), "kind": self.members.kind}}
 
     @classmethod
-    def from_file(cls, arrays: Mapping[str, Tensor], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
-        from fairlevel.predictors import MEMBERS  # this class is one of them
+    def from_file(cls, arrays: Mapping[str, Any], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
+        from fairlevel.members import members_of  # this class is one of them
 
         outer = {name: description[name] for name in ("module", "n_features") if name in description}
         inner = {**description["members"], **outer}
         link = LogisticLink(**{name: float(value) for name, value in description["link"].items()})
-        return cls(MEMBERS[inner["kind"]].from_file(arrays, texts, inner), link)
+        return cls(members_of(inner["kind"]).from_file(arrays, texts, inner), link)
 
     def add_to(self, graph: OnnxGraph, inputs: str) -> str:
         def number(value: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,18 +26,22 @@ def require_sound(text: str, features: int) -> None:
         raise ValueError(f"trees that read {int(head['max_feature_idx']) + 1} columns, not {features}")
     if (int(head["num_class"]), int(head["num_tree_per_iteration"])) != (1, 1):
         raise ValueError("trees of several classes")
-    for number in range(len(model.trees)):
-        _require_sound_tree(model, number, features)
+    for number, tree in enumerate(model.trees):
+        lines = [line.partition("=") for line in tree.splitlines() if line]
+        entries = {name: values.split() for name, _, values in lines}
+        if len(entries) < len(lines):
+            raise ValueError(f"tree {number} says something twice")
+        _require_sound_tree(number, entries, features)
 
 
-def _require_sound_tree(model: LightGBMText, tree: int, features: int) -> None:
+def _require_sound_tree(tree: int, entries: Mapping[str, Sequence[str]], features: int) -> None:
     def numbers(name: str, kind: type, count: int) -> Any:
-        found = model.numbers(tree, name, kind)
+        found = entries.get(name, ())
         if len(found) != count:
             raise ValueError(f"tree {tree} has {len(found)} numbers in {name}, not {count}")
-        return found
+        return np.array(found, dtype=kind)
 
-    leaves = int(model.numbers(tree, "num_leaves", np.int64)[0])
+    leaves = int(entries["num_leaves"][0])
     if not np.isfinite(numbers("leaf_value", np.float64, leaves)).all():
         raise ValueError("leaves hold missing or infinite numbers")
     splits = leaves - 1
@@ -51,7 +56,7 @@ def _require_sound_tree(model: LightGBMText, tree: int, features: int) -> None:
     whole = np.array_equal(inner, np.arange(1, splits)) and np.array_equal(ends, np.arange(leaves))
     if splits and not (whole and later.all()):
         raise ValueError(f"tree {tree} has splits that lead nowhere or in a circle")
-    categorical = int(model.numbers(tree, "num_cat", np.int64)[0])
+    categorical = int(entries["num_cat"][0])
     by_category = threshold[(kind & _CATEGORICAL) > 0]
     if not categorical:
         if len(by_category):

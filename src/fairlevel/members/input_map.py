@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import torch
-from torch import Tensor
+import numpy as np
 
+from fairlevel.arrays import Array
 from fairlevel.data.scaling import Scaler
 
 
@@ -19,28 +19,32 @@ class InputMap:
     feature,), mixing M (wave or feature, input); x (row, feature) -> (row, input).
     """
 
-    mean: Tensor | None = None
-    inverse_scale: Tensor | None = None
-    frequencies: Tensor | None = None
-    phases: Tensor | None = None
-    centre: Tensor | None = None
-    mixing: Tensor | None = None
+    mean: Array | None = None
+    inverse_scale: Array | None = None
+    frequencies: Array | None = None
+    phases: Array | None = None
+    centre: Array | None = None
+    mixing: Array | None = None
 
     @classmethod
     def standardising(cls, scaler: Scaler | None) -> InputMap:
         """The map that applies a scaler, or the identity."""
-        if scaler is None:
-            return cls()
-        return cls(torch.from_numpy(scaler.mean), torch.from_numpy(scaler.inverse_scale))
+        return cls() if scaler is None else cls(scaler.mean, scaler.inverse_scale)
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def __call__(self, x: Array) -> Array:
+        def like(value: Array) -> Array:
+            return value.astype(x.dtype, copy=False)
+
+        signal = x
         if self.mean is not None and self.inverse_scale is not None:
-            x = (x - self.mean.to(x)).mul_(self.inverse_scale.to(x))
+            signal = signal - like(self.mean)
+            signal *= like(self.inverse_scale)
         if self.frequencies is not None and self.phases is not None:
-            x = torch.cos(torch.matmul(x, self.frequencies.to(x)) + self.phases.to(x)) * 2**0.5
+            signal = signal @ like(self.frequencies) + like(self.phases)
+            signal = np.cos(signal, out=signal) * 2**0.5
         if self.centre is None or self.mixing is None:
-            return x
-        return torch.matmul(x - self.centre.to(x), self.mixing.to(x))
+            return signal
+        return (signal - like(self.centre)) @ like(self.mixing)
 
     def require_shape(self, features: int, inputs: int) -> None:
         """Raise ValueError unless the map takes ``features`` numbers to ``inputs`` numbers."""
@@ -55,8 +59,8 @@ class InputMap:
         }
         for name, shape in expected.items():
             value = getattr(self, name)
-            if value is not None and tuple(value.shape) != shape:
-                raise ValueError(f"input_{name} has shape {tuple(value.shape)}, not {shape}")
+            if value is not None and value.shape != shape:
+                raise ValueError(f"input_{name} has shape {value.shape}, not {shape}")
         pairs = (("mean", "inverse_scale"), ("frequencies", "phases"), ("centre", "mixing"))
         for first, second in pairs:
             if (getattr(self, first) is None) != (getattr(self, second) is None):
@@ -64,16 +68,16 @@ class InputMap:
         if self.mixing is None and waves != inputs:
             raise ValueError(f"networks read {inputs} numbers, and the input map gives {waves}")
 
-    def whitened(self, x: Tensor, ridge: float) -> InputMap:
+    def whitened(self, x: Array, ridge: float) -> InputMap:
         """This map followed by M = V (s + ridge·s_max)^{-1/2}, eigenvectors of the covariance of φ(x), scaled.
 
         All directions are then learnt at the same speed. Directions that do not vary are dropped. Shapes: x (row,
         feature).
         """
-        features = self(x.double())
-        centre = features.mean(dim=0)
-        moments, directions = torch.linalg.eigh((features - centre).T @ (features - centre) / len(features))
-        largest = torch.cat([moments, moments.new_full((1,), 1e-300)]).max()
-        rounding = 1e-26 * features.square().sum(dim=1).mean()  # what constant features seem to vary by
+        features = self(x.astype(np.float64, copy=False))
+        centre = features.mean(axis=0)
+        moments, directions = np.linalg.eigh((features - centre).T @ (features - centre) / len(features))
+        largest = moments.max(initial=1e-300)
+        rounding = 1e-26 * (features**2).sum(axis=1).mean()  # what constant features seem to vary by
         kept = (moments > 1e-9 * largest) & (moments > rounding)
-        return replace(self, centre=centre, mixing=directions[:, kept] / (moments[kept] + ridge * largest).sqrt())
+        return replace(self, centre=centre, mixing=directions[:, kept] / np.sqrt(moments[kept] + ridge * largest))

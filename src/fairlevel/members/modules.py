@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from fairlevel.arrays import Array, Index
 from fairlevel.exceptions import FairLevelError, InvalidInput
+from fairlevel.members.protocol import Device, same_numbers
 from fairlevel.onnx_graph import OnnxGraph
-from fairlevel.predictors.protocol import same_numbers
 
 _ROWS_AT_ONCE = 65_536
 
@@ -39,7 +39,7 @@ class ModuleMembers:
         return len(self.modules)
 
     @torch.no_grad()
-    def predict(self, x: Array, device: torch.device | str = "cpu") -> Array:
+    def predict(self, x: Array, device: Device = "cpu") -> Array:
         here = torch.device(device).type == "cpu"
         modules = self.modules if here else [deepcopy(module).to(device) for module in self.modules]
         blocks = []
@@ -56,9 +56,9 @@ class ModuleMembers:
     def join(self, others: Sequence[Self]) -> Self:
         return type(self)(tuple(module for each in (self, *others) for module in each.modules))
 
-    def arrays(self) -> dict[str, Tensor]:
+    def arrays(self) -> dict[str, Any]:
         return {
-            f"{number}.{name}": value.detach().clone().contiguous()
+            f"{number}.{name}": _numpy(value)
             for number, module in enumerate(self.modules)
             for name, value in module.state_dict().items()
         }
@@ -86,13 +86,15 @@ class ModuleMembers:
             )
 
     @classmethod
-    def from_file(cls, arrays: Mapping[str, Tensor], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
+    def from_file(cls, arrays: Mapping[str, Any], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
         """``description["module"]`` may hold a module of the right class, made by the user."""
         template = module_from(description["module_class"], description.get("module"))
         modules = []
         for number in range(int(description["count"])):
             own = f"{number}."
-            state = {name.removeprefix(own): value for name, value in arrays.items() if name.startswith(own)}
+            state = {
+                name.removeprefix(own): torch.tensor(value) for name, value in arrays.items() if name.startswith(own)
+            }
             module = deepcopy(template)
             try:
                 module.load_state_dict(state)
@@ -105,6 +107,15 @@ class ModuleMembers:
         raise InvalidInput(
             f"{type(self.modules[0]).__name__} is your own module; export it with torch.onnx.export(module, ...)."
         )
+
+
+def _numpy(value: Tensor) -> Any:
+    """The same numbers; types of 16 bits and less that NumPy lacks as 32 bits, which hold them exactly."""
+    value = value.detach().cpu()
+    try:
+        return value.numpy().copy()
+    except TypeError:
+        return value.float().numpy()
 
 
 def describe_module(module: nn.Module) -> dict[str, Any]:

@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-import lightgbm as lgb
 import numpy as np
-import torch
-from torch import Tensor
 
 from fairlevel.arrays import Array, Index
 from fairlevel.data.scaling import Scaler
+from fairlevel.members.booster_check import require_sound
+from fairlevel.members.protocol import Device
 from fairlevel.onnx_graph import OnnxGraph
-from fairlevel.predictors.booster_check import require_sound
+from fairlevel.trees.lightgbm_library import LightGBMTrees
 from fairlevel.trees.lightgbm_text import LightGBMText
 from fairlevel.trees.onnx import add_trees
 
@@ -27,9 +26,9 @@ class FittedTrees:
     text: str
 
     @cached_property
-    def booster(self) -> lgb.Booster:
-        """The booster, read once."""
-        return lgb.Booster(model_str=self.text)
+    def _read(self) -> LightGBMTrees:
+        """Read once."""
+        return LightGBMTrees(self.text)
 
     def __getstate__(self) -> dict[str, str]:
         return {"text": self.text}
@@ -40,10 +39,7 @@ class FittedTrees:
         before, found = 0, []
         for count in counts:
             if count > before and len(x):
-                more: Any = self.booster.predict(
-                    x, start_iteration=before, num_iteration=count - before, raw_score=True, validate_features=False
-                )
-                total = total + more
+                total = total + self._read.predict(x, before, count - before)
             found.append(total)
             before = count
         return found
@@ -63,7 +59,7 @@ class BoosterMembers:
     def __len__(self) -> int:
         return len(self.source)
 
-    def predict(self, x: Array, device: torch.device | str = "cpu") -> Array:
+    def predict(self, x: Array, device: Device = "cpu") -> Array:
         values, found = np.asarray(x, dtype=np.float64), np.empty((len(self), len(x)))
         for number, booster in enumerate(self.boosters):
             own = [member for member in np.argsort(self.trees, kind="stable") if self.source[member] == number]
@@ -105,8 +101,8 @@ class BoosterMembers:
             texts.append(FittedTrees(text.with_leaf_values(values).write()))
         return BoosterMembers(tuple(texts), tuple(range(len(texts))), self.trees)
 
-    def arrays(self) -> dict[str, Tensor]:
-        return {"source": torch.tensor(self.source), "trees": torch.tensor(self.trees)}
+    def arrays(self) -> dict[str, Any]:
+        return {"source": np.array(self.source, dtype=np.int64), "trees": np.array(self.trees, dtype=np.int64)}
 
     def texts(self) -> dict[str, str]:
         return {f"lightgbm-{number}.txt": booster.text for number, booster in enumerate(self.boosters)}
@@ -115,7 +111,7 @@ class BoosterMembers:
         return {"boosters": len(self.boosters)}
 
     @classmethod
-    def from_file(cls, arrays: Mapping[str, Tensor], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
+    def from_file(cls, arrays: Mapping[str, Any], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
         boosters = tuple(FittedTrees(texts[f"lightgbm-{number}.txt"]) for number in range(int(description["boosters"])))
         source, trees = (tuple(map(int, arrays[name].tolist())) for name in ("source", "trees"))
         if not all(0 <= number < len(boosters) for number in source):

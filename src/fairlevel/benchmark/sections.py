@@ -1,0 +1,190 @@
+"""Sections of the report of a study: comparisons, the paper's claims, budgets, costs, prices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from fairlevel.benchmark.analysis.budgets import FIXED_SHARES
+from fairlevel.benchmark.analysis.claims import informative_claim, regret_claims, win_claims
+from fairlevel.benchmark.analysis.comparisons import COMPARISONS, compared_rows, points_on_test, with_shares
+from fairlevel.benchmark.analysis.costs import cost_table
+from fairlevel.benchmark.analysis.flips import flipped, winners
+from fairlevel.benchmark.analysis.gains import gain_table
+from fairlevel.benchmark.analysis.prices import price_table
+from fairlevel.benchmark.analysis.regrets import regret_table
+from fairlevel.benchmark.analysis.wins import win_rates
+from fairlevel.benchmark.datasets import NAMED
+from fairlevel.benchmark.methods import METHODS, REFERENCES
+from fairlevel.benchmark.panels import Drawn
+from fairlevel.data.catalogue import catalogue
+from fairlevel.fronts.budgets import SHARES
+from fairlevel.plots.win_rates import WinRateDisplay
+from fairlevel.report.charts.methods import wins_chart
+from fairlevel.report.numbers import percent
+from fairlevel.report.page import Notes, Section, TableBlock
+
+LABELS = {name: method.label for name, method in METHODS.items()}
+GAIN = "gain over shrinking, same learner"
+
+
+def named(table: pd.DataFrame) -> pd.DataFrame:
+    """A table with the methods' labels in place of their names."""
+    return table.assign(method=table["method"].map(LABELS))
+
+
+class Compared:
+    """Wins, regrets and gains of some methods on the same datasets."""
+
+    def __init__(
+        self, rows: pd.DataFrame, name: str, methods: Sequence[str], title: str | None = None, ending: str = ""
+    ) -> None:
+        default_title, self._combiner_of = COMPARISONS[name]
+        self.stem, self.title, self.methods = name + ending, title or default_title, list(methods)
+        self.points = self.points_of(rows)
+        self.wins = win_rates(self.points, methods)
+        self.regrets = regret_table(self.points, methods)
+        self.gains = gain_table(self.points, methods, _references(rows))
+        figure = Figure(figsize=(8, 4), layout="constrained")
+        WinRateDisplay.from_frame(self.wins, labels=LABELS, ax=figure.subplots())
+        self.drawn = Drawn(f"wins-{self.stem}", figure, f"Share of datasets won: {self.title}", _in_words(self.wins))
+
+    def points_of(self, rows: pd.DataFrame, dpvar: str = "dpvar_test") -> pd.DataFrame:
+        """The compared models on test rows."""
+        return points_on_test(compared_rows(rows, self.methods, self._combiner_of), dpvar)
+
+    def section(self) -> Section:
+        """A picture and two tables."""
+        title = f"{self.drawn.title}; lines are 95 % bootstrap intervals over datasets"
+        picture = wins_chart(title, self.wins, {name: LABELS[name] for name in self.methods}, self.drawn.alt)
+        caption = (
+            "share of datasets won (95 % interval) [share of (dataset, seed) pairs won]; gain: how much smaller MSE is "
+            "than that of the plain learner of the same kind, shrunk to the same budget, mean over budgets"
+        )
+        gain = self.gains.set_index("method")["mean"]
+        wins = _win_cells(self.wins).assign(**{GAIN: [_share(gain[name]) for name in self.methods]})
+        regrets = self.regrets.assign(**{GAIN: self.regrets["method"].map(gain).map(_share)})
+        tables = (
+            TableBlock.of(named(wins), "Wins", caption),
+            TableBlock.of(
+                named(regrets),
+                "Regret and hypervolume",
+                "regret: distance to the smallest MSE of any method, as a share of what can be gained; lower is better",
+            ),
+        )
+        return Section(f"Wins: {self.title}", (), (picture, *tables))
+
+
+def claims_section(paper: Compared, ranges: pd.DataFrame) -> Section:
+    """Each claim of the paper beside what the rows say."""
+    claims = [
+        *win_claims(paper.points, paper.methods),
+        *regret_claims(paper.points, paper.methods),
+        informative_claim(int(ranges["informative"].sum()), len(ranges)),
+    ]
+    text = (
+        "A lead whose 95 % interval over datasets includes 0 cannot be told. The paper prints no numbers for its win "
+        "rates in the text and does not define regret; ours is in docs/protocol.md. Wins within a budget on DPVar "
+        "cannot show that a method is fair: any model meets every such budget by being shrunk towards its mean. The "
+        "column on the gain over shrinking says how much better a method is than that."
+    )
+    return Section(
+        "What the paper says, and what came out", (text,), (TableBlock.of(pd.DataFrame(claims), "Claims of the paper"),)
+    )
+
+
+def definitions_section(rows: pd.DataFrame, methods: Sequence[str]) -> Section:
+    """Shares of datasets won under each definition of a budget, and where the winner changes."""
+    combiner_of = COMPARISONS["default"].combiner_of
+    compared = compared_rows(with_shares(rows), methods, combiner_of)
+    by_range, by_share = points_on_test(compared), points_on_test(compared, "share_test")
+    kinds = {"range": (by_range, "range"), "largest": (by_range, "largest"), "share": (by_share, "fixed")}
+    parts, first = [], {}
+    for name, (points, definition) in kinds.items():
+        table = win_rates(points, methods, definition).pivot(index="method", columns="budget", values="share")
+        parts.append(table[list(SHARES)].add_suffix(f" ({name})"))
+        first[name] = winners(points, methods, definition)
+    wins = pd.concat(parts, axis=1).reindex(list(methods)).rename_axis("method").reset_index()
+    limits = ", ".join(f"{100 * share:g}" for share in FIXED_SHARES)
+    caption = (
+        "range: smallest DPVar plus 25, 50, 75 % of its range; largest: 25, 50, 75 % of the largest DPVar; share: "
+        f"debiased DPVar of at most {limits} % of the variance of the predictions, which shrinking cannot meet"
+    )
+    regrets = regret_table(by_share, methods, "fixed").drop(columns="hypervolume")
+    gains = gain_table(by_share, methods, by_share, "fixed").set_index("method")["mean"]
+    regrets = regrets.assign(**{GAIN: regrets["method"].map(gains).map(_share)})
+    blocks = (
+        TableBlock.of(named(wins), "Share of datasets won under three definitions of a budget", caption),
+        TableBlock.of(named(regrets), "Regret where budgets are shares", f"tight, mid, loose: {limits} %"),
+        Notes(tuple(_flips(first["range"], first[name], name) for name in ("largest", "share"))),
+    )
+    return Section("Does the definition of a budget matter?", (), blocks)
+
+
+def costs_section(rows: pd.DataFrame, methods: Sequence[str]) -> Section:
+    """Time, memory and divergence by method."""
+    table = cost_table(rows, methods)
+    diverged = [_share(share) for share in table["diverged"]]
+    caption = "a task is one method on one dataset and seed; tasks shared the machine"
+    block = TableBlock.of(named(table.assign(diverged=diverged)), "Time, memory and models", caption)
+    return Section("What it costs", (), (block,))
+
+
+def prices_section(points: pd.DataFrame) -> Section:
+    """What halving the disparity costs, dataset by dataset, in words."""
+    sentences = [_price(row) for row in price_table(points).to_dict("records")]
+    text = "Mixtures of auto on test rows, median over seeds; DPVar is the paper's diagnostic."
+    return Section("The price of half the disparity", (text,), (Notes(tuple(sentences)),))
+
+
+def _references(rows: pd.DataFrame) -> pd.DataFrame:
+    """The plain models on test rows, mixed with the constant."""
+    return points_on_test(compared_rows(rows, REFERENCES, COMPARISONS["single"].combiner_of))
+
+
+def _price(row: dict[str, float | str]) -> str:
+    slug = str(row["dataset"]).removesuffix(NAMED)
+    entry = catalogue().get(slug)
+    across = f" across {', '.join(entry.sensitive)}" if entry and str(row["dataset"]).endswith(NAMED) else ""
+    cost, accuracy = float(row["cost"]), float(row["R2"])
+    if not np.isfinite(cost):
+        return f"{slug}: no model is better than the mean."
+    return f"{slug}: halving the disparity{across} costs {percent(max(cost, 0.0), 0)} of an R² of {accuracy:.2f}."
+
+
+def _flips(one: pd.Series, other: pd.Series, name: str) -> str:
+    changes = flipped(one, other)
+    where = ", ".join(f"{row.dataset} ({row.budget})" for row in changes.itertuples())
+    return f"Range against {name}: the winner changes in {len(changes)} of {len(one)} cases" + (
+        f": {where}." if where else "."
+    )
+
+
+def _share(value: float) -> str:
+    return "–" if np.isnan(value) else f"{100 * value:.1f} %"
+
+
+def _win_cells(wins: pd.DataFrame) -> pd.DataFrame:
+    """One row per method, one column per budget; a cell holds the share, its interval and the share of pairs."""
+
+    def cell(row: pd.Series) -> str:
+        if np.isnan(row["share"]):
+            return "–"
+        return f"{row['share']:.2f} ({row['low']:.2f}–\N{WORD JOINER}{row['high']:.2f}) [{row['pairs']:.2f}]"
+
+    text = wins.assign(cell=wins.apply(cell, axis=1)).pivot(index="method", columns="budget", values="cell")
+    return text.reindex(list(dict.fromkeys(wins["method"])))[list(SHARES)].rename_axis("method").reset_index()
+
+
+def _in_words(wins: pd.DataFrame) -> str:
+    """The chart of win rates in one sentence."""
+    parts = []
+    for budget in SHARES:
+        here = wins[wins["budget"] == budget].dropna(subset="share")
+        if not here.empty:
+            first = here.sort_values("share", ascending=False, kind="stable").iloc[0]
+            parts.append(f"{budget}: {LABELS[first['method']]} wins {first['share']:.0%}")
+    return "Share of datasets won; " + "; ".join(parts)

@@ -1,0 +1,83 @@
+"""What a command says: sentences and tables for people, or one JSON object for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from fairlevel.progress import shown
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object, for programs; everything else goes to standard error.")
+]
+
+
+class Talk:
+    """Sentences go to standard output, or to standard error where standard output is for JSON; warnings and progress
+    always go to standard error. A quiet command says neither sentences nor progress.
+    """
+
+    def __init__(self, quiet: bool, as_json: bool) -> None:
+        self._quiet, self._json = quiet, as_json
+        self._people = Console(stderr=as_json, markup=False, highlight=False)
+        self._errors = Console(stderr=True, markup=False, highlight=False)
+
+    def say(self, what: Any, style: str | None = None) -> None:
+        """Print a sentence, which is not broken into lines, or a table."""
+        if not self._quiet:
+            self._people.print(what, style=style, soft_wrap=isinstance(what, str))
+
+    def warn(self, message: object, style: str = "yellow") -> None:
+        """Print what a person must know, also of a quiet command."""
+        self._errors.print(f"! {message}", style=style, soft_wrap=True)
+
+    def next(self, *words: object) -> None:
+        """Say which command may follow, so that it can be copied."""
+        self.say(f"next: {shlex.join(map(str, words))}")
+
+    def result(self, **values: Any) -> None:
+        """Print the result for programs, if it was asked for."""
+        if self._json:
+            print(json.dumps(plain(values), ensure_ascii=False, allow_nan=False))
+
+    @contextmanager
+    def working(self) -> Iterator[list[str]]:
+        """Show the progress of the work inside, and print its warnings after it; they are also given back."""
+        messages: list[str] = []
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            with shown(not self._quiet, self._people if self._people.is_terminal else None):
+                yield messages
+        messages += dict.fromkeys(str(warning.message) for warning in caught)
+        for message in messages:
+            self.warn(message)
+
+
+def plain(value: Any) -> Any:
+    """Values as JSON has them: numbers of NumPy as those of Python, what is not finite as null, tables as rows."""
+    if hasattr(value, "to_dict") and hasattr(value, "columns"):
+        value = value.to_dict("records")
+    if isinstance(value, Mapping):
+        return {str(name): plain(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def shown_path(path: Path) -> str:
+    """A path as it can be pasted into a shell."""
+    return shlex.quote(str(path))

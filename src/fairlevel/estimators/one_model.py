@@ -1,0 +1,94 @@
+"""Training of one model: at a weight, or within a budget."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairlevel.candidates import SOURCES, CandidateSource, PenaltyGrid, TrainingSetup
+from fairlevel.candidates.fitting import FittedCandidates, Stopping, attributes_of, fit_candidates, fit_in_batches
+from fairlevel.candidates.protocol import for_columns
+from fairlevel.data.splitting import sample_rows
+from fairlevel.data.table import Table
+from fairlevel.estimators.budget import Budget, require_sensitive
+from fairlevel.estimators.fair_estimator import FairEstimator, FittedModel
+from fairlevel.estimators.path_fit import TRAINING, fit_path
+from fairlevel.estimators.reading import read_weight
+from fairlevel.estimators.settings import NO_LIMITS, default_predictor, path_settings, training_setup
+from fairlevel.exceptions import Diverged, InvalidInput
+from fairlevel.losses import Loss
+from fairlevel.metrics.dpvar import dpvar_of_many
+from fairlevel.penalties import NoPenalty, Penalty, resolve_penalty
+from fairlevel.progress import share_of, shown
+
+HELD_OUT = 0.2  # of the rows, for early stopping, where nothing else was asked for
+FEWEST_TO_SPLIT = 20  # rows
+MEASURED_ROWS = 5_000  # of a fit in batches: rows that its figures are measured on
+
+
+def train_model(settings: FairEstimator, table: Table, loss: Loss, budget: Budget | None, seed: int) -> FittedModel:
+    """One model: at a weight, or the most accurate one within a budget."""
+    predictor = default_predictor(settings.predictor, settings.penalty, settings.batch_size)
+    predictor = for_columns(predictor, table.categorical)
+    setup = training_setup(predictor, settings.optimizer, settings.device, seed, loss)
+    if budget is None:
+        return _train_weight(settings, read_weight(settings.weight, table.sensitive is not None), table, setup)
+    require_sensitive(budget, table.sensitive is not None)
+    chosen_by = path_settings(settings.penalty, settings.combiner, setup, settings.predictor is not None)
+    with shown(settings.verbose > 0):
+        fit, _ = fit_path(table, chosen_by, share_of(TRAINING))
+    chosen = fit.within(budget)
+    return FittedModel(chosen.model, chosen.mse, chosen.dpvar, encoder=fit.encoder, mixture=chosen.mixture)
+
+
+def _train_weight(settings: FairEstimator, weight: float, table: Table, setup: TrainingSetup) -> FittedModel:
+    """One model at one weight, on all rows at each step or in batches."""
+    penalty = _one_penalty(settings.penalty)
+    stopping = _stopping(settings.validation_fraction, len(table))
+    with shown(settings.verbose > 0):
+        report = share_of("training the model")
+        if settings.batch_size is None:
+            grid = PenaltyGrid.over(penalty, (weight,))
+            fitted = fit_candidates(table, grid, setup, NO_LIMITS, stopping, report)
+        else:
+            acting = penalty if weight > 0 else NoPenalty()  # plain batches need no functions of A
+            grid = PenaltyGrid.over(acting, (weight,))
+            fitted = fit_in_batches(table, grid, setup, NO_LIMITS, stopping.fraction, settings.batch_size, report)
+            table = table.rows(sample_rows(len(table), MEASURED_ROWS, setup.seed))
+    return _only_candidate(fitted, table, weight)
+
+
+def _stopping(validation_fraction: float | str | None, rows: int) -> Stopping:
+    """Early stopping as asked for; tables of a few rows have none to spare."""
+    if validation_fraction != "auto":
+        return Stopping(validation_fraction)  # type: ignore[arg-type]
+    return Stopping(HELD_OUT, refit=True) if rows >= FEWEST_TO_SPLIT else Stopping(None)
+
+
+def _only_candidate(fitted: FittedCandidates, table: Table, weight: float) -> FittedModel:
+    """The model of the only candidate, with its figures on a table."""
+    row = fitted.candidates.table.iloc[0]
+    if not fitted.candidates.usable[0]:
+        raise Diverged(
+            f"Training diverged (loss {row['loss']:.3g} times that of a constant prediction); lower the step size, "
+            "such as optimizer=Adam(learning_rate=0.001), or the weight."
+        )
+    model = fitted.model(np.ones(1))
+    (trace,) = fitted.candidates.traces
+    prediction = model.predict(fitted.features(table.x))
+    mse = float(table.weight @ (prediction - table.y) ** 2)
+    dpvar = None
+    if table.sensitive is not None:
+        known = table if table.known is None else table.rows(table.known_rows)
+        dpvar = float(dpvar_of_many(prediction[None, table.known_rows], attributes_of(known))[0])
+    encoder = None if fitted.encoding is None else fitted.encoding.encoder
+    return FittedModel(model, mse, dpvar, weight, int(row["steps"]), trace, encoder)
+
+
+def _one_penalty(penalty: str | Penalty | CandidateSource) -> Penalty:
+    """A penalty; a source of several candidates needs a budget to choose by."""
+    if isinstance(penalty, CandidateSource) or (isinstance(penalty, str) and penalty in SOURCES):
+        raise InvalidInput(
+            f"penalty={penalty!r} stands for several candidates, which need a budget to choose by: set max_dpvar or "
+            "max_share, or name one penalty, such as 'fbo_closed'."
+        )
+    return resolve_penalty(penalty)

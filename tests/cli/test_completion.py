@@ -1,0 +1,89 @@
+"""The Tab key: what it offers, that the names are those of the package, and that nothing heavy is imported for it."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from fairlevel import __version__
+from fairlevel.benchmark.executors import EXECUTORS
+from fairlevel.benchmark.methods import METHODS, SUITES
+from fairlevel.benchmark.protocol import PROTOCOLS
+from fairlevel.benchmark.variants import VARIANTS
+from fairlevel.candidates import SOURCES
+from fairlevel.cli import completion, names
+from fairlevel.penalties import PENALTIES
+from fairlevel.predictors import PREDICTORS
+from fairlevel.releveling.reading import METHODS as RELEVEL_METHODS
+from tests.terminal import run_here
+
+
+def offered(words, monkeypatch):
+    """What bash is told at the end of this line."""
+    monkeypatch.setenv("_FAIRLEVEL_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
+    return run_here().stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("written", "table"),
+    [
+        ("PENALTIES", PENALTIES),
+        ("SOURCES", SOURCES),
+        ("METHODS", METHODS),
+        ("SUITES", SUITES),
+        ("VARIANTS", VARIANTS),
+        ("PREDICTORS", PREDICTORS),
+        ("PROTOCOLS", PROTOCOLS),
+        ("EXECUTORS", EXECUTORS),
+    ],
+)
+def test_names_are_those_of_the_package(written, table):
+    assert sorted(getattr(names, written)) == sorted(table), f"update {written} in cli/names.py"
+
+
+def test_ways_of_relevel_are_those_of_the_package():
+    assert completion.COMPLETERS["relevel method"](None, "") == list(RELEVEL_METHODS)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("fairlevel comp", ["compare"]),
+        ("fairlevel front --sensitive-i", ["--sensitive-inputs"]),
+        ("fairlevel front --method fbo_", ["fbo_closed", "fbo_root"]),
+        ("fairlevel relevel model.txt rows.csv --method g", ["grown"]),
+        ("fairlevel bench run --methods paper,our", ["paper,ours"]),
+        ("fairlevel bench run --suite openml60,quic", ["openml60,quick"]),
+        ("fairlevel front rows.csv --target p", ["pay"]),
+        ("fairlevel front rows.csv --target pay --sensitive age,", ["age,pay", "age,income"]),
+        ("fairlevel front missing.csv --target p", []),
+    ],
+)
+def test_what_is_offered(words, expected, tmp_path, monkeypatch):
+    (tmp_path / "rows.csv").write_text("age,pay,income\n1,2,3\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert offered(words, monkeypatch) == expected
+
+
+def test_python_m_fairlevel_completes_and_gives_its_version_without_heavy_imports(tmp_path):
+    code = "import runpy, sys\ntry:\n    runpy.run_module('fairlevel', run_name='__main__')\nfinally:\n    " + (
+        "print([name for name in ('torch', 'sklearn', 'pandas', 'scipy') if name in sys.modules])"
+    )
+
+    def said(*words, **settings):
+        command = [sys.executable, "-c", code, *words]
+        return subprocess.run(command, capture_output=True, text=True, env=os.environ | settings, check=True).stdout
+
+    assert said("--version") == f"fairlevel {__version__}\n[]\n"
+    at_front = {"COMP_WORDS": "fairlevel front --predictor m", "COMP_CWORD": "3"}
+    assert said(_FAIRLEVEL_COMPLETE="complete_bash", **at_front) == "mlp\n[]\n"
+
+
+def test_completion_can_be_shown_and_installed(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert "complete -o default -F _fairlevel_completion fairlevel" in run_here("--show-completion", "bash").stdout
+    assert run_here("--install-completion", "bash").returncode == 0
+    assert "_FAIRLEVEL_COMPLETE=complete_bash" in next(tmp_path.rglob("fairlevel.sh")).read_text()
