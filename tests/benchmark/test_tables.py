@@ -1,6 +1,7 @@
 """Tables of a folder as problems: what training rows decide, nobody else may."""
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,10 @@ import pytest
 from fairlevel.benchmark.datasets import TableDataset, resolve_datasets
 from fairlevel.benchmark.problem import split_rows
 from fairlevel.benchmark.protocol import Protocol
+from fairlevel.benchmark.task import run_method
 from fairlevel.data.sources import FolderSource
 from fairlevel.exceptions import InvalidInput, UnknownName
+from fairlevel.networks.optimizers import Adam
 
 SMALL = Protocol.small()
 
@@ -84,3 +87,31 @@ def test_names_of_datasets(tmp_path):
     assert [dataset.name for dataset in resolve_datasets(["all"], source)] == ["mine"]
     with pytest.raises(UnknownName, match="Did you mean 'mine'"):
         resolve_datasets(["mime"], source)
+
+
+def test_columns_can_be_named_as_sensitive(tmp_path):
+    source = make_folder(tmp_path, mine=table(120))
+    (dataset,) = resolve_datasets(["mine@x2+town"], source)
+    problem = dataset.problem(0, SMALL)
+    assert dataset.name == problem.name == "mine@x2+town"
+    assert problem.about["sensitive"].startswith("x2, town")
+    assert problem.about["features"] + problem.about["attributes"] == 9
+    with pytest.raises(UnknownName, match="Unknown column of mine 'x9'"):
+        TableDataset("mine", source, ("x9",)).problem(0, SMALL)
+    everything = tuple(f"x{k}" for k in range(6))
+    with pytest.raises(InvalidInput, match="names every column"):
+        TableDataset("mine", make_folder(tmp_path, mine=table(120).drop(columns=["town"])), everything).problem(
+            0, SMALL
+        )
+
+
+def test_methods_that_need_a_to_predict_get_it_and_others_do_not(tmp_path):
+    problem = TableDataset("mine", make_folder(tmp_path, mine=table(120))).problem(0, SMALL)
+    wider = problem.with_attributes_as_features()
+    for part, own in ((wider.training, problem.training), (wider.test, problem.test)):
+        np.testing.assert_array_equal(part.x, np.hstack([own.x, own.attributes.values]))
+    protocol = replace(SMALL, optimizer=Adam(steps=3))
+    rows = run_method(problem, "cod", protocol, "cpu")
+    assert (rows["method"] == "cod").all()
+    assert rows["features"].unique().tolist() == [problem.about["features"]]
+    assert np.isfinite(rows.loc[rows["selected"], "mse_test"]).all()

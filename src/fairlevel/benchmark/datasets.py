@@ -75,13 +75,17 @@ class TableDataset:
 
     @property
     def name(self) -> str:
-        return f"{self.slug}{NAMED}" if self.attributes else self.slug
+        if not self.attributes:
+            return self.slug
+        known = catalogue().get(self.slug)
+        named = known is not None and self.attributes == known.sensitive
+        return f"{self.slug}{NAMED}" if named else f"{self.slug}@{'+'.join(self.attributes)}"
 
     def problem(self, seed: int, protocol: Protocol) -> Problem:
         table = self.source.load(self.slug)
         order = np.random.default_rng(seed).permutation(len(table.target))[: protocol.most_rows]
         features, y = table.features.iloc[order], table.target.to_numpy()[order]
-        parts = split_rows(self.slug, len(y), seed, protocol)
+        parts = split_rows(self.name, len(y), seed, protocol)
         training = np.concatenate(parts[:2])
         encoder = TableEncoder(many="ordinal").fit(features.iloc[training])
         readings = encoder.read(features)  # infinite values count as missing
@@ -104,12 +108,15 @@ class TableDataset:
         return Problem(self.name, seed, *samples, facts)
 
     def _named(self, encoder: TableEncoder) -> Index:
-        """Columns of the matrix that come from the named ones."""
-        columns = [rule.name for rule in encoder.rules_]
-        missing = [name for name in self.attributes if name not in columns]
-        if missing:
-            raise InvalidInput(f"{self.slug} has no usable column {', '.join(missing)}, which should be sensitive.")
-        return np.flatnonzero([columns[number] in self.attributes for number in encoder.origin])
+        """Columns of the matrix that come from the named columns of the table, ascending."""
+        for name in self.attributes:
+            if name not in encoder.needed:
+                raise UnknownName(f"column of {self.slug}", name, encoder.needed)
+        wanted = [number for number, name in enumerate(encoder.needed) if name in self.attributes]
+        chosen = np.flatnonzero(np.isin(encoder.origin, wanted))
+        if len(chosen) == len(encoder.origin):
+            raise InvalidInput(f"{self.name} names every column of the table; at least one is needed to predict from.")
+        return chosen
 
 
 def synthetic_datasets(
@@ -132,8 +139,9 @@ def bias_free_datasets(draws: int = 10) -> list[SyntheticDataset]:
 
 
 def resolve_datasets(names: Sequence[str], source: Source) -> list[Dataset]:
-    """Datasets from names of suites, tables or synthetic designs, each once, in the order given. Tables of the suite
-    ``real`` have the sensitive columns that the catalogue names; one of them is asked for as SLUG-named.
+    """Datasets from names of suites, tables or synthetic designs, each once, in the order given. ``table@age+sex`` is a
+    table with named columns as A. Tables of the suite ``real`` have the sensitive columns that the catalogue names; one
+    of them is asked for as SLUG-named.
     """
     designs: dict[str, list[SyntheticDataset]] = {"synthetic": synthetic_datasets(), "bias_free": bias_free_datasets()}
     synthetic = {dataset.name: dataset for group in designs.values() for dataset in group}
@@ -149,10 +157,12 @@ def resolve_datasets(names: Sequence[str], source: Source) -> list[Dataset]:
             found |= {dataset.name: dataset for dataset in chosen}
         elif name in synthetic:
             found[name] = synthetic[name]
-        elif name in source.slugs:
-            found[name] = TableDataset(name, source)
-        elif slug in named and slug in source.slugs:
+        elif slug != name and slug in named and slug in source.slugs:
             found[name] = TableDataset(slug, source, named[slug])
+        elif name.partition("@")[0] in source.slugs:
+            slug, _, columns = name.partition("@")
+            dataset = TableDataset(slug, source, tuple(filter(None, columns.split("+"))))
+            found[dataset.name] = dataset
         else:
             raise UnknownName("dataset or suite", name, (*SUITES, *designs, *synthetic, *source.slugs))
     return list(found.values())

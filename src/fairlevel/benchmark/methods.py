@@ -6,6 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from fairlevel.benchmark.systems import SystemGrid
+from fairlevel.benchmark.systems.badr import BADR
+from fairlevel.benchmark.systems.barycentre import Barycentre
+from fairlevel.benchmark.systems.barycentre_continuous import ContinuousBarycentre
+from fairlevel.benchmark.systems.bifair import BiFair
+from fairlevel.benchmark.systems.cod import CoD
+from fairlevel.benchmark.systems.fairbatch import FairBatch
+from fairlevel.benchmark.systems.fairbinn import FairBiNN
+from fairlevel.benchmark.systems.grouping import FairnessAwareGrouping
+from fairlevel.benchmark.systems.reductions import Reductions
 from fairlevel.candidates import (
     SOURCES,
     CandidateSource,
@@ -54,6 +64,11 @@ class Method:
     source: CandidateSource
     slow: bool = False
     reference: str = "plain_network"
+
+    @property
+    def uses_attributes(self) -> bool:
+        """Whether its models need A to predict, which no other method has."""
+        return isinstance(self.source, SystemGrid) and self.source.uses_attributes
 
 
 FBO_WEIGHTS = (0, 0.03, 0.1, 0.3, 1, 2, 5, 10, 20, 50, 100, 300)
@@ -125,6 +140,14 @@ DISTRIBUTIONS = tuple(
     for of_a, of_f in product((1.0, 0.5), (1.0, 0.5, 2.0, 4.0))
 )
 
+SHARES_OF_A = (0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1)  # CoD's ε
+KERNELS = tuple(CoD(features, ridge) for features, ridge in product((0, 200), (1e-2, 1e-3, 1e-1, 1.0)))
+KERNELS = (*KERNELS[4:5], *KERNELS[:1], *KERNELS[5:], *KERNELS[1:4])  # first random features, then linear
+MOVES = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1)  # towards the barycentre
+BINS = tuple(product((0.1, 0.05), (4, 8, 2, 16)))  # (step size, number of groups)
+BATCH_STEPS = (0, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 3e-3, 5e-3, 0.01, 0.02, 0.03, 0.05)  # FairBatch's α
+LAYER_STEPS = (0, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10)  # step sizes of FairBiNN's layer
+
 _PLAIN = (0.0,)
 _PLAIN_STAGES = WithStages(PenaltyGrid.over(NoPenalty(), _PLAIN))
 PLAIN_BOOSTER = WithConstant(Families(tuple(OnPredictor(each, _PLAIN_STAGES) for each in (LARGE_TREES, SMALL_TREES))))
@@ -147,6 +170,41 @@ METHODS: dict[str, Method] = {
         Method("gedi", "GeDI", PenaltyGrid(POLYNOMIALS, FBO_WEIGHTS)),
         Method("mine", "MINE", PenaltyGrid(CRITICS_OF_PAIRS, HGR_WEIGHTS), slow=True),
         Method("eipm", "EIPM", PenaltyGrid(DISTRIBUTIONS, EIPM_WEIGHTS), slow=True),
+        Method("cod", "CoD (A to predict)", SystemGrid(KERNELS, SHARES_OF_A)),
+        Method(
+            "barycentre",
+            "barycentre of groups (A to predict)",
+            SystemGrid(tuple(Barycentre(bins, rate) for rate, bins in BINS), MOVES),
+        ),
+        Method(
+            "barycentre_continuous",
+            "barycentre, continuous (A to predict)",
+            SystemGrid(tuple(map(ContinuousBarycentre, (0.1, 0.05, 0.2, 0.02))), MOVES),
+        ),
+        Method(
+            "grouping",
+            "fairness-aware grouping (A to predict)",
+            SystemGrid(tuple(FairnessAwareGrouping(bins, rate) for rate, bins in BINS), MOVES),
+        ),
+        Method(
+            "reductions",
+            "reductions (fairlearn)",
+            SystemGrid(
+                tuple(Reductions(bins, learning_rate=rate) for rate, bins in product((0.1, 0.05), (2, 4, 3, 5))),
+                FBO_WEIGHTS,
+            ),
+            slow=True,
+        ),
+        Method("fairbatch", "FairBatch", SystemGrid(tuple(FairBatch(bins, rate) for rate, bins in BINS), BATCH_STEPS)),
+        Method(
+            "bifair", "BiFair", SystemGrid(tuple(BiFair(bins, rate) for rate, bins in BINS), FBO_WEIGHTS), slow=True
+        ),
+        Method(
+            "fairbinn",
+            "FairBiNN",
+            SystemGrid(tuple(FairBiNN(4, place, rate) for rate, place in product((0.1, 0.05), (1, 2))), LAYER_STEPS),
+        ),
+        Method("badr", "BADR", SystemGrid(tuple(BADR(bins, rate) for rate, bins in BINS), FBO_WEIGHTS)),
         Method("fbo_closed", "FBO closed form", CLOSED),
         Method("spectral", "spectral", SOURCES["spectral"]),
         Method("boosting", "fair boosting", SOURCES["boosting"], reference="plain_boosting"),
@@ -195,8 +253,12 @@ METHODS: dict[str, Method] = {
 
 PAPER_METHODS = ("fbo", "itd", "r2", "gdp", "adversarial", "hsic")
 OUR_METHODS = ("fbo_closed", "spectral", "boosting", "relevel", "auto")
-MAP_METHODS = ("hgr_chi2", "hgr", "hgr_kernel", "gedi", "mine", "eipm")
-"""The other systems of the paper's literature map that take continuous A in a regression."""
+SYSTEM_METHODS = (
+    *("cod", "barycentre", "barycentre_continuous", "grouping"),
+    *("reductions", "fairbatch", "bifair", "fairbinn", "badr"),
+)
+MAP_METHODS = ("hgr_chi2", "hgr", "hgr_kernel", "gedi", "mine", "eipm", *SYSTEM_METHODS)
+"""The other systems of the paper's literature map: penalties, then systems of another shape."""
 REFERENCES = ("plain_boosting", "plain_network")
 """Plain models, mixed with the constant: what every method has to beat."""
 VARIANT_METHODS = (
@@ -214,6 +276,7 @@ SUITES = {
     "paper": PAPER_METHODS,
     "ours": OUR_METHODS,
     "map": MAP_METHODS,
+    "systems": SYSTEM_METHODS,
     "references": REFERENCES,
     "variants": VARIANT_METHODS,
 }

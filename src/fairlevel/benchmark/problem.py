@@ -43,6 +43,14 @@ class Problem:
     about: Mapping[str, Any] = field(default_factory=dict)
     true_dpvar: Callable[[Predict], TrueDPVar] | None = None
 
+    def with_attributes_as_features(self) -> Problem:
+        """The same problem with A behind the features, for methods that need A to predict. The design's rows carry no
+        A, so that the truth is not known for such a method.
+        """
+        parts = (self.training, self.validation, self.test)
+        known, choosing, judging = (replace(part, x=np.hstack([part.x, part.some_attributes.values])) for part in parts)
+        return replace(self, training=known, validation=choosing, test=judging, true_dpvar=None)
+
 
 def split_rows(name: str, rows: int, seed: int, protocol: Protocol) -> list[Index]:
     """Row numbers of IN, OUT, VAL and TEST, by seed."""

@@ -100,6 +100,11 @@ class Protocol:
         return cls("small", optimizer=Adam(steps=400), rate_scale=ADAM_RATE, settings=2, weights=6, most_rows=2000)
 
     @classmethod
+    def tiny(cls) -> Protocol:
+        """The protocol ``small`` on at most 1000 rows: many methods, slow ones among them, on a few cores."""
+        return replace(cls.small(), name="tiny", most_rows=1000)
+
+    @classmethod
     def medium(cls) -> Protocol:
         """For a GPU, in minutes: at most 4000 rows, 4 settings × 6 weights, 500 steps of Adam."""
         return replace(cls.small(), name="medium", optimizer=Adam(steps=500), settings=4, most_rows=4000)
@@ -119,4 +124,5 @@ PROTOCOLS: dict[str, NamedProtocol] = {
     "adam": NamedProtocol(Protocol.adam),
     "medium": NamedProtocol(Protocol.medium),
     "small": NamedProtocol(Protocol.small, synthetic_seeds=(0, 1)),
+    "tiny": NamedProtocol(Protocol.tiny, synthetic_seeds=(0, 1)),
 }

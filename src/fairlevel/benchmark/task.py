@@ -57,6 +57,7 @@ def run_method(problem: Problem, method: str, protocol: Protocol, device: str) -
     started, where = perf_counter(), resolve_device(device)
     if where.type == "cuda":
         torch.cuda.reset_peak_memory_stats()
+    problem = seen_by(problem, method)
     candidates = train_candidates(problem, method, protocol, device)
     parts = [_single(candidates, problem, protocol, where)]
     if candidates.usable.any():
@@ -74,6 +75,11 @@ def run_method(problem: Problem, method: str, protocol: Protocol, device: str) -
         "memory": torch.cuda.max_memory_allocated() / 2**20 if where.type == "cuda" else np.nan,
     }
     return tidy(pd.concat(parts, ignore_index=True).assign(**origin))
+
+
+def seen_by(problem: Problem, method: str) -> Problem:
+    """The problem as a method gets it: with A among the features if it needs A to predict."""
+    return problem.with_attributes_as_features() if METHODS[method].uses_attributes else problem
 
 
 def train_candidates(problem: Problem, method: str, protocol: Protocol, device: str) -> CandidateSet:

@@ -21,15 +21,17 @@ EXAMPLE = "fairlevel bench run --suite quick --seeds 0-2 --protocol small"
 
 
 def bench_run(
-    suite: Annotated[str, typer.Option(help="Suites, tables or synthetic designs, comma-separated.")] = "quick",
+    suite: Annotated[
+        str, typer.Option(help="Suites, tables (table@age+sex names A) or synthetic designs, comma-separated.")
+    ] = "quick",
     seeds: Annotated[str, typer.Option(help="Seeds, such as 0-9 or 0,3,5.")] = "0-9",
     methods: Annotated[
-        str, typer.Option(help="Methods, or the suites paper, ours, map, references and variants.")
+        str, typer.Option(help="Methods, or the suites paper, ours, map, systems, references and variants.")
     ] = "paper,ours,references",
     protocol: Annotated[
         str,
         typer.Option(
-            help="paper, paper2k, adam, medium or small, or a variant such as small+descent; see docs/protocol.md."
+            help="paper, paper2k, adam, medium, small or tiny, or a variant (small+descent); see docs/protocol.md."
         ),
     ] = "paper",
     data_dir: Annotated[

@@ -1,0 +1,186 @@
+"""The study of the paper's map: its rows as one small file, and the tables of three pages of the documentation.
+
+``fairlevel bench run --methods paper,map,fbo_closed,plain_network --protocol tiny --out FOLDER``, then
+``python -m benchmarks.map --folder FOLDER --commit HASH``. Without a folder the stored rows are read again.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pandas as pd
+import typer
+
+from fairlevel.benchmark.analysis.budgets import best_by_budget
+from fairlevel.benchmark.analysis.comparisons import complete, points_on_test
+from fairlevel.benchmark.analysis.regrets import regret_table
+from fairlevel.benchmark.analysis.wins import win_rates
+from fairlevel.benchmark.methods import METHODS
+from fairlevel.benchmark.store import Store
+
+DOCS = Path(__file__).parents[1] / "docs"
+ROWS = DOCS / "results" / "map.parquet"
+COLUMNS = [
+    *("dataset", "seed", "method", "setting", "weight", "status", "selected", "mse_val", "dpvar_val"),
+    *("mse_test", "dpvar_test", "attributes", "sensitive", "rows", "protocol", "version", "device", "seconds"),
+]
+BUDGETS = ("tight", "mid", "loose")
+BOXES = {
+    "direct demographic parity: constraints, reductions": ("reductions",),
+    "approximate demographic parity: HSIC, information, adversarial": ("hsic", "mine", "adversarial", "r2"),
+    "optimal transport": ("barycentre", "barycentre_continuous"),
+    "continuous A: HGR, grouping, distances": ("hgr_chi2", "hgr", "hgr_kernel", "grouping", "eipm"),
+    "conditional means: GDP, CoD": ("gdp", "gedi", "cod"),
+    "bilevel: mechanisms, architectures": ("fairbatch", "bifair", "fairbinn", "badr"),
+    "the paper's, and its closed form": ("fbo", "itd", "fbo_closed"),
+    "reference": ("plain_network",),
+}
+"""The boxes of the paper's figure 2, with our names."""
+
+
+def few_groups(dataset: str) -> bool:
+    """Whether A of a dataset is sex or race."""
+    return dataset.partition("@")[2] in ("sex", "race")
+
+
+def known(rows: pd.DataFrame) -> list[str]:
+    """Methods with rows, in the order of the boxes."""
+    return [name for box in BOXES.values() for name in box if name in set(rows["method"])]
+
+
+def without_a(methods: list[str]) -> list[str]:
+    """Methods that do not need A to predict."""
+    return [name for name in methods if not METHODS[name].uses_attributes]
+
+
+def compact(folder: Path, commit: str) -> pd.DataFrame:
+    """Rows of single models, in 32 bits, with the commit that made them."""
+    rows = Store(folder).read()
+    rows = rows[rows["combiner"] == "best"][COLUMNS]
+    return rows.astype(dict.fromkeys(rows.select_dtypes("float64"), np.float32)).assign(commit=commit)
+
+
+def summary(rows: pd.DataFrame, methods: list[str]) -> pd.DataFrame:
+    """One row per method: wins, regret, share of pairs with a model within Tight; on pairs that all have finished."""
+    used = complete(rows, methods).query("method in @methods")
+    points = points_on_test(used)
+    best = best_by_budget(points, methods)
+    regrets = regret_table(points, methods).set_index("method")
+    wins = win_rates(points, methods).pivot(index="method", columns="budget", values="pairs")
+    tight = best[best["budget"] == "tight"].groupby("method")["mse"].apply(lambda mse: mse.notna().mean())
+    seconds = used.drop_duplicates(["dataset", "seed", "method"]).groupby("method")["seconds"].median()
+    columns = {f"regret {name}": regrets[name] for name in BUDGETS} | {f"wins {name}": wins[name] for name in BUDGETS}
+    return pd.DataFrame({**columns, "within tight": tight, "seconds": seconds}).reindex(methods)
+
+
+def three(row: pd.Series, kind: str) -> str:
+    """Numbers at the three budgets."""
+    return " / ".join(f"{row[f'{kind} {budget}']:.3f}" for budget in BUDGETS)
+
+
+def section(rows: pd.DataFrame, title: str) -> str:
+    """Two tables: methods that predict from X alone, then everybody."""
+    lines = [f"## {title}", ""]
+    methods = known(rows)
+    for heading, names in (("Predicting from X alone.", without_a(methods)), ("With those that need A.", methods)):
+        used = complete(rows, names)
+        pairs, tables = used.drop_duplicates(["dataset", "seed"]), used["dataset"].nunique()
+        lines += [f"{heading} {len(pairs)} pairs of table and seed, {tables} tables.", ""]
+        if pairs.empty:
+            continue
+        lines += [
+            "| method | regret Tight / Mid / Loose | pairs won | within Tight | seconds |",
+            "|---|---|---|---|---|",
+        ]
+        for name, row in summary(rows, names).iterrows():
+            mark = " (A)" if METHODS[str(name)].uses_attributes else ""
+            cells = (f"`{name}`{mark}", three(row, "regret"), three(row, "wins"))
+            lines.append(f"| {' | '.join(cells)} | {row['within tight']:.0%} | {row['seconds']:.0f} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def page(rows: pd.DataFrame) -> str:
+    """docs/results/map.md."""
+    per_task = rows.groupby(["dataset", "seed", "method"]).size()
+    tables = sorted(rows["dataset"].unique())
+    diverged = (rows["status"] == "diverged").groupby(rows["method"]).mean()
+    failing = ", ".join(f"`{name}` {share:.0%}" for name, share in diverged[diverged > 0].items())
+    head = f"""# The paper's map, measured
+
+{len(tables)} tables ({", ".join(tables)}), {rows["seed"].nunique()} seeds, {rows["method"].nunique()} methods, at most
+{per_task.max()} models per method; protocol {", ".join(rows["protocol"].unique())}, made at commit
+{", ".join(rows["commit"].unique())}. Rows: `map.parquet` beside this page. Written by `python -m benchmarks.map`.
+
+- Single models are compared. Tight, Mid and Loose are a quarter, half and three quarters of the range of DPVar on test
+  rows of a table.
+- *Regret* is the distance to the smallest error of any method in the table, as a share of what can be gained over the
+  constant. A method without a model within the budget gets the error of the constant.
+- *Within Tight* is the share of pairs on which a method has a model within that budget at all.
+- *(A)* marks systems that need A to predict. Nobody else sees A then.
+- Systems that know groups only get 2 to 8 bins of A (quantiles of one attribute, k-means of several), or sex and race
+  as they are.
+- Diverged models: {failing or "none"}.
+- *Seconds* are the median wall time of one task, the judgement of its models included, with many tasks side by side:
+  an order of magnitude.
+"""
+    real = rows["dataset"].map(few_groups)
+    parts = [head, section(rows[~real], "Continuous A"), section(rows[real], "A is sex or race")]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def rows_by_box(rows: pd.DataFrame) -> str:
+    """The table of docs/map.md: regret of every system, in the order of figure 2."""
+    real, methods = rows["dataset"].map(few_groups), known(rows)
+    parts = [summary(part, methods) for part in (rows[~real], rows[real])]
+    lines = [
+        "| system | continuous A: regret Tight / Mid / Loose | A is sex or race | within Tight |",
+        "|---|---|---|---|",
+    ]
+    for name in methods:
+        here, there = (part.loc[name] for part in parts)
+        within = f"{here['within tight']:.0%}, {there['within tight']:.0%}"
+        lines.append(f"| `{name}` | {three(here, 'regret')} | {three(there, 'regret')} | {within} |")
+    return "\n".join(lines)
+
+
+def choices(rows: pd.DataFrame) -> str:
+    """The list of docs/methods.md: the methods with the smallest regret, by what is known of A."""
+    real, methods = rows["dataset"].map(few_groups), known(rows)
+    lines = []
+    for part, what in ((rows[~real], "continuous A"), (rows[real], "A is sex or race")):
+        for names, how in ((without_a(methods), "X alone"), (methods, "X and A")):
+            table = summary(part, names)
+            best = [
+                ", ".join(f"`{name}` {value:.3f}" for name, value in table[f"regret {budget}"].nsmallest(3).items())
+                for budget in BUDGETS
+            ]
+            lines.append(f"| {what} | {how} | {' | '.join(best)} |")
+    head = ["| A | predicted from | Tight | Mid | Loose |", "|---|---|---|---|---|"]
+    return "\n".join([*head, *lines])
+
+
+def put(path: Path, text: str) -> None:
+    """Replace what stands between the two marks of a page."""
+    before, _, rest = path.read_text(encoding="utf-8").partition("<!-- measured -->\n")
+    _, end, after = rest.partition("<!-- /measured -->")
+    if not end:
+        raise ValueError(f"{path} has no marks <!-- measured --> and <!-- /measured -->.")
+    path.write_text(f"{before}<!-- measured -->\n{text}\n{end}{after}", encoding="utf-8")
+
+
+def main(
+    folder: Annotated[Path | None, typer.Option(help="Folder of a run; without it, stored rows are read.")] = None,
+    commit: Annotated[str, typer.Option(help="Commit that made the rows.")] = "",
+) -> None:
+    """Store the rows of a run, if one is given, and write the tables of the pages."""
+    if folder is not None:
+        compact(folder, commit).to_parquet(ROWS, index=False)
+    rows = pd.read_parquet(ROWS)
+    (DOCS / "results" / "map.md").write_text(page(rows), encoding="utf-8")
+    put(DOCS / "map.md", rows_by_box(rows))
+    put(DOCS / "methods.md", choices(rows))
+
+
+if __name__ == "__main__":
+    typer.run(main)

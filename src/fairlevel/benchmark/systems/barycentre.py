@@ -1,0 +1,83 @@
+"""Wasserstein barycentre of groups: predictions are moved to quantiles that all groups share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from fairlevel.arrays import Array, Index
+from fairlevel.benchmark.systems.groups import Groups, groups_of
+from fairlevel.benchmark.systems.protocol import Data, FittedFunctions, Function
+from fairlevel.benchmark.systems.stack import plain_network
+from fairlevel.candidates import TrainingSetup
+from fairlevel.candidates.protocol import PLAIN_RATE
+from fairlevel.exceptions import InvalidInput
+from fairlevel.members import Members
+
+
+@dataclass(frozen=True)
+class QuantileMap:
+    r"""g(f, s) = Σ_r p_r Q_r(F_s(f)): the barycentre of the groups' distributions at the rank that f has in its own.
+
+    F is the empirical distribution function, Q linear between sorted values. Shapes: samples, sorted predictions of
+    each group; share p (group,).
+    """
+
+    samples: tuple[Array, ...]
+    share: Array
+
+    @classmethod
+    def of(cls, prediction: Array, number: Index, count: int) -> Self:
+        samples = tuple(np.sort(prediction[number == group]) for group in range(count))
+        return cls(samples, np.array([len(sample) for sample in samples]) / len(prediction))
+
+    def __call__(self, prediction: Array, number: Index) -> Array:
+        rank = np.empty_like(prediction)
+        for group, sample in enumerate(self.samples):
+            own = number == group
+            rank[own] = np.searchsorted(sample, prediction[own], side="right") / max(len(sample), 1)
+        moved = np.zeros_like(prediction)
+        for share, sample in zip(self.share, self.samples, strict=True):
+            if len(sample):
+                moved += share * np.interp(rank, np.linspace(0, 1, len(sample)), sample)
+        return moved
+
+
+def moved_by_group(members: Members, groups: Groups, data: Data, strengths: Sequence[float]) -> FittedFunctions:
+    """Functions (1 − t) f + t g of one plain model f, for strengths t; quantiles come from the training rows."""
+    if not all(0 <= strength <= 1 for strength in strengths):
+        raise InvalidInput(f"strengths={list(strengths)} was given; a barycentre needs shares between 0 and 1.")
+    number = groups.number(data.a)
+    quantiles = QuantileMap.of(members.predict(data.x)[0], number, groups.count)
+
+    def at(strength: float) -> Function:
+        def predict(x: Array, a: Array) -> Array:
+            plain = members.predict(x)[0]
+            result: Array = (1 - strength) * plain + strength * quantiles(plain, groups.number(a))
+            return result
+
+        return predict
+
+    return FittedFunctions(tuple(map(at, strengths)), data.a.shape[1])
+
+
+@dataclass(frozen=True)
+class Barycentre:
+    """A plain network, moved by group (Chzhen et al., NeurIPS 2020). It needs A to predict.
+
+    A strength t mixes (1 − t) f + t g; 1 gives every group the same distribution.
+    """
+
+    bins: int | None = 4
+    learning_rate: float = PLAIN_RATE
+
+    name: ClassVar[str] = "barycentre"
+    uses_attributes: ClassVar[bool] = True
+
+    def fit(self, data: Data, strengths: Sequence[float], setup: TrainingSetup) -> FittedFunctions:
+        groups = groups_of(self.name, data.a, self.bins, setup.seed)
+        members = plain_network(data.x, data.y, setup, self.learning_rate)
+        return moved_by_group(members, groups, data, strengths)

@@ -1,0 +1,122 @@
+"""Groups made of A, for systems that know no other kind of attribute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+from sklearn.cluster import KMeans
+from torch import Tensor
+
+from fairlevel.arrays import Array, Index
+from fairlevel.exceptions import InvalidInput
+
+MOST_CELLS = 12  # of A whose values are groups as they are
+FEWEST_ROWS = 5  # of a group
+
+
+class Groups(Protocol):
+    """A rule that puts every value of A into one of ``count`` groups."""
+
+    @property
+    def count(self) -> int: ...
+
+    def number(self, a: Array) -> Index:
+        """The group of each row, (row, attribute) -> (row,)."""
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Intervals of one number; edges (group − 1,), ascending."""
+
+    edges: Array
+
+    @property
+    def count(self) -> int:
+        return len(self.edges) + 1
+
+    def number(self, a: Array) -> Index:
+        return np.searchsorted(self.edges, a[:, 0], side="right")
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The group with the nearest centre; centres (group, attribute)."""
+
+    centres: Array
+
+    @property
+    def count(self) -> int:
+        return len(self.centres)
+
+    def number(self, a: Array) -> Index:
+        distance = (a**2).sum(axis=1)[:, None] - 2 * a @ self.centres.T + (self.centres**2).sum(axis=1)
+        nearest: Index = np.argmin(distance, axis=1)
+        return nearest
+
+
+def groups_of(system: str, a: Array, bins: int | None, seed: int) -> Groups:
+    """The groups of A for a system: its values where they are at most 12 (those with fewer than five rows join the
+    nearest one), else ``bins`` quantiles of one attribute, or ``bins`` clusters of several (k-means).
+    """
+    cells, counts = np.unique(a, axis=0, return_counts=True)
+    if len(cells) <= MOST_CELLS:
+        return _at_least_two(system, Nearest(cells[counts >= FEWEST_ROWS]))
+    if bins is None:
+        raise InvalidInput(
+            f"{system} compares groups, and A has {len(cells)} different values, more than {MOST_CELLS}. Say how many "
+            "bins to make of them, such as bins=4, or use penalty='fbo_closed', which takes A as it is."
+        )
+    if not 2 <= bins <= len(a) // FEWEST_ROWS:
+        raise InvalidInput(
+            f"bins={bins} was given for {len(a)} rows; a number between 2 and {len(a) // FEWEST_ROWS} is needed, such "
+            "as bins=4."
+        )
+    if a.shape[1] == 1:
+        edges = np.unique(np.quantile(a[:, 0], np.arange(1, bins) / bins))
+        return _at_least_two(system, Intervals(edges[edges > a.min()]))
+    return Nearest(KMeans(bins, n_init=4, random_state=seed).fit(a).cluster_centers_)
+
+
+def _at_least_two(system: str, groups: Groups) -> Groups:
+    if groups.count < 2:
+        raise InvalidInput(
+            f"{system} compares groups, and A forms only one of at least {FEWEST_ROWS} rows; give an attribute that "
+            "varies, or use penalty='fbo_closed'."
+        )
+    return groups
+
+
+class GroupVariance(NamedTuple):
+    r"""DPVar between groups and its gradient in the predictions.
+
+    .. math:: V = \sum_g p_g (m_g - m)^2, \qquad \partial V / \partial f_i = \tfrac{2}{n} (m_{g(i)} - m)
+
+    Shapes: member 1[g(i) = g] (row, group), share p (group,); predictions (config, row).
+    """
+
+    member: Tensor
+    share: Tensor
+
+    @classmethod
+    def of(cls, number: Index, count: int, dtype: torch.dtype, device: torch.device) -> GroupVariance:
+        member = torch.nn.functional.one_hot(torch.from_numpy(number.astype(np.int64)), count).to(device, dtype)
+        return cls(member, member.mean(dim=0))
+
+    def means(self, prediction: Tensor) -> Tensor:
+        """m_g, (config, row) -> (config, group); an empty group has mean 0 and share 0."""
+        return (prediction @ self.member) / (self.share * len(self.member)).clamp_min(1)
+
+    def deviations(self, prediction: Tensor) -> Tensor:
+        """m_g − m, (config, group)."""
+        return self.means(prediction) - prediction.mean(dim=1, keepdim=True)
+
+    def value(self, prediction: Tensor) -> Tensor:
+        """V, (config,)."""
+        return (self.deviations(prediction).square() * self.share).sum(dim=1)
+
+    def gradient(self, prediction: Tensor) -> Tensor:
+        """∂V/∂f, (config, row)."""
+        return 2 / len(self.member) * (self.deviations(prediction) @ self.member.T)

@@ -1,0 +1,91 @@
+"""What a system of another shape offers: it fits models for several strengths; some need A to predict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairlevel.arrays import Array, Index
+from fairlevel.candidates import TrainingSetup
+from fairlevel.exceptions import InvalidInput
+from fairlevel.members import Members
+from fairlevel.onnx_graph import OnnxGraph
+
+
+class Data(NamedTuple):
+    """Standardised training rows. Shapes: x (row, feature) without A, y (row,), a (row, attribute)."""
+
+    x: Array
+    y: Array
+    a: Array
+
+
+@runtime_checkable
+class System(Protocol):
+    """One frozen object per system, its settings as fields.
+
+    ``uses_attributes`` says whether it needs A to predict: such a system is a reference, since nobody else in the study
+    sees A then. What a strength means is up to the system; its docstring says so.
+    """
+
+    name: ClassVar[str]
+    uses_attributes: ClassVar[bool]
+
+    def fit(self, data: Data, strengths: Sequence[float], setup: TrainingSetup) -> Members:
+        """One model per strength. Models of a system that uses A read x and A side by side."""
+
+
+Function = Callable[[Array, Array], Array]
+"""x (row, feature), a (row, attribute) -> predictions (row,)."""
+
+
+@dataclass(frozen=True)
+class FittedFunctions:
+    """Fitted functions of x and A; the last ``attributes`` columns of the rows they read are A (none: x alone)."""
+
+    functions: tuple[Function, ...]
+    attributes: int
+
+    kind: ClassVar[str] = "fitted_functions"
+    native: ClassVar[bool] = False
+
+    def __len__(self) -> int:
+        return len(self.functions)
+
+    def predict(self, x: Array, device: torch.device | str = "cpu") -> Array:
+        features = x.shape[1] - self.attributes
+        return np.stack([function(x[:, :features], x[:, features:]) for function in self.functions])
+
+    def take(self, index: Index) -> Self:
+        return replace(self, functions=tuple(self.functions[number] for number in index))
+
+    def join(self, others: Sequence[Self]) -> Self:
+        return replace(self, functions=(*self.functions, *(each for other in others for each in other.functions)))
+
+    def arrays(self) -> dict[str, Tensor]:
+        raise _only_in_studies()
+
+    def texts(self) -> dict[str, str]:
+        raise _only_in_studies()
+
+    def description(self) -> dict[str, Any]:
+        raise _only_in_studies()
+
+    @classmethod
+    def from_file(cls, arrays: Mapping[str, Tensor], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
+        raise _only_in_studies()
+
+    def add_to(self, graph: OnnxGraph, inputs: str) -> str:
+        raise _only_in_studies()
+
+
+def _only_in_studies() -> InvalidInput:
+    return InvalidInput(
+        "Systems that the study compares with have no file format; use a penalty, such as penalty='fbo_closed', for a "
+        "model to keep."
+    )

@@ -1,0 +1,108 @@
+"""A system over strengths and settings, as the candidates of a method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import pandas as pd
+
+from fairlevel.benchmark.systems.protocol import Data, System
+from fairlevel.candidates import CandidateSet, Limits, TrainingSetup
+from fairlevel.candidates.candidate_set import NO_TRACE, CandidateKey
+from fairlevel.candidates.protocol import CandidateRows, Report, portion
+from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
+from fairlevel.fronts.refinement import check_weights, coarse
+from fairlevel.training.outcome import WORST_LOSS, Status
+from fairlevel.training.rows import AllRows
+
+
+@dataclass(frozen=True)
+class SystemGrid:
+    """Settings of one system × strengths, one model each. The most sensible settings come first."""
+
+    settings: tuple[System, ...]
+    strengths: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        check_weights(self.strengths)
+
+    @property
+    def name(self) -> str:
+        """That of the system."""
+        return self.settings[0].name
+
+    @property
+    def uses_attributes(self) -> bool:
+        """Whether its models read A behind the features."""
+        return self.settings[0].uses_attributes
+
+    def possible(self, rows: CandidateRows, setup: TrainingSetup) -> bool:
+        return rows.suits(setup.predictor) and setup.loss.quadratic
+
+    def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
+        data = self._data(rows, setup)
+        settings = self.settings[: limits.settings]
+        strengths = coarse(self.strengths, max(limits.weights, limits.models // len(settings)))
+        parts = []
+        for number, system in enumerate(settings):
+            parts.append(self._candidates(system, number, data, strengths.tolist(), setup))
+            portion(report, number, len(settings))(1.0)
+        found = reduce(CandidateSet.joined, parts)
+        return found if setup.judge is None else setup.judge(found)
+
+    def _data(self, rows: CandidateRows, setup: TrainingSetup) -> Data:
+        """Training rows, or a sentence that says why this system cannot take them."""
+        if not isinstance(rows.training, AllRows):
+            raise InvalidInput(f"{self.name} needs all rows at once; leave batch_size=None, or use 'fbo_closed'.")
+        if not setup.loss.quadratic:
+            raise InvalidInput(
+                f"{self.name} is a regression here; for two classes use penalty='prejudice_remover' (groups) or "
+                "'fbo_closed' (any A)."
+            )
+        if not rows.suits(setup.predictor):
+            raise InvalidInput(f"{self.name} needs numbers without gaps; fill or encode them, or use 'boosting'.")
+        known = rows.training.rows
+        if known.attributes is None:
+            raise MissingSensitiveFeatures(f"{self.name} needs sensitive attributes, and the rows carry none.")
+        if known.attributes.given is not None:
+            raise InvalidInput(
+                f"{self.name} cannot compare rows within legitimate factors; use 'fbo_closed', 'fbo_root' or 'r2'."
+            )
+        if known.row_weight is not None:
+            raise InvalidInput(f"{self.name} counts all rows alike; for row weights use 'fbo_closed'.")
+        a = known.attributes.values
+        if not self.uses_attributes:
+            return Data(known.x, known.y, a)
+        features = known.x.shape[1] - a.shape[1]
+        if features < 0 or not np.array_equal(known.x[:, features:], a):
+            raise InvalidInput(
+                f"{self.name} needs A to predict, and a model of this package gets X alone; compare with it in a study "
+                f"(fairlevel bench run --methods {self.name}), or use 'fbo_closed'."
+            )
+        return Data(np.ascontiguousarray(known.x[:, :features]), known.y, a)
+
+    def _candidates(
+        self, system: System, setting: int, data: Data, strengths: list[float], setup: TrainingSetup
+    ) -> CandidateSet:
+        members = system.fit(data, strengths, setup)
+        x = np.hstack([data.x, data.a]) if self.uses_attributes else data.x
+        error = ((members.predict(x, "cpu") - data.y) ** 2).mean(axis=1)
+        usable = np.isfinite(error) & (error <= WORST_LOSS * data.y.var())
+        keys = [CandidateKey(self.name, strength, setting) for strength in strengths[: len(members)]]
+        table = pd.DataFrame(
+            {
+                "candidate": [key.name for key in keys],
+                "predictor": setup.predictor.name,
+                "family": self.name,
+                "setting": setting,
+                "weight": [key.weight for key in keys],
+                "learning_rate": getattr(system, "learning_rate", np.nan) * setup.rate_scale,
+                "status": [Status.FINISHED.value if good else Status.DIVERGED.value for good in usable],
+                "steps": setup.optimizer.steps,
+                "loss": error,
+            }
+        )
+        kept = np.flatnonzero(usable)
+        return CandidateSet(table, (members.take(kept),), np.eye(len(kept)), (NO_TRACE,) * len(table))
