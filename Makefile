@@ -6,7 +6,7 @@ PARALLEL := OMP_NUM_THREADS=1
 # OpenMP threads that wait sleep instead of taking cores from other processes.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: demo test check study bench docs lint format clean
+.PHONY: demo test check study bench pages docs lint format clean
 
 demo: .venv/installed
 	$(BIN)/fairlevel demo --out demo
@@ -26,6 +26,9 @@ bench: .venv/installed
 	$(BIN)/python -m benchmarks --out benchmarks/results/cpu.json
 	FAIRLEVEL_NATIVE=off $(BIN)/python -m benchmarks --only fbo-400,fbo-2000,fbo-8000 \
 		--out benchmarks/results/cpu-without-compiler.json
+
+pages: .venv/installed
+	$(PARALLEL) $(BIN)/python docs/support/pages.py $(PAGES)
 
 docs: .venv/installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"

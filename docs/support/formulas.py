@@ -1,4 +1,4 @@
-"""Docstrings on pages: ``.. math::`` becomes a drawn formula, ``:class:`` and its kin become links."""
+"""Formulas, ``.. math::`` in docstrings and ``$$`` on pages, are drawn; ``:class:`` and its kin become links."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from matplotlib.textpath import TextPath
 
 SIZE = 16
 MATH = re.compile(r"^(?P<indent> *)\.\. math:: *(?P<tex>[^\n]*(?:\n(?P=indent) +\S[^\n]*)*)", re.MULTILINE)
+DISPLAY = re.compile(r"^\$\$(?P<tex>.+?)\$\$$", re.DOTALL | re.MULTILINE)
 PUBLIC = re.compile(r":(?:class|func):`(fairlevel\.(\w+))`")
 ROLE = re.compile(r":(?:class|func|meth|mod):`([\w.]+)`")
 LETTERS = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C", Path.CLOSEPOLY: "Z"}
@@ -29,7 +30,9 @@ class DocstringMarkup(Extension):
 class _Marks(Preprocessor):
     def run(self, lines: list[str]) -> list[str]:
         text = ROLE.sub(r"`\1`", PUBLIC.sub(r"[`\2`][\1]", "\n".join(lines)))
-        return MATH.sub(lambda found: f"\n{self.md.htmlStash.store(drawn(found['tex']))}\n", text).split("\n")
+        for formula in (MATH, DISPLAY):
+            text = formula.sub(lambda found: f"\n{self.md.htmlStash.store(drawn(found['tex']))}\n", text)
+        return text.split("\n")
 
 
 def drawn(tex: str) -> str:
@@ -46,6 +49,7 @@ def _plainer(tex: str) -> str:
     """TeX that matplotlib can set."""
     tex = re.sub(r"\\tfrac(\w)(\w)", r"\\frac{\1}{\2}", tex).replace(r"\tfrac", r"\frac").replace(r"\frac", r"\dfrac")
     tex = re.sub(r"\\mathbb (\w)", r"\\mathbb{\1}", tex)
+    tex = re.sub(r"\\[lr]Vert", r"\\Vert ", tex)
     return re.sub(r"\\[bB]ig(?=\W|\\)", "", tex)
 
 

@@ -1,8 +1,8 @@
-"""What the build of the site does beyond its plugins: formulas of docstrings, the look of pictures, absent tables."""
+"""What the build of the site does beyond its plugins: formulas, links to files outside of docs, the API reference."""
 
 from __future__ import annotations
 
-import shutil
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,26 +10,20 @@ from typing import Any
 import matplotlib
 
 matplotlib.use("Agg")
-sys.path.insert(0, str(Path(__file__).parents[1]))  # pages import support.pictures and support.shell
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from support.api import directives
 from support.formulas import DocstringMarkup
-from support.pages import why_missing, without_running
-from support.pictures import STYLE
 
-SCRATCH = Path("build/docs")  # where blocks with workdir= leave their files
+HIDDEN = re.compile(r"^<!-- (?:run\n.*?^-->|end -->|table: \w+ -->)\n", re.DOTALL | re.MULTILINE)
 
 
 def on_config(config: Any) -> Any:
-    """Set the look of figures, and teach Markdown the two marks of our docstrings that are not Markdown."""
-    shutil.rmtree(SCRATCH, ignore_errors=True)
-    SCRATCH.mkdir(parents=True)
-    matplotlib.rcParams.update(STYLE)
+    """Teach Markdown the marks of our docstrings and pages that are not Markdown."""
     config["markdown_extensions"].append(DocstringMarkup())
     return config
 
 
-def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Show the code of a page without running it where the page's table cannot be had."""
-    slug = page.meta.get("table")
-    reason = why_missing(slug) if slug else None
-    return markdown if reason is None else without_running(markdown, reason)
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Leave hidden code out of the site, and replace sentences about public names by their full reference."""
+    return HIDDEN.sub("", directives(markdown))

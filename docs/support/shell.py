@@ -7,11 +7,11 @@ from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from unittest.mock import patch
 
-from fairlevel.cli import app
 
+def terminal(command: str) -> None:
+    """Run one ``fairlevel …`` command and print what a terminal would show, as a block."""
+    from fairlevel.cli import app
 
-def terminal(command: str) -> str:
-    """Run one ``fairlevel …`` command and give back what a terminal would show."""
     shown, code = StringIO(), None
     with (
         redirect_stdout(shown),
@@ -25,4 +25,4 @@ def terminal(command: str) -> str:
             code = end.code
     lines = [line.rstrip() for line in shown.getvalue().rstrip().split("\n")]
     ending = [f"(exit code {code})"] if code else []
-    return "\n".join([f"$ {command}", *lines, *ending])
+    print("\n".join(["```console", f"$ {command}", *lines, *ending, "```"]))

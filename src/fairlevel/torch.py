@@ -40,6 +40,9 @@ class DPVarPenalty(nn.Module):
 
     In evaluation mode the state is left alone, and the value is the covariance of h(A) with the predictions given.
 
+    Shapes: prediction (row,) or (row, 1); attributes (row, attribute), in any units; the result is a number. The state
+    is kept in buffers, in 64 bits, and saved by ``state_dict``.
+
     Parameters
     ----------
     attributes_dim : number of attributes, the columns of A
@@ -51,9 +54,6 @@ class DPVarPenalty(nn.Module):
         an h that lags further behind predictions that move
     seed : of the random features
     process_group : the workers that share a state; None: all of them
-
-    Shapes: prediction (row,) or (row, 1); attributes (row, attribute), in any units; the result is a number. The state
-    is kept in buffers, in 64 bits, and saved by ``state_dict``.
     """
 
     frequencies: Tensor

@@ -1,32 +1,22 @@
-"""The site builds without a warning, needs nothing from elsewhere, and can do without tables that are out of reach."""
+"""The site has every page and every public name, builds without a warning, and needs nothing from elsewhere."""
 
 import importlib.util
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from pages_of_docs import PAGES, ROOT, commands_of, name, options, text_of
 
 import fairlevel
-
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "docs"))
-
-from support.pages import blocks, why_missing, without_running  # noqa: E402
+from fairlevel.cli import COMMANDS
 
 LOADED = re.compile(r'<(?:script|link|img|iframe)\b[^>]*?(?:src|href)="?(https?://[^"> ]+)')
-
-
-@pytest.fixture
-def fresh_answers():
-    why_missing.cache_clear()
-    yield
-    why_missing.cache_clear()
+LINES = [(name(page), line) for page in PAGES for line in commands_of(page)]
 
 
 def test_the_reference_names_everything_that_is_public():
-    named = re.findall(r"^::: fairlevel\.(\w+)$", (ROOT / "docs/api.md").read_text(encoding="utf-8"), re.MULTILINE)
+    named = re.findall(r"^<!-- api fairlevel\.(\w+)(?::| -->)", text_of(ROOT / "docs/api.md"), re.MULTILINE)
     assert sorted(named) == sorted(fairlevel.__all__)
 
 
@@ -36,24 +26,28 @@ def test_every_page_is_in_the_navigation():
     assert [page for page in pages if not re.search(rf"[ :]{re.escape(page)}$", navigation, re.MULTILINE)] == []
 
 
-def test_a_table_without_openml_id_asks_for_a_folder(fresh_answers, monkeypatch):
-    monkeypatch.delenv("FAIRLEVEL_DATA_DIR", raising=False)
-    assert "FAIRLEVEL_DATA_DIR" in why_missing("law_school")
+def test_every_command_has_a_section():
+    sections = re.findall(r"^## (.+)$", text_of(ROOT / "docs/command-line.md"), re.MULTILINE)
+    assert sorted(set(COMMANDS) - set(sections)) == []
 
 
-def test_a_folder_without_the_table_is_told(fresh_answers, monkeypatch, tmp_path):
-    monkeypatch.setenv("FAIRLEVEL_DATA_DIR", str(tmp_path))
-    assert "MANIFEST.csv" in why_missing("law_school")
+@pytest.mark.parametrize(("page", "line"), LINES, ids=[f"{page}-{place}" for place, (page, _) in enumerate(LINES)])
+def test_commands_on_pages_exist_with_their_options(page, line):
+    words = line.partition("#")[0].split()[1:]
+    command = " ".join(words[:2]) if words[0] in ("bench", "data") else words[0]
+    if command in ("--help", "--version", "COMMAND"):
+        return
+    known = {option for each in options.parameters(command) for option in (*each.opts, *each.secondary_opts)}
+    assert {word.partition("=")[0] for word in words if word.startswith("--")} <= known | {"--help"}
 
 
-def test_a_page_without_its_table_shows_code_and_says_why():
-    page = (ROOT / "docs/examples/law-school.md").read_text(encoding="utf-8").partition("---\n\n")[2]
-    shown = without_running(page, "The table is on holiday.")
-    assert 'exec="true"' not in shown
-    assert shown.startswith("# Law school")
-    assert shown.index("on holiday") < shown.index("## ")
-    visible = [block.code for block in blocks(page) if "source" in block.options]
-    assert [block.code for block in blocks(shown)] == visible
+def test_the_gallery_shows_every_display():
+    files = [path.stem for path in (ROOT / "src/fairlevel/plots").glob("*.py") if path.stem != "__init__"]
+    modules = [importlib.import_module(f"fairlevel.plots.{file}") for file in files]
+    displays = {word for module in modules for word in vars(module) if word.endswith("Display")}
+    gallery = text_of(ROOT / "docs/gallery.md")
+    assert len(displays) >= 5
+    assert sorted(word for word in displays if f"{word}.from_" not in gallery) == []
 
 
 @pytest.mark.study

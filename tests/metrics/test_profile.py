@@ -23,6 +23,13 @@ def test_profile_of_groups_is_their_averages():
     assert profile.levels == ("0", "1")
 
 
+def test_profile_of_text_is_the_average_of_each_category():
+    town = np.repeat(["north", "south"], [30, 70])
+    profile = mean_profile(np.where(town == "south", 5.0, 2.0) + np.tile([-1.0, 1.0], 50), attribute=pd.Series(town))
+    assert profile.levels == ("north", "south")
+    np.testing.assert_allclose(profile.mean, [2, 5], rtol=1e-10)
+
+
 def test_profile_of_categories_by_hand():
     prediction, codes, weight = np.array([1.0, 3.0, 5.0, 9.0]), np.array([0, 0, 2, 2]), np.array([1.0, 3.0, 1.0, 1.0])
     (profile,) = level_profiles(prediction[None], codes, ("a", "b", "c"), weight)

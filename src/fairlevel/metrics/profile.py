@@ -14,7 +14,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean import GroupMean, LinearMean, SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.cells import few_categories
-from fairlevel.data.sensitive import GivenColumn, Sensitive
+from fairlevel.data.sensitive import GivenColumn, Sensitive, encode_sensitive
 from fairlevel.metrics.inputs import read_rows
 
 
@@ -57,13 +57,16 @@ def mean_profile(
     y_pred: Any, *, attribute: Any, points: int = 101, level: float = 0.95, sample_weight: Any = None
 ) -> MeanProfile:
     """The conditional mean of a prediction along one attribute, by a penalised spline, or by group where it takes few
-    values.
+    values or holds text.
 
     The grid spans the middle 98 % of the attribute. The band is pointwise and allows for noise that varies along it.
     """
-    column = np.asarray(attribute, dtype=np.float64).reshape(len(np.asarray(attribute)), -1)[:, :1]
-    rows = read_rows(y_pred, column, sample_weight)
-    return mean_profiles(rows.prediction[None], rows.sensitive, rows.row_weight, points, level)[0]
+    rows = read_rows(y_pred, attribute, sample_weight)
+    columns = encode_sensitive(attribute).columns
+    if columns and columns[0].levels:
+        categories = rows.sensitive[:, list(columns[0].places)].argmax(axis=1)
+        return level_profiles(rows.prediction[None], categories, columns[0].levels, rows.row_weight, level)[0]
+    return mean_profiles(rows.prediction[None], rows.sensitive[:, :1], rows.row_weight, points, level)[0]
 
 
 def mean_profiles(
