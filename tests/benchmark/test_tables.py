@@ -1,6 +1,7 @@
 """Tables of a folder as problems: what training rows decide, nobody else may."""
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,9 @@ import pytest
 from fairlevel.benchmark.datasets import TableDataset, resolve_datasets
 from fairlevel.benchmark.problem import split_rows
 from fairlevel.benchmark.protocol import Protocol
+from fairlevel.data.catalogue import catalogue, suite
 from fairlevel.data.sources import FolderSource
+from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.exceptions import InvalidInput, UnknownName
 
 SMALL = Protocol.small()
@@ -84,3 +87,48 @@ def test_names_of_datasets(tmp_path):
     assert [dataset.name for dataset in resolve_datasets(["all"], source)] == ["mine"]
     with pytest.raises(UnknownName, match="Did you mean 'mine'"):
         resolve_datasets(["mime"], source)
+
+
+def test_named_attributes_are_those_of_the_catalogue(tmp_path):
+    frame = pd.DataFrame({"age": np.arange(200.0) % 61, "sex": ["f", "m"] * 100, "bmi": np.arange(200.0) % 7})
+    frame["y"] = frame["age"] + frame["bmi"]
+    source = make_folder(tmp_path, insurance=frame)
+    (dataset,) = resolve_datasets(["insurance-named"], source)
+    assert dataset.attributes == ("age", "sex")
+    problem = dataset.problem(0, SMALL)
+    assert problem.name == "insurance-named"
+    assert problem.about["sensitive"] == "age, sex=f, sex=m"
+    assert problem.about["features"] == 1
+    with pytest.raises(InvalidInput, match="no usable column sex"):
+        resolve_datasets(["insurance-named"], make_folder(tmp_path, insurance=frame.drop(columns="sex")))[0].problem(
+            0, SMALL
+        )
+
+
+def test_the_real_suite_says_what_is_sensitive_and_why():
+    entries = [catalogue()[slug] for slug in suite("real", ())]
+    assert len(entries) == 12
+    assert all(1 <= len(entry.sensitive) <= 8 and len(entry.why) > 20 for entry in entries)
+
+
+def test_indicators_move_together_or_one_by_one(tmp_path):
+    random = np.random.default_rng(0)
+    town = random.choice(["n", "s", "e", "w"], 400)
+    frame = pd.DataFrame({"town": town, **{f"x{k}": random.standard_normal(400) for k in range(5)}})
+    frame["y"] = 3.0 * (town == "n") + frame["x0"] + 0.5 * frame["x1"]
+    dataset = TableDataset("t", make_folder(tmp_path, t=frame))
+    together = dataset.problem(0, SMALL).about["sensitive"]
+    apart = dataset.problem(0, replace(SMALL, indicators="apart")).about["sensitive"]
+    assert together.count("town=") == 4
+    assert 0 < apart.count("town=") < 4
+
+
+def test_without_biases_the_interaction_stays_out_of_the_conditional_mean():
+    """X_Z has mean zero, so E[<X_A, X_Z> | A] = <X_A, E X_Z> vanishes; with biases it does not."""
+    share = {}
+    for bias in (0.0, 0.5):
+        design = SyntheticDesign(bias_sd=bias)
+        z = np.random.default_rng(0).standard_normal((200_000, design.latents))
+        mean = design.networks[1](z).mean(axis=0)
+        share[bias] = float(np.var(design.networks[0](design.sample(2000).a) @ mean))
+    assert share[0.0] < 1e-3 < share[0.5]

@@ -12,15 +12,15 @@ from fairlevel.benchmark.analysis.comparisons import points_on_test
 from fairlevel.fronts.budgets import SHARES, budgets_over_range
 from fairlevel.fronts.points import finite
 
+FIXED_SHARES = (0.05, 0.10, 0.20)
+"""Budgets on DPVar / Var f, which shrinking cannot meet."""
+
 DEFINITIONS: dict[str, Callable[[Array], Array]] = {
     "range": budgets_over_range,  # as in the paper: shares of the observed range
     "largest": lambda dpvar: np.array(list(SHARES.values())) * np.max(dpvar, initial=0.0),
     "fixed": lambda dpvar: np.array(FIXED_SHARES),  # for points whose DPVar is a share of the variance of predictions
 }
 """From all DPVar values of a dataset to its tight, mid and loose budgets."""
-
-FIXED_SHARES = (0.05, 0.10, 0.20)
-"""Budgets on DPVar / Var f, which shrinking cannot meet."""
 
 
 def best_by_budget(points: pd.DataFrame, methods: Sequence[str], definition: str = "range") -> pd.DataFrame:

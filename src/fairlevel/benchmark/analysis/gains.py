@@ -29,10 +29,10 @@ def gain_table(
     limits = best[["dataset", "seed", "budget", "limit"]].drop_duplicates()
     plain = limits.merge(references[["dataset", "seed", "method", "mse", "dpvar"]], on=["dataset", "seed"])
     plain["mse"] = plain["mse"].where(plain["dpvar"] <= plain["limit"], CONSTANT_MSE)
-    plain = plain.groupby(["dataset", "seed", "budget", "method"])["mse"].min().clip(upper=CONSTANT_MSE)
     keys = ["dataset", "seed", "budget", "reference"]
+    smallest = plain.rename(columns={"method": "reference"}).groupby(keys)["mse"].min().clip(upper=CONSTANT_MSE)
     own = best.assign(reference=[METHODS[method].reference for method in best["method"]])
-    own = own.merge(plain.rename_axis(keys).rename("plain").reset_index(), on=keys, how="left")
+    own = own.merge(smallest.rename("plain").reset_index(), on=keys, how="left")
     own["gain"] = 1 - own["mse"].fillna(CONSTANT_MSE).clip(upper=CONSTANT_MSE) / own["plain"]
     mean = own.pivot_table(index="method", columns="budget", values="gain", aggfunc="mean")
     table = mean.reindex(index=list(methods), columns=list(SHARES)).rename_axis(index="method", columns=None)
