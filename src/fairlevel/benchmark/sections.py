@@ -101,15 +101,15 @@ def advice_section(single: Compared, stacked: Compared, costs: pd.DataFrame) -> 
     """What these rows advise, in three sentences."""
     mixed, alone = (each.regrets.set_index("method")["mean"] for each in (stacked, single))
     best, model = str(mixed.idxmin()), str(alone.drop(list(REFERENCES), errors="ignore").idxmin())
-    gain = stacked.gains.set_index("method").loc[best, "mean"]
+    gain = float(stacked.gains.set_index("method")["mean"][best])
     seconds = costs.set_index("method")["seconds"]
     over = f", {_share(gain)} less error than its plain learner shrunk" if np.isfinite(gain) else ""
-    quickest = seconds.fillna(np.inf).idxmin()
+    quickest = str(seconds.fillna(np.inf).idxmin())
     sentences = (
         f"Mixtures of {LABELS[best]} have the smallest mean regret, {mixed[best]:.3f}{over}.",
         f"Where one model is needed, {LABELS[model]} has the smallest, {alone[model]:.3f}.",
         f"They took {seconds[best]:.0f} and {seconds[model]:.0f} seconds per dataset and seed (median); the quickest "
-        f"method was {LABELS[str(quickest)]} with {seconds[quickest]:.0f}.",
+        f"method was {LABELS[quickest]} with {seconds[quickest]:.0f}.",
     )
     return Section("What we would use", (), (Notes(sentences),))
 
