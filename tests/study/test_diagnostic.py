@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 
-from fairlevel.conditional_mean import MLPMean
-from fairlevel.metrics.crossfit import DIAGNOSTIC
 from fairlevel.metrics.dpvar import dpvar_of_many
-from fairlevel.networks.optimizers import GradientDescent
 
 pytestmark = pytest.mark.study
-ROWS, CASES, CHANGE = 400, 16, 1e-6
+ROWS, CASES, CHANGE = 400, 13, 1e-6
 
 
 def correlated(random):
@@ -45,13 +42,13 @@ def cases(design, seed):
     return a, np.sqrt(share) * 2 * curves + np.sqrt(1 - share) * random.standard_normal((CASES, ROWS)), random
 
 
-def movement(regressor):
+def movement():
     """Relative change of every reading under a change of the predictions by a millionth: (case,)."""
     found = []
     for number, design in enumerate(DESIGNS.values()):
         a, f, random = cases(design, number)
         readings = [
-            dpvar_of_many(each, a, "paper", regressor)
+            dpvar_of_many(each, a, "paper")
             for each in (f, f + CHANGE * f.std(axis=1, keepdims=True) * random.standard_normal(f.shape))
         ]
         found.append(np.abs(readings[1] / readings[0] - 1))
@@ -59,8 +56,7 @@ def movement(regressor):
 
 
 def test_a_millionth_moves_no_reading_by_one_percent():
-    moved = movement(DIAGNOSTIC)
-    before = movement(MLPMean(optimizer=GradientDescent(0.1, 200)))
-    print(f"{len(moved)} cases: largest change {moved.max():.2%}; with 200 steps of 0.1 {before.max():.2%}")
+    moved = movement()
+    print(f"{len(moved)} cases: largest change {moved.max():.4%}")
     assert len(moved) >= 50
     assert moved.max() < 0.01
