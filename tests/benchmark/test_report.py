@@ -59,7 +59,7 @@ def test_figures_are_not_left_open_in_pyplot():
 def test_incomplete_pairs_are_reported():
     rows = study()
     partial = rows[~((rows["seed"] == 1) & (rows["method"] == "fbo"))]
-    assert any("lack some method" in text for text in build_report(partial).page.sections[0].paragraphs)
+    assert any("lack some method" in text for text in build_report(partial).page.sections[1].paragraphs)
     with pytest.raises(InvalidInput, match="finish the run"):
         build_report(pd.concat([rows[rows["method"] == "fbo"][:6], rows[rows["method"] == "auto"][-6:]]))
 

@@ -11,7 +11,9 @@ from fairlevel.benchmark.datasets import TableDataset, resolve_datasets
 from fairlevel.benchmark.problem import split_rows
 from fairlevel.benchmark.protocol import Protocol
 from fairlevel.benchmark.task import run_method
+from fairlevel.data.catalogue import catalogue, suite
 from fairlevel.data.sources import FolderSource
+from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.exceptions import InvalidInput, UnknownName
 from fairlevel.networks.optimizers import Adam
 
@@ -105,6 +107,22 @@ def test_columns_can_be_named_as_sensitive(tmp_path):
         )
 
 
+def test_named_attributes_are_those_of_the_catalogue(tmp_path):
+    frame = pd.DataFrame({"age": np.arange(200.0) % 61, "sex": ["f", "m"] * 100, "bmi": np.arange(200.0) % 7})
+    frame["y"] = frame["age"] + frame["bmi"]
+    source = make_folder(tmp_path, insurance=frame)
+    (dataset,) = resolve_datasets(["insurance-named"], source)
+    assert dataset.attributes == ("age", "sex")
+    problem = dataset.problem(0, SMALL)
+    assert problem.name == "insurance-named"
+    assert problem.about["sensitive"] == "age, sex=f, sex=m"
+    assert problem.about["features"] == 1
+    with pytest.raises(UnknownName, match="Unknown column of insurance 'sex'"):
+        resolve_datasets(["insurance-named"], make_folder(tmp_path, insurance=frame.drop(columns="sex")))[0].problem(
+            0, SMALL
+        )
+
+
 def test_methods_that_need_a_to_predict_get_it_and_others_do_not(tmp_path):
     problem = TableDataset("mine", make_folder(tmp_path, mine=table(120))).problem(0, SMALL)
     wider = problem.with_attributes_as_features()
@@ -115,3 +133,32 @@ def test_methods_that_need_a_to_predict_get_it_and_others_do_not(tmp_path):
     assert (rows["method"] == "cod").all()
     assert rows["features"].unique().tolist() == [problem.about["features"]]
     assert np.isfinite(rows.loc[rows["selected"], "mse_test"]).all()
+
+
+def test_the_real_suite_says_what_is_sensitive_and_why():
+    entries = [catalogue()[slug] for slug in suite("real", ())]
+    assert len(entries) == 12
+    assert all(1 <= len(entry.sensitive) <= 8 and len(entry.why) > 20 for entry in entries)
+
+
+def test_indicators_move_together_or_one_by_one(tmp_path):
+    random = np.random.default_rng(0)
+    town = random.choice(["n", "s", "e", "w"], 400)
+    frame = pd.DataFrame({"town": town, **{f"x{k}": random.standard_normal(400) for k in range(5)}})
+    frame["y"] = 3.0 * (town == "n") + frame["x0"] + 0.5 * frame["x1"]
+    dataset = TableDataset("t", make_folder(tmp_path, t=frame))
+    together = dataset.problem(0, SMALL).about["sensitive"]
+    apart = dataset.problem(0, replace(SMALL, indicators="apart")).about["sensitive"]
+    assert together.count("town=") == 4
+    assert 0 < apart.count("town=") < 4
+
+
+def test_without_biases_the_interaction_stays_out_of_the_conditional_mean():
+    """X_Z has mean zero, so E[<X_A, X_Z> | A] = <X_A, E X_Z> vanishes; with biases it does not."""
+    share = {}
+    for bias in (0.0, 0.5):
+        design = SyntheticDesign(bias_sd=bias)
+        z = np.random.default_rng(0).standard_normal((200_000, design.latents))
+        mean = design.networks[1](z).mean(axis=0)
+        share[bias] = float(np.var(design.networks[0](design.sample(2000).a) @ mean))
+    assert share[0.0] < 1e-3 < share[0.5]

@@ -39,7 +39,9 @@ def test_sanity_cases_are_what_they_claim():
 def test_names_resolve_and_unknown_ones_list_the_known():
     for name in NAMES:
         assert resolve_penalty(name).name == name
-    with pytest.raises(UnknownName, match=r"Did you mean 'hsic'\? Known: adversarial, eipm, fbo, fbo_closed,"):
+    with pytest.raises(
+        UnknownName, match=r"Did you mean 'hsic'\? Known: adversarial, adversarial_plain, eipm, fbo, fbo_closed,"
+    ):
         resolve_penalty("hsci")
 
 

@@ -224,7 +224,7 @@ def test_plain_gradient_descent_hides_part_of_a_quadratic_disparity():
     f, a, truth = CLOSED_FORMS["square"]
     by_adam = dpvar(None, f[:2000], sensitive_features=a[:2000, :1], method="paper", regressor=MLPMean())
     by_descent = dpvar(None, f[:2000], sensitive_features=a[:2000, :1], method="paper")
-    assert by_descent < 0.85 * by_adam
+    assert by_descent < 0.95 * by_adam
     assert by_adam == pytest.approx(truth, rel=0.15)
 
 

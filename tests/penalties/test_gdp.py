@@ -8,6 +8,7 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties import GDP
 from fairlevel.penalties.gdp import low_dimensional
+from fairlevel.penalties.gdp_nodes import AuthorsNodes, AuthorsScale
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
 
 
@@ -99,3 +100,22 @@ def test_refuses_settings_that_are_none():
         GDP(nodes=1)
     with pytest.raises(InvalidInput, match="no row is near"):
         evaluated(GDP(bandwidth=1e-9), torch.zeros(1, 30), np.random.default_rng(0).standard_normal((30, 2)))
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("attributes", [1, 2])
+def test_authors_nodes_are_those_of_their_code(attributes, scaled):
+    """The authors' estimate node by node: nodes in (0, 1), a bandwidth for unit variance, no scale of the data."""
+    random = np.random.default_rng(4)
+    a, f = random.standard_normal((60, attributes)), random.standard_normal(60)
+    points = (a - a.mean(axis=0)) / a.std(axis=0)
+    if scaled:
+        points = (points - points.min(axis=0)) / np.ptp(points, axis=0)
+    b = (60 * (attributes + 2) / 4) ** (-1 / (attributes + 4))
+    axis = np.arange(0.001, 0.9985, 0.001) if attributes == 1 else np.arange(0.05, 0.925, 0.05)
+    assert len(axis) == (998 if attributes == 1 else 18)
+    nodes = np.stack(np.meshgrid(*[axis] * attributes, indexing="ij"), axis=-1).reshape(-1, attributes)
+    kernel = np.exp(-((nodes[:, None] - points) ** 2).sum(axis=-1) / (2 * b**2))
+    truth = kernel.sum(axis=1) @ np.abs(kernel @ f / kernel.sum(axis=1) - f.mean()) / kernel.sum()
+    found = evaluated(GDP(layout=AuthorsScale() if scaled else AuthorsNodes()), torch.from_numpy(f)[None], a)
+    assert float(found.value) == pytest.approx(truth, rel=1e-9)

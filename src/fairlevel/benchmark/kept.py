@@ -49,7 +49,7 @@ def keep_rows(rows: pd.DataFrame, path: Path) -> pd.DataFrame:
             compression="zstd",
             compression_level=12,
             use_dictionary=words,
-            use_byte_stream_split=_FLOATS,  # type: ignore[arg-type]
+            use_byte_stream_split=_FLOATS,
         )
 
     write_whole(path, write)

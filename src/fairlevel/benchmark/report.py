@@ -11,6 +11,7 @@ import pandas as pd
 from fairlevel.benchmark.analysis.budgets import budget_table
 from fairlevel.benchmark.analysis.comparisons import COMPARISONS, compared_rows, complete, points_on_test
 from fairlevel.benchmark.analysis.construction import attribute_table
+from fairlevel.benchmark.analysis.costs import cost_table
 from fairlevel.benchmark.analysis.informative import validation_ranges
 from fairlevel.benchmark.datasets import NAMED
 from fairlevel.benchmark.methods import METHODS, PAPER_METHODS, VARIANT_METHODS
@@ -18,6 +19,7 @@ from fairlevel.benchmark.panels import DatasetPanels, Drawn
 from fairlevel.benchmark.sections import (
     LABELS,
     Compared,
+    advice_section,
     claims_section,
     costs_section,
     definitions_section,
@@ -102,8 +104,9 @@ def _part(rows: pd.DataFrame, stem: str, before: str) -> _Part:
     wide = list(ranges.index[ranges["informative"]])
     compared = used[used["dataset"].isin(wide)] if wide else used
     comparisons = [Compared(compared, name, methods) for name in COMPARISONS]
-    headline, paper = comparisons[1], [name for name in PAPER_METHODS if name in methods]
-    sections = [_overview(rows, used, ranges, methods)]
+    single, headline, stacked = comparisons
+    paper = [name for name in PAPER_METHODS if name in methods]
+    sections = [advice_section(single, stacked, cost_table(used, methods)), _overview(rows, used, ranges, methods)]
     if len(paper) > 1:
         only = Compared(compared, "single", paper, "single models of the paper's methods only", "-paper")
         comparisons.insert(0, only)

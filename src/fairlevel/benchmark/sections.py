@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -96,6 +97,23 @@ def claims_section(paper: Compared, ranges: pd.DataFrame) -> Section:
     )
 
 
+def advice_section(single: Compared, stacked: Compared, costs: pd.DataFrame) -> Section:
+    """What these rows advise, in three sentences."""
+    mixed, alone = (each.regrets.set_index("method")["mean"] for each in (stacked, single))
+    best, model = str(mixed.idxmin()), str(alone.drop(list(REFERENCES), errors="ignore").idxmin())
+    gain = float(stacked.gains.set_index("method")["mean"][best])
+    seconds = costs.set_index("method")["seconds"]
+    over = f", {_share(gain)} less error than its plain learner shrunk" if np.isfinite(gain) else ""
+    quickest = str(seconds.fillna(np.inf).idxmin())
+    sentences = (
+        f"Mixtures of {LABELS[best]} have the smallest mean regret, {mixed[best]:.3f}{over}.",
+        f"Where one model is needed, {LABELS[model]} has the smallest, {alone[model]:.3f}.",
+        f"They took {seconds[best]:.0f} and {seconds[model]:.0f} seconds per dataset and seed (median); the quickest "
+        f"method was {LABELS[quickest]} with {seconds[quickest]:.0f}.",
+    )
+    return Section("What we would use", (), (Notes(sentences),))
+
+
 def definitions_section(rows: pd.DataFrame, methods: Sequence[str]) -> Section:
     """Shares of datasets won under each definition of a budget, and where the winner changes."""
     combiner_of = COMPARISONS["default"].combiner_of
@@ -145,7 +163,7 @@ def _references(rows: pd.DataFrame) -> pd.DataFrame:
     return points_on_test(compared_rows(rows, REFERENCES, COMPARISONS["single"].combiner_of))
 
 
-def _price(row: dict[str, float | str]) -> str:
+def _price(row: Mapping[Any, Any]) -> str:
     slug = str(row["dataset"]).removesuffix(NAMED)
     entry = catalogue().get(slug)
     across = f" across {', '.join(entry.sensitive)}" if entry and str(row["dataset"]).endswith(NAMED) else ""

@@ -41,3 +41,11 @@ def non_dominated(points: pd.DataFrame) -> Kept:
     order = usable.sort_values(["dpvar", "mse"], kind="stable")
     best = order["mse"].cummin().shift(fill_value=np.inf)
     return Kept(order[order["mse"] < best], dropped)
+
+
+def non_dominated_within(points: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """The rows that no other row with the same ``keys`` dominates, by keys and ascending dpvar."""
+    order = finite(points).points.sort_values([*keys, "dpvar", "mse"], kind="stable", ignore_index=True)
+    groups = [order[key] for key in keys]
+    best = order["mse"].groupby(groups).cummin().groupby(groups).shift()
+    return order[order["mse"] < best.fillna(np.inf)].reset_index(drop=True)

@@ -9,7 +9,11 @@ import pandas as pd
 
 from fairlevel.arrays import Array
 from fairlevel.benchmark.analysis.comparisons import points_on_test
-from fairlevel.fronts.budgets import SHARES, best_mse, budgets_over_range
+from fairlevel.fronts.budgets import SHARES, budgets_over_range
+from fairlevel.fronts.points import finite
+
+FIXED_SHARES = (0.05, 0.10, 0.20)
+"""Budgets on DPVar / Var f, which shrinking cannot meet."""
 
 DEFINITIONS: dict[str, Callable[[Array], Array]] = {
     "range": budgets_over_range,  # as in the paper: shares of the observed range
@@ -18,24 +22,32 @@ DEFINITIONS: dict[str, Callable[[Array], Array]] = {
 }
 """From all DPVar values of a dataset to its tight, mid and loose budgets."""
 
-FIXED_SHARES = (0.05, 0.10, 0.20)
-"""Budgets on DPVar / Var f, which shrinking cannot meet."""
-
 
 def best_by_budget(points: pd.DataFrame, methods: Sequence[str], definition: str = "range") -> pd.DataFrame:
     """Smallest test MSE of each method within each budget: one row per (dataset, seed, budget, method); NaN where the
     method has no model within the budget.
     """
-    found = []
-    for dataset, here in points.groupby("dataset", sort=False):
-        limits = DEFINITIONS[definition](here["dpvar"].to_numpy(dtype=np.float64))
-        for seed, of_seed in here.groupby("seed", sort=False):
-            for method in methods:
-                best = best_mse(of_seed[of_seed["method"] == method], limits)
-                table = pd.DataFrame({"budget": list(SHARES), "limit": limits, "mse": best})
-                found.append(table.assign(dataset=dataset, seed=seed, method=method))
     columns = ["dataset", "seed", "budget", "method", "limit", "mse"]
-    return pd.concat(found, ignore_index=True)[columns] if found else pd.DataFrame(columns=columns)
+    if points.empty:
+        return pd.DataFrame(columns=columns)
+    limits = {
+        dataset: DEFINITIONS[definition](here["dpvar"].to_numpy(dtype=np.float64))
+        for dataset, here in points.groupby("dataset", sort=False)
+    }
+    pairs = points[["dataset", "seed"]].drop_duplicates()
+    table = pairs.merge(pd.DataFrame({"method": list(methods)}), how="cross")
+    table = table.merge(pd.DataFrame({"budget": list(SHARES), "number": range(len(SHARES))}), how="cross")
+    table["limit"] = [
+        limits[dataset][number] for dataset, number in zip(table["dataset"], table["number"], strict=True)
+    ]
+    usable = finite(points).points
+    found = []
+    for number, budget in enumerate(SHARES):
+        allowed = usable["dataset"].map({dataset: values[number] for dataset, values in limits.items()})
+        within = usable[usable["dpvar"] <= allowed]
+        found.append(within.groupby(["dataset", "seed", "method"])["mse"].min().reset_index().assign(budget=budget))
+    best = pd.concat(found, ignore_index=True)
+    return table.merge(best, on=["dataset", "seed", "method", "budget"], how="left")[columns]
 
 
 def budget_table(rows: pd.DataFrame, methods: Sequence[str], dpvar: str = "dpvar_test") -> pd.DataFrame:

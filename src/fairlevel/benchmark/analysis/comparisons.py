@@ -9,7 +9,7 @@ import pandas as pd
 
 from fairlevel.benchmark.methods import REFERENCES
 from fairlevel.exceptions import InvalidInput
-from fairlevel.fronts.points import non_dominated
+from fairlevel.fronts.points import non_dominated_within
 
 SMALLEST_VARIANCE = 1e-4
 """Predictions that vary less, in standardised units, have no share of disparity: they are the constant."""
@@ -66,5 +66,4 @@ def points_on_test(rows: pd.DataFrame, dpvar: str = "dpvar_test") -> pd.DataFram
         raise InvalidInput(f"The rows have no column {dpvar!r}.")
     chosen = rows[rows["selected"].to_numpy(dtype=bool)]
     chosen = chosen.assign(mse=chosen["mse_test"], dpvar=chosen[dpvar])
-    fronts = [non_dominated(group).points for _, group in chosen.groupby(["dataset", "seed", "method"], sort=False)]
-    return pd.concat(fronts, ignore_index=True) if fronts else chosen
+    return non_dominated_within(chosen, ["dataset", "seed", "method"])

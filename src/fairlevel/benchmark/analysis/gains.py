@@ -10,7 +10,7 @@ import pandas as pd
 from fairlevel.benchmark.analysis.budgets import best_by_budget
 from fairlevel.benchmark.analysis.regrets import CONSTANT_MSE
 from fairlevel.benchmark.methods import METHODS
-from fairlevel.fronts.budgets import SHARES, best_mse
+from fairlevel.fronts.budgets import SHARES
 
 
 def gain_table(
@@ -21,23 +21,19 @@ def gain_table(
     The reference of a network is the plain network, that of boosters and of ``auto`` the plain booster; ``references``
     are their points. What has no model within a budget gets the constant. Missing where the reference was not run.
     """
-    best = best_by_budget(points, methods, definition).set_index(["dataset", "seed", "budget"])
-    own = {(name, *pair): group for (name, *pair), group in references.groupby(["method", "dataset", "seed"])}
-    found = []
-    for method in methods:
-        mine = best[best["method"] == method]
-        gains = []
-        for (dataset, seed, budget), row in mine.iterrows():
-            plain = own.get((METHODS[method].reference, dataset, seed))
-            if plain is not None:
-                reference = _reached(best_mse(plain, [row["limit"]])[0])
-                gains.append((budget, 1 - _reached(row["mse"]) / reference))
-        mean = pd.DataFrame(gains, columns=["budget", "gain"]).groupby("budget")["gain"].mean()
-        found.append({"method": method} | mean.reindex(list(SHARES)).to_dict())
-    table = pd.DataFrame(found, columns=["method", *SHARES])
-    return table.assign(mean=table[list(SHARES)].mean(axis=1))
-
-
-def _reached(mse: float) -> float:
-    """The error of a model, or of the constant where there is no better one within the budget."""
-    return CONSTANT_MSE if np.isnan(mse) else min(float(mse), CONSTANT_MSE)
+    if points.empty or references.empty:
+        return pd.DataFrame(np.nan, index=pd.RangeIndex(len(methods)), columns=[*SHARES, "mean"]).assign(
+            method=list(methods)
+        )[["method", *SHARES, "mean"]]
+    best = best_by_budget(points, methods, definition)
+    limits = best[["dataset", "seed", "budget", "limit"]].drop_duplicates()
+    plain = limits.merge(references[["dataset", "seed", "method", "mse", "dpvar"]], on=["dataset", "seed"])
+    plain["mse"] = plain["mse"].where(plain["dpvar"] <= plain["limit"], CONSTANT_MSE)
+    keys = ["dataset", "seed", "budget", "reference"]
+    smallest = plain.rename(columns={"method": "reference"}).groupby(keys)["mse"].min().clip(upper=CONSTANT_MSE)
+    own = best.assign(reference=[METHODS[method].reference for method in best["method"]])
+    own = own.merge(smallest.rename("plain").reset_index(), on=keys, how="left")
+    own["gain"] = 1 - own["mse"].fillna(CONSTANT_MSE).clip(upper=CONSTANT_MSE) / own["plain"]
+    mean = own.pivot_table(index="method", columns="budget", values="gain", aggfunc="mean")
+    table = mean.reindex(index=list(methods), columns=list(SHARES)).rename_axis(index="method", columns=None)
+    return table.assign(mean=table.mean(axis=1)).reset_index()

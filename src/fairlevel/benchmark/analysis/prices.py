@@ -12,7 +12,7 @@ def price_table(points: pd.DataFrame, left: float = 0.5) -> pd.DataFrame:
     """
     found = []
     for (dataset, seed), front in points.groupby(["dataset", "seed"], sort=False):
-        best = front.loc[front["mse"].idxmin()]
+        best = front.sort_values("mse").iloc[0]
         within = front[front["dpvar"] <= left * best["dpvar"]]
         accuracy, kept = 1 - float(best["mse"]), 1 - float(within["mse"].min()) if len(within) else 0.0
         cost = 1 - kept / accuracy if accuracy > 0 else np.nan
