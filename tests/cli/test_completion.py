@@ -54,7 +54,7 @@ def test_ways_of_relevel_are_those_of_the_package():
         ("fairlevel comp", ["compare"]),
         ("fairlevel front --sensitive-i", ["--sensitive-inputs"]),
         ("fairlevel front --method fbo_", ["fbo_closed", "fbo_root"]),
-        ("fairlevel relevel model.txt rows.csv --method g", ["grown"]),
+        ("fairlevel relevel model.txt rows.csv --method a", ["auto", "averages"]),
         ("fairlevel bench run --methods paper,our", ["paper,ours"]),
         ("fairlevel bench run --suite openml60,quic", ["openml60,quick"]),
         ("fairlevel front rows.csv --target p", ["pay"]),
