@@ -107,7 +107,7 @@ def advice_section(single: Compared, stacked: Compared, costs: pd.DataFrame) -> 
     quickest = str(seconds.fillna(np.inf).idxmin())
     sentences = (
         f"Mixtures of {LABELS[best]} have the smallest mean regret, {mixed[best]:.3f}{over}.",
-        f"Of single models, {LABELS[model]} has the smallest, {alone[model]:.3f}{_shrunk(alone)}.",
+        f"Of single models with a penalty, {LABELS[model]} has the smallest, {alone[model]:.3f}{_shrunk(alone)}.",
         f"They took {seconds[best]:.0f} and {seconds[model]:.0f} seconds per dataset and seed (median); the quickest "
         f"method was {LABELS[quickest]} with {seconds[quickest]:.0f}.",
     )
