@@ -140,7 +140,7 @@ def test_failures_are_listed_and_the_exit_code_says_so(data, tmp_path):
     arguments[arguments.index("r2,spectral")] = "spectral"
     result = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert result.returncode == 1
-    assert "failed: bad / 0 / spectral: The table has only one usable column" in result.stdout
+    assert "failed: bad / 0 / spectral: The table has only one usable column" in result.stderr
     assert finished(out) == 1
 
 

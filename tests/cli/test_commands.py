@@ -125,7 +125,7 @@ def test_bench_synthetic_writes_rows_tables_and_figures(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--protocol", "big"], "Known: adam, medium, paper, small"),
+        (["--protocol", "big"], "Known: adam, medium, paper, paper2k, small"),
         (["--methods", "fbi"], "Did you mean 'fbo'"),
         (["--methods", ","], "No methods"),
         (["--seeds", "2-1"], "smaller number first"),

@@ -84,6 +84,7 @@ def test_python_m_fairlevel_completes_and_gives_its_version_without_heavy_import
 
 def test_completion_can_be_shown_and_installed(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("shellingham.detect_shell", lambda: ("bash", "/bin/bash"))  # whatever runs the tests
     assert "complete -o default -F _fairlevel_completion fairlevel" in run_here("--show-completion", "bash").stdout
     assert run_here("--install-completion", "bash").returncode == 0
     assert "_FAIRLEVEL_COMPLETE=complete_bash" in next(tmp_path.rglob("fairlevel.sh")).read_text()

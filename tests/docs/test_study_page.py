@@ -14,6 +14,7 @@ from fairlevel.benchmark.kept import kept_rows  # noqa: E402
 from fairlevel.benchmark.store import read_rows  # noqa: E402
 
 
+@pytest.mark.study
 def test_the_page_holds_what_its_rows_say():
     rows, text = kept_rows(ROWS), PAGE.read_text(encoding="utf-8")
     assert page(text, numbers(study_report(rows), rows)) == text, "run python docs/support/study_page.py"

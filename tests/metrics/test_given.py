@@ -78,6 +78,7 @@ def test_the_outcome_as_factor_is_equalised_odds():
     assert dpvar_interval(y + L + 0.1 * Z, sensitive_features=Z, given=y).low > 0
 
 
+@pytest.mark.study
 def test_trained_mean_within_factors():
     prediction, sensitive, given = Z[:1500] * L[:1500] + E[:1500], Z[:1500], L[:1500]
     found = dpvar_interval(prediction, sensitive_features=sensitive, given=given, regressor=MLPMean())

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from fairlevel.cli import stored_audit
 from fairlevel.cli.checks import READERS, column_names, require_columns
+from fairlevel.cli.names import require_executor
 from fairlevel.cli.options import read_names, read_sensitive
 from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
 from fairlevel.data.whole_files import require_writable
@@ -77,6 +78,8 @@ def audit(
     unless the upper end of the confidence interval is within it.
     """
     talk = Talk(quiet, as_json)
+    if executor is not None:
+        require_executor(executor)
     for place in (html, save_sums, state):
         if place is not None:
             require_writable(place)  # before the work

@@ -31,7 +31,8 @@ def bench_run(
     protocol: Annotated[
         str,
         typer.Option(
-            help="paper, paper2k, adam, medium, small or tiny, or a variant (small+descent); see docs/protocol.md."
+            help="How models are trained: paper, paper2k, adam, medium, small or tiny, or a variant such as "
+            "small+descent; see docs/protocol.md."
         ),
     ] = "paper",
     data_dir: Annotated[

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput, InvalidType
@@ -19,11 +18,16 @@ MOST_DENSE = 200_000_000  # numbers that a sparse matrix may have as an array: 1
 _ROUNDING = 8 * np.finfo(np.float64).eps
 
 
+def is_sparse(values: Any) -> bool:
+    """Whether these are a sparse matrix of SciPy, without importing it."""
+    return hasattr(values, "toarray") and hasattr(values, "nnz")
+
+
 def refuse_other_kinds(name: str, values: Any) -> None:
     """Refuse masked entries, dates, spans of time and complex numbers, which NumPy would turn into numbers silently,
     and sparse matrices, which it does not read.
     """
-    if issparse(values):
+    if is_sparse(values):
         raise InvalidType(f"{name} is a sparse matrix; an array is needed: pass {name}.toarray().")
     hidden = int(np.ma.getmaskarray(values).sum()) if np.ma.isMaskedArray(values) else 0
     if hidden:
@@ -45,7 +49,7 @@ def refuse_other_kinds(name: str, values: Any) -> None:
 def as_dense(X: Any) -> Any:
     """A sparse matrix as an array, where that fits; anything else as it is."""
     matrix: Any = X
-    if not issparse(X):
+    if not is_sparse(X):
         return matrix
     rows, columns = matrix.shape if matrix.ndim == 2 else (*matrix.shape, 1)
     if rows * columns > MOST_DENSE:

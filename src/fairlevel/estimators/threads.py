@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import torch
 
 from fairlevel.exceptions import InvalidInput
 
@@ -21,6 +20,8 @@ def use_threads(n_jobs: int | None) -> Iterator[None]:
     if n_jobs is None:
         yield
         return
+    import torch  # a saved model needs neither threads nor PyTorch
+
     before = torch.get_num_threads()
     torch.set_num_threads(_threads(n_jobs))
     try:

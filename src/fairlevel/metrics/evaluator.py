@@ -13,6 +13,7 @@ from fairlevel.metrics.estimators import estimator_for
 from fairlevel.metrics.evidence import Estimator, Evidence, Standardised
 from fairlevel.metrics.inputs import read_vector
 from fairlevel.metrics.interval import DPVarInterval, error_of, interval_of
+from fairlevel.metrics.orientation import oriented
 from fairlevel.metrics.threads import on_single_threads
 
 
@@ -29,7 +30,7 @@ class DPVarEvaluator:
 
     @classmethod
     def of(cls, sensitive: Array, seed: int) -> DPVarEvaluator:
-        return cls(Attributes(sensitive), seed)
+        return cls(Attributes(oriented(sensitive, np.ones(len(sensitive)))), seed)
 
     @cached_property
     def estimator(self) -> Estimator:

@@ -35,6 +35,7 @@ LINES = {
     "predict": ["predict", "model", "my rows.csv", "--out", "found.csv"],
     "synthetic": ["synthetic", "--out", "my design.csv", "--rows", "50", "--attributes", "2"],
     "bench run": ["bench", "run", "--suite", "one", "--seeds", "0", "--methods", "r2", *TINY],
+    "bench keep": ["bench", "keep", "--into", "kept.parquet"],
     "bench status": ["bench", "status"],
     "bench report": ["bench", "report"],
     "bench synthetic": ["bench", "synthetic", "--beta", "1", "--rows", "120", "--seeds", "0", "--methods", "r2"],
@@ -52,6 +53,7 @@ KEYS = {
     "predict": {"rows", "out", "columns"},
     "synthetic": {"rows", "out"},
     "bench run": {"finished", "tasks", "failed", "out"},
+    "bench keep": {"file", "rows", "tasks"},
     "bench status": {"finished", "tasks", "counts"},
     "bench report": {"report", "rows", "tables"},
     "bench synthetic": {"models", "diverged", "budgets"},
@@ -117,7 +119,7 @@ def runs(home):
         patch.setattr("fairlevel.benchmark.executors.LocalExecutor", InThisProcess)
         patch.setitem(EXECUTORS, "local", InThisProcess)
         patch.setitem(PROTOCOLS, "small", NamedProtocol(lambda: FEW))
-        patch.setattr("fairlevel.auditing.audit._paper_estimate", lambda rows, seed: (1.0, 0.5))  # seconds
+        patch.setattr("fairlevel.auditing.side_figures._paper_estimate", lambda rows, seed: (1.0, 0.5))  # seconds
         patch.setattr("fairlevel.benchmark.report.Report.save_figures", lambda report, folder: None)
         patch.setattr("fairlevel.cli.bench_synthetic.draw", lambda rows, dpvar, stem: None)
         for name, line in LINES.items():
