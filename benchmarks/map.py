@@ -1,29 +1,22 @@
-"""The study of the paper's map: its rows as one small file, and the tables of three pages of the documentation.
+"""The study of the paper's map: the tables of three pages of the documentation, from the rows in docs/results.
 
-``fairlevel bench run --methods paper,map,fbo_closed,plain_network --protocol tiny --out FOLDER``, then
-``python -m benchmarks.map --folder FOLDER --commit HASH``. Without a folder the stored rows are read again.
+The rows are made by ``fairlevel bench run --methods paper,map,fbo_closed,plain_network --protocol tiny --out FOLDER``
+and ``fairlevel bench keep --out FOLDER --into docs/results/map.parquet``; docs/results/map.md has the whole command.
 """
 
 from pathlib import Path
-from typing import Annotated
 
-import numpy as np
 import pandas as pd
-import typer
 
 from fairlevel.benchmark.analysis.budgets import best_by_budget
 from fairlevel.benchmark.analysis.comparisons import complete, points_on_test
 from fairlevel.benchmark.analysis.regrets import regret_table
 from fairlevel.benchmark.analysis.wins import win_rates
+from fairlevel.benchmark.kept import kept_rows
 from fairlevel.benchmark.methods import METHODS
-from fairlevel.benchmark.store import Store
 
 DOCS = Path(__file__).parents[1] / "docs"
 ROWS = DOCS / "results" / "map.parquet"
-COLUMNS = [
-    *("dataset", "seed", "method", "setting", "weight", "status", "selected", "mse_val", "dpvar_val"),
-    *("mse_test", "dpvar_test", "attributes", "sensitive", "rows", "protocol", "version", "device", "seconds"),
-]
 BUDGETS = ("tight", "mid", "loose")
 BOXES = {
     "direct demographic parity: constraints, reductions": ("reductions",),
@@ -53,11 +46,9 @@ def without_a(methods: list[str]) -> list[str]:
     return [name for name in methods if not METHODS[name].uses_attributes]
 
 
-def compact(folder: Path, commit: str) -> pd.DataFrame:
-    """Rows of single models, in 32 bits, with the commit that made them."""
-    rows = Store(folder).read()
-    rows = rows[rows["combiner"] == "best"][COLUMNS]
-    return rows.astype(dict.fromkeys(rows.select_dtypes("float64"), np.float32)).assign(commit=commit)
+def single_models() -> pd.DataFrame:
+    """The stored rows, without those of stacked models."""
+    return kept_rows(ROWS).query("combiner == 'best'")
 
 
 def summary(rows: pd.DataFrame, methods: list[str]) -> pd.DataFrame:
@@ -110,7 +101,15 @@ def page(rows: pd.DataFrame) -> str:
 
 {len(tables)} tables ({", ".join(tables)}), {rows["seed"].nunique()} seeds, {rows["method"].nunique()} methods, at most
 {per_task.max()} models per method; protocol {", ".join(rows["protocol"].unique())}, made at commit
-{", ".join(rows["commit"].unique())}. Rows: `map.parquet` beside this page. Written by `python -m benchmarks.map`.
+{", ".join(rows["commit"].unique())}. Rows: `map.parquet` beside this page. Made again by:
+
+```
+fairlevel bench run --protocol tiny --seeds 0-2 --methods paper,map,fbo_closed,plain_network --out FOLDER \\
+  --suite {",".join(tables)}
+fairlevel bench keep --out FOLDER --into docs/results/map.parquet
+python -m benchmarks.map
+python -m docs.pictures.map_measured
+```
 
 - Single models are compared. Tight, Mid and Loose are a quarter, half and three quarters of the range of DPVar on test
   rows of a table.
@@ -169,18 +168,13 @@ def put(path: Path, text: str) -> None:
     path.write_text(f"{before}<!-- measured -->\n{text}\n{end}{after}", encoding="utf-8")
 
 
-def main(
-    folder: Annotated[Path | None, typer.Option(help="Folder of a run; without it, stored rows are read.")] = None,
-    commit: Annotated[str, typer.Option(help="Commit that made the rows.")] = "",
-) -> None:
-    """Store the rows of a run, if one is given, and write the tables of the pages."""
-    if folder is not None:
-        compact(folder, commit).to_parquet(ROWS, index=False)
-    rows = pd.read_parquet(ROWS)
+def main() -> None:
+    """Write the tables of the pages."""
+    rows = single_models()
     (DOCS / "results" / "map.md").write_text(page(rows), encoding="utf-8")
     put(DOCS / "map.md", rows_by_box(rows))
     put(DOCS / "methods.md", choices(rows))
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    main()

@@ -7,9 +7,8 @@ import matplotlib
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
-import pandas as pd
 
-from benchmarks.map import BOXES, ROWS, few_groups, known, summary
+from benchmarks.map import BOXES, few_groups, known, single_models, summary
 from fairlevel.benchmark.methods import METHODS
 
 BUDGETS = {"tight": ("C3", "o"), "mid": ("C1", "s"), "loose": ("C0", "D")}
@@ -17,7 +16,7 @@ BUDGETS = {"tight": ("C3", "o"), "mid": ("C1", "s"), "loose": ("C0", "D")}
 
 def draw() -> None:
     """Regret of each system at three budgets, in the boxes of the paper's figure 2; left continuous A, right groups."""
-    rows = pd.read_parquet(ROWS)
+    rows = single_models()
     methods = known(rows)
     boxes = {box: [name for name in names if name in methods] for box, names in BOXES.items()}
     boxes = {box: names for box, names in boxes.items() if names}
@@ -54,9 +53,10 @@ def draw() -> None:
         axis.set_title(title, fontsize=10)
         axis.set_xlabel("regret: distance to the smallest error of any, as a share of what can be gained")
         axis.xaxis.label.set_fontsize(8)
-        axis.spines[["top", "right"]].set_visible(False)
+        axis.spines[["top", "right", "left"]].set_visible(False)
+        axis.tick_params(axis="y", length=0)
     axes[0].set_yticks(places, labels, fontsize=8)
-    axes[0].invert_yaxis()
+    axes[0].set_ylim(place, -1)
     handles, names = axes[0].get_legend_handles_labels()
     shown = dict(zip(names, handles, strict=True))
     figure.legend(shown.values(), [f"budget {name}" for name in shown], loc="outside upper right", ncols=3, fontsize=8)

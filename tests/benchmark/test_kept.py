@@ -13,6 +13,8 @@ from fairlevel.benchmark.analysis.prices import price_table
 from fairlevel.benchmark.kept import keep_rows, kept_rows, kept_tasks
 from fairlevel.benchmark.methods import PAPER_METHODS
 from fairlevel.benchmark.rows import tidy
+from fairlevel.benchmark.variants import resolve_protocol
+from fairlevel.cli.bench_run import bench_run
 from fairlevel.exceptions import InvalidInput
 
 
@@ -45,6 +47,14 @@ def test_a_file_grows_and_replaces_tasks(tmp_path):
     assert kept_tasks(path, "p-1") == {("wine", 0, "fbo"), ("wine", 1, "fbo")}
     with pytest.raises(InvalidInput, match="Parquet file"):
         keep_rows(found, tmp_path / "study.csv")
+
+
+def test_a_run_without_tasks_left_says_so(tmp_path, capsys):
+    kept = tmp_path / "study.parquet"
+    keep_rows(rows(dataset="synthetic-beta1-k5", protocol=resolve_protocol("tiny").id, mse_test=[0.5]), kept)
+    bench_run("synthetic-beta1-k5", "0", "fbo", "tiny", kept=kept, out=tmp_path / "bench")
+    assert "Nothing is left to run" in capsys.readouterr().out
+    assert not (tmp_path / "bench").exists()
 
 
 def test_gain_is_stated_against_the_plain_learner_of_the_same_kind():

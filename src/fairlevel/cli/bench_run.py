@@ -84,6 +84,10 @@ def bench_run(
             Task(dataset, seed, method, chosen, device) for dataset in datasets for seed in numbers for method in names
         ]
         tasks = [task for task in tasks if task.key not in known]
+        if not tasks:
+            talk.say(f"Nothing is left to run: {kept} holds the rows of every task.")
+            talk.result(finished=0, tasks=0, failed=[], protocol=chosen.id, out=out, warnings=warned)
+            return
         store = Store(out)
         done = share_of(f"running {len(tasks)} tasks")
         with store.claimed(chosen.id, source.name, [dataset.name for dataset in datasets], numbers, names):
