@@ -161,7 +161,11 @@ def test_budget_table_of_hand_made_rows():
 
 
 def test_protocol_ids_follow_their_values():
-    assert Protocol.paper().id == Protocol.paper().id
+    paper = Protocol.paper()
+    assert paper.id == Protocol.paper().id
+    last_digits = tuple(float(np.nextafter(zeta, 2 * zeta)) for zeta in paper.zetas)
+    assert replace(paper, zetas=last_digits).id == paper.id
+    assert replace(paper, zetas=tuple(1.000001 * zeta for zeta in paper.zetas)).id != paper.id
     assert len({resolve_protocol(name).id for name in PROTOCOLS}) == len(PROTOCOLS)
     assert replace(TINY, clip=4.0).id != TINY.id
     assert Protocol.paper().candidates == 96

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.linear_model import Ridge
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import SplineTransformer, StandardScaler
 
 from fairlevel.conditional_mean import LINEAR_MEANS, GroupMean, RandomFeaturesMean, RidgeMean, SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
@@ -25,6 +25,18 @@ def test_ridge_is_scikit_learns_ridge_with_a_free_intercept():
         peer = Ridge(alpha=max(ridge * 60, 1e-12)).fit(scaler.transform(a), f.numpy().T)
         expected = peer.predict(scaler.transform(there)).T
         np.testing.assert_allclose(smoother.apply(f, ridge).numpy(), expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
+def test_curves_are_scikit_learns_splines_with_lines_beyond_the_knots(scale):
+    a = scale * np.random.default_rng(0).standard_t(3, (200, 1))
+    features = SplineMean(knots=7).feature_map(a, np.ones(200), 0)
+    there = np.concatenate([a, features.places[0][:, None], scale * np.array([[-50.0], [30.0]])])
+    peer = SplineTransformer(knots=features.places[0][:, None], extrapolation="linear").fit(a).transform(there)
+    roughness = np.diff(np.eye(peer.shape[1]), n=2, axis=0)
+    stiffness, directions = np.linalg.eigh(roughness.T @ roughness)
+    expected = peer @ (directions[:, 2:] / np.sqrt(stiffness[2:]))
+    np.testing.assert_allclose(features(there)[1], expected, rtol=0, atol=1e-12 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("name", MEANS)

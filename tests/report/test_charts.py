@@ -119,8 +119,10 @@ def test_charts_of_methods():
     shares = pd.DataFrame({"budget": ["tight"] * 2, "method": ["a", "b"], "share": [0.5, np.nan]})
     shares = shares.assign(low=[0.2, np.nan], high=[0.8, np.nan])
     root = parsed(wins_chart("t", shares, {"a": "A", "b": EVIL}, "alt").svg)
-    (bar,) = found(root, "rect", "bar")
-    assert "c0" in bar.get("class")
+    (point,), (interval,) = root.iter("circle"), found(root, "path", "curve")
+    start, end = (float(place.split()[0]) for place in interval.get("d")[1:].split("L"))
+    assert float(point.get("cx")) == pytest.approx((start + end) / 2, abs=0.1)
+    assert {"A", EVIL} <= {text.text for text in root.iter() if text.text}
     bands = pd.DataFrame({"method": "a", "budget": np.linspace(0, 1, 200), "median": np.repeat([3.0, 2.0], 100)})
     root = parsed(band_panel("t", bands.assign(low=1.0, high=4.0), {"a": "A"}).svg)
     (curve,) = found(root, "path", "curve")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -66,8 +67,11 @@ class Protocol:
 
     @property
     def id(self) -> str:
-        """The name and a hash that changes with every field."""
-        return f"{self.name}-{sha256(repr(self).encode()).hexdigest()[:10]}"
+        """The name and a hash that changes with every field. Numbers count with nine digits: the last ones of a power
+        differ between processors.
+        """
+        text = re.sub(r"\d+\.\d+(e[+-]?\d+)?", lambda found: f"{float(found[0]):.9g}", repr(self))
+        return f"{self.name}-{sha256(text.encode()).hexdigest()[:10]}"
 
     @property
     def candidates(self) -> int:

@@ -49,7 +49,7 @@ class Compared:
         self.wins = win_rates(self.points, methods)
         self.regrets = regret_table(self.points, methods)
         self.gains = gain_table(self.points, methods, _references(rows))
-        figure = Figure(figsize=(8, 4), layout="constrained")
+        figure = Figure(figsize=(7, 1.2 + 0.3 * len(methods)), layout="constrained")
         WinRateDisplay.from_frame(self.wins, labels=LABELS, ax=figure.subplots())
         self.drawn = Drawn(f"wins-{self.stem}", figure, f"Share of datasets won: {self.title}", _in_words(self.wins))
 

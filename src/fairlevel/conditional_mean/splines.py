@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from math import factorial
 from typing import ClassVar
 
 import numpy as np
-from sklearn.preprocessing import SplineTransformer
+from scipy.interpolate import BSpline, PPoly
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean, free_linear_part
 from fairlevel.exceptions import InvalidInput
+
+_DEGREE = 3
 
 
 @dataclass(frozen=True)
@@ -67,12 +70,23 @@ def _places(column: Array, knots: int) -> Array:
 
 
 def _curve(places: Array) -> Callable[[Array], Array]:
-    """The curved part of one attribute in coordinates where the second-difference penalty is the identity."""
+    """The curved part of one attribute in coordinates where the second-difference penalty is the identity: cubic
+    polynomials between the knots, straight lines beyond the outer ones; (row,) -> (row, function).
+    """
     if len(places) < 3:
         return lambda values: np.empty((len(values), 0))  # two values: the slope is enough
-    splines = SplineTransformer(degree=3, knots=places[:, None], extrapolation="linear").fit(places[:, None])
-    count = splines.n_features_out_
-    roughness = np.diff(np.eye(count), n=2, axis=0)
+    roughness = np.diff(np.eye(len(places) + _DEGREE - 1), n=2, axis=0)
     stiffness, directions = np.linalg.eigh(roughness.T @ roughness)
     whiten = directions[:, 2:] / np.sqrt(stiffness[2:])  # the first two, constant and slope, are free
-    return lambda values: splines.transform(values[:, None]) @ whiten
+    first, last = places[1] - places[0], places[-1] - places[-2]
+    beyond = np.arange(1, _DEGREE + 1)
+    knots = np.concatenate([places[0] - first * beyond[::-1], places, places[-1] + last * beyond])
+    spline = BSpline(knots, whiten, _DEGREE)
+    # (power, knot, function), highest power first: the expansion at each knot, which holds until the next one
+    powers = np.stack([spline(places, power) / factorial(power) for power in range(_DEGREE, -1, -1)])
+    powers[:-2, -1] = 0
+    below = np.zeros_like(powers[:, :1])
+    below[-2:] = powers[-2:, :1]
+    below[-1] -= first * below[-2]  # a line expanded where its interval begins
+    breaks = np.concatenate([places[:1] - first, places, places[-1:] + last])
+    return PPoly(np.concatenate([below, powers], axis=1), breaks)

@@ -16,12 +16,12 @@ _NEEDED = ("budget", "method", "share", "low", "high")
 
 
 class WinRateDisplay:
-    """Share of datasets won under each budget as bars, with intervals.
+    """Share of datasets won, one line per method, with an interval for each budget.
 
     Parameters
     ----------
     shares : frame with columns budget, method, share, low, high; one row per budget and method
-    labels : from method to the name shown; the order fixes the colours
+    labels : from method to the name shown
     """
 
     def __init__(self, shares: pd.DataFrame, labels: Mapping[str, str] | None = None) -> None:
@@ -40,24 +40,22 @@ class WinRateDisplay:
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw on ``ax``, or on a new figure."""
-        if ax is None:
-            _, ax = plt.subplots(figsize=(8, 4), layout="constrained")
         methods, budgets = list(self.shares["method"].unique()), list(self.shares["budget"].unique())
-        known = [*self.labels, *(method for method in methods if method not in self.labels)]
-        width = 0.85 / max(1, len(methods))
-        for number, method in enumerate(methods):
-            own = self.shares[self.shares["method"] == method].set_index("budget").reindex(budgets)
-            share = own["share"].to_numpy(dtype=np.float64)
-            where = np.arange(len(budgets)) + (number - (len(methods) - 1) / 2) * width
-            error = np.abs(np.stack([share - own["low"].to_numpy(), own["high"].to_numpy() - share]))
-            colour = f"C{known.index(method) % 10}"
-            ax.bar(where, share, width, color=colour, label=self.labels.get(method, method))
-            ax.errorbar(where, share, np.nan_to_num(error), fmt="none", ecolor="0.3", elinewidth=0.8, capsize=2)
-        ax.set_xticks(np.arange(len(budgets)), [str(budget).capitalize() for budget in budgets])
-        ax.set_xlabel("budget on DPVar")
-        ax.set_ylabel("share of datasets won")
-        ax.set_ylim(0, 1)
-        ax.legend(frameon=False, fontsize=8, ncols=2)
+        if ax is None:
+            _, ax = plt.subplots(figsize=(7, 1.2 + 0.3 * len(methods)), layout="constrained")
+        lines = np.arange(len(methods))
+        ax.hlines(lines[:-1] + 0.5, 0, 1, color="0.9", linewidth=0.8)
+        for number, budget in enumerate(budgets):
+            own = self.shares[self.shares["budget"] == budget].set_index("method").reindex(methods)
+            share, low, high = own[["share", "low", "high"]].to_numpy(dtype=np.float64).T
+            place = lines + 0.22 * (number - (len(budgets) - 1) / 2)
+            error = np.stack([share - low, high - share]).clip(min=0)
+            ax.errorbar(share, place, xerr=error, fmt="osD^v"[number % 5], markersize=4, elinewidth=1, label=budget)
+        ax.set_yticks(lines, [self.labels.get(method, method) for method in methods])
+        ax.set_ylim(len(methods) - 0.5, -0.5)
+        ax.set_xlim(-0.01, 1)
+        ax.set_xlabel("share of datasets won, with a 95 % interval")
+        ax.legend(title="budget on DPVar", frameon=False, fontsize=8, title_fontsize=8, loc="center right")
         self.ax_ = ax
         self.figure_ = ax.figure
         return self

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 
 from fairlevel.arrays import Array
 from fairlevel.report.charts.axes import Axis, Frame
@@ -23,37 +24,34 @@ def method_legend(labels: Mapping[str, str]) -> tuple[Series, ...]:
 
 
 def wins_chart(title: str, shares: pd.DataFrame, labels: Mapping[str, str], alt: str) -> Chart:
-    """Share of datasets won under each budget as bars, with intervals; columns budget, method, share, low, high."""
-    budgets, methods = list(shares["budget"].unique()), list(labels)
-    frame = Frame(None, Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0), percent=True), width=640, height=270)
-    slot = (frame.right - frame.left) / len(budgets)
-    width = 0.84 * slot / max(1, len(methods))
+    """Share of datasets won, one line per method, with an interval for each budget; columns budget, method, share, low,
+    high.
+    """
+    budgets = list(shares["budget"].unique())
+    ticks = (0.0, 0.25, 0.5, 0.75, 1.0)
+    frame = Frame(
+        Axis(0.0, 1.0, ticks, percent=True), Axis(0.0, len(labels), ()), width=640, height=40 + 40 * len(labels)
+    )
+    known = shares.dropna(subset="share").set_index(["method", "budget"])
     parts = []
-    for k, budget in enumerate(budgets):
-        own = shares[shares["budget"] == budget].set_index("method")
-        middle = frame.left + slot * (k + 0.5)
-        parts.append(tag("text", str(budget).capitalize(), x=middle, y=frame.base + 8, dy=".8em", class_="middle"))
-        for number, method in enumerate(methods):
-            if method not in own.index or not np.isfinite(own.loc[method, "share"]):
-                continue
-            share, low, high = (float(own.loc[method, name]) for name in ("share", "low", "high"))
-            left = frame.left + slot * (k + 0.08) + width * number
-            top = float(frame.y(share))
-            parts.append(
-                tag(
-                    "rect",
-                    tag("title", f"{labels[method]}: {percent(share, 0)} ({percent(low, 0)} to {percent(high, 0)})"),
-                    x=left,
-                    width=max(width - 1.5, 1.0),
-                    y=top,
-                    height=max(frame.base - top, 0.5),
-                    class_=f"bar {_style(number)}",
-                )
-            )
-            at = left + width / 2
-            parts.append(tag("line", x1=at, x2=at, y1=float(frame.y(low)), y2=float(frame.y(high)), class_="whisker"))
-    svg = frame.drawing(group(parts, class_="grid"), alt=alt)
-    return Chart(title, svg, across="budget on DPVar", up="share of datasets won", legend=method_legend(labels))
+    for place, (method, label) in enumerate(labels.items()):
+        top = len(labels) - place
+        parts.append(tag("text", label, x=frame.left + 4, y=float(frame.y(top)), dy="1.1em", class_="strong"))
+        for number, budget in enumerate(budgets):
+            if (method, budget) in known.index:
+                at = top - 0.5 - 0.4 * number / len(budgets)
+                parts.append(_share_won(frame, label, budget, known.loc[(method, budget)], at, _style(number)))
+    legend = tuple(Series(_style(number), str(budget).capitalize()) for number, budget in enumerate(budgets))
+    return Chart(title, frame.drawing(*parts, alt=alt), across="share of datasets won", legend=legend)
+
+
+def _share_won(frame: Frame, label: str, budget: str, row: pd.Series, at: float, style: str) -> Markup:
+    """A point with its interval on the line of a method."""
+    share, low, high = (float(row[name]) for name in ("share", "low", "high"))
+    y, (x, start, end) = float(frame.y(at)), frame.x(np.array([share, low, high])).tolist()
+    name = tag("title", f"{label}, {budget}: {percent(share, 0)} ({percent(low, 0)} to {percent(high, 0)})")
+    interval = tag("path", d=line(np.array([start, end]), np.array([y, y])), class_="curve")
+    return group([name, interval, tag("circle", cx=x, cy=y, r=4)], class_=style)
 
 
 def front_panel(title: str, points: pd.DataFrame, labels: Mapping[str, str]) -> Chart:
