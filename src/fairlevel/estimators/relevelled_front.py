@@ -192,8 +192,8 @@ class RelevelledFront:
         plain = self._judged.judgement.intervals[-1]
         if plain.p_value > 0.05:
             notes.append(
-                f"No disparity was found in the model as it was given ({p_phrase(plain.p_value)}), so there is nothing "
-                "to trade off: keep it."
+                f"No disparity was found in the model as it was given ({p_phrase(plain.p_value)}), so these rows "
+                "show nothing to trade off."
             )
         if self.sensitive_inputs_:
             notes.append(f"The model reads sensitive attributes: {', '.join(self.sensitive_inputs_)}.")
