@@ -56,6 +56,10 @@ class AlreadyLevel(UserWarning):
     """No disparity was found in the most accurate model, so there is nothing to trade off."""
 
 
+class NoBetterThanTheMean(UserWarning):
+    """No model of a front errs less on unseen rows than the average of y does."""
+
+
 class SeenRows(UserWarning):
     """A model is judged on rows that it was trained on."""
 

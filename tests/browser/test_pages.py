@@ -277,3 +277,17 @@ def test_pages_are_accessible(visit, name, scheme):
     tab = visit(name, color_scheme=scheme)
     found = Axe().run(tab)
     assert found.violations_count == 0, found.generate_report()
+
+
+def test_short_names_in_tables_are_not_broken(visit):
+    """On phones and on paper, names such as adversarial were cut in the middle."""
+    lines = """[...document.querySelectorAll('tbody th')].filter(cell => /^\\S{1,12}$/.test(cell.textContent.trim()))
+        .map(cell => { const range = document.createRange(); range.selectNodeContents(cell);
+                       return new Set([...range.getClientRects()].map(line => Math.round(line.top))).size; })"""
+    for name in ("front", "audit", "bench"):
+        for settings, media in (({"width": 390, "height": 800}, "screen"), ({"width": 718, "height": 1000}, "print")):
+            tab = visit(name, viewport=settings)
+            tab.emulate_media(media=media)
+            counts = tab.evaluate(lines)
+            assert counts
+            assert set(counts) <= {0, 1}, (name, media)

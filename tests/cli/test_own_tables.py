@@ -205,3 +205,46 @@ def test_interrupted_training_leaves_nothing(folder, tmp_path):
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) != 0
     assert not list(tmp_path.iterdir())
+
+
+def test_gaps_in_the_target_are_left_out_and_counted_on_the_page(folder, tmp_path):
+    """An audit stopped at a row without a target, and its page counted rows left out as not in the file."""
+    table = make_table().assign(f=lambda frame: frame["income"])
+    table.loc[:2, "age"] = np.nan
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    arguments = ("--prediction", "f", "--sensitive", "age", "--target", "pay", "--html", tmp_path / "page.html")
+    result = run("audit", tmp_path / "rows.csv", *arguments)
+    assert result.returncode == 0, result.stderr
+    assert "4 rows left out, without a value in: pay (1), age (3)" in result.stdout
+    assert "236 used, 4 dropped (a value is missing), 240 in the file" in (tmp_path / "page.html").read_text()
+
+
+def test_weights_with_a_decimal_comma_and_ids(tmp_path):
+    """Weights were read only with a decimal point; an id became a feature without a word."""
+    table = make_table().assign(code=lambda frame: [f"c{number}" for number in frame["id"]]).dropna(subset="pay")
+    written = table.assign(w=np.where(table["age"] > 40, "0,5", "1,5"))
+    written.to_csv(tmp_path / "comma.csv", sep=";", index=False)
+    table.assign(w=np.where(table["age"] > 40, 0.5, 1.5)).to_csv(tmp_path / "point.csv", index=False)
+    arguments = ("--target", "pay", "--sensitive", "age", "--weight", "w", "--method", "spectral", "--json")
+    found = []
+    for name in ("comma", "point"):
+        out = ("--predictor", "linear", "--out", tmp_path / name)
+        result = run("front", tmp_path / f"{name}.csv", *arguments, *out)
+        assert result.returncode == 0, result.stderr
+        assert "text that differs in every row (leave out ids with --drop): code" in result.stderr
+        found.append(json.loads(result.stdout)["front"])
+    assert found[0] == found[1]
+
+
+def test_models_that_are_no_better_than_the_average_say_so(tmp_path):
+    """Three equal rows, one of them called most accurate, had R² −.2."""
+    random = np.random.default_rng(3)
+    table = pd.DataFrame(random.standard_normal((150, 27)), columns=[*(f"x{k}" for k in range(25)), "age", "y"])
+    table.to_csv(tmp_path / "noise.csv", index=False)
+    arguments = ("--target", "y", "--sensitive", "age", "--method", "spectral", "--predictor", "linear")
+    result = run("front", tmp_path / "noise.csv", *arguments, "--out", tmp_path / "out")
+    assert result.returncode == 0, result.stderr
+    assert "No model errs less on unseen rows than the average of y" in result.stderr
+    assert "No model errs less on unseen rows" in (tmp_path / "out" / "report.html").read_text()
+    assert "only model" in result.stdout
+    assert "knee  " not in result.stdout

@@ -82,3 +82,25 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(folder, tmp_path, model, o
     assert result.returncode == 2
     assert sentence in result.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_a_model_that_reads_a_sensitive_column_is_told_the_option(folder, tmp_path):
+    """The error named a missing column of X, which stands in the file."""
+    arguments = ("--sensitive", "u,age", "--target", "price", "--out", str(tmp_path / "out"))
+    refused = run_here("relevel", str(folder / "model.txt"), str(folder / "new.csv"), *arguments, columns=200)
+    assert refused.returncode == 2
+    assert "reads the sensitive column 'u'; pass --sensitive-inputs" in refused.stderr
+
+
+def test_no_disparity_is_said_and_weights_may_have_a_decimal_comma(folder, tmp_path):
+    """A front from a level model showed a 'most level' one with more disparity, without a word."""
+    random = np.random.default_rng(1)
+    table = pd.read_csv(folder / "new.csv")
+    table = table.assign(height=random.standard_normal(len(table)), many=random.uniform(0.5, 2, len(table)))
+    table["many"] = table["many"].map(lambda value: f"{value:.3f}".replace(".", ","))
+    table.to_csv(tmp_path / "new.csv", index=False)
+    arguments = ("--sensitive", "height", "--weight", "many", "--drop", "age", "--target", "price")
+    out = ("--out", str(tmp_path / "out"))
+    result = run_here("relevel", str(folder / "model.txt"), str(tmp_path / "new.csv"), *arguments, *out, columns=200)
+    assert result.returncode == 0, result.stderr
+    assert "No disparity was found in the model as it was given" in result.stdout

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from fairlevel import FairClassifier, FairnessPath, FairRegressor, load
-from fairlevel.exceptions import ClassesWarning, FairLevelError, InvalidInput, ProxyWarning
+from fairlevel import FairClassifier, FairnessPath, FairRegressor, audit, load
+from fairlevel.exceptions import ClassesWarning, FairLevelError, InvalidInput, InvalidType, ProxyWarning
 from fairlevel.networks.optimizers import Adam
 
 random = np.random.default_rng(0)
@@ -113,3 +113,14 @@ def test_warnings_name_the_line_that_called_fit():
         with pytest.warns(kind) as caught:
             FairRegressor(**LINEAR).fit(x, y, sensitive_features=A)
         assert [each.filename for each in caught if each.category is kind] == [__file__]
+
+
+def test_advice_about_text_works():
+    """Text was to be converted with .astype(float), and dates with get_dummies, which reads none."""
+    frame = pd.DataFrame({"x": np.arange(80.0), "day": pd.date_range("2020-01-01", periods=80).astype(str)})
+    y, a = pd.Series(["no", "yes"] * 40), np.random.default_rng(0).standard_normal(80)
+    with pytest.raises(InvalidType, match=r"'day'; encode them with fairlevel\.TableEncoder, as the first step"):
+        FairRegressor(predictor="linear").fit(frame, frame["x"], sensitive_features=a)
+    with pytest.raises(InvalidType, match="of two classes 0 and 1, such as y_true == 'yes'"):
+        audit(frame["x"], sensitive_features=a, y_true=y)
+    audit(frame["x"], sensitive_features=a, y_true=y == "yes")

@@ -357,3 +357,13 @@ def test_a_predict_function_is_enough():
     assert dpvar_interval(best.predict(FRESH[0]), sensitive_features=FRESH[2]).share < 0.15
     with pytest.raises(InvalidInput, match="cannot be saved"):
         best.save("anywhere")
+
+
+def test_only_columns_that_the_model_reads_are_called_its_inputs():
+    """A sensitive column of X that the model does not read was named as one that it reads."""
+    random = np.random.default_rng(0)
+    X = pd.DataFrame(random.standard_normal((300, 3)), columns=["age", "x", "sex"])
+    y = X["age"] + X["x"]
+    model = LinearRegression().fit(X[["age", "x"]], y)
+    front = relevel(model, X, sensitive_features=X[["age", "sex"]], y=y, seen=True)
+    assert front.sensitive_inputs_ == ("age ~ age",)

@@ -37,11 +37,15 @@ def find_flags(
     dependent = known["HSIC"].found and known["maximal correlation"].found
     flags = []
     if no_disparity and dependent:
+        unseen = overall.p_value > SIGNIFICANT
+        average = (
+            "No difference in the average prediction was found" if unseen else "The average prediction differs little"
+        )
         flags.append(
             Flag(
                 "dependent_spread",
-                "The average prediction does not differ between profiles, but the spread or shape of predictions does. "
-                "DPVar does not measure that: a small DPVar is no proof of full parity.",
+                f"{average} between profiles, but predictions depend on them: their spread or shape may differ. DPVar "
+                "does not measure that: a small DPVar is no proof of full parity.",
             )
         )
     if not no_disparity and overall.share > NOTICEABLE and known["linear R²"].value < overall.share / 2:
@@ -55,8 +59,7 @@ def find_flags(
         flags.append(
             Flag(
                 "plug_in_is_noise",
-                f"The plug-in estimate of {number(plug_in, 3)} is above zero only because it counts its own noise; "
-                "zero is within the interval.",
+                f"The plug-in estimate of {number(plug_in, 3)} counts its own noise; zero is within the interval.",
             )
         )
     if overall is not interval and not no_disparity and interval.share_high < overall.share / 2:

@@ -69,8 +69,8 @@ _ERRORS = (
     "of such a value where there is no difference."
 )
 _WORST = (
-    "Profiles whose average prediction is surely furthest from the mean. The intervals hold for all profiles at once, "
-    "so that picking the worst ones is allowed for."
+    "Profiles whose intervals reach furthest from 0. A difference was found where its interval leaves out 0: the "
+    "intervals hold for all profiles at once, so that picking the worst ones is allowed for."
 )
 
 

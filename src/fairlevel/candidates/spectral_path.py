@@ -63,7 +63,10 @@ class SpectralPath:
                 f"{setup.predictor.name!r} has none; use the name of a penalty, such as solver='fbo_closed'."
             )
         if not setup.loss.quadratic:
-            raise InvalidInput("The spectral path is for regression; use the name of a penalty, such as 'fbo_closed'.")
+            raise InvalidInput(
+                "The spectral path predicts numbers, and the target has two classes; use 'auto' (the default), "
+                "'boosting', or the name of a penalty, such as 'fbo_closed'."
+            )
         if not isinstance(rows.training, AllRows):
             raise InvalidInput("The spectral path needs all rows at once; leave batch_size=None.")
         solved_on = rows.training.rows if rows.held_out is None else rows.training.rows.joined(rows.held_out)

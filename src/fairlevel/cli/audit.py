@@ -135,10 +135,13 @@ def audit(
         stage("reading the file")
         table = read_columns(file, [prediction, *names, *others], text=read_names(categories))
         table = table.astype({name: "category" for name in read_names(categories) if name in table})
-        gaps = Gaps.of(table, (), (*names, *factors))
+        rows_in_file, needed = len(table), [column for column in (target, weight) if column is not None]
+        gaps = Gaps.of(table, needed, (*names, *factors))
         table = table.loc[gaps.complete]
         if len(table) < FEWEST_ROWS:
-            raise InvalidInput(f"Only {len(table)} rows have all sensitive values; at least {FEWEST_ROWS} are needed.")
+            raise InvalidInput(
+                f"Only {len(table)} rows have all of {', '.join((*needed, *names))}; at least {FEWEST_ROWS} are needed."
+            )
         for sentence in gaps.sentences():
             talk.say(sentence)
         stage("measuring disparity")
@@ -161,7 +164,9 @@ def audit(
             provenance = replace(
                 found.provenance,
                 file=file.name,
-                rows_in_file=len(table),
+                rows_in_file=rows_in_file,
+                rows_dropped=gaps.rows_left_out,
+                why_dropped="a value is missing",
                 columns=columns | dict(found.provenance.columns),
             )
             write_page(audit_page(found, verdicts, provenance), html)

@@ -50,7 +50,7 @@ def compare(
 
         stage("reading the file")
         table = read_columns(file, [*pair, *names, *others])
-        gaps = Gaps.of(table, (), (*names, *factors))
+        gaps = Gaps.of(table, () if weight is None else (weight,), (*names, *factors))
         table = table.loc[gaps.complete]
         for sentence in gaps.sentences():
             talk.say(sentence)

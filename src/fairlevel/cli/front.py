@@ -84,7 +84,7 @@ def front(
 
     with talk.working() as warned:
         stage("loading libraries")
-        from fairlevel.cli.files import read_sample
+        from fairlevel.cli.files import read_numbers, read_sample
         from fairlevel.cli.front_folder import WITHIN, columns_in_words, how_measured, named_rows, write_front
         from fairlevel.cli.front_table import KNEE, front_table
         from fairlevel.data.encoder import TableEncoder
@@ -105,11 +105,13 @@ def front(
             raw = raw.assign(**{name: readable[name] for name in counts})
             for name, count in counts.items():
                 talk.say(f"{count} cells of {name} cannot be read and count as missing (--lenient)")
+        if weight is not None:
+            raw[weight] = read_numbers(raw, weight)
         table = LearningTable.of(raw, target, names, read_names(drop), sensitive_inputs, weight, factors)
         encoder = TableEncoder().fit(table.features)
         columns = table.features.shape[1]
         talk.say(f"{len(table.target):,} rows, {columns} columns encoded as {len(encoder.outputs)} numbers")
-        for sentence in (*table.gaps.sentences(), *columns_in_words(encoder)):
+        for sentence in (*table.gaps.sentences(), *columns_in_words(encoder, len(table.target))):
             talk.say(sentence)
         path = FairnessPath(
             solver=method,
@@ -147,8 +149,10 @@ def front(
     within = f" within {', '.join(factors)}" if factors else ""
     figures = named_rows(path, chosen)
     talk.say(f"trade-offs for {target}{within}, {how_measured(path)}", style="bold")
-    talk.say(front_table(figures))
-    talk.say(f"report: {shown_path(out / 'report.html')}; models: {shown_path(out / 'models')}")
+    talk.say(front_table(figures if len(path.front_) > 1 else {"only model": path.front_.iloc[0]}))
+    for label, choice in zip(figures, chosen.values(), strict=True):
+        talk.say(f"{label}: {shown_path(out / 'models' / choice.folder)}")
+    talk.say(f"report: {shown_path(out / 'report.html')}")
     best = out / "models" / chosen[WITHIN if WITHIN in chosen else KNEE].folder
     taken = ("--column", "new_prediction") if "prediction" in column_names(file) else ()
     talk.next("fairlevel", "predict", best, file, "--out", "predictions.csv", *taken)

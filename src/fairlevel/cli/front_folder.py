@@ -92,13 +92,15 @@ def _budget_in_words(path: FairnessPath) -> tuple[str, ...]:
     )
 
 
-def columns_in_words(encoder: TableEncoder) -> list[str]:
+def columns_in_words(encoder: TableEncoder, rows: int) -> list[str]:
     """How columns were read where their file does not say it."""
+    texts = [rule for rule in encoder.rules_ if isinstance(rule, FrequentRule)]
     said = {
         "dates": [rule.name for rule in encoder.rules_ if isinstance(rule.reads, Dates)],
         "numbers with a decimal comma": [rule.name for rule in encoder.rules_ if rule.reads == Numbers(",")],
-        "text with many categories": [
-            f"{rule.name} ({len(rule.categories)})" for rule in encoder.rules_ if isinstance(rule, FrequentRule)
+        "text with many categories": [f"{rule.name} ({len(rule.categories)})" for rule in texts],
+        "text that differs in every row (leave out ids with --drop)": [
+            rule.name for rule in texts if len(rule.categories) == rows
         ],
     }
     return [f"{what}: {', '.join(names)}" for what, names in said.items() if names]

@@ -25,7 +25,7 @@ def front_table(rows: Mapping[str, pd.Series]) -> Table:
         table.add_row(
             label,
             number(row[column] ** power),
-            *([number(row[second[1]], 3)] if second else []),
+            *([f"{row[second[1]]:.3f}".replace("-", "−")] if second else []),
             number(max(row["dpvar"], 0.0) ** 0.5, 3),
             f"{number(row['dpvar_low'] ** 0.5, 3)} to {number(row['dpvar_high'] ** 0.5, 3)}",
             f"{row['share']:.1%}",

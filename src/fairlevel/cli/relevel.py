@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +14,7 @@ from fairlevel.cli.model_files import FORMATS, read_model_file, require_model_fi
 from fairlevel.cli.options import read_names, read_sensitive
 from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
 from fairlevel.data.whole_files import whole_folder
+from fairlevel.exceptions import InvalidInput
 from fairlevel.progress import stage
 
 if TYPE_CHECKING:
@@ -64,14 +66,15 @@ def relevel(
 
     with talk.working() as warned:
         stage("loading libraries")
-        from fairlevel.cli.files import read_sample
+        from fairlevel.cli.files import read_numbers, read_sample
         from fairlevel.cli.front_table import front_table
         from fairlevel.data.learning_table import Gaps, LearningTable
         from fairlevel.estimators.relevel import relevel as relevel_model
 
         stage("reading the files")
         fitted = read_model_file(model)
-        raw, _ = read_sample(file, most_rows, seed)
+        raw, rows_in_file = read_sample(file, most_rows, seed)
+        _refuse_hidden_inputs(fitted, () if sensitive_inputs else names)
         unused = {target, weight, *read_names(drop)} | (set() if sensitive_inputs else set(names))
         gaps = Gaps.of(raw, other, (*names, *factors))
         for sentence in gaps.sentences():
@@ -84,7 +87,7 @@ def relevel(
             features,
             sensitive_features=rows[list(names)],
             y=y,
-            sample_weight=rows[weight] if weight else None,
+            sample_weight=read_numbers(rows, weight) if weight else None,
             given=rows[list(factors)] if factors else None,
             seen=seen,
             method=method,
@@ -93,6 +96,7 @@ def relevel(
         provenance = replace(
             front.provenance(),
             file=file.name,
+            rows_in_file=rows_in_file,
             rows_dropped=gaps.rows_left_out,
             why_dropped="a value is missing",
             seed=seed,
@@ -116,6 +120,16 @@ def relevel(
         notes=front.notes(),
         warnings=warned,
     )
+
+
+def _refuse_hidden_inputs(model: Any, sensitive: Sequence[str]) -> None:
+    """A model that reads sensitive columns needs them."""
+    from fairlevel.releveling.reading import columns_of
+
+    read = [name for name in sensitive if name in (columns_of(model) or ())]
+    if read:
+        columns = f"column{'s' if len(read) > 1 else ''} {', '.join(map(repr, read))}"
+        raise InvalidInput(f"The model reads the sensitive {columns}; pass --sensitive-inputs to let it.")
 
 
 def _figures(front: RelevelledFront, name: str, max_share: float | None) -> pd.Series:

@@ -33,8 +33,7 @@ def refuse_text(X: Any) -> None:
     if text:
         raise InvalidType(
             f"X has columns that are not numbers: {', '.join(map(repr, text[:5]))}; encode them with "
-            "pandas.get_dummies(X) "
-            "or sklearn.preprocessing.OneHotEncoder."
+            "fairlevel.TableEncoder, as the first step of a Pipeline or as FairnessPath(encoder=TableEncoder())."
         )
 
 

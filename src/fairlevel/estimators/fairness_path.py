@@ -41,7 +41,7 @@ from fairlevel.estimators.settings import (
     warn_of_unused,
 )
 from fairlevel.estimators.whole_fit import all_or_nothing
-from fairlevel.exceptions import AlreadyLevel, InvalidInput, MissingSensitiveFeatures
+from fairlevel.exceptions import AlreadyLevel, InvalidInput, MissingSensitiveFeatures, NoBetterThanTheMean
 from fairlevel.fronts.combiners import Combiner
 from fairlevel.losses import Logistic, SquaredLoss
 from fairlevel.metrics.profile import MeanProfile
@@ -235,6 +235,15 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 last = len(front) - 1
                 asked = last if self._fit.asked is None else self._fit.asked
                 front = front.iloc[sorted({asked, last})]
+            if "r2" in front and front["r2"].max() <= 0:
+                warnings.warn(
+                    NoBetterThanTheMean(
+                        f"No model errs less on unseen rows than the average of y (the largest R² is "
+                        f"{front['r2'].max():.2f}): do not use these models. Try fewer columns, more rows, or "
+                        "another solver."
+                    ),
+                    stacklevel=3,
+                )
             places = front.index.to_numpy()
             self.front_ = front.reset_index(drop=True)
             self._points = [self._fit.points[number] for number in places]

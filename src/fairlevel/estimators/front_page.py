@@ -217,6 +217,8 @@ def _standing_notes(path: Front) -> tuple[str, ...]:
         "Only averages are compared. A model with ± 0 may still predict with another spread or other tails for some "
         "profiles."
     ]
+    if "r2" in path.front_ and path.front_["r2"].max() <= 0:
+        notes.insert(0, "No model errs less on unseen rows than the average alone would (R² is not above 0).")
     if path.cross_fitted_:
         notes.append("Rows are few, so figures come from cross-validation; the saved models are trained on all rows.")
     if path.reliabilities():

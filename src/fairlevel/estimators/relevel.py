@@ -25,7 +25,7 @@ from fairlevel.metrics.inputs import read_factors, read_seed
 from fairlevel.progress import stage
 from fairlevel.releveling.fitting import FOLDS
 from fairlevel.releveling.protocol import UNNAMED
-from fairlevel.releveling.reading import METHODS, read_model
+from fairlevel.releveling.reading import METHODS, in_order, read_model
 
 FEWEST_ROWS = 60
 
@@ -123,7 +123,7 @@ def relevel(
     stage("finding corrections")
     with use_threads(n_jobs):
         found = JudgedCorrections.of(existing, attributes, target, int(points), splits.folds(FOLDS, seed), seed)
-    about = About(existing.kind, seen or existing.seen, _copies(X, sensitive), reason)
+    about = About(existing.kind, seen or existing.seen, _copies(in_order(model, X), sensitive), reason)
     return RelevelledFront(existing, found, sensitive, target, about, factors)
 
 

@@ -24,6 +24,7 @@ from fairlevel.metrics.profile import MeanProfile, attribute_profiles, quantiles
 from fairlevel.metrics.reliability import Reliability, reliability
 from fairlevel.plots.front import FrontDisplay
 from fairlevel.releveling.protocol import ExistingModel
+from fairlevel.report.numbers import p_phrase
 from fairlevel.report.provenance import Provenance
 from fairlevel.report.render import write_page
 
@@ -188,6 +189,12 @@ class RelevelledFront:
             notes.append("No target was given: the error is the mean squared change of the predictions.")
         if self.seen_:
             notes.append("The model was trained on these rows: errors are too small and not valid.")
+        plain = self._judged.judgement.intervals[-1]
+        if plain.p_value > 0.05:
+            notes.append(
+                f"No disparity was found in the model as it was given ({p_phrase(plain.p_value)}), so these rows "
+                "show nothing to trade off."
+            )
         if self.sensitive_inputs_:
             notes.append(f"The model reads sensitive attributes: {', '.join(self.sensitive_inputs_)}.")
         if self.reason_:

@@ -1,15 +1,17 @@
 r"""A paired interval for the difference of two predictions in DPVar.
 
-One conditional mean describes both predictions, chosen by their leave-one-out errors together. With r = f − h of each,
+One conditional mean describes both predictions, chosen by their leave-one-out errors together. With u = f_B − f_A and
+s = f_B + f_A, the difference is a covariance, and its noise that of a covariance; h is the conditional mean, r = f − h:
 
-.. math:: \hat D = \hat\psi_B - \hat\psi_A, \qquad
-          V(D) = \frac1n \operatorname{Var}\big(2 (r_B h_B - r_A h_A) + h_B^2 - h_A^2\big) + V_0,
+.. math:: \hat D = \hat\psi_B - \hat\psi_A = \widehat{\operatorname{Cov}}(h_u, h_s), \qquad
+          V(D) = \frac1n \operatorname{Var}(r_s h_u + r_u h_s + h_u h_s) + V_0,
 
 where V₀ is what is left when neither h varies: with K the scatter of the scores of residuals,
 2 (tr qK_BB qK_BB + tr qK_AA qK_AA − 2 tr qK_AB qK_AB) less the rows' own part. As for a single DPVar, the variance is a
-function of the truth: for each D, h_A and h_B are scaled to the ψ_A and ψ_B = ψ_A + D that fit both estimates best,
-each by its precision, and the interval holds every D with (D̂ − D)² ≤ z² V(D), within the upper limits of Var(f_A) and
-Var(f_B). Rows that are too few for the attributes give those limits alone.
+function of the truth: for each D, h_u and h_s are scaled to their debiased ψ_u and ψ_s, and from there up by one number
+of standard errors of both, the smallest with ψ_u ψ_s ≥ D². So V never falls with |D|. The interval holds every D with
+(D̂ − D)² ≤ z² V(D), within the upper limits of Var(f_A) and Var(f_B), and p compares D̂² with V(0): 0 is within the
+interval where p is above 1 − level. Rows that are too few for the attributes give those limits alone, and p = 1.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.choice import Candidate, candidates
 from fairlevel.metrics.evidence import CONSTANT
 from fairlevel.metrics.inputs import read_rows, read_seed, read_vector
+from fairlevel.metrics.leave_one_out import LeaveOut
 from fairlevel.metrics.streamed import LEAST_DF
+from fairlevel.metrics.units import null_variance
 
 
 @dataclass(frozen=True)
@@ -149,8 +153,10 @@ class Paired:
     Parameters
     ----------
     estimates : debiased DPVar of A and B, (2,)
-    plug_in : Σ w ĥ² of A and B, (2,)
-    covariance : of the weighted means of (2 r_B h_B, 2 r_A h_A, h_B², h_A²), (4, 4)
+    parts : debiased DPVar of u and s, no less than 0, (2,)
+    noise : standard errors of these where they are 0, (2,)
+    plug_in : Σ w ĥ² of u and s, (2,)
+    covariance : of the weighted means of (r_s h_u, r_u h_s, h_u h_s), (3, 3)
     degenerate : V₀
     variances : of A and B, (2,)
     errors : standard errors of these, (2,)
@@ -158,6 +164,8 @@ class Paired:
     """
 
     estimates: Array
+    parts: Array
+    noise: Array
     plug_in: Array
     covariance: Array
     degenerate: float
@@ -169,27 +177,31 @@ class Paired:
     def of(cls, predictions: Tensor, candidate: Candidate, ridge: float) -> Paired:
         """From predictions A and B, (2, row)."""
         smoother, units = candidate.smoother, candidate.units
-        found = units.leave_out(predictions, smoother, torch.full((2,), ridge, dtype=torch.float64))
         weight, first = smoother.row_weight, smoother.nuisance
-        linear, square = 2 * found.residual * found.fitted, found.fitted.square()
-        plug_in = square @ weight
-        parts = torch.stack([linear[1], linear[0], square[1] - plug_in[1], square[0] - plug_in[0]], dim=1)
-        sums = units.sums(parts * weight.unsqueeze(1))
+
+        def leave_out(pair: Tensor) -> LeaveOut:
+            return units.leave_out(pair, smoother, torch.full((2,), ridge, dtype=torch.float64))
+
+        found = leave_out(predictions)
+        apart = leave_out(torch.stack([predictions[1] - predictions[0], predictions.sum(dim=0)]))
+        (mean_u, mean_s), (residual_u, residual_s) = apart.fitted, apart.residual
+        product = mean_u * mean_s
+        moves = torch.stack([residual_s * mean_u, residual_u * mean_s, product - product @ weight], dim=1)
+        sums = units.sums(moves * weight.unsqueeze(1))
         kept, functions = found.kept[0, first:], smoother.fit_basis[:, first:]
         residual_a, residual_b = found.residual
         scatter_a = units.scatter(residual_a, functions, weight)
         scatter_b = units.scatter(residual_b, functions, weight)
-        crossed = (
-            units.scatter(residual_b + residual_a, functions, weight)
-            - units.scatter(residual_b - residual_a, functions, weight)
-        ) / 4
+        crossed = (units.scatter(residual_s, functions, weight) - units.scatter(residual_u, functions, weight)) / 4
         own = units.own_difference(residual_a, residual_b, functions, kept, weight)
         variances = predictions.square() @ weight
         deviations = units.sums(((predictions.square() - variances.unsqueeze(1)) * weight).T)
         total = kept @ (scatter_a.square() + scatter_b.square() - 2 * crossed.square()) @ kept - own
         return cls(
             found.estimate.numpy(),
-            plug_in.numpy(),
+            apart.estimate.clamp_min(0.0).numpy(),
+            null_variance(apart, smoother, units).clamp_min(0.0).sqrt().numpy(),
+            (apart.fitted.square() @ weight).numpy(),
             (sums.T @ sums).numpy() / (1 - smoother.spectrum.spent_on_factors),
             max(2 * float(total), 0.0),
             variances.numpy(),
@@ -203,17 +215,17 @@ class Paired:
 
     def variance(self, difference: float) -> float:
         """V(D)."""
-        positive, plug_in = np.maximum(self.estimates, 0.0), np.maximum(self.plug_in, 1e-100)
-        own = np.diagonal(self.covariance)[[1, 0]] * positive / plug_in + self.degenerate / 2 + 1e-30
-        share_a = own[1] / own.sum()  # of the more precise one, more
-        truth_a = share_a * positive[0] + (1 - share_a) * (positive[1] - difference)
-        truth_a = max(float(truth_a), 0.0, -difference)
-        square_a, square_b = np.array([truth_a, truth_a + difference]) / plug_in
-        combination = np.array([np.sqrt(square_b), -np.sqrt(square_a), square_b, -square_a])
+        lacking = max(difference**2 - float(self.parts.prod()), 0.0)  # (ψ_u + t n_u) (ψ_s + t n_s) shall be D²
+        slope, curve = float(self.parts @ self.noise[::-1]), float(self.noise.prod())
+        upward = 2 * lacking / max(slope + np.sqrt(slope**2 + 4 * curve * lacking), 1e-100)
+        scale_u, scale_s = np.sqrt((self.parts + upward * self.noise) / np.maximum(self.plug_in, 1e-100))
+        combination = np.array([scale_u, scale_s, scale_u * scale_s])
         return max(float(combination @ self.covariance @ combination), 0.0) + self.degenerate
 
     def p_value(self) -> float:
         """Of the test that both have the same DPVar. Without any noise between them, rounding is the noise."""
+        if not self.informative:
+            return 1.0
         error = max(np.sqrt(self.variance(0.0)), 1e-12)
         return float(2 * norm.sf(abs(self.difference) / error))
 
@@ -232,6 +244,8 @@ class Paired:
         ends = []
         for side, end in zip((-1.0, 1.0), widest, strict=True):
             step, room = z * np.sqrt(self.variance(centre)), abs(end - centre)
+            if side * centre < 0 <= excess(-centre):
+                step = min(step, abs(centre))  # 0 is outside, as p says
             while excess(side * step) < 0 and step < room:
                 step *= 1.5
             reached = excess(side * step) >= 0

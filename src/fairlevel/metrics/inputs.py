@@ -147,7 +147,8 @@ def read_vector(name: str, values: Any) -> Array:
         vector = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidType(
-            f"{name} holds values that are not numbers ({error}); convert it with .astype(float)."
+            f"{name} holds values that are not numbers ({error}); pass numbers, and of two classes 0 and 1, such as "
+            f"{name} == 'yes'."
         ) from None
     if vector.ndim == 2 and vector.shape[1] == 1:
         vector = vector[:, 0]

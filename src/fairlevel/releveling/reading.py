@@ -26,7 +26,7 @@ def read_model(model: Any, X: Any, method: str, seed: int) -> tuple[ExistingMode
     any_model = AnyClassifier if _classifies(model) else AnyModel
     if not hasattr(model, "predict") and not callable(model):
         raise InvalidType(f"model={model!r} was given; a fitted model or a predict function is needed.")
-    X = _in_order(model, X)
+    X = in_order(model, X)
     steps, last = (model[:-1], model[-1]) if isinstance(model, Pipeline) else (None, model)
     reason = None
     try:
@@ -101,9 +101,9 @@ def _check_sum(model: TreeModel) -> None:
         raise NotASumOfLeaves("The trees start from the predictions of another model.")
 
 
-def _in_order(model: Any, X: Any) -> Any:
+def in_order(model: Any, X: Any) -> Any:
     """X with the columns that the model knows, in its order."""
-    names = _names(model)
+    names = columns_of(model)
     if names is None:
         return X
     if not isinstance(X, pd.DataFrame):
@@ -119,7 +119,7 @@ def _in_order(model: Any, X: Any) -> Any:
     return X[list(names)]
 
 
-def _names(model: Any) -> list[str] | None:
+def columns_of(model: Any) -> list[str] | None:
     """Names of the columns that the model was trained on; None where it knows none."""
     names = getattr(model, "feature_names_in_", None)
     if names is None and type(model).__name__ == "Booster":
