@@ -18,7 +18,7 @@ from fairlevel.metrics.profile import MeanProfile, level_profiles, mean_profiles
 
 SIDE_ROWS = 10_000
 """Rows behind the side figures; the headline uses all."""
-PAPER_ROWS, FLOOR_DRAWS = 4000, 4
+PAPER_ROWS, FLOOR_DRAWS = 2000, 4
 """Rows of the paper's estimate, which trains networks, and random pairings that show its noise."""
 
 
