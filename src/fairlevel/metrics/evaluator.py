@@ -38,9 +38,8 @@ class DPVarEvaluator:
 
     def evidence(self, predictions: Array) -> list[Evidence]:
         """What errors and intervals need, one entry per prediction."""
-        row_weight = np.ones(len(self.rows)) if self.rows.row_weight is None else self.rows.row_weight
         read = np.stack([read_vector("y_pred", prediction) for prediction in predictions])
-        standardised, varying = Standardised.of(read, row_weight)
+        standardised, varying = Standardised.of(read, self.rows.counts)
         found = [Evidence.of_constant() for _ in predictions]
         if varying:
             for config, evidence in zip(varying, self.estimator.evidence(standardised), strict=True):
