@@ -13,7 +13,6 @@ from fairlevel.metrics.estimators import estimator_for
 from fairlevel.metrics.evidence import Estimator, Evidence, Standardised
 from fairlevel.metrics.inputs import read_vector
 from fairlevel.metrics.interval import DPVarInterval, error_of, interval_of
-from fairlevel.metrics.orientation import oriented
 from fairlevel.metrics.threads import on_single_threads
 
 
@@ -27,10 +26,6 @@ class DPVarEvaluator:
 
     rows: Attributes
     seed: int
-
-    @classmethod
-    def of(cls, sensitive: Array, seed: int) -> DPVarEvaluator:
-        return cls(Attributes(oriented(sensitive, np.ones(len(sensitive)))), seed)
 
     @cached_property
     def estimator(self) -> Estimator:
