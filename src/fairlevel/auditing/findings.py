@@ -32,6 +32,10 @@ class Verdict:
     def passed(self) -> bool:
         return self.upper <= self.most
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self) | {"passed": self.passed}
+
 
 @dataclass(frozen=True)
 class Findings:
