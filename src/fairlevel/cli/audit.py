@@ -153,7 +153,9 @@ def audit(
             provenance = replace(
                 found.provenance,
                 file=file.name,
-                rows_in_file=len(table),
+                rows_in_file=len(gaps.complete),
+                rows_dropped=len(gaps.complete) - found.rows,
+                why_dropped="a value is missing, or weight 0",
                 columns=columns | dict(found.provenance.columns),
             )
             write_page(audit_page(found, verdicts, provenance), html)
