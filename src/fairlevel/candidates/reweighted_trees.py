@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 
 import lightgbm as lgb
 import numpy as np
-import pandas as pd
 
-from fairlevel.candidates.candidate_set import NO_TRACE, CandidateKey, CandidateSet
+from fairlevel.candidates.candidate_set import NO_TRACE, CandidateKey, CandidateSet, candidate_table
 from fairlevel.candidates.columns import DenseColumns
 from fairlevel.candidates.corrections import LEFT, RIDGES, CorrectionPath, Disparity
 from fairlevel.candidates.penalty_grid import PenaltyGrid
@@ -17,7 +16,6 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.members.boosters import BoosterMembers, FittedTrees
 from fairlevel.penalties import NoPenalty
 from fairlevel.predictors import Boosting
-from fairlevel.training.outcome import Status
 from fairlevel.training.rows import AllRows, TrainingRows
 from fairlevel.trees.lightgbm_model import LightGBMEnsemble
 from fairlevel.trees.lightgbm_text import LightGBMText
@@ -76,18 +74,6 @@ class ReweightedTrees:
                 changed[0] = changed[0] + intercept
                 texts.append(FittedTrees(text.with_leaf_values(changed).write()))
                 keys.append(CandidateKey(FAMILY, left, setting))
-        table = pd.DataFrame(
-            {
-                "candidate": [key.name for key in keys],
-                "predictor": self.predictor.name,
-                "family": FAMILY,
-                "setting": [key.setting for key in keys],
-                "weight": [key.weight for key in keys],
-                "learning_rate": np.nan,
-                "status": Status.FINISHED.value,
-                "steps": int(plain.table["steps"].iloc[0]),
-                "loss": np.nan,
-            }
-        )
+        table = candidate_table(keys, self.predictor.name, int(plain.table["steps"].iloc[0]))
         group = BoosterMembers(tuple(texts), tuple(range(len(texts))), (len(values),) * len(texts))
         return CandidateSet(table, (group,), np.eye(len(table)), (NO_TRACE,) * len(table))
