@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import groupby
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -48,6 +49,8 @@ class SpectralPath:
     heads: tuple[Head, ...]
     middle: float = 5.0
     mean: LinearMean = RandomFeaturesMean()
+
+    needs_linear_head: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_weights(self.weights)
