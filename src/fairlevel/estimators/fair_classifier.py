@@ -176,9 +176,10 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
 
     def _train_class(self, table: Table, budget: Budget | None, seed: int) -> FittedModel:
         """One model of the probability of a class, of which ``table.y`` holds zeros and ones."""
+        from fairlevel.estimators.one_model import train_model
         from fairlevel.losses import Logistic
 
-        return self._train(table, Logistic.of(table.y, table.row_weight), budget, seed)
+        return train_model(self, table, Logistic.of(table.y, table.row_weight), budget, seed)
 
 
 def read_classes(y: Any) -> tuple[Array, Index]:

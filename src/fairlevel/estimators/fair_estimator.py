@@ -27,7 +27,6 @@ if TYPE_CHECKING:  # a saved model predicts without PyTorch
 
     from fairlevel.candidates import CandidateSource
     from fairlevel.fronts.combiners import Combiner
-    from fairlevel.losses import Loss
     from fairlevel.networks.optimizers import Optimizer
     from fairlevel.penalties import Penalty
     from fairlevel.predictors import Predictor
@@ -107,12 +106,6 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
                 "own; leave validation_fraction='auto'."
             )
         return budget
-
-    def _train(self, table: Table, loss: Loss, budget: Budget | None, seed: int) -> FittedModel:
-        """One model: at a weight, or the most accurate one within a budget."""
-        from fairlevel.estimators.one_model import train_model
-
-        return train_model(self, table, loss, budget, seed)
 
     def _save(
         self,

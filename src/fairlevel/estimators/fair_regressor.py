@@ -128,12 +128,13 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
             person: splits keep them on one side, and intervals count groups, not rows
         time : array of shape (rows,), numbers or dates, optional; held-out rows are then the latest ones
         """
+        from fairlevel.estimators.one_model import train_model
         from fairlevel.estimators.settings import draw_seed
         from fairlevel.losses import SquaredLoss
 
         table = self._read(X, y, sensitive_features, sample_weight, given, groups, time)
         _warn_of_classes(table.y)
-        fitted = self._train(table, SquaredLoss(), self._budget(), draw_seed(self.random_state))
+        fitted = train_model(self, table, SquaredLoss(), self._budget(), draw_seed(self.random_state))
         return self.keep(fitted)
 
     def predict(self, X: Any) -> Array:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from fairlevel.candidates import SOURCES, CandidateSource, PenaltyGrid, TrainingSetup
@@ -12,6 +10,7 @@ from fairlevel.candidates.protocol import for_columns
 from fairlevel.data.splitting import sample_rows
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget, require_sensitive
+from fairlevel.estimators.fair_estimator import FairEstimator
 from fairlevel.estimators.fitted_model import FittedModel
 from fairlevel.estimators.path_fit import TRAINING, fit_path
 from fairlevel.estimators.reading import read_weight
@@ -21,9 +20,6 @@ from fairlevel.losses import Loss
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.penalties import NoPenalty, Penalty, resolve_penalty
 from fairlevel.progress import share_of, shown
-
-if TYPE_CHECKING:
-    from fairlevel.estimators.fair_estimator import FairEstimator
 
 HELD_OUT = 0.2  # of the rows, for early stopping, where nothing else was asked for
 FEWEST_TO_SPLIT = 20  # rows
