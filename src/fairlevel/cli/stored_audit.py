@@ -11,6 +11,7 @@ from rich.table import Table
 
 from fairlevel.cli.audit_answer import fail_unless_passed, show_audit, show_verdicts
 from fairlevel.cli.checks import is_parquet
+from fairlevel.cli.executors import make_executor
 from fairlevel.cli.talk import Talk
 from fairlevel.exceptions import InvalidInput
 from fairlevel.progress import share_of, stage
@@ -97,8 +98,6 @@ def _executor(name: str | None, address: str | None) -> Any:
         if address is not None:
             raise InvalidInput("--address belongs to --executor ray; add it, or leave the address out.")
         return None
-    from fairlevel.cli.bench_run import make_executor
-
     return make_executor(name, address=address)
 
 
