@@ -102,8 +102,7 @@ def surely_disparate(candidate: Candidate, predictions: Tensor, seed: int) -> li
     weights = forms(spectrum, ridges_to_try(candidate.mean.ridge, spectrum))
     if not weights.numel() or candidate.units.groups is not None:
         return [False] * len(predictions)
-    leading, weight = smoother.fit_basis[:, :first], smoother.row_weight
-    weighted = weight * (predictions - ((predictions * weight) @ leading) @ leading.T)
+    weighted = smoother.row_weight * smoother.beyond_nuisance(predictions)
     coefficients, traces = weighted @ smoother.fit_basis[:, first:], weighted.new_zeros(len(predictions), len(weights))
     for start in range(0, len(smoother.row_weight), _ROWS):
         part = slice(start, start + _ROWS)
