@@ -6,7 +6,6 @@ from; what a file already holds is not computed again. Tables are split as in th
 60 % for training, 20 % validation, 20 % test; sensitive attributes are constructed from the columns.
 """
 
-import subprocess
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -24,6 +23,7 @@ from sklearn.model_selection import KFold
 
 from fairlevel import FairnessPath, FairRegressor, dpvar_interval, relevel
 from fairlevel.arrays import Array
+from fairlevel.benchmark.commit import commit
 from fairlevel.benchmark.datasets import TableDataset
 from fairlevel.benchmark.protocol import Protocol
 from fairlevel.benchmark.task import train_candidates
@@ -312,15 +312,6 @@ STUDIES: dict[str, tuple[Study, list[str], int]] = {
     "edge": (edge, ["california_housing"], 5),
     "descent": (descent, TABLES[:20], 1),
 }
-
-
-def commit() -> str:
-    """The commit of the working tree, with a plus where files differ from it."""
-
-    def git(*words: str) -> str:
-        return subprocess.run(["git", *words], capture_output=True, text=True, check=False).stdout.strip()
-
-    return git("rev-parse", "--short=10", "HEAD") + ("+" if git("status", "--porcelain", "--", "src") else "")
 
 
 def main(

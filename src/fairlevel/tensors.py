@@ -26,11 +26,6 @@ def to_device(record: Record, dtype: torch.dtype, device: torch.device | str) ->
     return replace(record, **{name: there[id(value)] for name, value in tensors.items()})
 
 
-def row_weights(sample_weight: Array | None, rows: int) -> Tensor:
-    """Weights of all rows, scaled to sum to 1, (row,)."""
-    return weights_of_part(sample_weight, slice(0, rows), rows)
-
-
 def weights_of_part(sample_weight: Array | None, part: slice, rows: int) -> Tensor:
     """Weights of some of the rows, scaled to sum to 1 over them, (row of the part,)."""
     weight = np.ones(rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)

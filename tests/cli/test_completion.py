@@ -12,10 +12,10 @@ from fairlevel.benchmark.methods import METHODS, SUITES
 from fairlevel.benchmark.protocol import PROTOCOLS
 from fairlevel.benchmark.variants import VARIANTS
 from fairlevel.candidates import SOURCES
-from fairlevel.cli import completion, names
+from fairlevel.cli import names
 from fairlevel.penalties import PENALTIES
 from fairlevel.predictors import PREDICTORS
-from fairlevel.releveling.reading import METHODS as RELEVEL_METHODS
+from fairlevel.releveling.reading import METHODS as WAYS_OF_RELEVEL
 from tests.terminal import run_here
 
 
@@ -38,14 +38,17 @@ def offered(words, monkeypatch):
         ("PREDICTORS", PREDICTORS),
         ("PROTOCOLS", PROTOCOLS),
         ("EXECUTORS", EXECUTORS),
+        ("WAYS_OF_RELEVEL", WAYS_OF_RELEVEL),
     ],
 )
 def test_names_are_those_of_the_package(written, table):
     assert sorted(getattr(names, written)) == sorted(table), f"update {written} in cli/names.py"
 
 
-def test_ways_of_relevel_are_those_of_the_package():
-    assert completion.COMPLETERS["relevel method"](None, "") == list(RELEVEL_METHODS)
+def test_the_help_of_relevel_names_all_ways():
+    shown = run_here("relevel", "--help", columns=500).stdout.splitlines()
+    (line,) = [line for line in shown if "--method" in line]
+    assert [way for way in WAYS_OF_RELEVEL if way not in line] == []
 
 
 @pytest.mark.parametrize(

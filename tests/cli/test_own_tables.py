@@ -95,6 +95,7 @@ def test_predictions_of_a_saved_model(trained, folder):
 
 def test_audit_of_a_file_as_json_and_page(trained, folder):
     table = make_table().dropna(subset="pay").assign(f=lambda frame: frame["pay"])
+    table["age"] = table["age"].where(table.index != table.index[0])
     table.to_parquet(folder / "audited.parquet")
     arguments = [
         folder / "audited.parquet",
@@ -117,6 +118,7 @@ def test_audit_of_a_file_as_json_and_page(trained, folder):
     assert page.startswith("<!doctype html>")
     for fact in ("audited.parquet", "Failed: share of the prediction", "target column", "pay"):
         assert fact in page
+    assert "238 used, 1 dropped (a value is missing, or weight 0), 239 in the file" in page
     printed = run("audit", *arguments)
     assert printed.returncode == 0
     assert "moves by ±" in printed.stdout

@@ -34,7 +34,8 @@ def test_every_cell_has_run_without_an_error(path):
         kinds = {output["output_type"] for output in cell["outputs"]}
         assert "error" not in kinds
         shown = "".join(text for output in cell["outputs"] for text in output.get("text", []))
-        assert not re.search(r"Traceback|command not found|No module named|^error:|/tmp/|/home/", shown, re.MULTILINE)
+        assert not re.search(r"Traceback|command not found|No module named|^error:", shown, re.MULTILINE)
+        assert not re.search(r"(^|[\s'\"])/\w+/", shown), "an absolute path of one machine"
         assert all(output.get("name") != "stderr" for output in cell["outputs"])
 
 

@@ -12,7 +12,7 @@ from fairlevel.data.splitting import folds
 from fairlevel.estimators import path_fit
 from fairlevel.estimators.path_fit import fit_path
 from fairlevel.estimators.reading import read_table
-from fairlevel.estimators.settings import path_settings, read_seed, training_setup
+from fairlevel.estimators.settings import draw_seed, path_settings, training_setup
 from fairlevel.exceptions import BudgetOutOfReach, InvalidInput, InvalidType
 from fairlevel.penalties import ClosedFBO
 
@@ -39,7 +39,7 @@ def mixed():
 def test_folds_are_judged_by_encoders_that_have_not_seen_them(mixed, monkeypatch):
     """Against folds by hand: encode by the training rows alone, train, predict the others."""
     x, y, a = mixed
-    source, seed = PenaltyGrid.over(ClosedFBO(), (0.0, 1.0)), read_seed(0)
+    source, seed = PenaltyGrid.over(ClosedFBO(), (0.0, 1.0)), draw_seed(0)
     setup = training_setup("linear", "adam", "cpu", seed)
     table = read_table(FairRegressor(), x, y, a, encoder=TableEncoder())
     kept = {}

@@ -17,7 +17,7 @@ from fairlevel.candidates import PenaltyGrid
 from fairlevel.candidates.fitting import Stopping, fit_candidates
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.estimators.reading import read_table
-from fairlevel.estimators.settings import NO_LIMITS, read_seed, training_setup
+from fairlevel.estimators.settings import NO_LIMITS, draw_seed, training_setup
 from fairlevel.exceptions import Diverged, FairLevelError, InvalidInput, MissingSensitiveFeatures, ProxyWarning
 from fairlevel.fronts.combiners import Best
 from fairlevel.metrics.scorers import fair_scorer
@@ -169,7 +169,7 @@ def test_grid_of_weights_equals_single_fits(table):
     settings = {"predictor": "mlp", "validation_fraction": None, "optimizer": Adam(0.01, steps=30), "random_state": 0}
     estimator, weights = FairRegressor(**settings), (0.0, 0.5, 2.0, 8.0, 30.0)
     rows = read_table(clone(estimator), x, y, a)
-    setup = training_setup("mlp", estimator.optimizer, "auto", read_seed(0))
+    setup = training_setup("mlp", estimator.optimizer, "auto", draw_seed(0))
     grid = PenaltyGrid.over(ClosedFBO(), weights)
     together = fit_candidates(rows, grid, setup, NO_LIMITS, Stopping(None), lambda share: None)
     for weight, shares in zip(weights, np.eye(len(weights)), strict=True):

@@ -3,6 +3,7 @@
 import os
 
 import numpy as np
+import onnx
 import pandas as pd
 import pytest
 import sklearn
@@ -166,7 +167,6 @@ def test_a_model_within_a_budget_says_what_it_is_mixed_of():
 
 
 def test_onnx_holds_the_names_of_features_and_classes(tmp_path):
-    onnx = pytest.importorskip("onnx")
     frame = pd.DataFrame(X, columns=["u", "v", "w"])
     model = FairClassifier(predictor=FEW, random_state=0).fit(frame, np.where(Y > 0, "yes", "no"), sensitive_features=A)
     model.to_onnx(tmp_path / "model.onnx")

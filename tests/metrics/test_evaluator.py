@@ -10,6 +10,7 @@ from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.metrics import evaluator as module
 from fairlevel.metrics.estimators import ESTIMATORS
 from fairlevel.metrics.evaluator import DPVarEvaluator
+from fairlevel.metrics.inputs import read_rows
 from fairlevel.metrics.interval import error_of, interval_of
 
 RANDOM = np.random.default_rng(0)
@@ -23,8 +24,12 @@ def figures(interval):
     return [getattr(interval, name) for name in FIGURES]
 
 
+def evaluator_of_a():
+    return DPVarEvaluator(read_rows(E, A).attributes(0), 0)
+
+
 def test_intervals_are_those_of_each_prediction_alone():
-    found = DPVarEvaluator.of(A, 0).intervals(PREDICTIONS)
+    found = evaluator_of_a().intervals(PREDICTIONS)
     for interval, prediction in zip(found, PREDICTIONS, strict=True):
         alone = dpvar_interval(prediction, sensitive_features=A)
         np.testing.assert_allclose(figures(interval), figures(alone), rtol=1e-9, atol=1e-12)
@@ -32,7 +37,7 @@ def test_intervals_are_those_of_each_prediction_alone():
 
 
 def test_errors_and_intervals_come_from_the_same_evidence(monkeypatch):
-    evaluator = DPVarEvaluator.of(A, 0)
+    evaluator = evaluator_of_a()
     evidence = evaluator.evidence(PREDICTIONS)
     estimates, errors = evaluator.errors(PREDICTIONS)
     np.testing.assert_array_equal([error_of(each) for each in evidence], np.column_stack([estimates, errors]))
@@ -50,7 +55,7 @@ def test_attributes_are_factored_once(monkeypatch):
     calls = []
     original = module.estimator_for
     monkeypatch.setattr(module, "estimator_for", lambda *settings: calls.append(settings) or original(*settings))
-    evaluator = DPVarEvaluator.of(A, 0)
+    evaluator = evaluator_of_a()
     evaluator.errors(PREDICTIONS)
     evaluator.intervals(PREDICTIONS[:1])
     assert len(calls) == 1
@@ -59,7 +64,7 @@ def test_attributes_are_factored_once(monkeypatch):
 
 def test_missing_predictions_are_refused():
     with pytest.raises(InvalidInput, match="missing or infinite"):
-        DPVarEvaluator.of(A, 0).errors(np.where(PREDICTIONS > 2, np.nan, PREDICTIONS))
+        evaluator_of_a().errors(np.where(PREDICTIONS > 2, np.nan, PREDICTIONS))
 
 
 def test_every_kind_of_mean_has_an_estimator():

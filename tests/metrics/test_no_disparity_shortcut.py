@@ -24,7 +24,7 @@ def test_the_shortcut_changes_no_p_value(strength, monkeypatch):
     test, prediction = prepared(2000, strength)
     found = test.p_value(prediction)
     with monkeypatch.context() as patch:
-        patch.setattr(NoDisparityTest, "_beyond_every_draw", lambda *_: False)
+        patch.setattr(no_disparity_test, "beyond_every_draw", lambda *_: False)
         assert test.p_value(prediction) == found
 
 

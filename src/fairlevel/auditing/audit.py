@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from dataclasses import replace
+from typing import Any, overload
 
 import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array, Flags, Index
+from fairlevel.auditing.answer import METHOD, Audit
+from fairlevel.auditing.audit_files import StoredAudit, audit_files
 from fairlevel.auditing.by_group import group_table, is_grouping
-from fairlevel.auditing.findings import Findings, Verdict
+from fairlevel.auditing.findings import Verdict
 from fairlevel.auditing.flags import find_flags, question_flags, repeated_rows
-from fairlevel.auditing.page import audit_page
 from fairlevel.auditing.questions import ask
 from fairlevel.auditing.side_figures import SIDE_ROWS, SideFigures
 from fairlevel.data.numbers import rounding_limit
@@ -28,32 +28,8 @@ from fairlevel.metrics.interval import DPVarInterval
 from fairlevel.metrics.reliability import reliability
 from fairlevel.metrics.threads import on_single_threads
 from fairlevel.report.provenance import Provenance
-from fairlevel.report.render import write_page
-
-if TYPE_CHECKING:
-    from fairlevel.auditing.audit_files import StoredAudit
-    from fairlevel.plots.mean_profile import MeanProfileDisplay
 
 __all__ = ["Audit", "Verdict", "audit"]
-
-
-@dataclass(frozen=True)
-class Audit(Findings):
-    """The answer of :func:`audit`: the figures of :class:`Findings`, a plot and a page."""
-
-    def plot(self, attribute: str | None = None, ax: Any = None) -> MeanProfileDisplay:
-        """The average prediction along one attribute; by default the one along which it moves most."""
-        from fairlevel.plots.mean_profile import MeanProfileDisplay  # Matplotlib loads where it is used
-
-        if attribute is None:
-            attribute = max(self.profiles, key=lambda name: float(np.ptp(self.profiles[name].mean)))
-        if attribute not in self.profiles:
-            raise InvalidInput(f"{attribute!r} has no profile; there are {', '.join(self.profiles)}.")
-        return MeanProfileDisplay({"prediction": self.profiles[attribute]}, attribute).plot(ax=ax)
-
-    def to_html(self, path: str | Path) -> None:
-        """Write the audit as one self-contained page."""
-        write_page(audit_page(self), Path(path))
 
 
 @overload
@@ -152,7 +128,6 @@ def audit(
         interval=interval,
         plug_in=figures.paper[0],
         floor=figures.paper[1],
-        moves_by=float(np.sqrt(max(interval.estimate, 0.0))),
         attributes=figures.attributes,
         profiles=figures.profiles,
         measures=figures.measures,
@@ -187,8 +162,6 @@ def audit(
 
 
 def _of_files(source: Any, impossible: Mapping[str, Any], **columns: Any) -> StoredAudit:
-    from fairlevel.auditing.audit_files import audit_files  # it makes audits, too
-
     if not is_stored(source):
         raise InvalidType(
             f"predictions= is for rows in Parquet files, but {type(source).__name__} was given; "
@@ -215,13 +188,6 @@ def _refuse_unusable(frame: pd.DataFrame, rows: EvaluationRows) -> None:
             "sensitive_features holds a single value per column; predictions can only be compared where an attribute "
             "differs between rows: pass attributes that vary, and rows of more than one kind."
         )
-
-
-METHOD = (
-    "DPVar is the variance of the average prediction across profiles, without the upward bias of a plain estimate; ± "
-    "is its square root, in units of the prediction. Intervals cover the truth in 95 % of tables, p comes from a "
-    "multiplier bootstrap."
-)
 
 
 def _interval(rows: EvaluationRows, seed: int) -> DPVarInterval:

@@ -10,10 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from fairlevel._version import __version__
-from fairlevel.auditing.audit import METHOD, Audit
+from fairlevel.auditing.answer import METHOD, Audit
 from fairlevel.auditing.by_group import group_table, is_grouping
 from fairlevel.auditing.drift import Drift
 from fairlevel.auditing.flags import find_flags, question_flags
@@ -24,7 +22,7 @@ from fairlevel.auditing.stored_rows import Roles, StoredRows
 from fairlevel.auditing.stored_sample import Sample, readers, surveyed
 from fairlevel.auditing.sums_file import AuditSums
 from fairlevel.auditing.survey import Survey
-from fairlevel.conditional_mean.stored_functions import to_plain
+from fairlevel.conditional_mean.stored_functions import plain_fields
 from fairlevel.data.parquet_parts import ParquetRows, open_parquet
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.inputs import read_seed
@@ -180,8 +178,7 @@ def _other_roles(then: Roles, now: Roles) -> str:
 
 def _key(table: ParquetRows, rows: StoredRows, plan: Plan) -> str:
     """What sums belong to: the files, the columns and the functions."""
-    plain = {each.name: to_plain(getattr(plan, each.name)) for each in fields(Plan)}
-    text = json.dumps([__version__, table.identity, repr((rows.roles, rows.sensitive, rows.given)), plain])
+    text = json.dumps([__version__, table.identity, repr((rows.roles, rows.sensitive, rows.given)), plain_fields(plan)])
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -202,7 +199,6 @@ def _audit(name: str, sample: Sample, sums: AuditSums, survey: Survey, table: Pa
         interval=interval,
         plug_in=figures.paper[0],
         floor=figures.paper[1],
-        moves_by=float(np.sqrt(max(interval.estimate, 0.0))),
         attributes=figures.attributes,
         profiles=figures.profiles,
         measures=figures.measures,

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.auditing.dependence import Measure
-from fairlevel.auditing.flags import Flag
+from fairlevel.auditing.flags import SIGNIFICANT, Flag
 from fairlevel.auditing.questions import DECISIONS, Question
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.interval import DPVarInterval
@@ -32,6 +32,10 @@ class Verdict:
     def passed(self) -> bool:
         return self.upper <= self.most
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self) | {"passed": self.passed}
+
 
 @dataclass(frozen=True)
 class Findings:
@@ -42,9 +46,8 @@ class Findings:
     interval : DPVar, debiased, with its interval, share and test, on all rows
     plug_in : the paper's estimate; never zero, noise included
     floor : the paper's estimate when A is paired at random with predictions
-    moves_by : √DPVar, how many units the average prediction moves across profiles (± one standard deviation)
     attributes : frame with columns attribute, alone, lost
-    profiles : the average prediction along each numeric attribute
+    profiles : the average prediction along each attribute
     measures : other measures of dependence, with their values under random pairings
     groups : a table for each attribute of few categories, and for ``by``
     flags : what should not be overlooked
@@ -62,7 +65,6 @@ class Findings:
     interval: DPVarInterval
     plug_in: float
     floor: float
-    moves_by: float
     attributes: pd.DataFrame
     profiles: dict[str, MeanProfile]
     measures: tuple[Measure, ...]
@@ -79,6 +81,11 @@ class Findings:
     provenance: Provenance = field(default_factory=Provenance)
 
     @property
+    def moves_by(self) -> float:
+        """√DPVar, how many units the average prediction moves across profiles (± one standard deviation)."""
+        return float(np.sqrt(max(self.interval.estimate, 0.0)))
+
+    @property
     def decision_dpvar(self) -> DPVarInterval | None:
         """DPVar of the 0/1 decisions; None without a threshold."""
         return next((each.interval for each in self.questions if each.name == DECISIONS), None)
@@ -87,7 +94,7 @@ class Findings:
         """The finding in one sentence."""
         found = self.interval
         within = f" within {', '.join(self.given)}" if self.given else ""
-        if found.p_value > 0.05:
+        if found.p_value > SIGNIFICANT:
             return (
                 f"No difference in the average prediction across profiles{within} was found in {self.rows:,} rows "
                 f"({p_phrase(found.p_value)}); at most {found.share_high:.1%} of the prediction's variance."

@@ -79,7 +79,7 @@ def _headlines(findings: Findings, verdicts: tuple[Verdict, ...]) -> tuple[Headl
     found = findings.interval
     if verdicts:
         return tuple(_of_budget(findings, verdict) for verdict in verdicts)
-    upper, level = percent(found.share_high), f"{found.level:.0%}".replace("%", " %")
+    upper, level = percent(found.share_high), _level(findings)
     if found.p_value <= SIGNIFICANT:
         sentence = (
             f"It moves by ± {number(findings.moves_by, 3)}, {percent(found.share)} of the prediction's variance "
@@ -101,14 +101,17 @@ def _of_budget(findings: Findings, verdict: Verdict) -> Headline:
     name = _BUDGETS[verdict.budget]
     shown = percent if verdict.budget == "max_share" else number
     estimate = found.share if verdict.budget == "max_share" else found.estimate
-    level = f"{found.level:.0%}".replace("%", " %")
     sentence = (
-        f"The {name} may be as large as {shown(verdict.upper)} (upper end of the {level} interval; estimate "
+        f"The {name} may be as large as {shown(verdict.upper)} (upper end of the {_level(findings)} interval; estimate "
         f"{shown(estimate)}). At most {shown(verdict.most)} was allowed."
     )
     if verdict.passed:
         return Headline("good", f"Passed: {name} within the budget{_within(findings)}", sentence)
     return Headline("bad", f"Failed: {name} above the budget{_within(findings)}", sentence)
+
+
+def _level(findings: Findings) -> str:
+    return f"{findings.interval.level:.0%}".replace("%", " %")
 
 
 def _within(findings: Findings) -> str:
@@ -213,8 +216,8 @@ def _questions(findings: Findings) -> TableBlock:
         )
         for each in findings.questions
     )
-    level = f"{findings.interval.level:.0%} interval".replace("%", " %")
-    return TableBlock("Questions", ("question", "moves by ±", level, "p", "rows"), rows)
+    headings = ("question", "moves by ±", f"{_level(findings)} interval", "p", "rows")
+    return TableBlock("Questions", headings, rows)
 
 
 def _notes(findings: Findings) -> tuple[str, ...]:
@@ -240,7 +243,7 @@ def _numbers(findings: Findings) -> TableBlock:
         ("the paper's estimate by chance alone", number(findings.floor), ""),
         *_without_factors(findings),
     ]
-    return TableBlock("Figures", ("figure", "value", f"{found.level:.0%} interval".replace("%", " %")), tuple(rows))
+    return TableBlock("Figures", ("figure", "value", f"{_level(findings)} interval"), tuple(rows))
 
 
 def _without_factors(findings: Findings) -> tuple[tuple[str, str, str], ...]:

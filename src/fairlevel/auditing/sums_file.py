@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from fairlevel._version import __version__
 from fairlevel.auditing.stored_rows import Roles, StoredRows
-from fairlevel.conditional_mean.stored_functions import from_plain, to_plain
+from fairlevel.conditional_mean.stored_functions import from_plain, plain_fields, to_plain
 from fairlevel.data.batch_columns import BatchColumn
 from fairlevel.data.whole_files import write_whole
 from fairlevel.exceptions import InvalidInput
@@ -47,7 +47,7 @@ class AuditSums:
                 },
                 "signs": list(self.rows.signs),
                 "functions of given": to_plain(self.rows.functions),
-                "plan": {each.name: to_plain(getattr(self.plan, each.name)) for each in fields(Plan)},
+                "plan": plain_fields(self.plan),
                 "quantities": [
                     {"prediction": name, "question": question, "mean": self.means[name, question]} | _plain(found)
                     for (name, question), found in self.evidence.items()

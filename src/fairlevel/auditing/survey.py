@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from fairlevel.arrays import Array, Index
+from fairlevel.arrays import Array, Flags, Index
 from fairlevel.auditing.stored_rows import Roles
 from fairlevel.data.batch_columns import BatchColumn, categories, is_category, numbers, refuse_many_levels
 from fairlevel.data.parquet_parts import ParquetRows, Part
@@ -159,7 +159,7 @@ class Surveyor:
             {key: number[own] for key, own in rare.items()},
         )
 
-    def _rare(self, columns: Mapping[str, Any], used: Any) -> dict[tuple[str, str], Index]:
+    def _rare(self, columns: Mapping[str, Any], used: Flags) -> dict[tuple[str, str], Index]:
         """Positions of the first rows with a value that the sample may not have, by column and category."""
         found = {}
         for name, known in self.seen.items():

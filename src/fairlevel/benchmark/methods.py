@@ -141,8 +141,7 @@ DISTRIBUTIONS = tuple(
 )
 
 SHARES_OF_A = (0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1)  # CoD's ε
-KERNELS = tuple(CoD(features, ridge) for features, ridge in product((0, 200), (1e-2, 1e-3, 1e-1, 1.0)))
-KERNELS = (*KERNELS[4:5], *KERNELS[:1], *KERNELS[5:], *KERNELS[1:4])  # first random features, then linear
+KERNELS = tuple(CoD(*each) for each in ((200, 1e-2), (0, 1e-2), *product((200, 0), (1e-3, 1e-1, 1.0))))
 MOVES = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1)  # towards the barycentre
 BINS = tuple(product((0.1, 0.05), (4, 8, 2, 16)))  # (step size, number of groups)
 BATCH_STEPS = (0, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 3e-3, 5e-3, 0.01, 0.02, 0.03, 0.05)  # FairBatch's α

@@ -33,8 +33,8 @@ class Drawn:
 class DatasetPanels:
     """Fronts of the first seed, and bands over seeds, one panel per dataset: as figures, and as charts of the page."""
 
-    def __init__(self, points: pd.DataFrame, labels: Mapping[str, str], stem: str = "") -> None:
-        self.shown, self.stem = labels, stem
+    def __init__(self, points: pd.DataFrame, labels: Mapping[str, str]) -> None:
+        self.shown = labels
         first = points[points["seed"] == points.groupby("dataset")["seed"].transform("min")]
         self.datasets = sorted(points["dataset"].unique())
         self.first = {name: _of(first, name) for name in self.datasets}
@@ -45,10 +45,10 @@ class DatasetPanels:
         labels, count = self.shown, len(self.datasets)
         fronts = _panels(self.datasets, lambda name, ax: MethodFrontsDisplay(self.first[name], labels).plot(ax=ax))
         alt = f"Test MSE against DPVar, one curve per method, on {count} datasets"
-        yield Drawn(f"{self.stem}fronts", fronts, _FRONTS, alt)
+        yield Drawn("fronts", fronts, _FRONTS, alt)
         bands = _panels(self.datasets, lambda name, ax: SeedBandDisplay(self.bands[name], labels).plot(ax=ax))
         alt = f"Smallest test MSE within each budget, median and quartiles over seeds, on {count} datasets"
-        yield Drawn(f"{self.stem}seed-bands", bands, _BANDS, alt)
+        yield Drawn("seed-bands", bands, _BANDS, alt)
 
     def blocks(self) -> tuple[Legend, Picker]:
         """The same for the page: a legend, and a list of datasets to choose from."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -117,7 +117,7 @@ def _part(rows: pd.DataFrame, stem: str, before: str) -> _Part:
     if variants and paper and not both.empty:
         title = "the paper's methods and other readings of them, single models"
         comparisons.append(Compared(both, "single", [*paper, *variants], title, "-variants"))
-    panels = DatasetPanels(headline.points_of(used), {name: LABELS[name] for name in methods}, stem)
+    panels = DatasetPanels(headline.points_of(used), {name: LABELS[name] for name in methods})
     by_default = compared_rows(used, methods, COMPARISONS["default"].combiner_of)
     within = budget_table(by_default, methods).rename(columns={"limit": "DPVar up to"})
     numbers = TableBlock.of(named(within), "Smallest MSE within each budget", "median, smallest and largest over seeds")
@@ -141,15 +141,13 @@ def _part(rows: pd.DataFrame, stem: str, before: str) -> _Part:
         tables |= {f"gain-{comparison.stem}": comparison.gains}
     return _Part(
         used,
-        tuple(Section(before + section.title, section.paragraphs, section.blocks) for section in sections),
-        tuple(_with_stem(drawn, stem) for drawn in (*(each.drawn for each in comparisons), *panels.drawn())),
+        tuple(replace(section, title=before + section.title) for section in sections),
+        tuple(
+            replace(drawn, name=stem + drawn.name) for drawn in (*(each.drawn for each in comparisons), *panels.drawn())
+        ),
         {f"{stem}{name}": table for name, table in tables.items()},
         headline,
     )
-
-
-def _with_stem(drawn: Drawn, stem: str) -> Drawn:
-    return drawn if drawn.name.startswith(stem) else Drawn(stem + drawn.name, drawn.figure, drawn.title, drawn.alt)
 
 
 def _overview(rows: pd.DataFrame, used: pd.DataFrame, ranges: pd.DataFrame, methods: Sequence[str]) -> Section:

@@ -33,12 +33,37 @@ class CandidateKey(NamedTuple):
         return f"{self.family} {float(self.weight)!r}, setting {self.setting}"
 
 
+def candidate_table(
+    keys: Sequence[CandidateKey],
+    predictor: str | Sequence[str],
+    steps: int | Array,
+    *,
+    learning_rate: float | Array = np.nan,
+    status: str | Sequence[str] = Status.FINISHED.value,
+    loss: float | Array = np.nan,
+) -> pd.DataFrame:
+    """One row per candidate, as :class:`CandidateSet` wants it; each value is (candidate,), or the same for all."""
+    return pd.DataFrame(
+        {
+            "candidate": [key.name for key in keys],
+            "predictor": predictor,
+            "family": [key.family for key in keys],
+            "setting": [key.setting for key in keys],
+            "weight": [key.weight for key in keys],
+            "learning_rate": learning_rate,
+            "status": status,
+            "steps": steps,
+            "loss": loss,
+        }
+    )
+
+
 @dataclass(frozen=True)
 class CandidateSet:
     """Models to choose from, each a weighted sum of members.
 
-    ``table`` has one row per candidate: candidate (a name that is the same whenever the same source trains it), family,
-    setting, weight, learning_rate, status, steps, loss. Diverged candidates have a row and no members.
+    ``table`` is a :func:`candidate_table`, maybe with more columns; names are the same whenever the same source trains
+    a candidate. Diverged candidates have a row and no members.
 
     Shapes: shares (usable candidate, member), over all groups in order; traces, one per candidate.
     """

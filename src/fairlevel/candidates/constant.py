@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
-from fairlevel.candidates.candidate_set import NO_TRACE, CandidateKey, CandidateSet
+from fairlevel.candidates.candidate_set import NO_TRACE, CandidateKey, CandidateSet, candidate_table
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup
 from fairlevel.members.boosters import BoosterMembers, FittedTrees
-from fairlevel.training.outcome import Status
 from fairlevel.trees.lightgbm_text import LightGBMText
 
 FAMILY = "constant"
@@ -33,18 +31,5 @@ class WithConstant:
 
     def _constant(self, features: int) -> CandidateSet:
         members = BoosterMembers((FittedTrees(LightGBMText.constant(features).write()),), (0,), (1,))
-        key = CandidateKey(FAMILY, 0.0, 0)
-        table = pd.DataFrame(
-            {
-                "candidate": [key.name],
-                "predictor": "none",
-                "family": key.family,
-                "setting": key.setting,
-                "weight": key.weight,
-                "learning_rate": np.nan,
-                "status": Status.FINISHED.value,
-                "steps": 0,
-                "loss": np.nan,
-            }
-        )
+        table = candidate_table([CandidateKey(FAMILY, 0.0, 0)], "none", 0)
         return CandidateSet(table, (members,), np.ones((1, 1)), (NO_TRACE,))

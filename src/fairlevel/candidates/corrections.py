@@ -29,6 +29,9 @@ from fairlevel.metrics.threads import on_single_threads
 LEFT = (0.75, 0.55, 0.4, 0.27, 0.17, 0.1, 0.055, 0.025, 0.01, 0.003)
 """Shares of fᵀPf that the corrections of a path leave, from the least change to the most level."""
 
+RIDGES = (1e-3, 3e-2, 1.0)
+"""ρ: a path for each."""
+
 NEGLIGIBLE = 1e-2  # functions of A that the ridge shrinks to less than this share of the first one are left out
 
 

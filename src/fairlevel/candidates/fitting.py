@@ -20,7 +20,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup, portion
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.factors import LegitimateFactors
+from fairlevel.conditional_mean.factors import LegitimateFactors, attributes_within
 from fairlevel.data.encoding import Encoding
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.splitting import Splitting
@@ -71,11 +71,7 @@ class Scaling:
 
 def attributes_of(table: Table) -> Attributes:
     """The attributes of a table that must have some, as given; within legitimate factors where there are some."""
-    groups, weight = table.splits.groups, table.attribute_weight
-    if table.factors is None:
-        return Attributes(table.attributes, row_weight=weight, groups=groups)
-    functions = LegitimateFactors.of(table.factors, weight, groups=groups)
-    return functions.attributes(table.attributes, table.factors, weight, groups)
+    return attributes_within(table.attributes, table.factors, table.attribute_weight, table.splits.groups)
 
 
 @dataclass(frozen=True)

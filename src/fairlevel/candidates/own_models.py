@@ -7,20 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import has_fit_parameter
 
 from fairlevel.arrays import Array, Index
-from fairlevel.candidates.candidate_set import NO_TRACE, CandidateKey, CandidateSet
+from fairlevel.candidates.candidate_set import NO_TRACE, CandidateKey, CandidateSet, candidate_table
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup
 from fairlevel.data.frames import GivenColumns
 from fairlevel.data.scaling import Scaler
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.members.protocol import Device
 from fairlevel.onnx_graph import OnnxGraph
-from fairlevel.training.outcome import Status
 from fairlevel.training.rows import AllRows
 
 FAMILY = "own model"
@@ -132,19 +130,7 @@ class WithOwnModels:
 
     def _candidates(self, members: OwnModels) -> CandidateSet:
         keys = [CandidateKey(FAMILY, 0.0, number) for number in range(len(members))]
-        table = pd.DataFrame(
-            {
-                "candidate": [key.name for key in keys],
-                "predictor": [type(_inner(model)).__name__ for model in members.models],
-                "family": FAMILY,
-                "setting": [key.setting for key in keys],
-                "weight": 0.0,
-                "learning_rate": np.nan,
-                "status": Status.FINISHED.value,
-                "steps": 1,
-                "loss": np.nan,
-            }
-        )
+        table = candidate_table(keys, [type(_inner(model)).__name__ for model in members.models], 1)
         return CandidateSet(table, (members,), np.eye(len(members)), (NO_TRACE,) * len(members))
 
 

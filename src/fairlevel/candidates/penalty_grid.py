@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 
 from fairlevel.arrays import Array
-from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
+from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet, candidate_table
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.fronts.refinement import Proposal, check_weights, coarse, propose
@@ -142,18 +142,13 @@ def _train_together(
 
 
 def _candidates(trained: Trained, keys: Sequence[CandidateKey], rates: Array, setup: TrainingSetup) -> CandidateSet:
-    table = pd.DataFrame(
-        {
-            "candidate": [key.name for key in keys],
-            "predictor": setup.predictor.name,
-            "family": [key.family for key in keys],
-            "setting": [key.setting for key in keys],
-            "weight": [key.weight for key in keys],
-            "learning_rate": rates,
-            "status": [status.value for status in trained.status],
-            "steps": trained.steps.numpy(),
-            "loss": trained.loss.numpy().astype(np.float64),
-        }
+    table = candidate_table(
+        keys,
+        setup.predictor.name,
+        trained.steps.numpy(),
+        learning_rate=rates,
+        status=[status.value for status in trained.status],
+        loss=trained.loss.numpy().astype(np.float64),
     )
     usable = np.flatnonzero(trained.usable)
     traces = tuple(

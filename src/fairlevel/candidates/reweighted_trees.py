@@ -6,21 +6,20 @@ from dataclasses import dataclass, replace
 
 import lightgbm as lgb
 import numpy as np
-import pandas as pd
 
-from fairlevel.candidates.candidate_set import NO_TRACE, CandidateKey, CandidateSet
+from fairlevel.candidates.candidate_set import NO_TRACE, CandidateKey, CandidateSet, candidate_table
 from fairlevel.candidates.columns import DenseColumns
-from fairlevel.candidates.corrections import LEFT, CorrectionPath, Disparity
+from fairlevel.candidates.corrections import LEFT, RIDGES, CorrectionPath, Disparity
 from fairlevel.candidates.penalty_grid import PenaltyGrid
 from fairlevel.candidates.protocol import CandidateRows, Limits, Report, TrainingSetup, for_columns
 from fairlevel.exceptions import InvalidInput
 from fairlevel.members.boosters import BoosterMembers, FittedTrees
 from fairlevel.penalties import NoPenalty
 from fairlevel.predictors import Boosting
-from fairlevel.training.outcome import Status
 from fairlevel.training.rows import AllRows, TrainingRows
 from fairlevel.trees.lightgbm_model import LightGBMEnsemble
 from fairlevel.trees.lightgbm_text import LightGBMText
+from fairlevel.trees.protocol import by_tree
 
 NEW_ROWS = 0.3  # share of the training rows that weight the trees; the others grow them
 FAMILY = "reweighted"
@@ -31,7 +30,7 @@ class ReweightedTrees:
     """One plain booster, and corrections of it that leave ever less disparity; only the booster is trained."""
 
     predictor: Boosting = Boosting(rounds=300)
-    ridges: tuple[float, ...] = (1e-3, 3e-2, 1.0)
+    ridges: tuple[float, ...] = RIDGES
 
     def possible(self, rows: CandidateRows, setup: TrainingSetup) -> bool:
         return rows.training.has_attributes and setup.loss.quadratic
@@ -64,29 +63,17 @@ class ReweightedTrees:
         text = LightGBMText.read(members.boosters[0].text)
         ensemble = LightGBMEnsemble(lgb.Booster(model_str=members.boosters[0].text))
         leaves, values = ensemble.leaves(rows.x), text.leaf_values
-        by_tree = np.column_stack([own[leaves[:, tree]] for tree, own in enumerate(values)])
-        prediction = by_tree.sum(axis=1)
-        columns, disparity = DenseColumns(by_tree), Disparity.of(prediction, rows.some_attributes, seed)
+        parts = by_tree(leaves, values)
+        prediction = parts.sum(axis=1)
+        columns, disparity = DenseColumns(parts), Disparity.of(prediction, rows.some_attributes, seed)
         texts, keys = [members.boosters[0]], [CandidateKey(FAMILY, 1.0, 0)]
         for setting, path in enumerate(CorrectionPath.all(columns, prediction, disparity, self.ridges)):
             for left, change in zip(LEFT, path.coefficients(), strict=True):
-                intercept = -float(disparity.row_weight @ (by_tree @ change))
+                intercept = -float(disparity.row_weight @ (parts @ change))
                 changed = [(1 + weight) * own for weight, own in zip(change, values, strict=True)]
                 changed[0] = changed[0] + intercept
                 texts.append(FittedTrees(text.with_leaf_values(changed).write()))
                 keys.append(CandidateKey(FAMILY, left, setting))
-        table = pd.DataFrame(
-            {
-                "candidate": [key.name for key in keys],
-                "predictor": self.predictor.name,
-                "family": FAMILY,
-                "setting": [key.setting for key in keys],
-                "weight": [key.weight for key in keys],
-                "learning_rate": np.nan,
-                "status": Status.FINISHED.value,
-                "steps": int(plain.table["steps"].iloc[0]),
-                "loss": np.nan,
-            }
-        )
+        table = candidate_table(keys, self.predictor.name, int(plain.table["steps"].iloc[0]))
         group = BoosterMembers(tuple(texts), tuple(range(len(texts))), (len(values),) * len(texts))
         return CandidateSet(table, (group,), np.eye(len(table)), (NO_TRACE,) * len(table))

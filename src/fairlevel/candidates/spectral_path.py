@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import groupby
+from typing import ClassVar
 
 import numpy as np
-import pandas as pd
 import torch
 
-from fairlevel.candidates.candidate_set import NO_TRACE, CandidateKey, CandidateSet
+from fairlevel.candidates.candidate_set import NO_TRACE, CandidateKey, CandidateSet, candidate_table
 from fairlevel.candidates.penalty_grid import PenaltyGrid, Setting
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
 from fairlevel.candidates.spectral_head import spectral_head
@@ -49,6 +49,8 @@ class SpectralPath:
     heads: tuple[Head, ...]
     middle: float = 5.0
     mean: LinearMean = RandomFeaturesMean()
+
+    needs_linear_head: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_weights(self.weights)
@@ -100,19 +102,12 @@ class SpectralPath:
     ) -> CandidateSet:
         """The paths on two trained members, one per ridge. Where one of the two diverged, all candidates have."""
         solvable = bool(bodies.usable.all())
-        names = [CandidateKey("spectral", weight, number).name for number in ridges for weight in weights]
-        table = pd.DataFrame(
-            {
-                "candidate": names,
-                "predictor": bodies.table["predictor"].iloc[0],
-                "family": "spectral",
-                "setting": np.repeat(list(ridges), len(weights)),
-                "weight": np.tile(weights, len(ridges)),
-                "learning_rate": bodies.table["learning_rate"].iloc[0],
-                "status": (Status.FINISHED if solvable else Status.DIVERGED).value,
-                "steps": int(bodies.table["steps"].max()),
-                "loss": np.nan,
-            }
+        table = candidate_table(
+            [CandidateKey("spectral", weight, number) for number in ridges for weight in weights],
+            bodies.table["predictor"].iloc[0],
+            int(bodies.table["steps"].max()),
+            learning_rate=bodies.table["learning_rate"].iloc[0],
+            status=(Status.FINISHED if solvable else Status.DIVERGED).value,
         )
         traces = (NO_TRACE,) * len(table)
         if not solvable:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from fairlevel.cli import stored_audit
+from fairlevel.cli.audit_answer import fail_unless_passed, show_audit
 from fairlevel.cli.checks import READERS, column_names, require_columns
 from fairlevel.cli.names import require_executor
 from fairlevel.cli.options import read_names, read_sensitive
-from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
+from fairlevel.cli.stored_audit import audit_in_parts, in_parts
+from fairlevel.cli.talk import Json, Quiet, Talk
 from fairlevel.data.whole_files import require_writable
 from fairlevel.exceptions import InvalidInput
 from fairlevel.progress import stage
-
-if TYPE_CHECKING:
-    from fairlevel.auditing.audit import Audit, Verdict
-    from fairlevel.auditing.audit_files import StoredAudit
 
 EXAMPLE = "fairlevel audit predictions.csv --prediction f --sensitive age"
 
@@ -91,35 +87,31 @@ def audit(
     file = Path(files[0])
     in_memory = (target, by, groups) != (None, None, None)
     parts_only = (baseline, save_sums, state, executor) != (None, None, None, None) or len(measured) > 1
-    if parts_only or stored_audit.in_parts(files, in_memory):
+    if parts_only or in_parts(files, in_memory):
         for option, value in (("--by", by), ("--groups", groups)):
             if value is not None:
                 raise InvalidInput(f"{option} needs all rows in memory: pass one CSV or Parquet file, or leave it out.")
         if html is not None and len(measured) > 1:
             raise InvalidInput(f"--html writes the page of one prediction, but {len(measured)} are named; name one.")
-        with talk.working() as warned:
-            stage("loading libraries")
-            stored = stored_audit.measure(
-                files,
-                executor,
-                address,
-                save_sums,
-                predictions=measured,
-                sensitive_features=names,
-                given=factors,
-                y_true=target,
-                sample_weight=weight,
-                threshold=threshold,
-                categories=read_names(categories),
-                baseline=baseline,
-                state=state,
-                random_state=seed,
-            )
-            each = {name: own.check(max_share=max_share, max_dpvar=max_dpvar) for name, own in stored.audits.items()}
-            if html is not None:
-                stage("writing the report")
-                stored_audit.write_audit_page(stored, each, files, html)
-        _answer_stored(talk, stored, each, html, warned)
+        audit_in_parts(
+            talk,
+            files,
+            {"max_share": max_share, "max_dpvar": max_dpvar},
+            html,
+            save_sums,
+            executor,
+            address,
+            predictions=measured,
+            sensitive_features=names,
+            given=factors,
+            y_true=target,
+            sample_weight=weight,
+            threshold=threshold,
+            categories=read_names(categories),
+            baseline=baseline,
+            state=state,
+            random_state=seed,
+        )
         return
     others = [column for column in (target, by, weight, groups, *factors) if column is not None]
     require_columns(file, [prediction, *names, *others, *read_names(categories)])
@@ -135,7 +127,7 @@ def audit(
         stage("reading the file")
         table = read_columns(file, [prediction, *names, *others], text=read_names(categories))
         table = table.astype({name: "category" for name in read_names(categories) if name in table})
-        rows_in_file, needed = len(table), [column for column in (target, weight) if column is not None]
+        needed = [column for column in (target, weight) if column is not None]
         gaps = Gaps.of(table, needed, (*names, *factors))
         table = table.loc[gaps.complete]
         if len(table) < FEWEST_ROWS:
@@ -164,77 +156,19 @@ def audit(
             provenance = replace(
                 found.provenance,
                 file=file.name,
-                rows_in_file=rows_in_file,
-                rows_dropped=gaps.rows_left_out,
-                why_dropped="a value is missing",
+                rows_in_file=len(gaps.complete),
+                rows_dropped=len(gaps.complete) - found.rows,
+                why_dropped="a value is missing, or weight 0",
                 columns=columns | dict(found.provenance.columns),
             )
             write_page(audit_page(found, verdicts, provenance), html)
-    _show(talk, found, verdicts, html)
-    results = [asdict(verdict) | {"passed": verdict.passed} for verdict in verdicts]
+    show_audit(talk, found, verdicts, html)
+    results = [verdict.to_dict() for verdict in verdicts]
     talk.result(**found.to_dict(), verdicts=results, rows_left_out=gaps.rows_left_out, report=html, warnings=warned)
-    if not all(verdict.passed for verdict in verdicts):
-        raise typer.Exit(1)
+    fail_unless_passed(verdicts)
 
 
 def _in_file(files: list[str], column: str) -> bool:
     """Whether a column of one file has this name, commas and all."""
     file = Path(files[0])
     return len(files) == 1 and file.is_file() and file.suffix.lower() in READERS and column in column_names(file)
-
-
-def _answer_stored(
-    talk: Talk, found: StoredAudit, verdicts: dict[str, tuple[Verdict, ...]], html: Path | None, warned: list[str]
-) -> None:
-    stored_audit.show_left_out(found, talk)
-    if len(found.audits) == 1:
-        ((name, one),) = found.audits.items()
-        _show(talk, one, verdicts[name], html)
-    else:
-        stored_audit.show_several(found, verdicts, talk)
-    for drift in found.drift.values():
-        talk.say(str(drift), style="bold")
-    talk.result(**stored_audit.for_programs(found, verdicts), report=html, warnings=warned)
-    if not all(verdict.passed for own in verdicts.values() for verdict in own):
-        raise typer.Exit(1)
-
-
-def _show(talk: Talk, found: Audit, verdicts: tuple[Verdict, ...], html: Path | None) -> None:
-    from fairlevel.auditing.page import accuracy_figures
-    from fairlevel.report.numbers import number, p_phrase
-
-    talk.say(str(found), style="bold")
-    for flag in found.flags:
-        talk.say(f"! {flag.sentence}", style="yellow")
-    interval = found.interval
-    numbers = Table(box=None, show_header=False, pad_edge=False)
-    for name, value in accuracy_figures(found):
-        numbers.add_row(name, number(value), "")
-    moves = f"95 % interval: {number(interval.low**0.5)} to {number(interval.high**0.5)}"
-    numbers.add_row("average prediction moves by ±", number(found.moves_by), moves)
-    limits = f"95 % interval: {number(interval.low)} to {number(interval.high)}"
-    numbers.add_row("DPVar, debiased", number(interval.estimate), limits)
-    numbers.add_row("DPVar, the paper's estimate", number(found.plug_in), f"by chance alone: {number(found.floor)}")
-    for measure in found.measures:
-        numbers.add_row(measure.name, number(measure.value), f"by chance: up to {number(measure.chance)}")
-    if found.overall is not None:
-        numbers.add_row(
-            f"DPVar without regard to {', '.join(found.given)}",
-            number(found.overall.estimate),
-            f"95 % interval: {number(found.overall.low)} to {number(found.overall.high)}",
-        )
-    for question in found.questions:
-        numbers.add_row(f"{question.name}, moves by ±", number(question.moves_by), p_phrase(question.interval.p_value))
-    talk.say(numbers)
-    shares = Table(title="share of the prediction's variance, by attribute", title_justify="left")
-    for heading in ("attribute", "explained by it alone", "lost without it"):
-        shares.add_column(heading, justify="left" if heading == "attribute" else "right")
-    for row in found.attributes.itertuples():
-        shares.add_row(str(row.attribute), f"{row.alone:.1%}", f"{row.lost:.1%}")
-    talk.say(shares)
-    for verdict in verdicts:
-        word, style = ("passed", "green") if verdict.passed else ("failed", "red")
-        limit = f"{verdict.budget} of at most {verdict.most:g} allowed"
-        talk.say(f"{word}: {limit}, upper end of the interval {number(verdict.upper)}", style=style)
-    if html is not None:
-        talk.say(f"report: {shown_path(html)}")

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
+from fairlevel.cli.executors import make_executor
 from fairlevel.cli.names import require_executor, require_methods, require_processes, require_protocol
 from fairlevel.cli.options import read_names, read_seeds
 from fairlevel.cli.talk import Json, Quiet, Talk
 from fairlevel.exceptions import InvalidInput
 from fairlevel.progress import share_of, stage
-
-if TYPE_CHECKING:
-    from fairlevel.benchmark.executors import Executor
 
 EXAMPLE = "fairlevel bench run --suite quick --seeds 0-2 --protocol small"
 
@@ -102,15 +99,3 @@ def bench_run(
     talk.result(finished=finished, tasks=len(tasks), failed=failed, protocol=chosen.id, out=out, warnings=warned)
     if failures:
         raise typer.Exit(1)
-
-
-def make_executor(name: str, **options: Any) -> Executor:
-    """The executor of this name, with the given options; an option of another executor is an error."""
-    from fairlevel.benchmark.executors import EXECUTORS
-
-    given = {option: value for option, value in options.items() if value is not None}
-    own = {field.name for field in fields(EXECUTORS[name])}
-    for option in given:
-        if option not in own:
-            raise InvalidInput(f"--{option} does not belong to --executor {name}; leave it out.")
-    return EXECUTORS[name](**given)

@@ -52,7 +52,7 @@ COLUMN_OPTIONS = (
 COMPLETERS: dict[str, Completer] = {
     **dict.fromkeys(COLUMN_OPTIONS, columns),
     "method": one_of((*known.SOURCES, *known.PENALTIES)),
-    "relevel method": one_of(("auto", "averages", "trees", "leaves", "correction")),
+    "relevel method": one_of(known.WAYS_OF_RELEVEL),
     "predictor": one_of(known.PREDICTORS),
     "methods": one_of((*known.SUITES, *known.METHODS)),
     "suite": suites,

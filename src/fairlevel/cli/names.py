@@ -15,20 +15,12 @@ PREDICTORS = ("boosting", "mlp", "linear", "random_features")
 PROTOCOLS = ("paper", "paper2k", "adam", "medium", "small", "tiny")
 VARIANTS = ("descent", "adam", "stopped", "short_diagnostic", "adam_diagnostic", "listed_weights", "apart")
 EXECUTORS = ("local", "ray")
+WAYS_OF_RELEVEL = ("auto", "averages", "trees", "leaves", "correction")
 SUITES = ("paper", "ours", "map", "systems", "references", "variants")
 METHODS = (
     *("fbo", "itd", "r2", "gdp", "adversarial", "hsic", "hgr_chi2", "hgr", "hgr_kernel", "gedi", "mine", "eipm"),
-    *(
-        "cod",
-        "barycentre",
-        "barycentre_continuous",
-        "grouping",
-        "reductions",
-        "fairbatch",
-        "bifair",
-        "fairbinn",
-        "badr",
-    ),
+    *("cod", "barycentre", "barycentre_continuous", "grouping"),
+    *("reductions", "fairbatch", "bifair", "fairbinn", "badr"),
     *("fbo_closed", "spectral", "boosting", "relevel", "auto", "auto_networks", "plain_boosting", "plain_network"),
     *("fbo_all_labels", "fbo_plain_steps", "itd_all_labels", "itd_plain_steps"),
     *("gdp_authors", "gdp_authors_scaled", "r2_covariance", "adversarial_plain"),

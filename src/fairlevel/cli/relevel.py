@@ -45,8 +45,8 @@ def relevel(
     method: Annotated[
         str,
         typer.Option(
-            help="What changes: auto; trees (one weight per tree), leaves (one value per leaf), grown (small new "
-            "trees), or correction (on top of any model)."
+            help="What changes: auto; averages (leaves, by the disparity of their rows), trees (one weight per tree), "
+            "leaves (the best value of each), or correction (on top of any model)."
         ),
     ] = "auto",
     seen: Annotated[bool, typer.Option("--seen", help="Say that the model was trained on these rows.")] = False,

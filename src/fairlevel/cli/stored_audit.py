@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from fairlevel.cli.audit_answer import fail_unless_passed, show_audit, show_verdicts
 from fairlevel.cli.checks import is_parquet
+from fairlevel.cli.executors import make_executor
 from fairlevel.cli.talk import Talk
 from fairlevel.exceptions import InvalidInput
-from fairlevel.progress import share_of
+from fairlevel.progress import share_of, stage
 
 if TYPE_CHECKING:
     from fairlevel.auditing.audit import Verdict
@@ -42,12 +44,45 @@ def _is_large(file: Path) -> bool:
         return False  # reading it will say what is wrong
 
 
-def measure(
-    files: Sequence[str], executor: str | None, address: str | None, save_sums: Path | None, **options: Any
-) -> StoredAudit:
-    """Audit the files, show progress, and write the sums where they are asked for."""
-    from fairlevel.auditing.audit_files import audit_files
+def audit_in_parts(
+    talk: Talk,
+    files: Sequence[str],
+    budgets: Mapping[str, float | None],
+    html: Path | None,
+    save_sums: Path | None,
+    executor: str | None,
+    address: str | None,
+    **options: Any,
+) -> None:
+    """Audit the files, write what is asked for, and say what was found; ``options`` are those of ``audit_files``."""
+    with talk.working() as warned:
+        stage("loading libraries")
+        from fairlevel.auditing.audit_files import audit_files
 
+        found = audit_files(list(files), executor=_executor(executor, address), done=_in_stages(), **options)
+        if save_sums is not None:
+            found.sums.save(save_sums)
+        verdicts = {name: own.check(**budgets) for name, own in found.audits.items()}
+        if html is not None:
+            stage("writing the report")
+            _write_page(found, verdicts, files, html)
+    if found.left_out:
+        columns = ", ".join(f"{name} ({count:,})" for name, count in found.left_out.items())
+        talk.say(f"Values that rows lack, which are left out: {columns}")
+    if len(found.audits) == 1:
+        ((name, one),) = found.audits.items()
+        show_audit(talk, one, verdicts[name], html)
+    else:
+        _show_several(talk, found, verdicts)
+    for drift in found.drift.values():
+        talk.say(str(drift), style="bold")
+    results = {name: [verdict.to_dict() for verdict in own] for name, own in verdicts.items()}
+    talk.result(**found.to_dict(), verdicts=results, report=html, warnings=warned)
+    fail_unless_passed(verdict for own in verdicts.values() for verdict in own)
+
+
+def _in_stages() -> Callable[[str, int, int], None]:
+    """Shows each read as a stage of its own."""
     shares: dict[str, Callable[[float], None]] = {}
 
     def done(read: str, count: int, total: int) -> None:
@@ -55,10 +90,7 @@ def measure(
             shares[read] = share_of(f"reading: {read}")
         shares[read](count / total)
 
-    found = audit_files(list(files), executor=_executor(executor, address), done=done, **options)
-    if save_sums is not None:
-        found.sums.save(save_sums)
-    return found
+    return done
 
 
 def _executor(name: str | None, address: str | None) -> Any:
@@ -66,27 +98,10 @@ def _executor(name: str | None, address: str | None) -> Any:
         if address is not None:
             raise InvalidInput("--address belongs to --executor ray; add it, or leave the address out.")
         return None
-    from fairlevel.cli.bench_run import make_executor
-
     return make_executor(name, address=address)
 
 
-def for_programs(found: StoredAudit, verdicts: dict[str, tuple[Verdict, ...]]) -> dict[str, Any]:
-    """Everything, for programs."""
-    results = {
-        name: [asdict(verdict) | {"passed": verdict.passed} for verdict in own] for name, own in verdicts.items()
-    }
-    return found.to_dict() | {"verdicts": results}
-
-
-def show_left_out(found: StoredAudit, talk: Talk) -> None:
-    """Rows that do not count."""
-    if found.left_out:
-        columns = ", ".join(f"{name} ({count:,})" for name, count in found.left_out.items())
-        talk.say(f"Values that rows lack, which are left out: {columns}")
-
-
-def show_several(found: StoredAudit, verdicts: dict[str, tuple[Verdict, ...]], talk: Talk) -> None:
+def _show_several(talk: Talk, found: StoredAudit, verdicts: Mapping[str, tuple[Verdict, ...]]) -> None:
     """One row per prediction."""
     from fairlevel.report.numbers import number, p_cell
 
@@ -100,17 +115,11 @@ def show_several(found: StoredAudit, verdicts: dict[str, tuple[Verdict, ...]], t
         table.add_row(name, *cells)
     talk.say(table)
     for name, own in verdicts.items():
-        for verdict in own:
-            word, style = ("passed", "green") if verdict.passed else ("failed", "red")
-            talk.say(
-                f"{word}: {name}, {verdict.budget} of at most {verdict.most:g} allowed, upper end of the interval "
-                f"{number(verdict.upper)}",
-                style=style,
-            )
+        show_verdicts(talk, own, name)
 
 
-def write_audit_page(
-    found: StoredAudit, verdicts: dict[str, tuple[Verdict, ...]], files: Sequence[str], html: Path
+def _write_page(
+    found: StoredAudit, verdicts: Mapping[str, tuple[Verdict, ...]], files: Sequence[str], html: Path
 ) -> None:
     """The page of the only prediction."""
     from fairlevel.auditing.page import audit_page

@@ -59,6 +59,11 @@ class Attributes:
         return Attributes(self.values[rows], some(self.given), some(self.row_weight), some(self.factors), groups)
 
     @property
+    def counts(self) -> Array:
+        """How much each row counts, 1 where all count alike, (row,)."""
+        return np.ones(len(self.values)) if self.row_weight is None else self.row_weight
+
+    @property
     def weight(self) -> Array:
         """Row weights that sum to 1, (row,)."""
         if self.row_weight is None:

@@ -83,6 +83,17 @@ class LegitimateFactors:
         return Attributes(values, self(factors), row_weight, factors, groups)
 
 
+def attributes_within(
+    values: Array, factors: Array | None, row_weight: Array | None, groups: Index | None, seed: int = 0
+) -> Attributes:
+    """A, or A within L where there are factors, whose functions are fitted on these rows: (row, attribute), (row,
+    factor).
+    """
+    if factors is None:
+        return Attributes(values, row_weight=row_weight, groups=groups)
+    return LegitimateFactors.of(factors, row_weight, seed, groups).attributes(values, factors, row_weight, groups)
+
+
 def _feature_map(standard: Array, weight: Array, room: int, seed: int) -> FeatureMap:
     """(functions that are always used, functions to use where there is room) of standardised L."""
     few = few_categories(standard)

@@ -115,10 +115,8 @@ class LinearSmoother:
     def beyond_nuisance(self, prediction: Tensor) -> Tensor:
         """f less its projection on the nuisance functions, (config, fit row); by default f less its weighted mean."""
         result = prediction
-        for function, weighted in zip(
-            self.fit_basis[:, : self.nuisance].T, self.weighted_basis[:, : self.nuisance].T, strict=True
-        ):
-            result = result - (prediction * weighted).sum(dim=-1, keepdim=True) * function
+        for function in self.fit_basis[:, : self.nuisance].T:
+            result = result - (prediction * (function * self.row_weight)).sum(dim=-1, keepdim=True) * function
         return result
 
     def leverage(self, diagonal: Tensor) -> Tensor:

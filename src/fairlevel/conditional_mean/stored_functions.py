@@ -42,7 +42,7 @@ def to_plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         if FUNCTIONS.get(type(value).__name__) is not type(value):
             raise InvalidInput(f"{type(value).__name__} is a function of your own, which cannot be stored.")
-        return {"is": type(value).__name__} | {each.name: to_plain(getattr(value, each.name)) for each in fields(value)}
+        return {"is": type(value).__name__} | plain_fields(value)
     if isinstance(value, torch.Tensor):
         return to_plain(value.numpy()) | {"is": "tensor"}
     if isinstance(value, np.ndarray):
@@ -50,6 +50,11 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [to_plain(each) for each in value]
     return value.item() if isinstance(value, np.generic) else value
+
+
+def plain_fields(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass of any kind, each as :func:`to_plain` gives it."""
+    return {each.name: to_plain(getattr(value, each.name)) for each in fields(value)}
 
 
 def from_plain(plain: Any) -> Any:

@@ -48,13 +48,6 @@ class BatchColumn:
         matrix[np.arange(len(values)), np.array([places[level] for level in found], dtype=np.int64)[codes]] = 1.0
         return matrix
 
-    def shown(self, values: pa.Array) -> pd.Series:
-        """The column as a user would see it."""
-        if not self.levels:
-            return pd.Series(numbers(self.name, values), name=self.name)
-        codes, found = categories(values)
-        return pd.Series(np.array(found, dtype=object)[codes], name=self.name)
-
 
 def numbers(name: str, values: pa.Array) -> Array:
     """Numbers in 64 bits, dates as days since 1970, NaN where missing; (row,)."""

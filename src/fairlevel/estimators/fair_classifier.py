@@ -17,7 +17,8 @@ from fairlevel.arrays import Array, Index
 from fairlevel.data.numbers import refuse_other_kinds
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget
-from fairlevel.estimators.fair_estimator import FairEstimator, FittedModel
+from fairlevel.estimators.fair_estimator import FairEstimator
+from fairlevel.estimators.fitted_model import FittedModel
 from fairlevel.estimators.reading import read_features
 from fairlevel.estimators.whole_fit import all_or_nothing
 from fairlevel.exceptions import InvalidInput
@@ -94,13 +95,13 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         sensitive_features, sample_weight, given, groups, time : as in :meth:`fairlevel.FairRegressor.fit`; ``given=y``
             compares rows of the same class only, which is equalised odds on average
         """
-        from fairlevel.estimators.settings import read_seed
+        from fairlevel.estimators.settings import draw_seed
 
         classes, codes = read_classes(y)
         target = codes.astype(np.float64)
         table = self._read(X, target, sensitive_features, sample_weight, given, groups, time)
         refuse_rare_classes(classes, table.y)
-        budget, seed = self._budget(), read_seed(self.random_state)
+        budget, seed = self._budget(), draw_seed(self.random_state)
         positive = range(1, 2) if len(classes) == 2 else range(len(classes))
         targets = [(table.y == number).astype(np.float64) for number in positive]
         variances = np.array([float(table.weight @ target) for target in targets])
@@ -175,9 +176,10 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
 
     def _train_class(self, table: Table, budget: Budget | None, seed: int) -> FittedModel:
         """One model of the probability of a class, of which ``table.y`` holds zeros and ones."""
+        from fairlevel.estimators.one_model import train_model
         from fairlevel.losses import Logistic
 
-        return self._train(table, Logistic.of(table.y, table.row_weight), budget, seed)
+        return train_model(self, table, Logistic.of(table.y, table.row_weight), budget, seed)
 
 
 def read_classes(y: Any) -> tuple[Array, Index]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,8 @@ from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.splitting import read_splitting
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget
+from fairlevel.estimators.defaults import reads_gaps
+from fairlevel.estimators.fitted_model import FittedModel
 from fairlevel.estimators.reading import read_table
 from fairlevel.estimators.settings_json import to_plain
 from fairlevel.exceptions import InvalidInput
@@ -22,35 +23,15 @@ from fairlevel.models.folder import Description, write_models
 from fairlevel.models.model import Model
 
 if TYPE_CHECKING:  # a saved model predicts without PyTorch
-    import pandas as pd
     from torch import nn
 
     from fairlevel.candidates import CandidateSource
     from fairlevel.fronts.combiners import Combiner
-    from fairlevel.losses import Loss
     from fairlevel.networks.optimizers import Optimizer
     from fairlevel.penalties import Penalty
     from fairlevel.predictors import Predictor
 
-READ_GAPS = ("boosting",)  # predictors by name that read missing values
 FIGURES = ("mse_", "dpvar_", "weight_", "n_iter_")  # what a file keeps of a fit, apart from the model
-
-
-@dataclass(frozen=True)
-class FittedModel:
-    """A model with its figures in units of y². After a fit with a budget there is no single weight, number of steps or
-    trace, but a ``mixture``, see :class:`fairlevel.estimators.path_fit.ChosenModel`. ``encoder`` turns tables into what
-    the model reads, where one was asked for.
-    """
-
-    model: Model
-    mse: float
-    dpvar: float | None
-    weight: float | None = None
-    steps: int | None = None
-    trace: pd.DataFrame | None = None
-    encoder: TableEncoder | None = None
-    mixture: pd.DataFrame | None = None
 
 
 class FairEstimator(BaseEstimator):  # type: ignore[misc]
@@ -126,12 +107,6 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             )
         return budget
 
-    def _train(self, table: Table, loss: Loss, budget: Budget | None, seed: int) -> FittedModel:
-        """One model: at a weight, or the most accurate one within a budget."""
-        from fairlevel.estimators.one_model import train_model
-
-        return train_model(self, table, loss, budget, seed)
-
     def _save(
         self,
         folder: str | Path,
@@ -189,10 +164,3 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             self.__dict__.pop(name, None)
             if value is not None:
                 setattr(self, name, value)
-
-
-def reads_gaps(predictor: Any, solver: Any, batch_size: Any = None) -> bool:
-    """Whether missing values are fine; an unknown name is not, it is refused in ``fit``."""
-    if predictor is None:
-        return batch_size is None and solver != "spectral" and type(solver).__name__ != "SpectralPath"
-    return predictor in READ_GAPS if isinstance(predictor, str) else getattr(predictor, "native", False) is True

@@ -12,7 +12,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fairlevel.arrays import Array
-from fairlevel.estimators.fair_estimator import FairEstimator, FittedModel
+from fairlevel.estimators.fair_estimator import FairEstimator
+from fairlevel.estimators.fitted_model import FittedModel
 from fairlevel.estimators.reading import read_features
 from fairlevel.estimators.whole_fit import all_or_nothing
 from fairlevel.exceptions import ClassesWarning
@@ -127,12 +128,13 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
             person: splits keep them on one side, and intervals count groups, not rows
         time : array of shape (rows,), numbers or dates, optional; held-out rows are then the latest ones
         """
-        from fairlevel.estimators.settings import read_seed
+        from fairlevel.estimators.one_model import train_model
+        from fairlevel.estimators.settings import draw_seed
         from fairlevel.losses import SquaredLoss
 
         table = self._read(X, y, sensitive_features, sample_weight, given, groups, time)
         _warn_of_classes(table.y)
-        fitted = self._train(table, SquaredLoss(), self._budget(), read_seed(self.random_state))
+        fitted = train_model(self, table, SquaredLoss(), self._budget(), draw_seed(self.random_state))
         return self.keep(fitted)
 
     def predict(self, X: Any) -> Array:

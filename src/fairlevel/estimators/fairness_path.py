@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,24 +23,26 @@ from fairlevel.data.frames import GivenColumns
 from fairlevel.data.sensitive import as_frame
 from fairlevel.data.splitting import read_splitting
 from fairlevel.estimators.budget import Budget
+from fairlevel.estimators.defaults import reads_gaps
 from fairlevel.estimators.fair_classifier import FairClassifier, two_classes
-from fairlevel.estimators.fair_estimator import FittedModel, reads_gaps
 from fairlevel.estimators.fair_regressor import FairRegressor
+from fairlevel.estimators.fitted_model import FittedModel
 from fairlevel.estimators.front_page import front_page
 from fairlevel.estimators.judging import knee_index
-from fairlevel.estimators.path_fit import TRAINING, ChosenModel, PathFit, ReportingRows, fit_path
-from fairlevel.estimators.path_report import PathReport, further_figures, settings_in_words
+from fairlevel.estimators.path_fit import TRAINING, ChosenModel, fit_path
+from fairlevel.estimators.path_front import measured_front
+from fairlevel.estimators.path_report import PathReport, settings_in_words
 from fairlevel.estimators.reading import read_table
 from fairlevel.estimators.settings import (
     default_predictor,
+    draw_seed,
     own_models,
     path_settings,
-    read_seed,
     training_setup,
     warn_of_unused,
 )
 from fairlevel.estimators.whole_fit import all_or_nothing
-from fairlevel.exceptions import AlreadyLevel, InvalidInput, MissingSensitiveFeatures, NoBetterThanTheMean
+from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
 from fairlevel.fronts.combiners import Combiner
 from fairlevel.losses import Logistic, SquaredLoss
 from fairlevel.metrics.profile import MeanProfile
@@ -208,7 +209,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
         warn_of_unused(self.optimizer, predictor, self.solver, self.predictor is not None, stacklevel=3)
         predictor = for_columns(predictor, table.categorical)
-        seed = read_seed(self.random_state)
+        seed = draw_seed(self.random_state)
         loss = SquaredLoss() if classes is None else Logistic.of(table.y, table.row_weight)
         setup = training_setup(predictor, self.optimizer, self.device, seed, loss)
         settings = path_settings(self.solver, self.combiner, setup, self.predictor is not None)
@@ -221,31 +222,9 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             stage("describing the models")
             self.cross_fitted_ = self._fit.cross_fitted
             self.candidates_ = self._fit.fitted.candidates.table
-            front = _measured(self._fit, reporting)
-            front = front.assign(**further_figures(reporting, None if classes is None else self.threshold, seed))
-            p_value = front.pop("p_value").iloc[-1]
-            if p_value > 0.05:
-                warnings.warn(
-                    AlreadyLevel(
-                        f"No disparity was found in the most accurate model (p = {p_value:.2f}), so there is nothing "
-                        "to trade off; the front is that one model."
-                    ),
-                    stacklevel=3,
-                )
-                last = len(front) - 1
-                asked = last if self._fit.asked is None else self._fit.asked
-                front = front.iloc[sorted({asked, last})]
-            if "r2" in front and front["r2"].max() <= 0:
-                warnings.warn(
-                    NoBetterThanTheMean(
-                        f"No model errs less on unseen rows than the average of y (the largest R² is "
-                        f"{front['r2'].max():.2f}): do not use these models. Try fewer columns, more rows, or "
-                        "another solver."
-                    ),
-                    stacklevel=3,
-                )
-            places = front.index.to_numpy()
-            self.front_ = front.reset_index(drop=True)
+            self.front_, places = measured_front(
+                self._fit, reporting, None if classes is None else self.threshold, seed
+            )
             self._points = [self._fit.points[number] for number in places]
             self.budget_index_ = None if self._fit.asked is None else int(np.flatnonzero(places == self._fit.asked)[0])
             self._report = PathReport.of(reporting, table, places, classes is not None)
@@ -394,20 +373,3 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             estimator.feature_names_in_ = self.feature_names_in_
         fitted = FittedModel(chosen.model, chosen.mse, chosen.dpvar, encoder=self._fit.encoder, mixture=chosen.mixture)
         return estimator.keep(fitted) if self.classes_ is None else estimator.keep(self.classes_, [fitted])
-
-
-def _measured(fit: PathFit, reporting: ReportingRows) -> pd.DataFrame:
-    """One row per point, from the least disparity to the most accurate model."""
-    budgets, intervals = fit.points, reporting.intervals
-    return pd.DataFrame(
-        {
-            "selection_dpvar": [budget.dpvar(fit.choosing) for budget in budgets],
-            "mse": (reporting.predictions - reporting.target) ** 2 @ reporting.attributes.weight,
-            "dpvar": [interval.estimate for interval in intervals],
-            "dpvar_low": [interval.low for interval in intervals],
-            "dpvar_high": [interval.high for interval in intervals],
-            "share": [interval.share for interval in intervals],
-            "members": [len(fit.model(budget).model) for budget in budgets],
-            "p_value": [interval.p_value for interval in intervals],
-        }
-    )

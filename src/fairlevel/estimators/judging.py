@@ -242,6 +242,16 @@ _NEAR_THE_CONSTANT = (
 )
 
 
+def interval_columns(intervals: Sequence[DPVarInterval]) -> dict[str, list[float]]:
+    """What a front shows of the DPVar of its models: the estimate, both ends of the interval, and the share."""
+    return {
+        "dpvar": [interval.estimate for interval in intervals],
+        "dpvar_low": [interval.low for interval in intervals],
+        "dpvar_high": [interval.high for interval in intervals],
+        "share": [interval.share for interval in intervals],
+    }
+
+
 def knee_index(front: pd.DataFrame) -> int:
     """Row number of the knee; the most accurate model where the front has no bend."""
     points = non_dominated(front).points

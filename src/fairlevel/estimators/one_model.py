@@ -10,7 +10,8 @@ from fairlevel.candidates.protocol import for_columns
 from fairlevel.data.splitting import sample_rows
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget, require_sensitive
-from fairlevel.estimators.fair_estimator import FairEstimator, FittedModel
+from fairlevel.estimators.fair_estimator import FairEstimator
+from fairlevel.estimators.fitted_model import FittedModel
 from fairlevel.estimators.path_fit import TRAINING, fit_path
 from fairlevel.estimators.reading import read_weight
 from fairlevel.estimators.settings import NO_LIMITS, default_predictor, path_settings, training_setup

@@ -8,11 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairlevel.arrays import Array, Index
-from fairlevel.auditing.questions import decisions
 from fairlevel.data.table import Table
 from fairlevel.estimators.path_fit import ReportingRows
-from fairlevel.metrics.class_figures import class_figures
-from fairlevel.metrics.evaluator import DPVarEvaluator
 from fairlevel.metrics.profile import MeanProfile, attribute_profiles, quantiles
 from fairlevel.metrics.reliability import Reliability, reliability
 
@@ -48,20 +45,6 @@ class PathReport:
             len(table),
             len(reporting.target),
         )
-
-
-def further_figures(reporting: ReportingRows, threshold: float | None, seed: int) -> dict[str, list[float] | Array]:
-    """Columns of a front beside error and disparity: R² of numbers; or, with the threshold of a decision, log-loss, AUC
-    and accuracy of probabilities, and the DPVar of decisions that are 1 from the threshold on.
-    """
-    target, weight, predictions = reporting.target, reporting.attributes.weight, reporting.predictions
-    if threshold is None:
-        variance = float(weight @ (target - weight @ target) ** 2)
-        mse = (predictions - target) ** 2 @ weight
-        return {"r2": 1 - mse / variance if variance > 0 else np.full(len(mse), np.nan)}
-    decided = np.stack([decisions(np.clip(each, 0, 1), threshold) for each in predictions])
-    dpvar = DPVarEvaluator(reporting.attributes, seed).errors(decided)[0]
-    return {**class_figures(predictions, target, weight, threshold), "decision_dpvar": dpvar}
 
 
 def settings_in_words(values: Mapping[str, object]) -> dict[str, str]:

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
-from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.factors import LegitimateFactors
+from fairlevel.conditional_mean.factors import attributes_within
 from fairlevel.data.features import refuse_missing
 from fairlevel.data.numbers import as_dense
 from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffled, refuse_too_many_attributes
@@ -116,10 +115,7 @@ def relevel(
             stacklevel=2,
         )
     splits = read_splitting(groups, time, X) or AnyRows(rows)
-    attributes = Attributes(sensitive.values, row_weight=weight, groups=splits.groups)
-    if factors is not None:
-        functions = LegitimateFactors.of(factors, weight, seed, splits.groups)
-        attributes = functions.attributes(sensitive.values, factors, weight, splits.groups)
+    attributes = attributes_within(sensitive.values, factors, weight, splits.groups, seed)
     stage("finding corrections")
     with use_threads(n_jobs):
         found = JudgedCorrections.of(existing, attributes, target, int(points), splits.folds(FOLDS, seed), seed)

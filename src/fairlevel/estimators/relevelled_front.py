@@ -16,7 +16,7 @@ from fairlevel.data.sensitive import Sensitive
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.front_page import front_page
 from fairlevel.estimators.judged_corrections import JudgedCorrections
-from fairlevel.estimators.judging import SelectionBudget, allowed, knee_index
+from fairlevel.estimators.judging import SelectionBudget, allowed, interval_columns, knee_index
 from fairlevel.estimators.path_report import QUANTILES
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.class_figures import class_figures
@@ -80,12 +80,8 @@ class RelevelledFront:
     ) -> None:
         self._model, self._judged, self._sensitive, self._target = model, judged, sensitive, target
         self._factors = factors
-        self.kind_, self.seen_, self.sensitive_inputs_, self.reason_ = (
-            about.kind,
-            about.seen,
-            about.sensitive_inputs,
-            about.reason,
-        )
+        self.kind_, self.seen_, self.reason_ = about.kind, about.seen, about.reason
+        self.sensitive_inputs_ = about.sensitive_inputs
         self.classes_ = model.classes
 
     @cached_property
@@ -230,7 +226,7 @@ class RelevelledFront:
 
 
 def _front(judged: JudgedCorrections, target: Array | None, seen: bool) -> pd.DataFrame:
-    predictions, weight, intervals = judged.predictions, judged.weight, judged.judgement.intervals
+    predictions, weight = judged.predictions, judged.weight
     error = np.full(len(predictions), np.nan) if target is None else (predictions - target) ** 2 @ weight
     members = [int((judged.shares(budget) > 0).sum()) for budget in judged.budgets]
     return pd.DataFrame(
@@ -239,10 +235,7 @@ def _front(judged: JudgedCorrections, target: Array | None, seen: bool) -> pd.Da
             "mse": error,
             "mse_valid": not seen and target is not None,
             "distance": (predictions - predictions[-1]) ** 2 @ weight,
-            "dpvar": [interval.estimate for interval in intervals],
-            "dpvar_low": [interval.low for interval in intervals],
-            "dpvar_high": [interval.high for interval in intervals],
-            "share": [interval.share for interval in intervals],
+            **interval_columns(judged.judgement.intervals),
             "members": [*members, 1],
         }
     )

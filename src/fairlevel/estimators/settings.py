@@ -11,10 +11,11 @@ from sklearn.utils import check_random_state
 from torch import nn
 
 from fairlevel.arrays import Flags, Index
-from fairlevel.candidates import PATH_LIMITS, CandidateSource, Limits, SpectralPath, TrainingSetup, resolve_candidates
+from fairlevel.candidates import PATH_LIMITS, CandidateSource, Limits, TrainingSetup, resolve_candidates
 from fairlevel.candidates.own_models import WithOwnModels, any_frozen, check_models
 from fairlevel.candidates.sources import ON_ONE_PREDICTOR
 from fairlevel.data.frames import GivenColumns
+from fairlevel.estimators.defaults import network_by_default
 from fairlevel.estimators.path_fit import PathSettings
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName, UnusedOptimizer
 from fairlevel.fronts.combiners import Combiner, Stacked
@@ -26,8 +27,10 @@ from fairlevel.predictors import MLP, Boosting, Predictor, resolve_predictor
 NO_LIMITS = Limits(models=10**12, settings=10**4, weights=10**4, coarse=10**4)
 
 
-def read_seed(random_state: Any) -> int:
-    """A seed from what scikit-learn accepts as ``random_state``."""
+def draw_seed(random_state: Any) -> int:
+    """A seed drawn from what scikit-learn accepts as ``random_state``: a generator moves on, and an integer gives
+    another one, always the same.
+    """
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
@@ -61,12 +64,9 @@ def default_predictor(
     solver: str | Penalty | CandidateSource,
     batch_size: int | None = None,
 ) -> Predictor:
-    """The predictor given; without one, boosting, and a network for batches and for the path that needs a linear
-    head.
-    """
+    """The predictor given; without one, boosting or a network."""
     if predictor is None:
-        network = batch_size is not None or solver == "spectral" or isinstance(solver, SpectralPath)
-        return MLP() if network else Boosting()
+        return MLP() if network_by_default(solver, batch_size) else Boosting()
     return resolve_predictor(predictor)
 
 

@@ -37,5 +37,9 @@ def _threads(n_jobs: Any) -> int:
         )
     if n_jobs > 0:
         return int(n_jobs)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(cores + 1 + int(n_jobs), 1)
+    return max(cores() + 1 + int(n_jobs), 1)
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

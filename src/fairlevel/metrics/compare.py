@@ -28,7 +28,7 @@ from torch import Tensor
 from fairlevel.arrays import Array
 from fairlevel.data.numbers import rounding_limit
 from fairlevel.exceptions import InvalidInput
-from fairlevel.metrics.choice import Candidate, candidates
+from fairlevel.metrics.choice import Candidate, candidates, in_words
 from fairlevel.metrics.evidence import CONSTANT
 from fairlevel.metrics.inputs import read_rows, read_seed, read_vector
 from fairlevel.metrics.leave_one_out import LeaveOut
@@ -121,7 +121,6 @@ def compare(
     candidate, ridge = _shared(predictions, candidates(rows, seed))
     paired = Paired.of(predictions, candidate, ridge)
     low, high = paired.limits(float(norm.ppf((1 + level) / 2)))
-    df = float(candidate.smoother.spectrum.df(ridge))
     return Comparison(
         difference=paired.difference * scale**2,
         low=low * scale**2,
@@ -129,7 +128,7 @@ def compare(
         p_value=paired.p_value(),
         dpvar_a=float(paired.estimates[0]) * scale**2,
         dpvar_b=float(paired.estimates[1]) * scale**2,
-        regressor=f"{candidate.mean.name} (ridge {ridge:.3g}, {df:.1f} degrees of freedom)",
+        regressor=in_words(candidate.mean, candidate.smoother.spectrum, ridge),
         level=level,
     )
 

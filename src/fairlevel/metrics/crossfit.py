@@ -57,7 +57,7 @@ def paper_diagnostic(prediction: Tensor, rows: Attributes, regressor: MLPMean, s
     """The paper's cross-fitted DPVar: fit on one half, Var of ĥ on the other, average of both roles; (config, row) ->
     (config,).
     """
-    row_weight, fold = _counts(rows), _folds(rows, 2, seed)
+    row_weight, fold = rows.counts, _folds(rows, 2, seed)
     fitted = out_of_fold_means(prediction, rows.columns, row_weight, regressor, fold, seed)
     centred, weight = _centred_within(fitted, fold, row_weight, rows.given)
     halves = [torch.from_numpy(fold == half).to(prediction.device) for half in (0, 1)]
@@ -70,7 +70,7 @@ def covariance_form(prediction: Tensor, rows: Attributes, regressor: MLPMean, se
     """V2 = mean(f_c ĥ_c) over five folds, and ĥ_c: (config, row) -> (config,), (config, row)."""
     if len(rows) < 4:
         raise InvalidInput(f"{len(rows)} rows were given; a trained regressor needs at least 4, or use regressor=None.")
-    row_weight, fold = _counts(rows), _folds(rows, 5, seed)
+    row_weight, fold = rows.counts, _folds(rows, 5, seed)
     fitted = out_of_fold_means(prediction, rows.columns, row_weight, regressor, fold, seed)
     fitted, weight = _centred_within(fitted, fold, row_weight, rows.given)
     centred, _ = _centred_within(prediction, fold, row_weight, rows.given)
@@ -83,10 +83,6 @@ def covariance_form(prediction: Tensor, rows: Attributes, regressor: MLPMean, se
             "rows; use regressor=None, which needs no folds, or merge rare categories."
         )
     return (centred * fitted * weight / torch.from_numpy(1 - lost)).sum(dim=-1), fitted
-
-
-def _counts(rows: Attributes) -> Array:
-    return np.ones(len(rows)) if rows.row_weight is None else rows.row_weight
 
 
 def _folds(rows: Attributes, most: int, seed: int) -> Index:

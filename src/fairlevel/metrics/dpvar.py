@@ -90,8 +90,7 @@ def dpvar_of_many(
     the rows or (row, attribute) -> (config,).
     """
     rows = sensitive if isinstance(sensitive, Attributes) else Attributes(sensitive)
-    weight = np.ones(len(rows)) if rows.row_weight is None else rows.row_weight
-    standardised, varying = Standardised.of(predictions, weight)
+    standardised, varying = Standardised.of(predictions, rows.counts)
     result = np.zeros(len(predictions))
     if varying:
         estimate = METHODS[method](standardised.values, rows, regressor, random_state)

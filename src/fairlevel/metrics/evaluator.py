@@ -13,7 +13,6 @@ from fairlevel.metrics.estimators import estimator_for
 from fairlevel.metrics.evidence import Estimator, Evidence, Standardised
 from fairlevel.metrics.inputs import read_vector
 from fairlevel.metrics.interval import DPVarInterval, error_of, interval_of
-from fairlevel.metrics.orientation import oriented
 from fairlevel.metrics.threads import on_single_threads
 
 
@@ -28,19 +27,14 @@ class DPVarEvaluator:
     rows: Attributes
     seed: int
 
-    @classmethod
-    def of(cls, sensitive: Array, seed: int) -> DPVarEvaluator:
-        return cls(Attributes(oriented(sensitive, np.ones(len(sensitive)))), seed)
-
     @cached_property
     def estimator(self) -> Estimator:
         return estimator_for(self.rows, None, self.seed)
 
     def evidence(self, predictions: Array) -> list[Evidence]:
         """What errors and intervals need, one entry per prediction."""
-        row_weight = np.ones(len(self.rows)) if self.rows.row_weight is None else self.rows.row_weight
         read = np.stack([read_vector("y_pred", prediction) for prediction in predictions])
-        standardised, varying = Standardised.of(read, row_weight)
+        standardised, varying = Standardised.of(read, self.rows.counts)
         found = [Evidence.of_constant() for _ in predictions]
         if varying:
             for config, evidence in zip(varying, self.estimator.evidence(standardised), strict=True):

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.factors import LegitimateFactors
+from fairlevel.conditional_mean.factors import attributes_within
 from fairlevel.data.numbers import LARGEST, refuse_extremes, refuse_other_kinds
 from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffled
 from fairlevel.data.splitting import read_groups
@@ -58,10 +58,7 @@ class EvaluationRows:
     def attributes(self, seed: int) -> Attributes:
         """A, or A within L, with weights and groups; the signs of A do not matter."""
         sensitive = oriented(self.sensitive, self.row_weight)
-        if self.factors is None:
-            return Attributes(sensitive, row_weight=self.row_weight, groups=self.groups)
-        functions = LegitimateFactors.of(self.factors, self.row_weight, seed, self.groups)
-        return functions.attributes(sensitive, self.factors, self.row_weight, self.groups)
+        return attributes_within(sensitive, self.factors, self.row_weight, self.groups, seed)
 
 
 def read_rows(

@@ -46,28 +46,18 @@ class NoDisparityTest:
         smoother = self.known[0].smoother
         weighted = smoother.row_weight * smoother.beyond_nuisance(prediction)
         coefficients = weighted @ self._functions
-        if self._beyond_every_draw(weighted, coefficients):
+        if beyond_every_draw(coefficients, self._traces(weighted), self._forms, self.seed):
             return SMALLEST_P
         units = self.known[0].units
         scatter = units.scatter(smoother.beyond_nuisance(prediction), self._functions, smoother.row_weight)
         return p_value(self._forms, scatter, coefficients, self.seed)
 
-    def _beyond_every_draw(self, weighted: Tensor, coefficients: Tensor) -> bool:
-        r"""Whether the observed form is so large that no draw can reach it, without computing the noise matrix K.
-
-        A draw z has the form :math:`(z^\top M z - \operatorname{tr} qK) / s`, where M has the eigenvalues of qK and
-        :math:`s^2 = 2 \sum \lambda^2`. So no draw exceeds :math:`\|z\|^2 / \sqrt 2`. The observed form is at least
-        :math:`(c^\top q c - \operatorname{tr} qK) / (\sqrt 2 \operatorname{tr} qK)`, because
-        :math:`s \le \sqrt 2 \operatorname{tr} qK`. Shapes: weighted w_i v_i (row,), coefficients c (basis,).
-        """
+    def _traces(self, weighted: Tensor) -> Tensor:
+        """tr qK of each form, from w_i v_i: (row,) -> (form,)."""
         groups = self.known[0].units.groups
         if groups is None:
-            traces = weighted.square() @ self._row_traces
-        else:
-            traces = groups.sums(weighted.unsqueeze(1) * self._functions).square().sum(dim=0) @ self._forms.T
-        excess = coefficients.square() @ self._forms.T - traces
-        most = _largest_square(len(coefficients), self.seed)
-        return bool((excess > most * traces.clamp_min(1e-300)).any())
+            return weighted.square() @ self._row_traces
+        return groups.sums(weighted.unsqueeze(1) * self._functions).square().sum(dim=0) @ self._forms.T
 
     @cached_property
     def _row_traces(self) -> Tensor:
@@ -92,6 +82,19 @@ class NoDisparityTest:
         return together
 
 
+def beyond_every_draw(coefficients: Tensor, traces: Tensor, weights: Tensor, seed: int) -> Tensor:
+    r"""Whether the observed form is so large that no draw can reach it, without computing the noise matrix K.
+
+    A draw z has the form :math:`(z^\top M z - \operatorname{tr} qK) / s`, where M has the eigenvalues of qK and
+    :math:`s^2 = 2 \sum \lambda^2`. So no draw exceeds :math:`\|z\|^2 / \sqrt 2`. The observed form is at least
+    :math:`(c^\top q c - \operatorname{tr} qK) / (\sqrt 2 \operatorname{tr} qK)`, because
+    :math:`s \le \sqrt 2 \operatorname{tr} qK`. Shapes: coefficients c (…, basis), traces tr qK (…, form), weights q
+    (form, basis) -> (…).
+    """
+    excess = coefficients.square() @ weights.T - traces
+    return (excess > _largest_square(weights.shape[1], seed) * traces.clamp_min(1e-300)).any(dim=-1)
+
+
 def surely_disparate(candidate: Candidate, predictions: Tensor, seed: int) -> list[bool]:
     """Whether the test of each prediction has the smallest p-value, as far as sums of squares say; (config, row)."""
     smoother = candidate.smoother
@@ -99,14 +102,12 @@ def surely_disparate(candidate: Candidate, predictions: Tensor, seed: int) -> li
     weights = forms(spectrum, ridges_to_try(candidate.mean.ridge, spectrum))
     if not weights.numel() or candidate.units.groups is not None:
         return [False] * len(predictions)
-    leading, weight = smoother.fit_basis[:, :first], smoother.row_weight
-    weighted = weight * (predictions - ((predictions * weight) @ leading) @ leading.T)
+    weighted = smoother.row_weight * smoother.beyond_nuisance(predictions)
     coefficients, traces = weighted @ smoother.fit_basis[:, first:], weighted.new_zeros(len(predictions), len(weights))
     for start in range(0, len(smoother.row_weight), _ROWS):
         part = slice(start, start + _ROWS)
         traces += weighted[:, part].square() @ (smoother.fit_basis[part, first:].square() @ weights.T)
-    excess = coefficients.square() @ weights.T - traces
-    return (excess > _largest_square(weights.shape[1], seed) * traces.clamp_min(1e-300)).any(dim=1).tolist()
+    return beyond_every_draw(coefficients, traces, weights, seed).tolist()
 
 
 def forms(spectrum: Spectrum, ridges: list[float]) -> Tensor:

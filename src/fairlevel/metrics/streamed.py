@@ -112,7 +112,7 @@ class Plan:
         return reduce(add, (self._moments(*block) for block in _blocks(rows, predictions)))
 
     def _moments(self, rows: Attributes, predictions: Array) -> Sums:
-        weight = _raw_weight(rows)
+        weight = torch.from_numpy(rows.counts)
         standard = torch.from_numpy((predictions - self.centre[:, None]) / self.scale[:, None])
         weighted = standard * weight
         found = {
@@ -168,7 +168,7 @@ class Prepared:
         return reduce(add, (self._terms(*block) for block in _blocks(rows, predictions)))
 
     def _terms(self, rows: Attributes, predictions: Array) -> Sums:
-        weight = _raw_weight(rows) / self.weight
+        weight = torch.from_numpy(rows.counts) / self.weight
         size = np.where(self.varies, self.size, 1.0)
         standard = torch.from_numpy((predictions - self.location[:, None]) / size[:, None])
         found: Sums = {}
@@ -265,8 +265,3 @@ def measured(plan: Plan, rows: Attributes, predictions: Array) -> list[Evidence]
 def _blocks(rows: Attributes, predictions: Array) -> Iterator[tuple[Attributes, Array]]:
     for part in parts(len(rows)):
         yield rows.take(np.arange(part.start, part.stop)), predictions[:, part]
-
-
-def _raw_weight(rows: Attributes) -> Tensor:
-    weight = np.ones(len(rows)) if rows.row_weight is None else rows.row_weight
-    return torch.from_numpy(weight)

@@ -15,7 +15,7 @@ from fairlevel.networks.network import Network
 from fairlevel.penalties.protocol import PenaltyStep, Rows, Settings
 from fairlevel.penalties.standardised import standardised, through_standardising
 from fairlevel.penalties.toolkit import setting
-from fairlevel.penalties.trained_critic import ADAM, CriticDefaults, CriticState, Trained
+from fairlevel.penalties.trained_critic import ADAM, CriticDefaults, CriticState
 from fairlevel.tensors import to_device
 
 
@@ -61,10 +61,8 @@ class Adversarial(CriticDefaults):
         return CriticRows(centred, weight, float((weight @ centred.square()).mean()) if centred.shape[1] else 0.0, seed)
 
     def init(self, prepared: CriticRows, configs: int, settings: Settings) -> CriticState:
-        like = prepared.sensitive
-        critic = Trained.start(self._network(prepared), prepared.seed, configs, like)
-        rate = setting(self, settings, "critic_learning_rate", like, configs)
-        return CriticState(critic, rate, torch.zeros((), dtype=torch.float64, device=like.device))
+        rate = setting(self, settings, "critic_learning_rate", prepared.sensitive, configs)
+        return CriticState.start(self._network(prepared), prepared.seed, rate)
 
     def step(self, prediction: Tensor, prepared: CriticRows, state: CriticState) -> PenaltyStep:
         if prepared.spread == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+import torch
 from torch import Tensor
 
 from fairlevel.exceptions import InvalidInput
@@ -39,6 +40,12 @@ class CriticState(NamedTuple):
     critic: Trained
     learning_rate: Tensor
     steps: Tensor
+
+    @classmethod
+    def start(cls, network: Network, seed: int, learning_rate: Tensor) -> CriticState:
+        """Before the first step; of the precision and on the device of the step sizes, (config,)."""
+        critic = Trained.start(network, seed, len(learning_rate), learning_rate)
+        return cls(critic, learning_rate, torch.zeros((), dtype=torch.float64, device=learning_rate.device))
 
 
 class WeightedRows(Protocol):

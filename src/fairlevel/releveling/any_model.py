@@ -14,15 +14,16 @@ from sklearn.base import ClassifierMixin
 
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.columns import DenseColumns
-from fairlevel.candidates.corrections import Disparity
+from fairlevel.candidates.corrections import RIDGES, Disparity
 from fairlevel.candidates.own_models import one_per_row
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.numbers import as_dense
 from fairlevel.exceptions import InvalidInput
-from fairlevel.releveling.grown_trees import RIDGES, by_tree, grow_trees
+from fairlevel.releveling.grown_trees import grow_trees
 from fairlevel.releveling.protocol import Change, Family
 from fairlevel.releveling.responses import LogOdds, Number, Response
 from fairlevel.trees.lightgbm_text import LightGBMText
+from fairlevel.trees.protocol import by_tree
 
 CORRECTION = "correction"
 SMALLEST_PROBABILITY = 1e-6  # closer to 0 or 1 log-odds grow without limit
@@ -72,9 +73,10 @@ class AnyModel:
     def families(self, rows: Index, disparity: Disparity) -> Mapping[str, Family]:
         """The model itself, and new trees."""
         categorical = None if self.columns is None else self.columns.categorical
-        text = grow_trees(self.features, self.prediction, rows, disparity, self.seed, categorical)
-        columns = DenseColumns(np.column_stack([self.total, by_tree(text, self.features)]))
-        return {CORRECTION: Family(columns, RIDGES, about=text.write())}
+        grown = grow_trees(self.features, self.prediction, rows, disparity, self.seed, categorical)
+        added = by_tree(grown.leaves(self.features), grown.leaf_values)
+        columns = DenseColumns(np.column_stack([self.total, added]))
+        return {CORRECTION: Family(columns, RIDGES, about=grown.text.write())}
 
     def changed(self, change: Change, families: Mapping[str, Family]) -> Any:
         if change.nothing:

@@ -10,10 +10,8 @@ import numpy as np
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.corrections import Disparity
 from fairlevel.trees.lightgbm_model import LightGBMEnsemble
-from fairlevel.trees.lightgbm_text import LightGBMText
 
 TREES = 80
-RIDGES = (1e-3, 3e-2, 1.0)
 _SETTINGS = {
     "num_leaves": 15,
     "learning_rate": 0.1,
@@ -33,7 +31,7 @@ def grow_trees(
     disparity: Disparity,
     seed: int,
     categorical: tuple[int, ...] | None = None,
-) -> LightGBMText:
+) -> LightGBMEnsemble:
     """Trees that lower fᵀPf: each is grown on its gradient P f, what functions of A explain of the prediction with the
     trees before it. What is left after a few trees lies elsewhere than what was there before the first.
 
@@ -49,11 +47,4 @@ def grow_trees(
 
     columns: Any = "auto" if categorical is None else list(categorical)
     data = lgb.Dataset(features[rows], categorical_feature=columns)
-    grown = lgb.train({**_SETTINGS, "objective": gradient, "seed": seed}, data, TREES)
-    return LightGBMText.read(grown.model_to_string())
-
-
-def by_tree(text: LightGBMText, features: Array) -> Array:
-    """What each tree adds, (row, tree)."""
-    leaves = LightGBMEnsemble(lgb.Booster(model_str=text.write())).leaves(features)
-    return np.column_stack([own[leaves[:, tree]] for tree, own in enumerate(text.leaf_values)])
+    return LightGBMEnsemble(lgb.train({**_SETTINGS, "objective": gradient, "seed": seed}, data, TREES))

@@ -13,7 +13,6 @@ from fairlevel.candidates.corrections import Disparity
 STEPS = 8
 EMPTY_ROWS = 5.0  # rows without disparity that every leaf counts besides its own
 LONGEST = 3.0  # step: averages are too small by about so much where leaves hold few rows
-RIDGES = (1e-3, 3e-2, 1.0)
 
 
 class LeafAverages(NamedTuple):

@@ -11,15 +11,14 @@ import numpy as np
 
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.columns import DenseColumns, LeafColumns
-from fairlevel.candidates.corrections import Disparity
-from fairlevel.releveling.leaf_averages import RIDGES, leaf_averages
+from fairlevel.candidates.corrections import RIDGES, Disparity
+from fairlevel.releveling.leaf_averages import leaf_averages
 from fairlevel.releveling.protocol import UNNAMED, Change, Family
 from fairlevel.releveling.responses import LogOdds, Number, Response
 from fairlevel.trees import Output, TreeEnsemble
-from fairlevel.trees.protocol import Leaves
+from fairlevel.trees.protocol import Leaves, by_tree
 
 AVERAGES, TREES, LEAVES = "averages", "trees", "leaves"
-TREE_RIDGES = (1e-3, 3e-2, 1.0)
 LEAF_RIDGES = (0.1,)
 
 
@@ -62,7 +61,7 @@ class TreeModel:
     @cached_property
     def by_tree(self) -> Array:
         """What each tree adds, (row, tree)."""
-        return np.column_stack([values[self.leaves[:, tree]] for tree, values in enumerate(self.values)])
+        return by_tree(self.leaves, self.values)
 
     @cached_property
     def offset(self) -> Array:
@@ -86,7 +85,7 @@ class TreeModel:
 
     def families(self, rows: Index, disparity: Disparity) -> Mapping[str, Family]:
         if self.method == TREES:
-            return {TREES: Family(DenseColumns(self.by_tree), TREE_RIDGES)}
+            return {TREES: Family(DenseColumns(self.by_tree), RIDGES)}
         if self.method == LEAVES:
             return {LEAVES: Family(self.leaf_columns, LEAF_RIDGES)}
         found = leaf_averages(self.leaf_columns, self.prediction, rows, disparity)

@@ -53,6 +53,11 @@ class TreeEnsemble(Protocol):
         """A model of the same type with other values, one (leaf,) for each tree; the given model is left alone."""
 
 
+def by_tree(leaves: Leaves, values: Sequence[Array]) -> Array:
+    """What each tree adds, v_t[leaf_t(x)]: (row, tree), (leaf,) for each tree -> (row, tree)."""
+    return np.column_stack([own[leaves[:, tree]] for tree, own in enumerate(values)])
+
+
 def leaf_numbers(nodes: Any, leaves: Sequence[Index]) -> Leaves:
     """Numbers of leaves from numbers of nodes, (row, tree); ``leaves`` are the nodes of each tree that are leaves."""
     found = np.empty((len(nodes), len(leaves)), dtype=np.int32)

@@ -5,6 +5,8 @@ import torch
 from fairlevel.benchmark.systems.groups import GroupVariance, groups_of
 from fairlevel.exceptions import InvalidInput
 
+DOUBLE = torch.empty(0, dtype=torch.float64)
+
 
 def test_quantiles_of_one_attribute_hold_equally_many_rows():
     a = np.random.default_rng(0).exponential(size=(400, 1))
@@ -44,7 +46,7 @@ def test_one_group_is_none():
 def test_variance_between_groups_and_its_gradient():
     random = np.random.default_rng(0)
     number, f = random.integers(0, 3, 40), torch.tensor(random.standard_normal((2, 40)), requires_grad=True)
-    groups = GroupVariance.of(number, 4, torch.float64, torch.device("cpu"))  # the fourth group is empty
+    groups = GroupVariance.of(number, 4, DOUBLE)  # the fourth group is empty
     means = np.stack([f.detach().numpy()[:, number == group].mean(axis=1) for group in range(3)], axis=1)
     expected = means[:, number].var(axis=1)  # every row replaced by the mean of its group
     assert np.allclose(groups.value(f).detach().numpy(), expected, rtol=1e-12)
@@ -57,9 +59,7 @@ def test_sanity_matrix_of_group_averages():
     a, z = np.random.default_rng(0).standard_normal((2, 5000))
     number = groups_of("bifair", a[:, None], 4, 0).number(a[:, None])
     predictions = torch.from_numpy(np.stack([0.6 * a + 0.8 * z, a**2, a * z, z]))
-    linear, squared, product, independent = GroupVariance.of(number, 4, torch.float64, torch.device("cpu")).value(
-        predictions
-    )
+    linear, squared, product, independent = GroupVariance.of(number, 4, DOUBLE).value(predictions)
     quarter = np.array([-1.27111, -0.32466])  # E[A given its quarter], the lower half
     assert linear == pytest.approx(0.36 * (quarter**2).mean(), rel=0.05)  # bins lose a seventh of the truth, 0.36
     assert 0.5 < squared < 1.2  # of 2

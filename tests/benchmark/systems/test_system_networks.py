@@ -16,12 +16,12 @@ from fairlevel.benchmark.systems.stack import Stack, plain_network
 from fairlevel.networks.network import Network
 from tests.benchmark.systems.rows import SETUP, data
 
-CPU = torch.device("cpu")
+DOUBLE = torch.empty(0, dtype=torch.float64)
 
 
 def test_fairbatch_shares_by_hand():
     """Two groups of 4 and 2 rows; the first one's average is too low, so its upper half is drawn more often."""
-    groups = GroupVariance.of(np.array([0, 0, 0, 0, 1, 1]), 2, torch.float64, CPU)
+    groups = GroupVariance.of(np.array([0, 0, 0, 0, 1, 1]), 2, DOUBLE)
     upper = torch.tensor([0, 0, 0, 1, 0, 1], dtype=torch.float64)
     shares = BatchShares(groups, upper, torch.tensor([[0.0], [0.05]], dtype=torch.float64))
     assert torch.allclose(shares.probabilities(), torch.full((2, 6), 1 / 6, dtype=torch.float64))
@@ -33,7 +33,7 @@ def test_fairbatch_shares_by_hand():
 
 
 def test_fairbatch_shares_oscillate_by_one_step_around_equal_averages():
-    groups = GroupVariance.of(np.array([0, 0, 1, 1]), 2, torch.float64, CPU)
+    groups = GroupVariance.of(np.array([0, 0, 1, 1]), 2, DOUBLE)
     upper = torch.tensor([0, 1, 0, 1], dtype=torch.float64)
     shares = BatchShares(groups, upper, torch.tensor([[0.01]], dtype=torch.float64))
     start, seen = shares.upper_share.clone(), []
@@ -69,7 +69,7 @@ def test_bifair_hypergradient_in_float64():
         stack, inputs=stack.inputs.double(), target=stack.target.double(), parameters=stack.parameters.double()
     )
     groups = groups_of("bifair", given.a, 4, 0)
-    variance = GroupVariance.of(groups.number(given.a), 4, torch.float64, CPU)
+    variance = GroupVariance.of(groups.number(given.a), 4, DOUBLE)
     gamma = torch.tensor([[0.0], [3.0]], dtype=torch.float64)
     weight = torch.rand(2, 40, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 
@@ -107,7 +107,7 @@ def test_fairbinn_first_step_by_autograd():
     network = Network(given.x.shape[1], (8, 8, 8))
     start = network.init(SETUP.seed).double()
     groups = groups_of("fairbinn", given.a, 4, 0)
-    variance = GroupVariance.of(groups.number(given.a), 4, torch.float64, CPU)
+    variance = GroupVariance.of(groups.number(given.a), 4, DOUBLE)
     inputs, target = torch.from_numpy(given.x), torch.from_numpy(given.y)
     parameters = start[None].requires_grad_()
     f = network.forward_all(parameters, inputs)[0].squeeze(-1)

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from fairlevel.benchmark.executors.protocol import Answer, Failure, call
+from fairlevel.estimators.threads import cores
 from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.networks.memory import keep_freed_memory
 
@@ -92,8 +93,7 @@ class _OwnProcesses(SpawnContext):
 
 
 def _default_processes() -> int:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(MAX_GPU_PROCESSES, cores) if torch.cuda.is_available() else cores
+    return min(MAX_GPU_PROCESSES, cores()) if torch.cuda.is_available() else cores()
 
 
 @contextmanager

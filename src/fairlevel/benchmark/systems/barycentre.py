@@ -46,22 +46,26 @@ class QuantileMap:
         return moved
 
 
-def moved_by_group(members: Members, groups: Groups, data: Data, strengths: Sequence[float]) -> FittedFunctions:
-    """Functions (1 − t) f + t g of one plain model f, for strengths t; quantiles come from the training rows."""
+def mixed_with(moved: Function, members: Members, data: Data, strengths: Sequence[float]) -> FittedFunctions:
+    """(1 − t) f + t g(f, a) of one plain model f, for strengths t; ``moved`` is g, of predictions (row,) and a."""
     if not all(0 <= strength <= 1 for strength in strengths):
         raise InvalidInput(f"strengths={list(strengths)} was given; a barycentre needs shares between 0 and 1.")
-    number = groups.number(data.a)
-    quantiles = QuantileMap.of(members.predict(data.x)[0], number, groups.count)
 
     def at(strength: float) -> Function:
         def predict(x: Array, a: Array) -> Array:
             plain = members.predict(x)[0]
-            result: Array = (1 - strength) * plain + strength * quantiles(plain, groups.number(a))
+            result: Array = (1 - strength) * plain + strength * moved(plain, a)
             return result
 
         return predict
 
     return FittedFunctions(tuple(map(at, strengths)), data.a.shape[1])
+
+
+def moved_by_group(members: Members, groups: Groups, data: Data, strengths: Sequence[float]) -> FittedFunctions:
+    """Mixtures of a plain model with the barycentre of the groups; quantiles come from the training rows."""
+    quantiles = QuantileMap.of(members.predict(data.x)[0], groups.number(data.a), groups.count)
+    return mixed_with(lambda plain, a: quantiles(plain, groups.number(a)), members, data, strengths)
 
 
 @dataclass(frozen=True)

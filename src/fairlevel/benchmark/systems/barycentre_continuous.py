@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 
 from fairlevel.arrays import Array
-from fairlevel.benchmark.systems.protocol import Data, FittedFunctions, Function
+from fairlevel.benchmark.systems.barycentre import mixed_with
+from fairlevel.benchmark.systems.protocol import Data, FittedFunctions
 from fairlevel.benchmark.systems.stack import plain_network
 from fairlevel.candidates import TrainingSetup
 from fairlevel.candidates.protocol import PLAIN_RATE
 from fairlevel.conditional_mean import RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.exceptions import InvalidInput
 
 MEAN = RandomFeaturesMean()
 SMALLEST_SCALE = 0.1  # of s(a), as a share of its root mean square: the fitted variance may fall below zero
@@ -79,17 +79,6 @@ class ContinuousBarycentre:
     uses_attributes: ClassVar[bool] = True
 
     def fit(self, data: Data, strengths: Sequence[float], setup: TrainingSetup) -> FittedFunctions:
-        if not all(0 <= strength <= 1 for strength in strengths):
-            raise InvalidInput(f"strengths={list(strengths)} was given; a barycentre needs shares between 0 and 1.")
         members = plain_network(data.x, data.y, setup, self.learning_rate)
         moved = LocationScale.of(members.predict(data.x)[0], data.a, setup.seed)
-
-        def at(strength: float) -> Function:
-            def predict(x: Array, a: Array) -> Array:
-                plain = members.predict(x)[0]
-                result: Array = (1 - strength) * plain + strength * moved(plain, a)
-                return result
-
-            return predict
-
-        return FittedFunctions(tuple(map(at, strengths)), data.a.shape[1])
+        return mixed_with(moved, members, data, strengths)

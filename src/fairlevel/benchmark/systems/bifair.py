@@ -61,7 +61,7 @@ class BiFair:
     def fit(self, data: Data, strengths: Sequence[float], setup: TrainingSetup) -> NetworkMembers:
         groups = groups_of(self.name, data.a, self.bins, setup.seed)
         stack = Stack.of(data.x, data.y, len(strengths), setup, self.learning_rate)
-        variance = GroupVariance.of(groups.number(data.a), groups.count, stack.target.dtype, stack.target.device)
+        variance = GroupVariance.of(groups.number(data.a), groups.count, stack.target)
         gamma = row_strengths(strengths, stack.target)
         moments = setup.optimizer.init(stack.parameters)
         weight = stack.target.new_ones(len(strengths), len(stack.target))

@@ -70,7 +70,7 @@ class FairBatch:
         groups = groups_of(self.name, data.a, self.bins, setup.seed)
         number = groups.number(data.a)
         stack = Stack.of(data.x, data.y, len(strengths), setup, self.learning_rate)
-        variance = GroupVariance.of(number, groups.count, stack.target.dtype, stack.target.device)
+        variance = GroupVariance.of(number, groups.count, stack.target)
         median = np.array([np.median(data.y[number == z]) if (number == z).any() else 0 for z in range(groups.count)])
         upper = torch.from_numpy(data.y > median[number]).to(stack.target)
         shares = BatchShares(variance, upper, row_strengths(strengths, stack.target))

@@ -49,7 +49,7 @@ class FairBiNN:
     def fit(self, data: Data, strengths: Sequence[float], setup: TrainingSetup) -> NetworkMembers:
         groups = groups_of(self.name, data.a, self.bins, setup.seed)
         stack = Stack.of(data.x, data.y, len(strengths), setup, self.learning_rate, inserted=1)
-        variance = GroupVariance.of(groups.number(data.a), groups.count, stack.target.dtype, stack.target.device)
+        variance = GroupVariance.of(groups.number(data.a), groups.count, stack.target)
         fair = of_layer(stack.network, self.position).to(stack.target)
         fair_rate = stack.rate * row_strengths(strengths, stack.rate).squeeze(1)
         own, others = setup.optimizer.init(stack.parameters), setup.optimizer.init(stack.parameters)

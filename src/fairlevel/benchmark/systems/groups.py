@@ -101,8 +101,9 @@ class GroupVariance(NamedTuple):
     share: Tensor
 
     @classmethod
-    def of(cls, number: Index, count: int, dtype: torch.dtype, device: torch.device) -> GroupVariance:
-        member = torch.nn.functional.one_hot(torch.from_numpy(number.astype(np.int64)), count).to(device, dtype)
+    def of(cls, number: Index, count: int, like: Tensor) -> GroupVariance:
+        """Of the type of ``like``, and where it is."""
+        member = torch.nn.functional.one_hot(torch.from_numpy(number.astype(np.int64)), count).to(like)
         return cls(member, member.mean(dim=0))
 
     def means(self, prediction: Tensor) -> Tensor:

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates import TrainingSetup
 from fairlevel.exceptions import InvalidInput
 from fairlevel.members import Members
+from fairlevel.members.protocol import Device
 from fairlevel.onnx_graph import OnnxGraph
 
 
@@ -41,7 +40,7 @@ class System(Protocol):
 
 
 Function = Callable[[Array, Array], Array]
-"""x (row, feature), a (row, attribute) -> predictions (row,)."""
+"""x (row, feature), or predictions (row,) to be moved, and a (row, attribute) -> predictions (row,)."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class FittedFunctions:
     def __len__(self) -> int:
         return len(self.functions)
 
-    def predict(self, x: Array, device: torch.device | str = "cpu") -> Array:
+    def predict(self, x: Array, device: Device = "cpu") -> Array:
         features = x.shape[1] - self.attributes
         return np.stack([function(x[:, :features], x[:, features:]) for function in self.functions])
 
@@ -67,7 +66,7 @@ class FittedFunctions:
     def join(self, others: Sequence[Self]) -> Self:
         return replace(self, functions=(*self.functions, *(each for other in others for each in other.functions)))
 
-    def arrays(self) -> dict[str, Tensor]:
+    def arrays(self) -> dict[str, Any]:
         raise _only_in_studies()
 
     def texts(self) -> dict[str, str]:
@@ -77,7 +76,7 @@ class FittedFunctions:
         raise _only_in_studies()
 
     @classmethod
-    def from_file(cls, arrays: Mapping[str, Tensor], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
+    def from_file(cls, arrays: Mapping[str, Any], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
         raise _only_in_studies()
 
     def add_to(self, graph: OnnxGraph, inputs: str) -> str:

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
-import pandas as pd
 
 from fairlevel.benchmark.systems.protocol import Data, System
 from fairlevel.candidates import CandidateSet, Limits, TrainingSetup
-from fairlevel.candidates.candidate_set import NO_TRACE, CandidateKey
+from fairlevel.candidates.candidate_set import NO_TRACE, CandidateKey, candidate_table
 from fairlevel.candidates.protocol import CandidateRows, Report, portion
 from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
 from fairlevel.fronts.refinement import check_weights, coarse
@@ -91,18 +90,13 @@ class SystemGrid:
         error = ((members.predict(x, "cpu") - data.y) ** 2).mean(axis=1)
         usable = np.isfinite(error) & (error <= WORST_LOSS * data.y.var())
         keys = [CandidateKey(self.name, strength, setting) for strength in strengths[: len(members)]]
-        table = pd.DataFrame(
-            {
-                "candidate": [key.name for key in keys],
-                "predictor": setup.predictor.name,
-                "family": self.name,
-                "setting": setting,
-                "weight": [key.weight for key in keys],
-                "learning_rate": getattr(system, "learning_rate", np.nan) * setup.rate_scale,
-                "status": [Status.FINISHED.value if good else Status.DIVERGED.value for good in usable],
-                "steps": setup.optimizer.steps,
-                "loss": error,
-            }
+        table = candidate_table(
+            keys,
+            setup.predictor.name,
+            setup.optimizer.steps,
+            learning_rate=getattr(system, "learning_rate", np.nan) * setup.rate_scale,
+            status=[Status.FINISHED.value if good else Status.DIVERGED.value for good in usable],
+            loss=error,
         )
         kept = np.flatnonzero(usable)
         return CandidateSet(table, (members.take(kept),), np.eye(len(kept)), (NO_TRACE,) * len(table))

@@ -1,0 +1,70 @@
+"""What ``fairlevel audit`` says about one prediction, and about budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from rich.table import Table
+
+from fairlevel.cli.talk import Talk, shown_path
+
+if TYPE_CHECKING:
+    from fairlevel.auditing.audit import Audit, Verdict
+
+
+def show_audit(talk: Talk, found: Audit, verdicts: tuple[Verdict, ...], html: Path | None) -> None:
+    """One prediction: the finding, warnings, figures, attributes and budgets."""
+    from fairlevel.auditing.page import accuracy_figures
+    from fairlevel.report.numbers import number, p_phrase
+
+    talk.say(str(found), style="bold")
+    for flag in found.flags:
+        talk.say(f"! {flag.sentence}", style="yellow")
+    interval = found.interval
+    numbers = Table(box=None, show_header=False, pad_edge=False)
+    for name, value in accuracy_figures(found):
+        numbers.add_row(name, number(value), "")
+    moves = f"95 % interval: {number(interval.low**0.5)} to {number(interval.high**0.5)}"
+    numbers.add_row("average prediction moves by ±", number(found.moves_by), moves)
+    limits = f"95 % interval: {number(interval.low)} to {number(interval.high)}"
+    numbers.add_row("DPVar, debiased", number(interval.estimate), limits)
+    numbers.add_row("DPVar, the paper's estimate", number(found.plug_in), f"by chance alone: {number(found.floor)}")
+    for measure in found.measures:
+        numbers.add_row(measure.name, number(measure.value), f"by chance: up to {number(measure.chance)}")
+    if found.overall is not None:
+        numbers.add_row(
+            f"DPVar without regard to {', '.join(found.given)}",
+            number(found.overall.estimate),
+            f"95 % interval: {number(found.overall.low)} to {number(found.overall.high)}",
+        )
+    for question in found.questions:
+        numbers.add_row(f"{question.name}, moves by ±", number(question.moves_by), p_phrase(question.interval.p_value))
+    talk.say(numbers)
+    shares = Table(title="share of the prediction's variance, by attribute", title_justify="left")
+    for heading in ("attribute", "explained by it alone", "lost without it"):
+        shares.add_column(heading, justify="left" if heading == "attribute" else "right")
+    for row in found.attributes.itertuples():
+        shares.add_row(str(row.attribute), f"{row.alone:.1%}", f"{row.lost:.1%}")
+    talk.say(shares)
+    show_verdicts(talk, verdicts)
+    if html is not None:
+        talk.say(f"report: {shown_path(html)}")
+
+
+def show_verdicts(talk: Talk, verdicts: Iterable[Verdict], prediction: str = "") -> None:
+    """One sentence per budget, with the name of the prediction where there are several."""
+    from fairlevel.report.numbers import number
+
+    for verdict in verdicts:
+        word, style = ("passed", "green") if verdict.passed else ("failed", "red")
+        limit = f"{prediction and f'{prediction}, '}{verdict.budget} of at most {verdict.most:g} allowed"
+        talk.say(f"{word}: {limit}, upper end of the interval {number(verdict.upper)}", style=style)
+
+
+def fail_unless_passed(verdicts: Iterable[Verdict]) -> None:
+    """End with exit code 1 where a budget is not met."""
+    if not all(verdict.passed for verdict in verdicts):
+        raise typer.Exit(1)

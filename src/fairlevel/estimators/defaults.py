@@ -1,0 +1,19 @@
+"""What a fit uses where no predictor was named; without PyTorch, which tags and saved models do without."""
+
+from __future__ import annotations
+
+from typing import Any
+
+READ_GAPS = ("boosting",)  # predictors by name that read missing values
+
+
+def network_by_default(solver: Any, batch_size: Any = None) -> bool:
+    """Whether the predictor is a network, for batches and for a path that needs a linear head; else it is boosting."""
+    return batch_size is not None or solver == "spectral" or getattr(solver, "needs_linear_head", False) is True
+
+
+def reads_gaps(predictor: Any, solver: Any, batch_size: Any = None) -> bool:
+    """Whether missing values are fine; an unknown name is not, it is refused in ``fit``."""
+    if predictor is None:
+        return not network_by_default(solver, batch_size)
+    return predictor in READ_GAPS if isinstance(predictor, str) else getattr(predictor, "native", False) is True

@@ -1,0 +1,69 @@
+"""The front of a fitted path as a table, one row per model."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+
+from fairlevel.arrays import Array, Index
+from fairlevel.auditing.questions import decisions
+from fairlevel.estimators.judging import interval_columns
+from fairlevel.estimators.path_fit import PathFit, ReportingRows
+from fairlevel.exceptions import AlreadyLevel, NoBetterThanTheMean
+from fairlevel.metrics.class_figures import class_figures
+from fairlevel.metrics.evaluator import DPVarEvaluator
+
+
+def measured_front(
+    fit: PathFit, reporting: ReportingRows, threshold: float | None, seed: int
+) -> tuple[pd.DataFrame, Index]:
+    """The models from the least disparity to the most accurate one, and the number of each among the points of the fit,
+    (model,). Where the most accurate one is level already, it stands alone, or beside the one that was asked for.
+    ``threshold`` is that of a decision, where y has two classes.
+    """
+    budgets, last = fit.points, reporting.intervals[-1]
+    front = pd.DataFrame(
+        {
+            "selection_dpvar": [budget.dpvar(fit.choosing) for budget in budgets],
+            "mse": (reporting.predictions - reporting.target) ** 2 @ reporting.attributes.weight,
+            **interval_columns(reporting.intervals),
+            "members": [len(fit.model(budget).model) for budget in budgets],
+            **_further_figures(reporting, threshold, seed),
+        }
+    )
+    if last.p_value > 0.05:
+        warnings.warn(
+            AlreadyLevel(
+                f"No disparity was found in the most accurate model (p = {last.p_value:.2f}), so there is nothing to "
+                "trade off; the front is that one model."
+            ),
+            stacklevel=4,  # the caller of fit
+        )
+        most_accurate = len(front) - 1
+        asked = most_accurate if fit.asked is None else fit.asked
+        front = front.iloc[sorted({asked, most_accurate})]
+    if "r2" in front and front["r2"].max() <= 0:
+        warnings.warn(
+            NoBetterThanTheMean(
+                f"No model errs less on unseen rows than the average of y (the largest R² is {front['r2'].max():.2f}): "
+                "do not use these models. Try fewer columns, more rows, or another solver."
+            ),
+            stacklevel=4,
+        )
+    return front.reset_index(drop=True), front.index.to_numpy()
+
+
+def _further_figures(reporting: ReportingRows, threshold: float | None, seed: int) -> dict[str, list[float] | Array]:
+    """Columns of a front beside error and disparity: R² of numbers; or, with the threshold of a decision, log-loss, AUC
+    and accuracy of probabilities, and the DPVar of decisions that are 1 from the threshold on.
+    """
+    target, weight, predictions = reporting.target, reporting.attributes.weight, reporting.predictions
+    if threshold is None:
+        variance = float(weight @ (target - weight @ target) ** 2)
+        mse = (predictions - target) ** 2 @ weight
+        return {"r2": 1 - mse / variance if variance > 0 else np.full(len(mse), np.nan)}
+    decided = np.stack([decisions(np.clip(each, 0, 1), threshold) for each in predictions])
+    dpvar = DPVarEvaluator(reporting.attributes, seed).errors(decided)[0]
+    return {**class_figures(predictions, target, weight, threshold), "decision_dpvar": dpvar}
