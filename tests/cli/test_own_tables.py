@@ -218,7 +218,7 @@ def test_gaps_in_the_target_are_left_out_and_counted_on_the_page(folder, tmp_pat
     result = run("audit", tmp_path / "rows.csv", *arguments)
     assert result.returncode == 0, result.stderr
     assert "4 rows left out, without a value in: pay (1), age (3)" in result.stdout
-    assert "236 used, 4 dropped (a value is missing), 240 in the file" in (tmp_path / "page.html").read_text()
+    assert "236 used, 4 dropped (a value is missing, or weight 0), 240 in the file" in (tmp_path / "page.html").read_text()
 
 
 def test_weights_with_a_decimal_comma_and_ids(tmp_path):
