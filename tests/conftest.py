@@ -13,6 +13,14 @@ def figures_closed():
     plt.close("all")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def short_diagnostic():
+    """Audits train the networks of the paper's diagnostic on 200 rows: they take most of the time of an audit."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fairlevel.auditing.side_figures.PAPER_ROWS", 200)
+        yield
+
+
 @pytest.fixture
 def random():
     return np.random.default_rng(0)

@@ -16,7 +16,8 @@ from fairlevel import load
 from fairlevel.cli import files
 from tests.terminal import run_here as run
 
-CODE = "from fairlevel.cli import app; app()"
+CODE = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from fairlevel.cli import app; app()"
+"""In the background of a shell, programs ignore SIGINT otherwise."""
 
 
 def make_table(rows=240):
@@ -200,7 +201,7 @@ def test_interrupted_training_leaves_nothing(folder, tmp_path):
     while "lib_lightgbm" not in loaded.read_text():  # the last import of weight
         assert time.monotonic() < until
         time.sleep(0.05)
-    time.sleep(3)
+    time.sleep(1)
     assert process.poll() is None  # it is training
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) != 0
