@@ -13,11 +13,14 @@ def figures_closed():
     plt.close("all")
 
 
-@pytest.fixture(scope="session", autouse=True)
-def short_diagnostic():
-    """Audits train the networks of the paper's diagnostic on 200 rows: they take most of the time of an audit."""
+@pytest.fixture(scope="module", autouse=True)
+def short_diagnostic(request):
+    """Audits train the networks of the paper's diagnostic on 200 rows, where they would spend most of their time; pages
+    and studies show what users get.
+    """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fairlevel.auditing.side_figures.PAPER_ROWS", 200)
+        if request.path.parent.name not in ("docs", "study"):
+            patch.setattr("fairlevel.auditing.side_figures.PAPER_ROWS", 200)
         yield
 
 

@@ -27,6 +27,7 @@ from fairlevel.predictors import MLP, PREDICTORS, Boosting
 from tests.contracts.penalty_cases import OF_CLASSES, SLOW
 
 QUICK = Adam(0.02, steps=120)
+FEW = Adam(0.04, steps=60)
 TREES = Boosting(rounds=200)
 """The default predictor with a tenth of its rounds."""
 
@@ -52,11 +53,11 @@ def routing():
     ],
 )
 def test_more_weight_means_less_disparity(table, penalty, predictor):
-    x, y, a = table
+    x, y, a = (part[:300] for part in table)
     weight = {"hsic": 1000.0, "hsic_features": 1000.0, "gdp": 30.0}.get(penalty, 10.0)  # each on a scale of its own
     predictor = Boosting(rounds=60, learning_rate=0.1) if predictor == "boosting" else predictor
     plain, fair = (
-        FairRegressor(weight=w, penalty=penalty, predictor=predictor, optimizer=QUICK, random_state=0).fit(
+        FairRegressor(weight=w, penalty=penalty, predictor=predictor, optimizer=FEW, random_state=0).fit(
             x, y, sensitive_features=a
         )
         for w in (0.0, weight)
@@ -64,7 +65,7 @@ def test_more_weight_means_less_disparity(table, penalty, predictor):
     assert fair.dpvar_ < 0.5 * plain.dpvar_
     assert fair.mse_ > plain.mse_
     assert plain.score(x, y) > 0.35
-    assert 0 < fair.n_iter_ <= 120
+    assert 0 < fair.n_iter_ <= 60
     assert list(fair.trace_.columns) == ["step", "mse", "penalty"]
 
 
