@@ -46,9 +46,9 @@ def order_of_rows_does_not_matter(penalty, case):
 
 def following_the_gradient_lowers_the_disparity(penalty, case):
     """A few steps against the gradient lower the value, measured afresh, by at least a twentieth."""
-    f, a = gaussian(200, 1, 3)
+    f, a = gaussian(300, 1, 3)
     f, a = f.float(), case.attributes((a - a.mean(0)) / a.std(0))
-    prepared = penalty.prepare(Attributes(a), penalty.rows.assign(100, 200), {}, seed=0).to(torch.float32, "cpu")
+    prepared = penalty.prepare(Attributes(a), penalty.rows.assign(150, 300), {}, seed=0).to(torch.float32, "cpu")
     state = penalty.init(prepared, 3, {})
     for _ in range(60):
         before = penalty.step(f, prepared, state)

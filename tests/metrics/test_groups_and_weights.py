@@ -100,7 +100,7 @@ def test_estimate_with_groups_is_unbiased_where_rows_alone_are_not():
     assert rows.estimate.mean() > 0.05
 
 
-SMALL = MLPMean((16, 16), Adam(0.03, steps=100, final_fraction=1.0))
+SMALL = MLPMean((16, 16), Adam(0.05, steps=250, final_fraction=1.0))
 
 
 def test_trained_mean_keeps_groups_together():
