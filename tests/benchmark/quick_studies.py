@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from fairlevel import MLPMean
+from fairlevel.benchmark.executors.protocol import call
 from fairlevel.benchmark.protocol import PROTOCOLS, NamedProtocol, Protocol
 from fairlevel.networks.optimizers import Adam, GradientDescent
 
@@ -25,7 +26,7 @@ class InThisProcess:
     processes: int | None = None
 
     def run(self, tasks):
-        return enumerate(task() for task in tasks)
+        return enumerate(call(task) for task in tasks)
 
 
 def use_few_steps_here(patch):

@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairlevel.benchmark.executors import Failure, LocalExecutor, RayExecutor, local, ray_cluster
+from fairlevel.benchmark.executors import EXECUTORS, Failure, LocalExecutor, RayExecutor, local, ray_cluster
 from fairlevel.benchmark.executors.local import WorkersDied
 from fairlevel.benchmark.protocol import PROTOCOLS, NamedProtocol
 from fairlevel.benchmark.store import Store
 from fairlevel.exceptions import InvalidInput
-from tests.benchmark.quick_studies import SOME
+from tests.benchmark.quick_studies import SOME, InThisProcess
 from tests.benchmark.small_tasks import Dies, Fails
 from tests.benchmark.test_tables import make_folder, table
 from tests.terminal import run_here
@@ -57,6 +57,12 @@ def run(data, out, **more):
     return run_here(*words(data, out, **more))
 
 
+def run_without_workers(data, out, **more):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(EXECUTORS, "local", InThisProcess)
+        return run(data, out, **more)
+
+
 def rows_of(out):
     return Store(out).read().drop(columns="seconds")
 
@@ -69,7 +75,7 @@ def files_of(out):
 def calm(data, tmp_path_factory):
     """Results of a run that nobody disturbed."""
     out = tmp_path_factory.mktemp("undisturbed") / "results"
-    result = run(data, out)
+    result = run_without_workers(data, out)
     assert result.returncode == 0, result.stderr
     assert f"{TASKS} of {TASKS} tasks finished" in result.stdout
     return out
@@ -84,7 +90,7 @@ def finished(out):
     return len(list(Path(out).glob("rows/*/*/*/rows.parquet")))
 
 
-def wait_for(condition, seconds=60):
+def wait_for(condition, seconds=180):
     until = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < until
@@ -100,11 +106,12 @@ def workers(parent):
 def test_a_killed_run_goes_on_where_it_stopped(data, undisturbed, tmp_path):
     out = tmp_path / "results"
     command = [sys.executable, "-c", PROGRAM, *words(data, out)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    wait_for(lambda: finished(out) >= 2)
-    orphans = workers(process.pid)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            wait_for(lambda: finished(out) >= 2)
+            orphans = workers(process.pid)
+        finally:
+            process.kill()
     wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in orphans), 20)
     kept = {path: path.stat().st_mtime_ns for path in out.glob("rows/*/*/*/rows.parquet")}
     result = run(data, out)
@@ -150,7 +157,7 @@ def test_failures_are_listed_and_the_exit_code_says_so(data, tmp_path):
     (tmp_path / "data").mkdir()
     make_folder(tmp_path / "data", one=table(60, 1), bad=table(60)[["x0", "y"]])
     out = tmp_path / "results"
-    result = run(tmp_path / "data", out, suite="one,bad", methods="spectral")
+    result = run_without_workers(tmp_path / "data", out, suite="one,bad", methods="spectral")
     assert result.returncode == 1
     assert "failed: bad / 0 / spectral: The table has only one usable column" in result.stderr
     assert finished(out) == 1
