@@ -150,7 +150,7 @@ def test_pickle_and_clone(table):
 @pytest.mark.usefixtures("routing")
 def test_grid_search_over_weight_with_routed_attributes(table):
     x, y, a = table
-    estimator = FairRegressor(predictor="linear", optimizer=QUICK, random_state=0).set_fit_request(
+    estimator = FairRegressor(predictor="linear", optimizer=FEW, random_state=0).set_fit_request(
         sensitive_features=True
     )
     scorer = fair_scorer(zeta=5.0).set_score_request(sensitive_features=True)
@@ -243,7 +243,7 @@ def test_parameters_that_would_change_nothing_are_refused(table, settings, sente
 
 def test_a_budget_is_met(table):
     x, y, a = table
-    settings = {"predictor": "linear", "optimizer": QUICK, "random_state": 0}
+    settings = {"predictor": "linear", "optimizer": FEW, "random_state": 0}
     plain = FairRegressor(weight=0.0, **settings).fit(x, y, sensitive_features=a)
     model = FairRegressor(max_dpvar=0.3 * plain.dpvar_, **settings).fit(x, y, sensitive_features=a)
     assert 0.05 * plain.dpvar_ < model.dpvar_ < 0.5 * plain.dpvar_
