@@ -6,12 +6,16 @@ PARALLEL := OMP_NUM_THREADS=1
 # OpenMP threads that wait sleep instead of taking cores from other processes.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: demo test check study bench pages docs lint format clean
+.PHONY: demo test units check study bench pages docs lint format clean
 
 demo: .venv/installed
 	$(BIN)/fairlevel demo --out demo
 
-test: lint
+# The linters, of which mypy takes a minute on one core, run beside the tests.
+test: .venv/installed
+	$(MAKE) --no-print-directory --jobs 2 lint units
+
+units: .venv/installed
 	$(PARALLEL) $(BIN)/python -m pytest -m "not study" -n auto --maxprocesses 8 --dist loadfile
 
 check: lint

@@ -16,7 +16,7 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.report.render import render
 
-ROWS = 1500
+ROWS = 1000
 
 
 @pytest.fixture(scope="module")
@@ -113,11 +113,11 @@ def test_budgets_are_decided_at_the_upper_end(audits):
 def test_survey_weights_and_rows_of_weight_zero(drawn):
     attributes, z = drawn
     f = attributes["age"].to_numpy() + z
-    weight = np.r_[np.ones(1000), np.zeros(500)]
+    weight = np.r_[np.ones(700), np.zeros(300)]
     whole = audit(f, sensitive_features=attributes, sample_weight=weight, y_true=f)
-    part = audit(f[:1000], sensitive_features=attributes[:1000], y_true=f[:1000])
+    part = audit(f[:700], sensitive_features=attributes[:700], y_true=f[:700])
     assert whole.interval == part.interval
-    assert whole.rows == 1000
+    assert whole.rows == 700
     pd.testing.assert_frame_equal(whole.groups["<b>town</b>"], part.groups["<b>town</b>"])
 
 

@@ -5,18 +5,11 @@ import os
 import time
 from types import SimpleNamespace
 
-import pandas as pd
 import pytest
 
 from fairlevel.benchmark.executors import LocalExecutor
 from fairlevel.benchmark.run import in_stages
-
-
-class Environment:
-    """A task that reports a variable as its worker sees it."""
-
-    def __call__(self):
-        return pd.DataFrame({"value": [os.environ.get("OMP_WAIT_POLICY")]})
+from tests.benchmark.small_tasks import Environment, Sleeps
 
 
 @pytest.mark.parametrize(("given", "seen"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
@@ -29,19 +22,12 @@ def test_waiting_threads_of_workers_sleep_unless_the_user_says_otherwise(monkeyp
     assert os.environ.get("OMP_WAIT_POLICY") == given
 
 
-class Sleep:
-    """A task that never ends."""
-
-    def __call__(self):
-        time.sleep(600)
-
-
 def test_only_own_workers_are_ended():
     """A run that is given up ended every child of the process, those of the caller included."""
     mine = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(600,))
     mine.start()
     try:
-        run = LocalExecutor(2).run([Environment(), Sleep()])
+        run = LocalExecutor(2).run([Environment(), Sleeps()])
         next(run)
         run.close()
         assert multiprocessing.active_children() == [mine]

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -12,14 +13,30 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairlevel.benchmark.executors import Failure, LocalExecutor, RayExecutor, local, ray_cluster
+from fairlevel.benchmark.executors import EXECUTORS, Failure, LocalExecutor, RayExecutor, local, ray_cluster
 from fairlevel.benchmark.executors.local import WorkersDied
+from fairlevel.benchmark.protocol import PROTOCOLS, NamedProtocol
 from fairlevel.benchmark.store import Store
 from fairlevel.exceptions import InvalidInput
+from tests.benchmark.quick_studies import SOME, InThisProcess
+from tests.benchmark.small_tasks import Dies, Fails
 from tests.benchmark.test_tables import make_folder, table
 from tests.terminal import run_here
 
 TASKS = 6
+PROGRAM = """
+from tests.benchmark.quick_studies import use_some_steps
+from fairlevel.cli import app
+use_some_steps()
+app()
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def some_steps():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PROTOCOLS, "small", NamedProtocol(lambda: SOME))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -29,15 +46,21 @@ def data(tmp_path_factory):
     return folder
 
 
-def command(data, out, *more):
-    arguments = ["bench", "run", "--suite", "one,two,three", "--seeds", "0", "--methods", "r2,spectral"]
+def words(data, out, *more, suite="one,two,three", methods="r2,spectral"):
+    arguments = ["bench", "run", "--suite", suite, "--seeds", "0", "--methods", methods]
     arguments += ["--protocol", "small", "--data-dir", str(data), "--out", str(out), "--device", "cpu"]
-    arguments += more or ["--processes", "1"]  # starting a process costs more than the tasks
-    return [sys.executable, "-c", "from fairlevel.cli import app; app()", *arguments]
+    return [*arguments, *(more or ["--processes", "1"])]  # starting a process costs more than the tasks
 
 
-def run(data, out, *more):
-    return subprocess.run(command(data, out, *more), capture_output=True, text=True, check=False)
+def run(data, out, **more):
+    """The command in this process; the tasks in a worker."""
+    return run_here(*words(data, out, **more))
+
+
+def run_without_workers(data, out, **more):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(EXECUTORS, "local", InThisProcess)
+        return run(data, out, **more)
 
 
 def rows_of(out):
@@ -52,7 +75,7 @@ def files_of(out):
 def calm(data, tmp_path_factory):
     """Results of a run that nobody disturbed."""
     out = tmp_path_factory.mktemp("undisturbed") / "results"
-    result = run(data, out)
+    result = run_without_workers(data, out)
     assert result.returncode == 0, result.stderr
     assert f"{TASKS} of {TASKS} tasks finished" in result.stdout
     return out
@@ -67,7 +90,7 @@ def finished(out):
     return len(list(Path(out).glob("rows/*/*/*/rows.parquet")))
 
 
-def wait_for(condition, seconds=60):
+def wait_for(condition, seconds=180):
     until = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < until
@@ -76,19 +99,20 @@ def wait_for(condition, seconds=60):
 
 def workers(parent):
     """Processes that a run has spawned for its tasks."""
-    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    children = [pid for path in Path(f"/proc/{parent}/task").glob("*/children") for pid in path.read_text().split()]
     return [int(pid) for pid in children if "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text()]
 
 
 def test_a_killed_run_goes_on_where_it_stopped(data, undisturbed, tmp_path):
     out = tmp_path / "results"
-    for target in (1, 3):
-        process = subprocess.Popen(command(data, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for(lambda target=target: finished(out) >= target)
-        orphans = workers(process.pid)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        wait_for(lambda orphans=orphans: not any(Path(f"/proc/{pid}").exists() for pid in orphans), 20)
+    command = [sys.executable, "-c", PROGRAM, *words(data, out)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            wait_for(lambda: finished(out) >= 2)
+            orphans = workers(process.pid)
+        finally:
+            process.kill()
+    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in orphans), 20)
     kept = {path: path.stat().st_mtime_ns for path in out.glob("rows/*/*/*/rows.parquet")}
     result = run(data, out)
     assert result.returncode == 0, result.stderr
@@ -99,24 +123,22 @@ def test_a_killed_run_goes_on_where_it_stopped(data, undisturbed, tmp_path):
 
 def test_a_killed_worker_costs_its_task_only(data, undisturbed, tmp_path):
     out = tmp_path / "results"
-    process = subprocess.Popen(command(data, out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    wait_for(lambda: finished(out) >= 1)
-    os.kill(workers(process.pid)[0], signal.SIGKILL)
-    output, errors = process.communicate(timeout=120)
-    assert process.returncode == 0, errors
-    assert f"{TASKS} of {TASKS} tasks finished" in output
+    killed = []
+
+    def kill():
+        wait_for(lambda: finished(out) >= 1)
+        killed.extend(workers(os.getpid()))
+        os.kill(killed[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    result = run(data, out)
+    killer.join()
+    assert len(killed) == 1
+    assert result.returncode == 0, result.stderr
+    assert f"{TASKS} of {TASKS} tasks finished" in result.stdout
     pd.testing.assert_frame_equal(rows_of(out), undisturbed)
     assert files_of(out) == [".lock", *["rows.parquet"] * TASKS, "run.json"]
-
-
-class Dies:
-    def __call__(self):
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-class Fails:
-    def __call__(self):
-        raise InvalidInput("no such table")
 
 
 def test_workers_that_keep_dying_end_the_run(monkeypatch):
@@ -135,10 +157,7 @@ def test_failures_are_listed_and_the_exit_code_says_so(data, tmp_path):
     (tmp_path / "data").mkdir()
     make_folder(tmp_path / "data", one=table(60, 1), bad=table(60)[["x0", "y"]])
     out = tmp_path / "results"
-    arguments = command(tmp_path / "data", out)
-    arguments[arguments.index("one,two,three")] = "one,bad"
-    arguments[arguments.index("r2,spectral")] = "spectral"
-    result = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    result = run_without_workers(tmp_path / "data", out, suite="one,bad", methods="spectral")
     assert result.returncode == 1
     assert "failed: bad / 0 / spectral: The table has only one usable column" in result.stderr
     assert finished(out) == 1
@@ -157,7 +176,7 @@ def test_failures_are_listed_and_the_exit_code_says_so(data, tmp_path):
     ],
 )
 def test_bad_input_starts_nothing(data, tmp_path, more, sentence):
-    result = run_here(*command(data, tmp_path / "results", *more)[3:])
+    result = run_here(*words(data, tmp_path / "results", *more))
     assert result.returncode == 2, result.stdout
     assert sentence in result.stderr.replace("\n", " ")
     assert not (tmp_path / "results").exists()
@@ -181,14 +200,13 @@ def cluster():
 
 def test_a_ray_cluster_that_loses_a_node_finishes_with_the_same_rows(data, undisturbed, tmp_path, monkeypatch, cluster):
     from fairlevel.benchmark.datasets import resolve_datasets
-    from fairlevel.benchmark.protocol import Protocol
     from fairlevel.benchmark.run import run_tasks
     from fairlevel.benchmark.task import Task
     from fairlevel.data.sources import FolderSource
 
     second = cluster.add_node(num_cpus=1)
     datasets = resolve_datasets(["one", "two", "three"], FolderSource(data))
-    tasks = [Task(dataset, 0, method, Protocol.small(), "cpu") for dataset in datasets for method in ("r2", "spectral")]
+    tasks = [Task(dataset, 0, method, SOME, "cpu") for dataset in datasets for method in ("r2", "spectral")]
     store, lost = Store(tmp_path / "results"), []
 
     def lose_a_node(done, total):
@@ -196,7 +214,7 @@ def test_a_ray_cluster_that_loses_a_node_finishes_with_the_same_rows(data, undis
             cluster.remove_node(second, allow_graceful=False)
             lost.append(done)
 
-    with store.claimed(Protocol.small().id, "folder", ["one", "two", "three"], [0], ["r2", "spectral"]):
+    with store.claimed(SOME.id, "folder", ["one", "two", "three"], [0], ["r2", "spectral"]):
         failures = run_tasks(tasks, store, RayExecutor(cluster.address), lose_a_node)
     monkeypatch.setattr(ray_cluster, "RETRIES", 0)
     ((number, died),) = RayExecutor(cluster.address).run([lambda: os._exit(1)])

@@ -15,6 +15,7 @@ from fairlevel import FairnessPath, audit
 from fairlevel.auditing.page import audit_page
 from fairlevel.benchmark.report import build_report
 from fairlevel.estimators.front_page import front_page
+from fairlevel.networks.optimizers import Adam
 from fairlevel.report.render import write_page
 from tests.benchmark.test_report import study
 
@@ -39,7 +40,7 @@ def pages(tmp_path_factory):
     y = x.sum(axis=1) + random.standard_normal(200)
     sensitive["town"] = random.choice(["a", EVIL], 200)
     more = {f"score {number} of a test with a long name": random.standard_normal(200) for number in range(4)}
-    path = FairnessPath(solver="spectral", predictor="linear", random_state=0)
+    path = FairnessPath(solver="spectral", predictor="linear", optimizer=Adam(0.05, steps=60), random_state=0)
     path.fit(x, y, sensitive_features=sensitive.assign(**more))
     names = [f"models/point-{number:02d}" for number in range(1, len(path.front_) + 1)]
     origin = replace(path.provenance(), file=EVIL, rows_in_file=250, rows_dropped=50, why_dropped="no target")

@@ -2,7 +2,6 @@
 
 import json
 import shlex
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -11,15 +10,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairlevel import FairnessPath, FairRegressor, MLPMean, cli
+from fairlevel import FairnessPath, FairRegressor, cli
 from fairlevel.benchmark.executors import EXECUTORS
-from fairlevel.benchmark.protocol import PROTOCOLS, NamedProtocol, Protocol
 from fairlevel.cli import COMMANDS, demo
 from fairlevel.cli.lazy import LazyCommand
 from fairlevel.cli.options import as_option, read_names
 from fairlevel.data.synthetic import SyntheticDesign
-from fairlevel.networks.optimizers import Adam, GradientDescent
+from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import Boosting
+from tests.benchmark.quick_studies import InThisProcess, use_few_steps_here
 from tests.benchmark.test_tables import make_folder
 from tests.benchmark.test_tables import table as small_table
 from tests.terminal import run_here
@@ -62,29 +61,9 @@ KEYS = {
 }
 
 
-FEW = replace(
-    Protocol.small(),
-    optimizer=Adam(steps=10),
-    settings=1,
-    weights=2,
-    coarse=2,
-    diagnostic=MLPMean(optimizer=GradientDescent(0.1, steps=5)),
-)
-
-
 def few_rows():
     rows = SyntheticDesign(attributes=1).sample(150, seed=0).to_frame()
     return demo.Example("few rows", rows.filter(regex="^x"), rows["y"], rows[["a1"]], predictor="linear")
-
-
-@dataclass(frozen=True)
-class InThisProcess:
-    """Runs tasks without starting processes, which tests of executors do."""
-
-    processes: int | None = None
-
-    def run(self, tasks):
-        return enumerate(task() for task in tasks)
 
 
 @pytest.fixture(scope="module")
@@ -112,13 +91,14 @@ def runs(home):
     found = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(home)
-        quick = partial(FairnessPath, optimizer=Adam(steps=20))
+        quick = partial(FairnessPath, optimizer=Adam(steps=10))
         patch.setattr("fairlevel.estimators.fairness_path.FairnessPath", quick)
         for example in ("_diabetes", "_synthetic"):
             patch.setattr(f"fairlevel.cli.demo.{example}", few_rows)
-        patch.setattr("fairlevel.benchmark.executors.LocalExecutor", InThisProcess)
+        patch.setattr("fairlevel.estimators.path_fit.POINTS", 4)
+        patch.setattr("fairlevel.estimators.judging.SHARE_POINTS", 2)
+        use_few_steps_here(patch)
         patch.setitem(EXECUTORS, "local", InThisProcess)
-        patch.setitem(PROTOCOLS, "small", NamedProtocol(lambda: FEW))
         patch.setattr("fairlevel.auditing.side_figures._paper_estimate", lambda rows, seed: (1.0, 0.5))  # seconds
         patch.setattr("fairlevel.benchmark.report.Report.save_figures", lambda report, folder: None)
         patch.setattr("fairlevel.cli.bench_synthetic.draw", lambda rows, dpvar, stem: None)

@@ -11,6 +11,7 @@ import fairlevel
 from fairlevel import FairnessPath, cli
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.networks.optimizers import Adam
+from tests.benchmark.quick_studies import use_few_steps_here
 from tests.terminal import run_here
 
 
@@ -98,8 +99,10 @@ def test_bad_arguments_are_one_sentence_and_exit_code_two(tmp_path, monkeypatch,
 
 
 def test_demo_prints_tables_and_saves_reports_and_models(tmp_path, monkeypatch):
-    quick = partial(FairnessPath, optimizer=Adam(steps=80))
+    quick = partial(FairnessPath, optimizer=Adam(steps=4))
     monkeypatch.setattr("fairlevel.estimators.fairness_path.FairnessPath", quick)
+    monkeypatch.setattr("fairlevel.estimators.path_fit.POINTS", 4)
+    monkeypatch.setattr("fairlevel.estimators.judging.SHARE_POINTS", 2)
     result = run("demo", "--out", str(tmp_path / "demo"))
     assert result.returncode == 0, result.stderr
     assert "95 % interval" in result.stdout
@@ -110,7 +113,8 @@ def test_demo_prints_tables_and_saves_reports_and_models(tmp_path, monkeypatch):
         assert str(saved / "report.html") in result.stdout
 
 
-def test_bench_synthetic_writes_rows_tables_and_figures(tmp_path):
+def test_bench_synthetic_writes_rows_tables_and_figures(tmp_path, monkeypatch):
+    use_few_steps_here(monkeypatch)
     out = tmp_path / "bench"
     result = run(
         "bench", "synthetic", "--beta", "1", "--rows", "120", "--seeds", "0", "--methods", "r2", "--out", str(out)

@@ -1,12 +1,12 @@
 """``fairlevel compare`` and the options of ``fairlevel audit`` for factors, groups and thresholds."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
+
+from tests.terminal import run_here
 
 
 @pytest.fixture(scope="module")
@@ -24,33 +24,24 @@ def table(tmp_path_factory):
     return path
 
 
-def fairlevel(*words):
-    return subprocess.run(
-        [sys.executable, "-c", "from fairlevel.cli import app; app()", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 def test_compare_prints_a_sentence_and_json(table):
     words = ("compare", table, "--predictions", "old,new", "--sensitive", "age", "--given", "degree")
-    said = fairlevel(*words, "--weight", "weight", "--groups", "person")
+    said = run_here(*words, "--weight", "weight", "--groups", "person")
     assert said.returncode == 0, said.stderr
     assert "B is more level" in " ".join(said.stdout.split())
-    found = json.loads(fairlevel(*words, "--json").stdout)
+    found = json.loads(run_here(*words, "--json").stdout)
     assert found["high"] < 0
     assert found["predictions"] == ["old", "new"]
 
 
 def test_compare_needs_two_columns(table):
-    said = fairlevel("compare", table, "--predictions", "old", "--sensitive", "age")
+    said = run_here("compare", table, "--predictions", "old", "--sensitive", "age")
     assert said.returncode == 2
     assert "--predictions names 1 columns; two are needed" in " ".join(said.stderr.split())
 
 
 def test_audit_within_factors_by_groups_with_a_threshold(table):
-    said = fairlevel(
+    said = run_here(
         *("audit", table, "--prediction", "probability", "--sensitive", "age", "--given", "degree", "--target", "y"),
         *("--groups", "person", "--weight", "weight", "--threshold", "0.5", "--json"),
     )

@@ -1,16 +1,16 @@
 """From a file to predictions: columns are read by the rule of training, whatever a later file looks like."""
 
 import json
-from unittest.mock import patch
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from fairlevel import FairRegressor, load
+from fairlevel import FairnessPath, FairRegressor, load
 from fairlevel.cli import files
-from fairlevel.estimators import path_fit
 from fairlevel.exceptions import InvalidType
+from fairlevel.networks.optimizers import Adam
 from tests.terminal import run_here as run
 
 ROWS = 240
@@ -38,9 +38,13 @@ def make_table(rows=ROWS, seed=0):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def few_points():
-    """Fronts of four models, for speed."""
-    with patch.object(path_fit, "POINTS", 4):
+def few_points_and_steps():
+    """Fronts of four models, trained by few and large steps, for speed."""
+    quick = partial(FairnessPath, optimizer=Adam(0.05, steps=80))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fairlevel.estimators.path_fit.POINTS", 4)
+        patch.setattr("fairlevel.estimators.judging.SHARE_POINTS", 4)
+        patch.setattr("fairlevel.estimators.fairness_path.FairnessPath", quick)
         yield
 
 

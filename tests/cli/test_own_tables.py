@@ -16,7 +16,8 @@ from fairlevel import load
 from fairlevel.cli import files
 from tests.terminal import run_here as run
 
-CODE = "from fairlevel.cli import app; app()"
+CODE = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from fairlevel.cli import app; app()"
+"""In the background of a shell, programs ignore SIGINT otherwise."""
 
 
 def make_table(rows=240):
@@ -202,7 +203,7 @@ def test_interrupted_training_leaves_nothing(folder, tmp_path):
     while "lib_lightgbm" not in loaded.read_text():  # the last import of weight
         assert time.monotonic() < until
         time.sleep(0.05)
-    time.sleep(3)
+    time.sleep(1)
     assert process.poll() is None  # it is training
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) != 0
@@ -218,7 +219,9 @@ def test_gaps_in_the_target_are_left_out_and_counted_on_the_page(folder, tmp_pat
     result = run("audit", tmp_path / "rows.csv", *arguments)
     assert result.returncode == 0, result.stderr
     assert "4 rows left out, without a value in: pay (1), age (3)" in result.stdout
-    assert "236 used, 4 dropped (a value is missing, or weight 0), 240 in the file" in (tmp_path / "page.html").read_text()
+    assert (
+        "236 used, 4 dropped (a value is missing, or weight 0), 240 in the file" in (tmp_path / "page.html").read_text()
+    )
 
 
 def test_weights_with_a_decimal_comma_and_ids(tmp_path):

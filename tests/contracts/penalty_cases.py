@@ -11,6 +11,7 @@ from tests.contracts.sanity import (
     DPVAR,
     MEDIAN_DISTANCE,
     RHO,
+    ROWS,
     gaussian_hsic,
     information_of_signs,
     product_information,
@@ -33,8 +34,8 @@ def above_zero(a):
 class PenaltyCase:
     """``objective`` is what the penalty differentiates, written densely and without its code. ``truth`` is its value in
     the four cases of the sanity matrix (NaN: only the sign is known), ``tolerance`` how far the estimate may be off;
-    ``measured_by`` and ``rounds`` say how to measure it there. ``attributes`` makes of continuous A, (row, attribute),
-    what the penalty takes.
+    ``measured_by``, ``rounds`` and ``rows`` say how to measure it there. ``attributes`` makes of continuous A,
+    (row, attribute), what the penalty takes.
     """
 
     objective: Callable
@@ -42,6 +43,7 @@ class PenaltyCase:
     tolerance: Sequence[float]
     measured_by: Penalty | None = None
     rounds: int = 1
+    rows: int = ROWS
     value_is_objective: bool = True
     attributes: Callable = as_they_are
 
@@ -53,8 +55,8 @@ LINEAR_TRUTH = [RHO**2, 0.0, 0.0, 0.0]
 
 CASES = {
     # Gradient descent is slow on the tails of A². FBO follows a surrogate whose value means nothing.
-    "fbo": PenaltyCase(dense.fbo, DPVAR, [0.05, 0.7, 0.03, 0.02], FBO(inner_steps=25), 20, value_is_objective=False),
-    "itd": PenaltyCase(dense.itd, DPVAR, [0.05, 0.7, 0.03, 0.02], ITD(inner_steps=25, steps=1), 20),
+    "fbo": PenaltyCase(dense.fbo, DPVAR, [0.05, 0.7, 0.03, 0.02], FBO(inner_steps=25), 20, 2000, False),
+    "itd": PenaltyCase(dense.itd, DPVAR, [0.05, 0.7, 0.03, 0.02], ITD(inner_steps=25, steps=1), 20, 2000),
     "fbo_closed": PenaltyCase(dense.fbo_closed, DPVAR, [0.04, 0.25, 0.04, 0.02]),
     "fbo_root": PenaltyCase(dense.fbo_root, ROOT_TRUTH, [0.04, 0.09, 0.16, 0.1]),
     "r2": PenaltyCase(dense.linear_r2, LINEAR_TRUTH, [0.03, 0.02, 0.02, 0.005]),
@@ -64,10 +66,10 @@ CASES = {
         dense.hsic_features, HSIC_TRUTH, [0.004, 0, 0, 0.0005], FeatureHSIC(features=300, sensitive_features_count=300)
     ),
     "adversarial": PenaltyCase(
-        dense.adversarial, LINEAR_TRUTH, [0.03, 0.02, 0.02, 0.02], Adversarial(critic_steps=20), 20
+        dense.adversarial, LINEAR_TRUTH, [0.03, 0.02, 0.02, 0.02], Adversarial(critic_steps=20), 6, 3000
     ),
     "adversarial_plain": PenaltyCase(
-        dense.adversarial_plain, LINEAR_TRUTH, [0.03, 0.02, 0.02, 0.02], PlainAdversarial(critic_steps=20), 20
+        dense.adversarial_plain, LINEAR_TRUTH, [0.03, 0.02, 0.02, 0.02], PlainAdversarial(critic_steps=20), 6, 3000
     ),
     # A² is no probability on average: there the parabola beyond 0.99 is steep and magnifies noise.
     "prejudice_remover": PenaltyCase(
@@ -75,7 +77,7 @@ CASES = {
     ),
     # A·Z: log|A·Z| is a sum of two independent copies, so HGR² = 1/2 (Dembo, Kagan & Shepp, 2001).
     "hgr": PenaltyCase(
-        dense.hgr, [RHO**2, 1.0, 0.5, 0.0], [0.03, 0.02, 0.08, 0.02], NeuralHGR(10, critic_learning_rate=0.01), 20
+        dense.hgr, [RHO**2, 1.0, 0.5, 0.0], [0.03, 0.02, 0.08, 0.02], NeuralHGR(10, critic_learning_rate=0.01), 20, 2000
     ),
     "hgr_chi2": PenaltyCase(dense.hgr_chi2, smoothed_chi2(RHO), [0.04, 0.15, 0.06, 0.012]),
     "hgr_kernel": PenaltyCase(dense.hgr_kernel, [RHO**2, 1.0, 0.25, 0.0], [0.02, 0.01, 0.06, 0.005]),
@@ -86,6 +88,7 @@ CASES = {
         [0.03, 0, 0.12, 0.015],
         MINE(10, critic_learning_rate=0.02, hidden=(16, 16)),
         12,
+        2000,
     ),
     "gedi": PenaltyCase(dense.gedi, DPVAR, [0.03, 0.15, 0.01, 0.005]),
     "eipm": PenaltyCase(dense.eipm, smoothed_eipm(RHO), [0.02, 0.03, 0.02, 0.005]),

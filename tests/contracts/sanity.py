@@ -22,11 +22,11 @@ def draw(rows=ROWS, seed=0):
     return (a[:, None] - a.mean()) / a.std(), torch.from_numpy(f)
 
 
-def measure(penalty, rounds, attributes):
+def measure(penalty, rounds, attributes, rows):
     """The value of a penalty in each case, (case,), after so many calls: a trained part has to settle."""
-    a, f = draw()
+    a, f = draw(rows)
     a = attributes(a)
-    prepared = penalty.prepare(Attributes(a), penalty.rows.assign(ROWS // 2, ROWS), {}, seed=0).to(torch.float32, "cpu")
+    prepared = penalty.prepare(Attributes(a), penalty.rows.assign(rows // 2, rows), {}, seed=0).to(torch.float32, "cpu")
     state = penalty.init(prepared, len(f), {})
     f = f.float()
     for _ in range(rounds):

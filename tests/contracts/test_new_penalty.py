@@ -1,6 +1,6 @@
 """A penalty from outside the package: one class, one registry row, one fixture line, and everything works with it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -8,19 +8,20 @@ import pytest
 import torch
 from torch import nn
 
-from fairlevel import FairnessPath, FairRegressor, dpvar
+from fairlevel import FairnessPath, FairRegressor, MLPMean, dpvar
 from fairlevel.benchmark.datasets import SyntheticDataset
 from fairlevel.benchmark.methods import METHODS, Method
-from fairlevel.benchmark.protocol import Protocol
 from fairlevel.benchmark.task import Task
 from fairlevel.candidates import PenaltyGrid
 from fairlevel.data.synthetic import SyntheticDesign
-from fairlevel.networks.optimizers import Adam
+from fairlevel.networks.optimizers import Adam, GradientDescent
 from fairlevel.penalties import PENALTIES
 from fairlevel.penalties.protocol import PenaltyStep
 from fairlevel.penalties.running_moments import NEWEST_WEIGHT, RunningMoments
 from fairlevel.penalties.toolkit import PenaltyDefaults
+from fairlevel.predictors import Boosting
 from fairlevel.tensors import to_device
+from tests.benchmark.quick_studies import SOME
 from tests.contracts.penalty_cases import CASES, PenaltyCase
 from tests.contracts.penalty_contract import CHECKS
 
@@ -113,11 +114,12 @@ def test_in_fair_regressor(settings, data):
 
 def test_in_a_path_and_in_a_study(data):
     x, y, a = data
-    path = FairnessPath(solver="covariance", optimizer=Adam(steps=60), random_state=0)
+    path = FairnessPath(solver="covariance", predictor=Boosting(rounds=40, learning_rate=0.1), random_state=0)
     path.fit(x, y, sensitive_features=a)
     assert set(path.candidates_["family"]) == {"covariance"}
     assert path.front_["dpvar"].iloc[0] < 0.5 * path.front_["dpvar"].iloc[-1]
-    task = Task(SyntheticDataset(SyntheticDesign(), rows=300), 0, "covariance", Protocol.small(), "cpu")
+    protocol = replace(SOME, diagnostic=MLPMean(optimizer=GradientDescent(0.1, steps=100)))
+    task = Task(SyntheticDataset(SyntheticDesign(), rows=300), 0, "covariance", protocol, "cpu")
     rows = task()
     assert set(rows["method"]) == {"covariance"}
     trained = rows[rows["combiner"] == "best"]

@@ -14,9 +14,11 @@ from fairlevel.estimators.path_fit import fit_path
 from fairlevel.estimators.reading import read_table
 from fairlevel.estimators.settings import draw_seed, path_settings, training_setup
 from fairlevel.exceptions import BudgetOutOfReach, InvalidInput, InvalidType
+from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import ClosedFBO
 
 ROWS = 150
+QUICK = Adam(0.05, steps=80)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +42,7 @@ def test_folds_are_judged_by_encoders_that_have_not_seen_them(mixed, monkeypatch
     """Against folds by hand: encode by the training rows alone, train, predict the others."""
     x, y, a = mixed
     source, seed = PenaltyGrid.over(ClosedFBO(), (0.0, 1.0)), draw_seed(0)
-    setup = training_setup("linear", "adam", "cpu", seed)
+    setup = training_setup("linear", QUICK, "cpu", seed)
     table = read_table(FairRegressor(), x, y, a, encoder=TableEncoder())
     kept = {}
     monkeypatch.setattr(
@@ -65,8 +67,8 @@ def test_folds_are_judged_by_encoders_that_have_not_seen_them(mixed, monkeypatch
 
 def test_models_take_the_table_as_it_is_after_saving(mixed, tmp_path):
     x, y, a = mixed
-    regressor = FairRegressor(1.0, predictor="linear", encoder=TableEncoder(), random_state=0)
-    classifier = FairClassifier(1.0, predictor="linear", encoder=TableEncoder(), random_state=0)
+    regressor = FairRegressor(1.0, predictor="linear", encoder=TableEncoder(), optimizer=QUICK, random_state=0)
+    classifier = FairClassifier(1.0, predictor="linear", encoder=TableEncoder(), optimizer=QUICK, random_state=0)
     regressor.fit(x, y, sensitive_features=a).save(tmp_path / "r")
     classifier.fit(x, np.where(y > y.mean(), "high", "low"), sensitive_features=a).save(tmp_path / "c")
     again = load(tmp_path / "r")
@@ -75,7 +77,9 @@ def test_models_take_the_table_as_it_is_after_saving(mixed, tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "c").predict_proba(x), classifier.predict_proba(x))
     regressor.to_onnx(tmp_path / "r.onnx")
     encoded = TableEncoder().fit_transform(x)
-    plain = FairRegressor(1.0, predictor="linear", random_state=0).fit(encoded, y, sensitive_features=a)
+    plain = FairRegressor(1.0, predictor="linear", optimizer=QUICK, random_state=0).fit(
+        encoded, y, sensitive_features=a
+    )
     np.testing.assert_allclose(plain.predict(encoded), regressor.predict(x), rtol=1e-6)
     with pytest.raises(InvalidType, match="TableEncoder"):
         FairRegressor(1.0, encoder="table").fit(x, y, sensitive_features=a)
@@ -101,7 +105,13 @@ def test_text_dates_are_dates_for_boosting(mixed):
 def test_a_budget_is_a_row_of_the_front(mixed, monkeypatch):
     monkeypatch.setattr(path_fit, "POINTS", 4)
     x, y, a = mixed
-    settings = {"solver": "spectral", "predictor": "linear", "encoder": TableEncoder(), "random_state": 0}
+    settings = {
+        "solver": "spectral",
+        "predictor": "linear",
+        "encoder": TableEncoder(),
+        "optimizer": QUICK,
+        "random_state": 0,
+    }
     usual = FairnessPath(**settings).fit(x, y, sensitive_features=a)
     assert usual.budget_index_ is None
     share = float(usual.front_["share"].median())

@@ -18,7 +18,7 @@ from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import MLP, Boosting
 
 TREES = Boosting(rounds=60, leaves=8)
-QUICK = {"predictor": "linear", "optimizer": Adam(learning_rate=0.05, steps=300), "random_state": 0}
+QUICK = {"predictor": "linear", "optimizer": Adam(learning_rate=0.1, steps=120), "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,8 @@ def rows():
 
 def test_without_a_penalty_it_is_logistic_regression(rows):
     x, y, _ = rows
-    model = FairClassifier(0.0, validation_fraction=None, **QUICK).fit(x, y)
+    long = QUICK | {"optimizer": Adam(learning_rate=0.05, steps=300)}
+    model = FairClassifier(0.0, validation_fraction=None, **long).fit(x, y)
     truth = LogisticRegression(C=np.inf, tol=1e-8).fit(x, y)
     assert list(model.classes_) == ["no", "yes"]
     np.testing.assert_allclose(model.predict_proba(x), truth.predict_proba(x), atol=2e-3)
@@ -191,7 +192,9 @@ def test_other_targets_of_a_regression_are_refused(rows):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_every_check_of_scikit_learn_passes():
-    results = check_estimator(FairClassifier(predictor=Boosting(rounds=60)), on_fail=None, on_skip=None)
+    results = check_estimator(
+        FairClassifier(predictor=Boosting(rounds=20, learning_rate=0.2)), on_fail=None, on_skip=None
+    )
     failed = {result["check_name"]: result["exception"] for result in results if result["status"] == "failed"}
     assert not failed
     assert sum(result["status"] == "passed" for result in results) > 40

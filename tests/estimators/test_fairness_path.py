@@ -26,6 +26,7 @@ from fairlevel.fronts.points import non_dominated
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import LinearR2
 from fairlevel.predictors import MLP
+from fairlevel.predictors.boosting import BoosterFactory
 from fairlevel.training.rows import AllRows
 
 QUICK = {"solver": "spectral", "optimizer": Adam(0.02, steps=80), "device": "cpu", "random_state": 0}
@@ -166,9 +167,10 @@ def test_no_row_is_kept(path, table):
         assert not [each.shape for each in found if len(wanted[1]) in each.shape]
 
 
-def test_the_study_and_the_path_train_the_same_candidates(table):
+def test_the_study_and_the_path_train_the_same_candidates(table, monkeypatch):
     """``auto`` is one definition: the same families, settings, weights and names in both."""
-    x, y, a = table
+    monkeypatch.setattr(BoosterFactory, "steps", lambda factory, optimizer: 16)  # of 2000 trees
+    x, y, a = (part[:150] for part in table)
     path = FairnessPath(optimizer=Adam(0.005, steps=10), device="cpu", random_state=0).fit(x, y, sensitive_features=a)
     protocol = replace(Protocol.medium(), optimizer=Adam(0.005, steps=10))
     problem = SyntheticDataset(SyntheticDesign(), rows=200).problem(0, protocol)

@@ -10,7 +10,7 @@ from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
 from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import MLP, Boosting
 
-ADAM = Adam(learning_rate=0.02, steps=600)
+ADAM = Adam(learning_rate=0.1, steps=200)
 
 
 @pytest.fixture(scope="module")

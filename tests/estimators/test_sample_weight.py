@@ -38,7 +38,7 @@ def test_integer_weights_are_repeated_rows(weighted, predictor, tolerance):
         "weight": 2.0,
         "penalty": ClosedFBO(MEAN),
         "predictor": predictor,
-        "optimizer": Adam(learning_rate=0.02, steps=600),
+        "optimizer": Adam(learning_rate=0.03, steps=200),
         "validation_fraction": None,
         "random_state": 0,
     }
@@ -71,9 +71,9 @@ def test_weights_reach_every_penalty(penalty):
 def test_rows_without_weight_do_not_count(weighted):
     x, y, a, _, _ = weighted
     kept = np.arange(150) < 120
-    path = FairnessPath("spectral", random_state=0, optimizer=Adam(steps=50))
+    path = FairnessPath("spectral", random_state=0, optimizer=Adam(steps=20))
     path.fit(x, np.where(kept, y, 1e6), sensitive_features=a, sample_weight=kept.astype(float))
-    alone = FairnessPath("spectral", random_state=0, optimizer=Adam(steps=50)).fit(
+    alone = FairnessPath("spectral", random_state=0, optimizer=Adam(steps=20)).fit(
         x[kept], y[kept], sensitive_features=a[kept]
     )
     np.testing.assert_allclose(path.front_[["mse", "dpvar"]], alone.front_[["mse", "dpvar"]], rtol=1e-6)
@@ -87,9 +87,8 @@ def test_a_path_judges_by_weight():
     y = np.where(heavy, 1.0, -1.0) * x[:, 0] + 0.1 * random.normal(size=600)
     a = x[:, [0]] + random.normal(size=(600, 1))
     weight = np.where(heavy, 1.0, 1e-3)
-    path = FairnessPath("spectral", predictor="linear", random_state=0).fit(
-        x, y, sensitive_features=a, sample_weight=weight
-    )
+    path = FairnessPath("spectral", predictor="linear", optimizer=Adam(0.05, steps=100), random_state=0)
+    path.fit(x, y, sensitive_features=a, sample_weight=weight)
     assert path.front_["mse"].min() < 0.1
     assert path.model(-1).score(x, y, sample_weight=weight) > 0.95
     assert path.model(-1).score(x[~heavy], y[~heavy]) < 0

@@ -9,6 +9,7 @@ import pytest
 from fairlevel import FairClassifier, FairnessPath, FairRegressor, dpvar, relevel
 from fairlevel.data.splitting import InTime, WholeGroups, read_splitting
 from fairlevel.exceptions import InvalidInput, UnknownAttributes
+from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import PENALTIES
 from tests.contracts.penalty_cases import OF_CLASSES, SLOW
 
@@ -17,6 +18,7 @@ ROWS = 400
 A = RANDOM.standard_normal((ROWS, 1))
 X = np.column_stack([A[:, 0] + 0.5 * RANDOM.standard_normal(ROWS), RANDOM.standard_normal((ROWS, 2))])
 Y = X[:, 0] + X[:, 1] + 0.3 * RANDOM.standard_normal(ROWS)
+LINEAR = {"predictor": "linear", "optimizer": Adam(0.05, steps=100), "random_state": 0}
 GROUPS = np.repeat(np.arange(ROWS // 4), 4)
 
 
@@ -70,7 +72,7 @@ def test_bad_groups_and_times(groups, time, sentence):
 def test_copies_of_rows_do_not_narrow_the_intervals_of_a_path():
     """Four copies of each row are no more evidence than one."""
     copied, widths = np.repeat(np.arange(0, ROWS, 4), 4), []
-    path = FairnessPath("spectral", predictor="linear", random_state=0)
+    path = FairnessPath("spectral", **LINEAR)
     for groups in (GROUPS, None):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -84,7 +86,7 @@ def test_a_path_in_time_is_judged_on_the_latest_rows():
     """The last quarter follows another rule; only figures from there can show it."""
     late = np.arange(ROWS) >= 300
     target = np.where(late, -Y, Y)
-    path = FairnessPath("spectral", predictor="linear", random_state=0)
+    path = FairnessPath("spectral", **LINEAR)
     shuffled = RANDOM.permutation(ROWS)
     x, y, a, time = X[shuffled], target[shuffled], A[shuffled], np.arange(ROWS)[shuffled]
     with warnings.catch_warnings():
@@ -101,7 +103,7 @@ def test_unknown_attributes_do_not_matter(name):
     x, y, a = X[:200], Y[:200], A[:200]
     unknown = np.arange(200) % 2 == 0
     gaps = np.where(unknown[:, None], np.nan, a)
-    settings = {"penalty": name, "predictor": "linear", "validation_fraction": None, "random_state": 0}
+    settings = {"penalty": name, "validation_fraction": None, **LINEAR}
     with pytest.warns(UnknownAttributes, match="missing in 100 of 200 rows"):
         model = FairRegressor(30.0, **settings).fit(x, y, sensitive_features=gaps)
     plain = FairRegressor(0.0, **settings).fit(x, y)
@@ -116,7 +118,7 @@ def test_rows_without_attributes_improve_accuracy():
     gaps = np.where(unknown[:, None], np.nan, A)
     wide = np.column_stack([X, RANDOM.standard_normal((ROWS, 25))])
     fresh = np.column_stack([X[::-1], RANDOM.standard_normal((ROWS, 25))])
-    settings = {"predictor": "linear", "validation_fraction": None, "random_state": 0}
+    settings = {"validation_fraction": None, **LINEAR}
     with pytest.warns(UnknownAttributes):
         both = FairRegressor(1.0, **settings).fit(wide, Y, sensitive_features=gaps)
     few = FairRegressor(1.0, **settings).fit(wide[:60], Y[:60], sensitive_features=A[:60])
@@ -126,7 +128,7 @@ def test_rows_without_attributes_improve_accuracy():
 
 def test_a_path_judges_known_rows_only():
     gaps = np.where((np.arange(ROWS) % 3 == 0)[:, None], np.nan, A)
-    path = FairnessPath("spectral", predictor="linear", random_state=0)
+    path = FairnessPath("spectral", **LINEAR)
     with pytest.warns(UnknownAttributes):
         path.fit(X, Y, sensitive_features=gaps)
     level = path.best(max_share=0.1).predict(X)
@@ -135,7 +137,7 @@ def test_a_path_judges_known_rows_only():
 
 def test_classifiers_take_groups_and_gaps():
     gaps = np.where((np.arange(ROWS) % 3 == 0)[:, None], np.nan, A)
-    model = FairClassifier(1.0, predictor="linear", random_state=0)
+    model = FairClassifier(1.0, **LINEAR)
     with pytest.warns(UnknownAttributes):
         model.fit(X, Y > 0, sensitive_features=gaps, groups=GROUPS)
     assert model.predict_proba(X).shape == (ROWS, 2)

@@ -66,7 +66,7 @@ def test_one_thread_and_two_give_the_same_trees(monkeypatch):
 @pytest.mark.parametrize("penalty", sorted({*PENALTIES} - CRITICS))
 @pytest.mark.parametrize("weight", [0.3, 30.0, 1e4])
 def test_the_objective_never_rises(penalty, weight):
-    found = trained([weight], PENALTIES[penalty](), Boosting(rounds=40, rows_in_leaf=5))
+    found = trained([weight], PENALTIES[penalty](), Boosting(rounds=20, rows_in_leaf=5))
     objective = found.trace.loss + weight * found.trace.penalty
     assert (objective.diff(dim=0) <= 1e-5 * objective[:-1].abs().clamp_min(1)).all()
     assert objective[-1] < objective[0] or weight > 1  # near a constant some penalties have nowhere to go
@@ -174,9 +174,9 @@ def test_gaps_categories_and_dates_are_read_as_they_are(mixed, tmp_path):
 
 
 def test_the_default_path_takes_text_and_gaps(mixed, tmp_path, monkeypatch):
-    monkeypatch.setitem(SOURCES, "auto", auto_of_few_trees())
+    monkeypatch.setitem(SOURCES, "auto", auto_of_few_trees(15))
     x, y, a = mixed
-    path = FairnessPath(random_state=0).fit(x[:400], y[:400], sensitive_features=a[:400])
+    path = FairnessPath(random_state=0).fit(x[:300], y[:300], sensitive_features=a[:300])
     assert set(path.candidates_["predictor"]) == {"boosting", "none"}  # networks cannot read them
     model = path.best(max_share=0.3)
     model.save(tmp_path / "model")

@@ -22,7 +22,7 @@ from fairlevel.models.folder import DamagedModel
 from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import TorchModule, resolve_predictor
 
-STEPS = Adam(0.01, steps=250)
+STEPS = Adam(0.02, steps=120)
 
 
 class Perceptron(nn.Module):

@@ -1,9 +1,5 @@
 """relevel of classifiers: DPVar is that of probabilities, and the model that comes back is of the same type."""
 
-import json
-import pickle
-import subprocess
-import sys
 from functools import cache
 
 import catboost
@@ -20,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from fairlevel import dpvar_interval, relevel
 from fairlevel.trees import NotASumOfLeaves, Output, read_ensemble
+from tests.releveling.elsewhere import predictions_elsewhere
 
 
 def draw(n, seed):
@@ -105,28 +102,23 @@ def test_the_last_point_is_the_model_and_figures_are_those_of_new_rows(case):
         assert roc_auc_score(y, p) == pytest.approx(claimed["auc"], abs=0.06)
 
 
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory):
+    ways = {
+        "lightgbm": ("lightgbm", "m.predict(x)"),
+        "xgboost": ("xgboost classifier", "m.predict_proba(x)[:, 1]"),
+        "histogram": ("pickle", "m.predict_proba(x)[:, 1]"),
+    }
+    trips = [
+        (loader, front_of(name).best(max_share=0.1), FRESH[0], predict) for name, (loader, predict) in ways.items()
+    ]
+    return dict(zip(ways, predictions_elsewhere(trips, tmp_path_factory.mktemp("elsewhere")), strict=True))
+
+
 @pytest.mark.parametrize("name", ["lightgbm", "xgboost", "histogram"])
-def test_round_trip_through_the_models_own_library(name, tmp_path):
-    best, x = front_of(name).best(max_share=0.1), FRESH[0]
-    path = tmp_path / "model.json"
-    if name == "lightgbm":
-        best.booster_.save_model(path)
-        load, predict = "import lightgbm; m = lightgbm.Booster(model_file=path)", "m.predict(x)"
-    elif name == "xgboost":
-        best.save_model(path)
-        load, predict = "import xgboost; m = xgboost.XGBClassifier(); m.load_model(path)", "m.predict_proba(x)[:, 1]"
-    else:
-        path.write_bytes(pickle.dumps(best))
-        load, predict = "import pickle; m = pickle.load(open(path, 'rb'))", "m.predict_proba(x)[:, 1]"
-    x.to_pickle(tmp_path / "x.pkl")
-    script = (
-        f"import json, sys; import pandas; path = sys.argv[1]; {load}; x = pandas.read_pickle(sys.argv[2]);"
-        f"assert 'fairlevel' not in sys.modules; print(json.dumps([float(p) for p in {predict}]))"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", script, path, tmp_path / "x.pkl"], capture_output=True, text=True, check=True
-    )
-    np.testing.assert_allclose(json.loads(run.stdout), best.predict_proba(x)[:, 1], rtol=1e-5)
+def test_round_trip_through_the_models_own_library(name, elsewhere):
+    best = front_of(name).best(max_share=0.1)
+    np.testing.assert_allclose(elsewhere[name], best.predict_proba(FRESH[0])[:, 1], rtol=1e-5)
 
 
 def test_boosters_alone_are_classifiers_too():

@@ -16,10 +16,10 @@ from fairlevel.training.rows import AllRows, TrainingRows
 from tests.contracts.penalty_cases import CASES, as_they_are
 
 WEIGHTS = np.r_[0, np.logspace(-2, 0.5, 23)]
-OPTIMIZERS = {"gd": GradientDescent(0.05, steps=4), "adam": Adam(0.01, steps=4)}
+OPTIMIZERS = {"gd": GradientDescent(0.05, steps=3), "adam": Adam(0.01, steps=3)}
 
 
-def samples(rows=301, seed=0, attributes=as_they_are):
+def samples(rows=151, seed=0, attributes=as_they_are):
     drawn = SyntheticDesign(attributes=4).sample(rows, seed)
     x, a, y = (Scaler.fit(values).transform(values) for values in (drawn.x, drawn.a, drawn.y))
     return TrainingRows(x, y, Attributes(attributes(a)), rows_in=rows // 2)

@@ -15,7 +15,7 @@ from fairlevel.auditing.audit_files import StoredAudit, audit_files
 from fairlevel.auditing.by_group import group_table, is_grouping
 from fairlevel.auditing.findings import Verdict
 from fairlevel.auditing.flags import find_flags, question_flags, repeated_rows
-from fairlevel.auditing.questions import ask
+from fairlevel.auditing.questions import ask, decisions
 from fairlevel.auditing.side_figures import SIDE_ROWS, SideFigures
 from fairlevel.data.numbers import rounding_limit
 from fairlevel.data.parquet_parts import is_stored
@@ -108,6 +108,8 @@ def audit(
     used = np.ones(len(frame), dtype=bool) if sample_weight is None else read_vector("sample_weight", sample_weight) > 0
     frame = frame.loc[used].reset_index(drop=True)
     target = None if y_true is None else _aligned("y_true", read_vector("y_true", y_true), used)
+    if threshold is not None:
+        decisions(rows.prediction, threshold)  # refused before the work
     by_column = None if by is None else _aligned("by", np.asarray(pd.Series(by), dtype=object), used)
     tabulated = {str(name): frame[name] for name in frame.columns if is_grouping(frame[name])}
     if by_column is not None:
