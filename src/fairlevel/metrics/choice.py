@@ -63,7 +63,8 @@ class Choice:
 
 def in_words(mean: LinearMean, spectrum: Spectrum, ridge: float) -> str:
     """A mean with its ridge and what that leaves of it."""
-    return f"{mean.name} (ridge {ridge:.3g}, {float(spectrum.df(ridge)):.1f} degrees of freedom)"
+    kept = f"ridge {ridge:.3g}" if np.isfinite(ridge) else "unpenalised functions only"
+    return f"{mean.name} ({kept}, {float(spectrum.df(ridge)):.1f} degrees of freedom)"
 
 
 def candidates(rows: Attributes, seed: int, regressor: LinearMean | None = None) -> tuple[Candidate, ...]:
