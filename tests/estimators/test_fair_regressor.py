@@ -274,7 +274,7 @@ def bad(x, y, a):
         "empty A": (fair, x, y, a.iloc[:, :0], "at least one row and one column"),
         "3-d A": (fair, x, y, np.zeros((500, 2, 2)), "3 dimensions"),
         "objects in A": (fair, x, y, np.array([{}] * 500, dtype=object), "dict objects"),
-        "text in X": (fair, x.assign(city="Paris"), y, a, "'city'.*get_dummies"),
+        "text in X": (fair, x.assign(city="Paris"), y, a, "'city'.*TableEncoder"),
         "text array": (fair, x.astype(str).to_numpy(), y, a, "OneHotEncoder"),
         "unknown penalty": (FairRegressor(penalty="fbo_close"), x, y, a, "Did you mean 'fbo_closed'"),
         "penalty class": (FairRegressor(penalty=ClosedFBO), x, y, a, r"ClosedFBO\(\)"),
