@@ -37,8 +37,10 @@ def test_ticks_are_round_few_and_inside(low, high):
 
 
 def test_an_axis_of_one_value_has_a_range():
-    axis = Axis.over(3.0, 3.0)
-    assert axis.low < 3 < axis.high
+    for low, high in ((3.0, 3.0), (3.0, np.nextafter(3.0, 4.0)), (-5e7, -5e7 + 1e-7)):
+        axis = Axis.over(low, high)
+        assert axis.low < low <= high < axis.high
+        assert len({axis.label(tick) for tick in axis.ticks}) == len(axis.ticks) >= 2
 
 
 def test_values_become_places():

@@ -29,8 +29,9 @@ class Axis:
     @classmethod
     def over(cls, low: float, high: float, count: int = 5, percent: bool = False, pad: float = 0.04) -> Axis:
         """From a little below ``low`` to a little above ``high``, with about ``count`` ticks at round values."""
-        if not high > low:
-            middle, half = (low + high) / 2, max(abs(low), abs(high), 1e-12) * 0.05
+        size = max(abs(low), abs(high))
+        if not high - low > 1e-9 * size:  # ticks between would be the same number
+            middle, half = (low + high) / 2, max(size, 1e-12) * 0.05
             low, high = middle - half, middle + half
         low, high = low - pad * (high - low), high + pad * (high - low)
         step = _round_step((high - low) / count)
