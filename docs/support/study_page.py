@@ -12,7 +12,7 @@ import pandas as pd
 
 from fairlevel.benchmark.kept import kept_rows
 from fairlevel.benchmark.report import Report, build_report
-from fairlevel.report.page import Notes, TableBlock
+from fairlevel.report.page import Folded, Notes, TableBlock
 from fairlevel.report.render import write_page
 
 FOLDER = Path(__file__).parents[1] / "results"
@@ -34,7 +34,7 @@ def numbers(report: Report | None, rows: pd.DataFrame) -> str:
     lines += [f"![{drawn.alt}](study-{drawn.name}.png)" for drawn in report.figures if drawn.name in FIGURES]
     for section in report.page.sections:
         blocks = [block for block in section.blocks if isinstance(block, TableBlock | Notes)]
-        if blocks:
+        if blocks or all(isinstance(block, Folded) for block in section.blocks):
             lines += [f"## {section.title}", *section.paragraphs, *map(_markdown, blocks)]
     return "\n\n".join(lines)
 

@@ -214,7 +214,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         setup = training_setup(predictor, self.optimizer, self.device, seed, loss)
         settings = path_settings(self.solver, self.combiner, setup, self.predictor is not None)
         settings = replace(settings, budget=budget)
-        own = own_models(self.models, unseen, np.shape(X)[0], classes is not None)
+        own = own_models(self.models, unseen, len(np.asarray(y)), classes is not None)
         columns = GivenColumns.of(X, self.native_columns_) if table.encoding is None else GivenColumns(None)
         settings = own.among(settings, columns, table.given_rows)
         with shown(self.verbose > 0):
