@@ -96,6 +96,11 @@ def test_groups_by_hand():
     assert table["MSE"].tolist() == [3.0, 1.0]
     fifths = group_table(np.arange(100.0), np.arange(100.0), np.ones(100))
     assert fifths["rows"].tolist() == [20] * 5
+    gaps = group_table(np.where(np.arange(100) < 3, np.nan, np.arange(100.0)), np.arange(100.0), np.ones(100))
+    assert gaps["group"].iloc[-1] == "(missing)"
+    assert gaps["rows"].iloc[-1] == 3
+    with pytest.raises(InvalidInput, match="by holds 3 infinite values"):
+        group_table(np.where(np.arange(100) < 3, np.inf, np.arange(100.0)), np.arange(100.0), np.ones(100))
 
 
 def test_budgets_are_decided_at_the_upper_end(audits):

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
+from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.profile import quantiles
 
 MOST_GROUPS = 12
@@ -45,5 +46,9 @@ def is_grouping(column: pd.Series) -> bool:
 
 def _labels(column: pd.Series) -> pd.Series:
     if pd.api.types.is_numeric_dtype(column.dtype) and column.nunique() > MOST_GROUPS:
-        return pd.qcut(column, QUANTILES, duplicates="drop")
+        infinite = int(np.isinf(column).sum())
+        if infinite:
+            raise InvalidInput(f"by holds {infinite:,} infinite values; pass finite numbers, or groups as text.")
+        ranges = pd.qcut(column, QUANTILES, duplicates="drop")
+        return ranges.cat.add_categories("(missing)").fillna("(missing)") if column.hasnans else ranges
     return column.astype(object).where(column.notna(), "(missing)").astype(str)
