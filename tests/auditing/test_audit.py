@@ -10,7 +10,7 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 from fairlevel import audit
 from fairlevel.auditing.attribution import attribute_shares
 from fairlevel.auditing.audit import SIDE_ROWS
-from fairlevel.auditing.by_group import group_table
+from fairlevel.auditing.by_group import group_table, read_groups
 from fairlevel.auditing.page import audit_page
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
@@ -99,8 +99,24 @@ def test_groups_by_hand():
     gaps = group_table(np.where(np.arange(100) < 3, np.nan, np.arange(100.0)), np.arange(100.0), np.ones(100))
     assert gaps["group"].iloc[-1] == "(missing)"
     assert gaps["rows"].iloc[-1] == 3
-    with pytest.raises(InvalidInput, match="by holds 3 infinite values"):
-        group_table(np.where(np.arange(100) < 3, np.inf, np.arange(100.0)), np.arange(100.0), np.ones(100))
+
+
+@pytest.mark.parametrize(
+    ("by", "sentence"),
+    [
+        (np.where(np.arange(60) < 3, np.inf, np.arange(60.0)), "by holds 3 infinite values"),
+        (np.ones((60, 2)), r"shape \(60, 2\); one column"),
+        (np.full(60, 1j), "complex"),
+        (np.ones(59), "by has 59 rows"),
+    ],
+)
+def test_groups_that_are_no_column_are_refused(by, sentence):
+    with pytest.raises(InvalidInput, match=sentence):
+        audit(np.arange(60.0), sensitive_features=np.arange(60.0), by=by)
+
+
+def test_one_column_as_a_matrix_is_a_column():
+    assert read_groups(np.ones((3, 1))).tolist() == [1, 1, 1]
 
 
 def test_budgets_are_decided_at_the_upper_end(audits):

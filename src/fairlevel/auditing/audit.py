@@ -12,7 +12,7 @@ import pandas as pd
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.auditing.answer import METHOD, Audit
 from fairlevel.auditing.audit_files import StoredAudit, audit_files
-from fairlevel.auditing.by_group import group_table, is_grouping
+from fairlevel.auditing.by_group import group_table, is_grouping, read_groups
 from fairlevel.auditing.findings import Verdict
 from fairlevel.auditing.flags import find_flags, question_flags, repeated_rows
 from fairlevel.auditing.questions import ask, decisions
@@ -110,11 +110,10 @@ def audit(
     target = None if y_true is None else _aligned("y_true", read_vector("y_true", y_true), used)
     if threshold is not None:
         decisions(rows.prediction, threshold)  # refused before the work
-    by_column = None if by is None else _aligned("by", np.asarray(pd.Series(by), dtype=object), used)
     tabulated = {str(name): frame[name] for name in frame.columns if is_grouping(frame[name])}
-    if by_column is not None:
+    if by is not None:
         name = str(getattr(by, "name", None) or "by")
-        tabulated[f"{name} (by)" if name in tabulated else name] = pd.Series(by_column).infer_objects()
+        tabulated[f"{name} (by)" if name in tabulated else name] = _aligned("by", read_groups(by), used)
 
     factors = () if given is None else tuple(map(str, as_frame(given).columns))
     chosen = _side_rows(len(rows), seed)

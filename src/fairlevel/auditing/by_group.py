@@ -39,6 +39,22 @@ def group_table(groups: Any, prediction: Array, row_weight: Array, target: Array
     return pd.DataFrame(rows)
 
 
+def read_groups(by: Any) -> pd.Series:
+    """The column that rows are grouped by: text, or finite numbers with gaps."""
+    found = np.asarray(by, dtype=object)
+    if found.ndim == 2 and found.shape[1] == 1:
+        found = found[:, 0]
+    if found.ndim != 1:
+        raise InvalidInput(f"by has shape {found.shape}; one column is needed, such as table['region'].")
+    column = pd.Series(found).infer_objects()
+    if column.dtype.kind == "c":
+        raise InvalidInput("by holds complex numbers; pass real numbers, or groups as text.")
+    infinite = int(np.isinf(column).sum()) if column.dtype.kind == "f" else 0
+    if infinite:
+        raise InvalidInput(f"by holds {infinite:,} infinite values; pass finite numbers, or groups as text.")
+    return column
+
+
 def is_grouping(column: pd.Series) -> bool:
     """Whether a column has few enough categories for a table of its own."""
     return bool(column.nunique() <= MOST_GROUPS)
@@ -46,9 +62,6 @@ def is_grouping(column: pd.Series) -> bool:
 
 def _labels(column: pd.Series) -> pd.Series:
     if pd.api.types.is_numeric_dtype(column.dtype) and column.nunique() > MOST_GROUPS:
-        infinite = int(np.isinf(column).sum())
-        if infinite:
-            raise InvalidInput(f"by holds {infinite:,} infinite values; pass finite numbers, or groups as text.")
         ranges = pd.qcut(column, QUANTILES, duplicates="drop")
         return ranges.cat.add_categories("(missing)").fillna("(missing)") if column.hasnans else ranges
     return column.astype(object).where(column.notna(), "(missing)").astype(str)
