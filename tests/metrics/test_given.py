@@ -119,3 +119,12 @@ def test_factors_that_cannot_be_used(given, words):
     ):
         with pytest.raises(InvalidInput, match=words):
             call()
+
+
+def test_a_factor_that_is_constant_up_to_rounding_changes_nothing():
+    constant = 1e15 + np.arange(80) % 2 / 4
+    plain, within = (
+        dpvar(None, Z[:80] + E[:80], sensitive_features=Z[:80], given=given, method="paper", random_state=0)
+        for given in (None, constant)
+    )
+    assert within == pytest.approx(plain, rel=1e-6)

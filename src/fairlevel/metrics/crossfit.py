@@ -104,7 +104,7 @@ def _centred_within(
         rows = torch.from_numpy(fold == held).to(values.device)
         mean = (values[:, rows] * weight[rows]).sum(dim=-1, keepdim=True) / weight[rows].sum()
         centred[:, rows] -= mean
-        if given is not None:
+        if given is not None and given.shape[1] > 0:
             functions = torch.from_numpy(given).to(values.device)[rows]
             functions = functions - (weight[rows] @ functions) / weight[rows].sum()
             vectors, singular, _ = torch.linalg.svd(weight[rows].sqrt().unsqueeze(1) * functions, full_matrices=False)
