@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
+from fairlevel.data.numbers import LARGEST
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.profile import quantiles
 
@@ -40,7 +41,7 @@ def group_table(groups: Any, prediction: Array, row_weight: Array, target: Array
 
 
 def read_groups(by: Any) -> pd.Series:
-    """The column that rows are grouped by: text, or finite numbers with gaps."""
+    """The column that rows are grouped by: text, or numbers with gaps."""
     found = np.asarray(by, dtype=object)
     if found.ndim == 2 and found.shape[1] == 1:
         found = found[:, 0]
@@ -49,9 +50,9 @@ def read_groups(by: Any) -> pd.Series:
     column = pd.Series(found).infer_objects()
     if column.dtype.kind == "c":
         raise InvalidInput("by holds complex numbers; pass real numbers, or groups as text.")
-    infinite = int(np.isinf(column).sum()) if column.dtype.kind == "f" else 0
-    if infinite:
-        raise InvalidInput(f"by holds {infinite:,} infinite values; pass finite numbers, or groups as text.")
+    huge = int((column.abs() > LARGEST).sum()) if column.dtype.kind == "f" else 0
+    if huge:
+        raise InvalidInput(f"by holds {huge:,} numbers beyond ±{LARGEST:g}; pass smaller ones, or groups as text.")
     return column
 
 
