@@ -96,6 +96,9 @@ def test_groups_by_hand():
     assert table["MSE"].tolist() == [3.0, 1.0]
     fifths = group_table(np.arange(100.0), np.arange(100.0), np.ones(100))
     assert fifths["rows"].tolist() == [20] * 5
+    assert fifths["group"].iloc[0] == "0 to 19.8"
+    tiny = group_table(1e-320 * np.arange(1, 101), np.arange(100.0), np.ones(100))  # no digits are left there
+    assert tiny["rows"].sum() == 100
     gaps = group_table(np.where(np.arange(100) < 3, np.nan, np.arange(100.0)), np.arange(100.0), np.ones(100))
     assert gaps["group"].iloc[-1] == "(missing)"
     assert gaps["rows"].iloc[-1] == 3

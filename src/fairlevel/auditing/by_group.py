@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,25 @@ def is_grouping(column: pd.Series) -> bool:
 
 def _labels(column: pd.Series) -> pd.Series:
     if pd.api.types.is_numeric_dtype(column.dtype) and column.nunique() > MOST_GROUPS:
-        ranges = pd.qcut(column, QUANTILES, duplicates="drop")
-        return ranges.cat.add_categories("(missing)").fillna("(missing)") if column.hasnans else ranges
+        return _fifths(column)
     return column.astype(object).where(column.notna(), "(missing)").astype(str)
+
+
+def _fifths(column: pd.Series) -> pd.Series:
+    """Ranges between quantiles, as text in order; the lower end belongs to the range before."""
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    ends = np.unique(np.nanquantile(values, np.linspace(0, 1, QUANTILES + 1)))
+    names = [f"{low} to {high}" for low, high in pairwise(_apart(ends))]
+    number = np.where(np.isnan(values), len(names), np.searchsorted(ends[1:-1], values))
+    names.append("(missing)")
+    return pd.Series(pd.Categorical(np.array(names)[number], categories=names, ordered=True))
+
+
+def _apart(numbers: Array) -> list[str]:
+    """Different numbers as text, with as few digits as tell them apart, three at least."""
+    texts: list[str] = []
+    for digits in range(3, 18):
+        texts = [f"{number:.{digits}g}" for number in numbers]
+        if len(set(texts)) == len(texts):
+            break
+    return texts
