@@ -77,7 +77,8 @@ def wheel(sdist, tmp_path_factory):
     """Built from the sdist, so that nothing is missing there either."""
     unpacked = tmp_path_factory.mktemp("unpacked")
     with tarfile.open(sdist) as archive:
-        archive.extractall(unpacked, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # from Python 3.11.4 on
+        archive.extractall(unpacked)
     return built("wheel", next(unpacked.iterdir()), tmp_path_factory.mktemp("wheel"))
 
 
