@@ -15,10 +15,8 @@ demo: .venv/installed
 test: .venv/installed
 	$(MAKE) --no-print-directory --jobs 2 lint units
 
-# One process more than cores: some tests wait for others.
 units: .venv/installed
-	$(PARALLEL) $(BIN)/python -m pytest -m "not study" --dist loadfile \
-		-n $$($(BIN)/python -c "import os; print(min(os.cpu_count() + 1, 8))")
+	$(PARALLEL) $(BIN)/python -m pytest -m "not study" -n auto --maxprocesses 8 --dist loadfile
 
 check: lint
 	$(PARALLEL) $(BIN)/python -m pytest -x -q -n auto --maxprocesses 8 \
