@@ -111,6 +111,7 @@ python -m benchmarks.map
 python -m docs.pictures.map_measured
 ```
 
+- Fronts of every table: `fairlevel bench report --rows docs/results/map.parquet --out FOLDER`.
 - Single models are compared. Tight, Mid and Loose are a quarter, half and three quarters of the range of DPVar on test
   rows of a table.
 - *Regret* is the distance to the smallest error of any method in the table, as a share of what can be gained over the

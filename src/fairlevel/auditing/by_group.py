@@ -69,7 +69,7 @@ def _labels(column: pd.Series) -> pd.Series:
 
 
 def _fifths(column: pd.Series) -> pd.Series:
-    """Ranges between quantiles, as text in order; the lower end belongs to the range before."""
+    """Ranges between quantiles, as text in order; a value where two meet belongs to the lower one."""
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     ends = np.unique(np.nanquantile(values, np.linspace(0, 1, QUANTILES + 1)))
     names = [f"{low} to {high}" for low, high in pairwise(_apart(ends))]
