@@ -266,6 +266,13 @@ def test_a_model_of_named_numbers_takes_the_columns_it_needs(tmp_path):
     said = run("predict", tmp_path / "model", tmp_path / "less.csv", "--out", tmp_path / "more.csv")
     assert said.returncode == 2
     assert "lacks 1 of the 2 columns seen in fit: 'z'" in said.stderr
+    table.to_csv(tmp_path / "commas.csv", index=False, sep=";", decimal=",")
+    said = run("predict", tmp_path / "model", tmp_path / "commas.csv", "--out", tmp_path / "commas-out.csv")
+    assert said.returncode == 0, said.stderr
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "commas-out.csv")["prediction"], found)
+    table.astype({"x": object}).replace({"x": {table["x"][4]: "tall"}}).to_csv(tmp_path / "word.csv", index=False)
+    said = run("predict", tmp_path / "model", tmp_path / "word.csv", "--out", tmp_path / "word-out.csv")
+    assert "Column 'x' holds 'tall' (row 5)" in said.stderr
 
 
 @pytest.mark.parametrize("write", ["{:,.0f}", "{:,.2f}"], ids=["63,133", "63,133.50"])

@@ -41,7 +41,7 @@ def predict(
     talk = Talk(quiet, as_json)
     with talk.working() as warned:
         stage("loading libraries")
-        from fairlevel.cli.files import read_columns, write_table
+        from fairlevel.cli.files import read_columns, read_numbers, write_table
         from fairlevel.data.columns import Unreadable
         from fairlevel.models.saved import read_saved
 
@@ -50,8 +50,9 @@ def predict(
         stage("reading the file")
         table = read_columns(file, text=saved.as_text, fewest=1)
         stage("predicting")
+        numbers = {name: read_numbers(table, name) for name in saved.plain_numbers if name in table}
         try:
-            found = (saved.lenient() if lenient else saved).predict(table)
+            found = (saved.lenient() if lenient else saved).predict(table.assign(**numbers))
         except Unreadable as error:
             raise Unreadable(f"{error} With --lenient such cells count as missing.") from None
         named = {f"{column}{ending}": values for ending, values in found.items()}

@@ -41,6 +41,11 @@ class SavedModel:
         """Columns that a file of text should hand over as written."""
         return () if self.rules is None else self.rules.as_text
 
+    @property
+    def plain_numbers(self) -> tuple[str, ...]:
+        """Columns that the models read as numbers, without a rule of their own."""
+        return self.names if self.names is not None and self.rules is None and self.columns is None else ()
+
     def lenient(self) -> Self:
         """The same, but cells that cannot be read count as missing."""
         return self if self.rules is None else replace(self, rules=replace(self.rules, unreadable="impute"))
