@@ -6,14 +6,13 @@ equal size for it. One row per model: figures on test rows that trained nothing.
 """
 
 import time
-import warnings
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import lightgbm as lgb
 import numpy as np
 import pandas as pd
-import torch
 import typer
 from fairlearn.adversarial import AdversarialFairnessClassifier
 from fairlearn.metrics import demographic_parity_difference
@@ -21,7 +20,9 @@ from fairlearn.postprocessing import ThresholdOptimizer
 from fairlearn.reductions import DemographicParity, ExponentiatedGradient
 from sklearn.metrics import log_loss, roc_auc_score
 
+from benchmarks.kept_rows import run_tasks
 from fairlevel import FairClassifier, FairnessPath, __version__, dpvar_interval, relevel
+from fairlevel.benchmark.commit import commit
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.sources import resolve_source
 
@@ -173,27 +174,28 @@ def adversarial(problem):
         yield problem.measured("adversarial", decision, None, time.process_time() - start, alpha)
 
 
+def rows_of(data_dir: Path, name: str, seed: int) -> list[dict[str, Any]]:
+    """The rows of one table and seed, of all models."""
+    problem, rows = Problem(resolve_source(data_dir), name, seed), []
+    for run in (plain, front, relevelled, reduction, thresholds, adversarial):
+        try:
+            rows += list(run(problem))
+        except Exception as error:  # a peer that fails is a result, too
+            rows.append({"method": run.__name__, "error": f"{type(error).__name__}: {error}"[:200]})
+    return [{"version": __version__, "commit": commit(), **row} for row in rows]
+
+
 def main(
     data_dir: Annotated[Path, typer.Option(help="Folder with the tables.")],
     out: Annotated[Path, typer.Option(help="Parquet file for the rows.")],
     seeds: Annotated[int, typer.Option(help="Number of seeds.")] = 3,
     only: Annotated[str, typer.Option(help="Tables, comma-separated; all of them by default.")] = "",
+    processes: Annotated[int, typer.Option(help="How many tables at once.")] = 1,
 ) -> None:
-    """Run all tables and seeds; rows are written after each table and seed."""
-    warnings.simplefilter("ignore")
-    torch.set_num_threads(1)
-    rows = []
-    for seed in range(seeds):
-        for name in only.split(",") if only else ATTRIBUTES:
-            problem = Problem(resolve_source(data_dir), name, seed)
-            for run in (plain, front, relevelled, reduction, thresholds, adversarial):
-                try:
-                    found = list(run(problem))
-                except Exception as error:  # a peer that fails is a result, too
-                    found = [{"method": run.__name__, "error": f"{type(error).__name__}: {error}"[:200]}]
-                rows += [{"table": name, "seed": seed, "version": __version__, **row} for row in found]
-            pd.DataFrame(rows).to_parquet(out)
-            print(name, seed, len(rows), flush=True)
+    """Run all tables and seeds; rows are written after each, and those that are there are kept."""
+    tables = only.split(",") if only else ATTRIBUTES
+    tasks = [((name, seed), partial(rows_of, data_dir, name, seed)) for seed in range(seeds) for name in tables]
+    run_tasks(tasks, ("table", "seed"), out, processes)
 
 
 if __name__ == "__main__":

@@ -1,26 +1,25 @@
 """Trees side by side: fair boosters, re-levelled models, and what they are compared with.
 
-``python -m benchmarks.trees STUDY --data-dir FOLDER --out rows.parquet``; the folder is laid out as for ``fairlevel
+``python -m benchmarks.trees STUDY ... --data-dir FOLDER --out rows.parquet``; the folder is laid out as for ``fairlevel
 bench``. A study gives rows for one table and seed at a time. They are written as they come, with the commit they are
 from; what a file already holds is not computed again. Tables are split as in the study of the paper: at most 4000 rows,
 60 % for training, 20 % validation, 20 % test; sensitive attributes are constructed from the columns.
 """
 
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import lightgbm as lgb
 import numpy as np
-import pandas as pd
-import torch
 import typer
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.model_selection import KFold
 
+from benchmarks.kept_rows import run_tasks
 from fairlevel import FairnessPath, FairRegressor, dpvar_interval, relevel
 from fairlevel.arrays import Array
 from fairlevel.benchmark.commit import commit
@@ -314,32 +313,32 @@ STUDIES: dict[str, tuple[Study, list[str], int]] = {
 }
 
 
+def rows_of(study: str, data_dir: Path, table: str, seed: int) -> list[dict[str, Any]]:
+    """The rows of one table and seed."""
+    try:
+        found = list(STUDIES[study][0](resolve_source(data_dir), table, seed))
+    except FairLevelError as error:  # a table that is refused is a result, too
+        found = [{"error": f"{type(error).__name__}: {error}"[:200]}]
+    return [{"commit": commit(), **row} for row in found]
+
+
 def main(
-    study: Annotated[str, typer.Argument(help=f"One of: {', '.join(STUDIES)}.")],
+    studies: Annotated[list[str], typer.Argument(help=f"One or more of: {', '.join(STUDIES)}.")],
     data_dir: Annotated[Path, typer.Option(help="Folder with the tables.")],
     out: Annotated[Path, typer.Option(help="Parquet file for the rows.")],
     only: Annotated[str, typer.Option(help="Tables, comma-separated; those of the study by default.")] = "",
     seeds: Annotated[int, typer.Option(help="Number of seeds; that of the study by default.")] = 0,
+    processes: Annotated[int, typer.Option(help="How many tables at once.")] = 1,
 ) -> None:
-    """Run one study; rows are written after each table and seed, and those that are there are kept."""
-    warnings.simplefilter("ignore")
-    torch.set_num_threads(1)
-    run, tables, count = STUDIES[study]
-    source, from_commit = resolve_source(data_dir), commit()
-    rows = pd.read_parquet(out).to_dict("records") if out.exists() else []
-    done = {(row["study"], row["table"], row["seed"]) for row in rows}
-    for seed in range(seeds or count):
-        for table in only.split(",") if only else tables or source.slugs:
-            if (study, table, seed) in done:
-                continue
-            try:
-                found = list(run(source, table, seed))
-            except FairLevelError as error:  # a table that is refused is a result, too
-                found = [{"error": f"{type(error).__name__}: {error}"[:200]}]
-            where = {"study": study, "table": table, "seed": seed, "commit": from_commit}
-            rows += [{**where, **row} for row in found]
-            pd.DataFrame(rows).to_parquet(out)
-            print(study, table, seed, *found[-1:], flush=True)
+    """Run studies; rows are written after each table and seed, and those that are there are kept."""
+    asked, every = only.split(",") if only else [], resolve_source(data_dir).slugs
+    tasks = [
+        ((study, table, seed), partial(rows_of, study, data_dir, table, seed))
+        for study in studies
+        for seed in range(seeds or STUDIES[study][2])
+        for table in asked or STUDIES[study][1] or every
+    ]
+    run_tasks(tasks, ("study", "table", "seed"), out, processes)
 
 
 if __name__ == "__main__":

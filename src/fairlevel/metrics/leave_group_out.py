@@ -98,8 +98,7 @@ def leave_groups_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: 
     centred = prediction - coefficients[:, :first] @ basis[:, :first].T
     fitted = (coefficients * shrinkage)[:, first:] @ basis[:, first:].T
     noise, residual = prediction.new_empty(len(prediction)), torch.empty_like(prediction)
-    lost, only_factors = torch.zeros_like(noise), torch.zeros_like(kept[0])
-    only_factors[:first] = 1
+    lost, only_factors = torch.zeros_like(noise), nuisance_only(smoother)
     for config, own in enumerate(centred - fitted):
         alone = left_out(own, smoother, shrinkage[config], groups, 1.0, 1 - HIGH_LEVERAGE)
         residual[config] = left_out(own, smoother, shrinkage[config], groups, 0.5, 1 - HIGH_LEVERAGE)
@@ -115,6 +114,13 @@ def leave_groups_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: 
     estimate = (kept * coefficients.square()).sum(dim=-1) - noise + lost
     diagonal = (kept @ basis.square().T) * smoother.row_weight
     return LeaveOut(estimate, fitted, residual, kept, diagonal)
+
+
+def nuisance_only(smoother: LinearSmoother) -> Tensor:
+    """The shrinkage of a fit of the nuisance functions alone, (basis,)."""
+    shrinkage = smoother.row_weight.new_zeros(smoother.fit_basis.shape[1])
+    shrinkage[: smoother.nuisance] = 1
+    return shrinkage
 
 
 def group_scores(values: Tensor, basis: Tensor, row_weight: Tensor, groups: RowGroups) -> Tensor:

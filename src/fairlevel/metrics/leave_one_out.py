@@ -168,9 +168,15 @@ def factor_leverage(basis: Tensor, nuisance: int, row_weight: Tensor, leverage: 
     1 − P_ii of all nuisance functions, (row,).
     """
     squares = basis[:, :nuisance].square()
-    alone = Leverage.of(squares.sum(dim=1) * row_weight, row_weight).left_out
     small = leverage.usable & (leverage.left_out > 1 - LARGE_LEVERAGE)
-    return row_weight.square() * squares[:, 1:].sum(dim=1) * small, alone
+    return row_weight.square() * squares[:, 1:].sum(dim=1) * small, nuisance_left_out(basis, nuisance, row_weight)
+
+
+def nuisance_left_out(basis: Tensor, nuisance: int, row_weight: Tensor) -> Tensor:
+    """1 − P_ii of the nuisance functions, and 1 for rows of high leverage, (row,). A residual f̃_i of these functions
+    alone has this multiple of the variance of the noise of its row.
+    """
+    return Leverage.of(basis[:, :nuisance].square().sum(dim=1) * row_weight, row_weight).left_out
 
 
 def kept_share(shrinkage: Tensor, nuisance: int) -> Tensor:

@@ -1,12 +1,13 @@
 r"""A test of DPVar = 0 that is valid when the noise differs from row to row.
 
-With c = BᵀWf for all functions B of A that the candidates use, and K = Bᵀ diag(w² f²) B the covariance of c when the
+With c = BᵀWf for all functions B of A that the candidates use, and K = Bᵀ diag(w² v²) B the covariance of c when the
 conditional mean is constant, the statistic is the largest standardised quadratic form over candidates and roughnesses,
 
 .. math:: T = \max_q \frac{\sum_j q_j (c_j^2 - K_{jj})}{\sqrt{2 \sum_{jk} q_j q_k K_{jk}^2}} ,
 
 compared with its distribution for c* ~ N(0, K) (multiplier bootstrap). Where rows belong to groups, K sums the scores
-of each group first. f stands for the prediction less what the nuisance functions, those of L included, explain.
+of each group first. f stands for the prediction less what the nuisance functions, those of L included, explain, and
+v_i = f_i / √(1 − P_ii), with P_ii their leverage, for its noise: what they fit by chance is not missing from K.
 """
 
 from __future__ import annotations
@@ -43,13 +44,12 @@ class NoDisparityTest:
     def _p_value(self, prediction: Tensor) -> float:
         if not self._functions.shape[1]:
             return 1.0
-        smoother = self.known[0].smoother
-        weighted = smoother.row_weight * smoother.beyond_nuisance(prediction)
-        coefficients = weighted @ self._functions
-        if beyond_every_draw(coefficients, self._traces(weighted), self._forms, self.seed):
+        smoother, units = self.known[0].smoother, self.known[0].units
+        centred = smoother.beyond_nuisance(prediction)
+        coefficients, noise = (smoother.row_weight * centred) @ self._functions, units.null_noise(centred, smoother)
+        if beyond_every_draw(coefficients, self._traces(smoother.row_weight * noise), self._forms, self.seed):
             return SMALLEST_P
-        units = self.known[0].units
-        scatter = units.scatter(smoother.beyond_nuisance(prediction), self._functions, smoother.row_weight)
+        scatter = units.scatter(noise, self._functions, smoother.row_weight)
         return p_value(self._forms, scatter, coefficients, self.seed)
 
     def _traces(self, weighted: Tensor) -> Tensor:
@@ -103,10 +103,11 @@ def surely_disparate(candidate: Candidate, predictions: Tensor, seed: int) -> li
     if not weights.numel() or candidate.units.groups is not None:
         return [False] * len(predictions)
     weighted = smoother.row_weight * smoother.beyond_nuisance(predictions)
+    noise = candidate.units.null_noise(weighted, smoother)
     coefficients, traces = weighted @ smoother.fit_basis[:, first:], weighted.new_zeros(len(predictions), len(weights))
     for start in range(0, len(smoother.row_weight), _ROWS):
         part = slice(start, start + _ROWS)
-        traces += weighted[:, part].square() @ (smoother.fit_basis[part, first:].square() @ weights.T)
+        traces += noise[:, part].square() @ (smoother.fit_basis[part, first:].square() @ weights.T)
     return beyond_every_draw(coefficients, traces, weights, seed).tolist()
 
 

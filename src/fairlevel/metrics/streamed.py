@@ -22,7 +22,14 @@ from fairlevel.conditional_mean.blockwise import BlockwiseSmoother, Functions, p
 from fairlevel.data.numbers import rounding_limit
 from fairlevel.metrics.choice import Candidate, in_words
 from fairlevel.metrics.evidence import Evidence, influence_parts
-from fairlevel.metrics.leave_one_out import Leverage, NoiseSums, factor_leverage, kept_share, noise_scatter
+from fairlevel.metrics.leave_one_out import (
+    Leverage,
+    NoiseSums,
+    factor_leverage,
+    kept_share,
+    noise_scatter,
+    nuisance_left_out,
+)
 from fairlevel.metrics.no_disparity_test import SMALLEST_P, forms, p_value, ridges_to_try, surely_disparate
 from fairlevel.metrics.threads import on_single_threads
 
@@ -180,7 +187,8 @@ class Prepared:
                 if not self.plan.is_tested(config):
                     first = smoother.nuisance
                     centred = standard[config] - basis[:, :first] @ self.coefficients[number][place][:first]
-                    own_sums["centred"] = noise_scatter(centred, basis[:, first:], weight)
+                    noise = centred / nuisance_left_out(basis, first, weight).sqrt()
+                    own_sums["null"] = noise_scatter(noise, basis[:, first:], weight)
                 found |= {f"{name} {config}": value for name, value in own_sums.items()}
         return found
 
@@ -241,18 +249,18 @@ class Prepared:
             fitted_variance=size,
             influence=terms[f"influence {config}"].numpy(),
             degenerate=2 * (float(kept[first:] @ residual.square() @ kept[first:]) - own),
-            test=partial(self._p_value, number, coefficients[first:], terms.get(f"centred {config}")),
+            test=partial(self._p_value, number, coefficients[first:], terms.get(f"null {config}")),
             regressor=self.plan.regressors[config],
             informative=float(kept.sum()) >= LEAST_DF,
             spent=spectrum.spent_on_factors,
         )
 
-    def _p_value(self, number: int, coefficients: Tensor, centred: Tensor | None) -> float:
-        if centred is None:
+    def _p_value(self, number: int, coefficients: Tensor, scatter: Tensor | None) -> float:
+        if scatter is None:
             return SMALLEST_P
         spectrum = self.smoothers[number].spectrum
         return p_value(
-            forms(spectrum, ridges_to_try(self.plan.asked[number], spectrum)), centred, coefficients, self.plan.seed
+            forms(spectrum, ridges_to_try(self.plan.asked[number], spectrum)), scatter, coefficients, self.plan.seed
         )
 
 

@@ -8,9 +8,17 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
 from fairlevel.conditional_mean.smoother import LinearSmoother
-from fairlevel.metrics.leave_group_out import RowGroups, group_scores, leave_group_out_errors, leave_groups_out_dpvar
-from fairlevel.metrics.leave_one_out import LeaveOut, leave_out_dpvar, noise_scatter
+from fairlevel.metrics.leave_group_out import (
+    RowGroups,
+    group_scores,
+    leave_group_out_errors,
+    leave_groups_out_dpvar,
+    left_out,
+    nuisance_only,
+)
+from fairlevel.metrics.leave_one_out import LeaveOut, leave_out_dpvar, noise_scatter, nuisance_left_out
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,14 @@ class Units:
         if self.groups is None:
             return leave_out_dpvar(prediction, smoother, ridge)
         return leave_groups_out_dpvar(prediction, smoother, ridge, self.groups)
+
+    def null_noise(self, centred: Tensor, smoother: LinearSmoother) -> Tensor:
+        """The noise of each row when DPVar = 0, from residuals f̃ of the nuisance functions: f̃_i / √(1 − P_ii), or the
+        same of each group; (..., row) for rows, (row,) for groups.
+        """
+        if self.groups is None:
+            return centred / nuisance_left_out(smoother.fit_basis, smoother.nuisance, smoother.row_weight).sqrt()
+        return left_out(centred, smoother, nuisance_only(smoother), self.groups, 0.5, 1 - HIGH_LEVERAGE)
 
     def scatter(self, values: Tensor, basis: Tensor, row_weight: Tensor) -> Tensor:
         """Σ_u s_u s_uᵀ with s_u the sum of w_i v_i b_i over the rows of a unit: (row,), (row, basis) -> (basis,
