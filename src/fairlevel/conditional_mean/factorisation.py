@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.smoother import LinearSmoother
+from fairlevel.conditional_mean.thin_svd import thin_svd
 
 RANK_TOLERANCE = 1e-10  # directions with less than this share of the largest second moment are rounding errors
 
@@ -39,7 +40,7 @@ class Whitening:
         varies = spread > 8 * torch.finfo(values.dtype).eps * values.abs().amax(dim=0)
         scale = torch.where(varies, 1 / spread, 0)
         scaled = row_weight.sqrt().unsqueeze(1) * (values - centre) * scale
-        _, singular, directions = torch.linalg.svd(scaled, full_matrices=False)
+        _, singular, directions = thin_svd(scaled)
         kept = singular > RANK_TOLERANCE**0.5 * singular.max() if singular.numel() else singular > 0
         return cls(centre, scale.unsqueeze(1) * directions[kept].T / singular[kept])
 
@@ -87,7 +88,7 @@ def factor(fit: Features, row_weight: Tensor, at: Features | None = None) -> Lin
     root = row_weight.sqrt().unsqueeze(1)
 
     free = free_residual(fit.free, given)
-    _, singular, directions = torch.linalg.svd(root * free, full_matrices=False)
+    _, singular, directions = thin_svd(root * free)
     largest = max(float(singular.max()), free_residual.spread**0.5) if singular.numel() else 0.0
     kept = singular > RANK_TOLERANCE**0.5 * largest
     whiten_free = directions[kept].T / singular[kept]

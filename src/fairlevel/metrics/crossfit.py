@@ -15,6 +15,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean import MLPMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.protocol import standardiser
+from fairlevel.conditional_mean.thin_svd import thin_svd
 from fairlevel.data.splitting import folds
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.optimizers import GradientDescent
@@ -107,7 +108,7 @@ def _centred_within(
         if given is not None and given.shape[1] > 0:
             functions = torch.from_numpy(given).to(values.device)[rows]
             functions = functions - (weight[rows] @ functions) / weight[rows].sum()
-            vectors, singular, _ = torch.linalg.svd(weight[rows].sqrt().unsqueeze(1) * functions, full_matrices=False)
+            vectors, singular, _ = thin_svd(weight[rows].sqrt().unsqueeze(1) * functions)
             white = vectors[:, singular > 1e-6 * singular.max()]
             scaled = centred[:, rows] * weight[rows].sqrt()
             centred[:, rows] = (scaled - (scaled @ white) @ white.T) / weight[rows].sqrt()
