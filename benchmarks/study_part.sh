@@ -15,20 +15,6 @@ runs=$(mktemp -d)
 
 fairlevel() { "$PYTHON" -c "from fairlevel.cli import app; app()" "$@"; }
 
-# Processes that share a GPU take turns, unless a server of NVIDIA's joins them; where it does not work, turns it is.
-share_gpu() {
-  command -v nvidia-cuda-mps-control >/dev/null || return 0
-  export CUDA_MPS_PIPE_DIRECTORY=$runs/mps CUDA_MPS_LOG_DIRECTORY=$runs/mps
-  mkdir -p "$runs/mps"
-  if timeout 20 nvidia-cuda-mps-control -d && timeout 60 "$PYTHON" -c "import torch; torch.ones(8, device='cuda').sum().item()"; then
-    echo "processes share the GPU"
-  else
-    echo quit | timeout 20 nvidia-cuda-mps-control
-    unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
-    echo "processes take turns on the GPU"
-  fi
-}
-
 # stage FILE PROTOCOL SUITE SEED METHODS
 stage() {
   local left=$((end - SECONDS)) file=$results/$1.parquet out=$runs/$1-$2
@@ -40,7 +26,6 @@ stage() {
   if [ -d "$out/rows" ]; then fairlevel bench keep --out "$out" --into "$file"; fi
 }
 
-share_gpu
 for seed in $STUDY_SEEDS; do
   stage study "$STUDY_PROTOCOL" "$STUDY_SUITE" "$seed" "$STUDY_METHODS"
   stage study "$STUDY_PROTOCOL" "$STUDY_REAL" "$seed" "$STUDY_METHODS"

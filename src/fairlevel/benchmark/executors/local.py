@@ -16,11 +16,12 @@ from typing import Any
 import torch
 
 from fairlevel.benchmark.executors.protocol import Answer, Failure, call
+from fairlevel.benchmark.executors.shared_gpu import is_shared, shared_gpu
 from fairlevel.estimators.threads import cores
 from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.networks.memory import keep_freed_memory
 
-MAX_GPU_PROCESSES = 8  # processes that share one GPU
+GPU_IN_TURNS = 8  # processes that take turns on one GPU
 MAX_DEATHS = 3  # workers in a row that may die before any task finishes
 _WAIT_POLICY = "OMP_WAIT_POLICY"
 
@@ -31,7 +32,7 @@ class WorkersDied(FairLevelError, RuntimeError):
 
 @dataclass(frozen=True)
 class LocalExecutor:
-    """One process per core, at most eight where they share a GPU; each computes on one thread."""
+    """One process per core, at most eight where they take turns on a GPU; each computes on one thread."""
 
     processes: int | None = None
 
@@ -43,7 +44,10 @@ class LocalExecutor:
         return nullcontext()
 
     def run(self, tasks: Sequence[Callable[[], Answer]]) -> Iterator[tuple[int, Answer | Failure]]:
-        left = dict(enumerate(tasks))
+        with shared_gpu() if torch.cuda.is_available() and self.processes != 1 else nullcontext():
+            yield from self._run(dict(enumerate(tasks)))
+
+    def _run(self, left: dict[int, Callable[[], Answer]]) -> Iterator[tuple[int, Answer | Failure]]:
         deaths = 0
         while left:
             try:
@@ -93,7 +97,7 @@ class _OwnProcesses(SpawnContext):
 
 
 def _default_processes() -> int:
-    return min(MAX_GPU_PROCESSES, cores()) if torch.cuda.is_available() else cores()
+    return min(GPU_IN_TURNS, cores()) if torch.cuda.is_available() and not is_shared() else cores()
 
 
 @contextmanager
