@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fairlevel.candidates.columns import DenseColumns, LeafColumns
-from fairlevel.candidates.corrections import LEFT, CorrectionPath, Disparity
+from fairlevel.candidates.corrections import FARTHEST, LEFT, CorrectionPath, Disparity
 from fairlevel.conditional_mean.attributes import Attributes
 
 
@@ -68,7 +68,10 @@ def test_a_correction_minimises_its_objective(rows, kind):
         assert alpha > 0
         assert left <= path.largest
     found = [float(np.sum(disparity.coefficients(f0 + centred @ u) ** 2)) / path.largest for u in path.coefficients()]
-    reachable = path.left(np.array([1e9]))[0] * 1.05
+    changes = [float(weight @ (centred @ u) ** 2) for u in path.coefficients()]
+    np.testing.assert_allclose(path.changes(path.alphas()), changes, rtol=1e-6)
+    assert max(changes) <= FARTHEST * (weight @ (f0 - weight @ f0) ** 2)
+    reachable = path.left(path.alphas([1e-12]))[0] * 1.05
     expected = [max(share, reachable) for share in LEFT]
     for share, wanted in zip(found, expected, strict=True):
         if wanted > reachable * 1.1:
@@ -80,3 +83,15 @@ def test_no_disparity_needs_no_correction(rows):
     disparity = Disparity.of(by_tree.sum(axis=1), attributes, 0)
     (path,) = CorrectionPath.all(DenseColumns(by_tree), np.full(len(by_tree), 3.0), disparity, (0.1,))
     np.testing.assert_allclose(path.coefficients(), 0, atol=1e-10)
+
+
+def test_columns_that_hardly_reach_a_function_of_a_do_not_run_away():
+    """Its share could only be taken away by a change far larger than the predictions themselves."""
+    random = np.random.default_rng(0)
+    a = random.standard_normal((400, 1))
+    f0 = a[:, 0] + random.standard_normal(400)
+    columns = DenseColumns(random.standard_normal((400, 1)) + 1e-4 * a)
+    disparity = Disparity.of(f0, Attributes(a), 0)
+    (path,) = CorrectionPath.all(columns, f0, disparity, (1e-3,))
+    changed = f0 + columns.apply(path.coefficients())
+    assert changed.var(axis=1).max() < 2 * (1 + FARTHEST) * f0.var()

@@ -1,10 +1,12 @@
 """Averages in leaves against the same sums written row by row."""
 
 import numpy as np
+import pytest
 
 from fairlevel.candidates.columns import LeafColumns
 from fairlevel.candidates.corrections import Disparity
-from fairlevel.releveling.leaf_averages import EMPTY_ROWS, LONGEST, leaf_averages
+from fairlevel.releveling.leaf_averages import EMPTY_ROWS, LONGEST, leaf_averages, towards_target
+from fairlevel.releveling.responses import LogOdds, Number
 
 RANDOM = np.random.default_rng(0)
 ROWS, SIZES = 30, (3, 4)
@@ -55,3 +57,39 @@ def test_no_step_raises_the_disparity_of_the_rows():
 def test_a_shift_of_the_prediction_changes_nothing():
     plain, shifted = (leaf_averages(LeafColumns.of(LEAVES, SIZES), F + by, FITTED, DISPARITY) for by in (0, 50))
     np.testing.assert_allclose(plain.values, shifted.values, atol=1e-10)
+
+
+def by_hand(response, target):
+    """The first step towards y at each row, the row itself left out, and its length by Newton's rule."""
+    weight = len(FITTED) * WEIGHT
+    error, mass = weight * (target - response.prediction(F[FITTED])), weight * response.curvature(F[FITTED])
+    column = np.zeros(ROWS)
+    for row in range(ROWS):
+        for tree in range(len(SIZES)):
+            inside = LEAVES[FITTED, tree] == LEAVES[row, tree]
+            others = inside & (row != FITTED)
+            room = mass[inside].sum() + EMPTY_ROWS * mass.mean()
+            column[row] += error[others].sum() / room / len(SIZES)
+    here = column[FITTED]
+    return np.clip((here @ error) / (mass @ here**2), 0, LONGEST) * column
+
+
+@pytest.mark.parametrize("response", [Number(), LogOdds()])
+def test_the_first_step_towards_the_target_averages_errors(monkeypatch, response):
+    monkeypatch.setattr("fairlevel.releveling.leaf_averages.STEPS", 1)
+    middle = (LEAVES[FITTED].sum(axis=1) > 2).astype(float)
+    target = middle + 3 if isinstance(response, Number) else middle
+    found = towards_target(LeafColumns.of(LEAVES, SIZES), F, target, FITTED, WEIGHT, response)
+    expected = by_hand(response, target)
+    assert np.abs(expected).max() > 0.01
+    np.testing.assert_allclose(found.column, expected, rtol=1e-10)
+    new = np.setdiff1d(np.arange(ROWS), FITTED)
+    by_leaf = found.values[LEAVES[new, 0]] + found.values[3 + LEAVES[new, 1]]
+    np.testing.assert_allclose(found.column[new], by_leaf, rtol=1e-10)
+
+
+def test_leaves_stay_where_the_target_is_noise():
+    target = F[FITTED] + np.random.default_rng(8).permutation(np.repeat([-1.0, 1.0], len(FITTED) // 2))
+    alone = LeafColumns.of(np.arange(ROWS, dtype=np.int32)[:, None], (ROWS,))  # every row has a leaf of its own
+    found = towards_target(alone, F, target, FITTED, WEIGHT, Number())
+    assert not found.column.any()

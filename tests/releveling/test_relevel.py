@@ -1,5 +1,6 @@
 """relevel, end to end: models of other libraries come back level, in their own format."""
 
+from copy import deepcopy
 from functools import cache
 
 import lightgbm as lgb
@@ -89,13 +90,21 @@ def test_claims_hold_on_new_rows(case):
 
 def test_every_figure_is_a_copy_of_a_shifted_target(case):
     """The front of y + 50 is the front of y."""
-    name, _, front = case
-    shifted = type(MODELS[name])(**MODELS[name].get_params(deep=False)) if name != "pipeline" else None
-    if shifted is None or name == "xgboost":  # 32-bit leaves
+    name, model, front = case
+    if name in ("pipeline", "xgboost"):  # 32-bit leaves
         return
-    other = relevel(shifted.fit(TRAIN[0], TRAIN[1] + 50), OWN[0], sensitive_features=OWN[2], y=OWN[1] + 50)
+    shifted = clone(MODELS[name]).fit(TRAIN[0], TRAIN[1] + 50) if name != "forest" else forest_plus(50, model)
+    other = relevel(shifted, OWN[0], sensitive_features=OWN[2], y=OWN[1] + 50)
     np.testing.assert_allclose(other.front_["mse"], front.front_["mse"], rtol=0.02)
     np.testing.assert_allclose(other.front_["dpvar"], front.front_["dpvar"], rtol=0.05, atol=0.003)
+
+
+def forest_plus(number, forest):
+    """Its predictions and a number; a forest that is trained anew breaks ties in another way."""
+    moved = deepcopy(forest)
+    for tree in moved.estimators_:
+        tree.tree_.value[:] += number
+    return moved
 
 
 def test_without_labels_the_front_shows_the_distance():

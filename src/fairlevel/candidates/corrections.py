@@ -14,7 +14,7 @@ are many: one factorisation of M and one eigendecomposition of K give all α.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -31,6 +31,10 @@ LEFT = (0.75, 0.55, 0.4, 0.27, 0.17, 0.1, 0.055, 0.025, 0.01, 0.003)
 
 RIDGES = (1e-3, 3e-2, 1.0)
 """ρ: a path for each."""
+
+FARTHEST = 4.0
+"""Variances of f0 that a correction may change predictions by. The constant, one variance away, is level; a small share
+of the variance is sometimes found farther away."""
 
 NEGLIGIBLE = 1e-2  # functions of A that the ridge shrinks to less than this share of the first one are left out
 
@@ -62,11 +66,16 @@ class Disparity:
 class CorrectionPath:
     """The corrections u(α) for one ridge. Shapes: solved M⁻¹CV (column, function), eigenvalues of K (function,), start
     Vᵀc0 (function,).
+
+    ``farthest`` is the largest mean squared change of the predictions, |Φ̃u|²_W. Columns that hardly reach some function
+    of A would go far beyond it. ``added`` is ρτ.
     """
 
     solved: Array
     eigenvalues: Array
     start: Array
+    added: float = 0.0
+    farthest: float = np.inf
 
     @classmethod
     def all(
@@ -75,11 +84,19 @@ class CorrectionPath:
         """One path per ridge ρ."""
         normal = columns.normal(disparity.row_weight)
         crossed, start = columns.cross(disparity.functions), disparity.coefficients(prediction)
-        return [cls.of(normal.factored(ridge).solve(crossed), crossed, start) for ridge in ridges]
+        variance = float(disparity.row_weight @ (prediction - disparity.row_weight @ prediction) ** 2)
+        return [
+            replace(
+                cls.of(normal.factored(ridge).solve(crossed), crossed, start),
+                added=ridge * normal.scale,
+                farthest=FARTHEST * variance,
+            )
+            for ridge in ridges
+        ]
 
     @classmethod
     def of(cls, solved: Array, crossed: Array, start: Array) -> CorrectionPath:
-        """From M⁻¹C and C, both (column, function), and c0 (function,)."""
+        """From M⁻¹C and C, both (column, function), and c0 (function,); any change is allowed."""
         inner = torch.from_numpy(crossed.T @ solved)
         ((eigenvalues, vectors),) = on_single_threads(partial(torch.linalg.eigh, (inner + inner.T) / 2))
         turned = vectors.numpy()
@@ -96,19 +113,31 @@ class CorrectionPath:
         found: Array = (shrunk**2).sum(axis=1) / max(self.largest, 1e-300)
         return found
 
+    def changes(self, alphas: Array) -> Array:
+        """|Φ̃u|²_W = uᵀMu − ρτ|u|², how far each correction moves the predictions, (alpha,)."""
+        steps = self._steps(alphas)
+        found: Array = steps**2 @ self.eigenvalues - self.added * ((steps @ self.solved.T) ** 2).sum(axis=1)
+        return found
+
     def coefficients(self, shares: Sequence[float] = LEFT) -> Array:
         """u for the α that leave these shares of fᵀPf, or as little as the columns can: (share, column)."""
         return self.at(self.alphas(shares))
 
     def alphas(self, shares: Sequence[float] = LEFT) -> Array:
-        """The α that leave these shares of fᵀPf, (share,)."""
+        """The α that leave these shares of fᵀPf, or as little as the columns can without moving too far, (share,)."""
         grid = np.logspace(-4, 9, 400)
+        too_far = self.changes(grid) > self.farthest
+        grid = grid[: max(int(too_far.argmax()), 1)] if too_far.any() else grid
         left = self.left(grid)
         found: Array = np.exp(np.interp(-np.log(np.array(shares)), -np.log(left), np.log(grid)))
         return found
 
     def at(self, alphas: Array) -> Array:
         """u(α), (alpha, column)."""
-        steps = alphas[:, None] / (1 + alphas[:, None] * self.eigenvalues) * self.start
-        found: Array = -steps @ self.solved.T
+        found: Array = -self._steps(alphas) @ self.solved.T
         return found
+
+    def _steps(self, alphas: Array) -> Array:
+        """α (I + αK)⁻¹ c0 along the eigenvectors of K, (alpha, function)."""
+        steps: Array = alphas[:, None] / (1 + alphas[:, None] * self.eigenvalues) * self.start
+        return steps

@@ -37,17 +37,22 @@ class JudgedCorrections:
         points: int,
         fold: Index,
         seed: int,
+        seen: bool,
     ) -> JudgedCorrections:
-        """What is judged on a fold is fitted on the others; fold (row,)."""
+        """What is judged on a fold is fitted on the others; fold (row,). Errors on rows that the model has ``seen`` are
+        too small to learn from. Budgets end below the DPVar of the model as it is.
+        """
         rows, weight = KeptAttributes.of(attributes), attributes.weight
         aim = model.prediction if target is None else target
         centre = float(weight @ aim)
         scale = float(np.sqrt(weight @ (aim - centre) ** 2)) or 1.0
-        candidates = (cross_fitted(model, rows, fold, seed) - centre) / scale
+        learned = None if seen else target
+        candidates = (cross_fitted(model, rows, learned, fold, seed) - centre) / scale
         judged = JudgedRows.of(candidates, (aim - centre) / scale, rows, fold, model.response.combiner, seed)
         stage("choosing among them")
-        budgets = SelectionBudget.points(judged.choosing, points - 1)
-        fitted = FittedCorrections.on(model, rows, np.arange(len(rows)), seed)
+        most = judged.choosing.figures(np.eye(len(candidates))[0]).dpvar
+        budgets = SelectionBudget.points(judged.choosing, points, most)[:-1]
+        fitted = FittedCorrections.on(model, rows, learned, np.arange(len(rows)), seed)
         return cls(fitted, Judgement(judged, budgets, scale, last=candidates[0]), centre, scale)
 
     @property

@@ -97,13 +97,13 @@ class SelectionBudget:
         return self.most
 
     @classmethod
-    def points(cls, choosing: Choosing, count: int) -> list[SelectionBudget]:
+    def points(cls, choosing: Choosing, count: int, most: float = np.inf) -> list[SelectionBudget]:
         """Budgets evenly spaced in √DPVar, from the smallest reachable one (at least 1e-6) to that of the most
-        accurate choice.
+        accurate choice within ``most``.
         """
-        unconstrained = choosing.within(np.inf).dpvar
-        low = min(max(choosing.smallest, 1e-6), unconstrained)
-        return [cls(float(root) ** 2) for root in np.linspace(np.sqrt(low), np.sqrt(unconstrained), count)]
+        largest = choosing.within(max(most, choosing.smallest)).dpvar
+        low = min(max(choosing.smallest, 1e-6), largest)
+        return [cls(float(root) ** 2) for root in np.linspace(np.sqrt(low), np.sqrt(largest), count)]
 
     @staticmethod
     def measured(dpvar: Array, variance: Array) -> Array:
@@ -124,9 +124,9 @@ class SelectionShare(SelectionBudget):
         return self.nearest(choosing).dpvar
 
     @classmethod
-    def points(cls, choosing: Choosing, count: int) -> list[SelectionBudget]:
-        """Shares evenly spaced in their roots."""
-        free = choosing.share(choosing.within(np.inf))
+    def points(cls, choosing: Choosing, count: int, most: float = np.inf) -> list[SelectionBudget]:
+        """Shares evenly spaced in their roots, up to that of the most accurate choice with a DPVar within ``most``."""
+        free = choosing.share(choosing.within(max(most, choosing.smallest)))
         low = min(max(choosing.smallest_share, 1e-6), free)
         return [cls(float(root) ** 2) for root in np.linspace(np.sqrt(low), np.sqrt(free), count)]
 

@@ -57,8 +57,8 @@ def relevel(
         numbers. DPVar of a classifier is that of the probability of its second class
     X : rows as the model reads them, best rows that it has not seen
     sensitive_features : array or frame of shape (rows,) or (rows, attributes)
-    y : array of shape (rows,), numbers or classes, optional; without it the front shows how far predictions move, not
-        how accurate they are
+    y : array of shape (rows,), numbers or classes, optional. With it, leaves also move towards what these rows say,
+        unless the model has seen them; without it the front shows how far predictions move, not how accurate they are
     sample_weight : array of shape (rows,), optional
     given : array or frame of shape (rows,) or (rows, factors), optional; legitimate factors: only rows that share them
         are compared
@@ -67,9 +67,9 @@ def relevel(
     time : array of shape (rows,), numbers or dates, optional; folds are then stretches of time
     seen : whether the model was trained on these rows. Its errors there are too small, and so are those of the front
     method : how the trees of an ensemble change: "averages" for leaves that move against the disparity of the rows in
-        them; "trees" for one weight per tree; "leaves" for the best value of every leaf, which costs far more.
-        "correction" adds small new trees on top of any model. "auto" is "averages" for ensembles and "correction" for
-        others
+        them and, where y is known, towards it; "trees" for one weight per tree; "leaves" for the best value of every
+        leaf, which costs far more. "correction" adds small new trees on top of any model. "auto" is "averages" for
+        ensembles and "correction" for others
     points : models on the front
     random_state : int
     n_jobs : threads, as in :class:`fairlevel.FairRegressor`
@@ -118,8 +118,10 @@ def relevel(
     attributes = attributes_within(sensitive.values, factors, weight, splits.groups, seed)
     stage("finding corrections")
     with use_threads(n_jobs):
-        found = JudgedCorrections.of(existing, attributes, target, int(points), splits.folds(FOLDS, seed), seed)
-    about = About(existing.kind, seen or existing.seen, _copies(in_order(model, X), sensitive), reason)
+        known = seen or existing.seen
+        fold = splits.folds(FOLDS, seed)
+        found = JudgedCorrections.of(existing, attributes, target, int(points), fold, seed, known)
+    about = About(existing.kind, known, _copies(in_order(model, X), sensitive), reason)
     return RelevelledFront(existing, found, sensitive, target, about, factors)
 
 

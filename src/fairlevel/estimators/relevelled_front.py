@@ -90,7 +90,7 @@ class RelevelledFront:
 
     @cached_property
     def knee_index_(self) -> int:
-        return knee_index(self.front_.rename(columns={"distance": "mse", "mse": "error"}))
+        return knee_index(self._shown())
 
     def __len__(self) -> int:
         """How many models there are."""
@@ -103,8 +103,9 @@ class RelevelledFront:
         return f"<RelevelledFront: {text}{', rows seen in training' if self.seen_ else ''}>"
 
     def best(self, *, max_dpvar: float | None = None, max_share: float | None = None) -> Any:
-        """The model that changes least and whose DPVar (units of y²), or share of the variance, stays within a budget
-        on rows that did not fit it; of the type that was given to :func:`relevel` where that is possible.
+        """The most accurate model, or the one that changes least where y was not given, whose DPVar (units of y²), or
+        share of the variance, stays within a budget on rows that did not fit it; of the type that was given to
+        :func:`relevel` where that is possible. A model that keeps the budget already comes back as it is.
         """
         chosen = self._within(Budget.read("auto", max_dpvar, max_share))
         return self.model(-1) if chosen is None else self._changed(self._judged.shares(chosen))

@@ -70,8 +70,8 @@ class AnyModel:
     def seen(self) -> bool:
         return False
 
-    def families(self, rows: Index, disparity: Disparity) -> Mapping[str, Family]:
-        """The model itself, and new trees."""
+    def families(self, rows: Index, disparity: Disparity, target: Array | None) -> Mapping[str, Family]:
+        """The model itself, and new trees that lower its disparity."""
         categorical = None if self.columns is None else self.columns.categorical
         grown = grow_trees(self.features, self.prediction, rows, disparity, self.seed, categorical)
         added = by_tree(grown.leaves(self.features), grown.leaf_values)

@@ -13,7 +13,7 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.releveling.protocol import Change, ExistingModel, Family
 from fairlevel.releveling.responses import Corrections
 
-FOLDS = 3
+FOLDS = 5
 CONSTANT_PLACE = 1  # among the candidates; the first one is the model as it is
 
 
@@ -28,15 +28,14 @@ class FittedCorrections:
     constant: tuple[float, float]
 
     @classmethod
-    def on(cls, model: ExistingModel, attributes: Attributes, rows: Index, seed: int) -> FittedCorrections:
-        """Fitted on these rows."""
+    def on(
+        cls, model: ExistingModel, attributes: Attributes, target: Array | None, rows: Index, seed: int
+    ) -> FittedCorrections:
+        """Fitted on these rows; target (row,) where leaves may move towards it."""
         own, prediction = attributes.take(rows), model.prediction[rows]
         disparity = Disparity.of(prediction, own, seed)
-        families = model.families(rows, disparity)
-        found = {
-            name: model.response.corrections(family.columns.take(rows), model.total[rows], disparity, family.ridges)
-            for name, family in families.items()
-        }
+        families = model.families(rows, disparity, None if target is None else target[rows])
+        found = {name: _corrections(model, family, rows, disparity) for name, family in families.items()}
         mean = float(own.weight @ prediction)
         return cls(families, found, (model.response.total(mean), mean))
 
@@ -48,8 +47,9 @@ class FittedCorrections:
         """Predictions of all candidates on some of the model's rows, (candidate, row)."""
         parts = [model.prediction[rows][None], np.full((1, len(rows)), self.constant[1])]
         for name, own in self.corrections.items():
-            total = self.families[name].columns.take(rows).apply(own.coefficients)
-            total += own.kept[:, None] * model.total[rows] + own.intercepts[:, None]
+            family = self.families[name]
+            total = family.columns.take(rows).apply(own.coefficients)
+            total += own.kept[:, None] * _start(model, family)[rows] + own.intercepts[:, None]
             parts.append(model.response.prediction(total))
         return np.concatenate(parts)
 
@@ -61,18 +61,38 @@ class FittedCorrections:
         start, coefficients = 2, {}
         for name, own in self.corrections.items():
             part = shares[start : start + len(own.intercepts)]
-            coefficients[name] = part @ own.coefficients
-            kept += float(part @ own.kept)
+            whole = float(part @ own.kept)
+            u = part @ own.coefficients
+            coefficients[name] = u if self.families[name].start is None else np.append(u, whole)
+            kept += whole
             intercept += float(part @ own.intercepts)
             start += len(part)
         return Change(kept, intercept, coefficients)
 
 
-def cross_fitted(model: ExistingModel, attributes: Attributes, fold: Index, seed: int) -> Array:
+def _start(model: ExistingModel, family: Family) -> Array:
+    """What the columns of a family are added to, (row,)."""
+    return model.total if family.start is None else model.total + family.start
+
+
+def _corrections(model: ExistingModel, family: Family, rows: Index, disparity: Disparity) -> Corrections:
+    """Those of one family; a start of its own is a candidate, too."""
+    total = _start(model, family)[rows]
+    found = model.response.corrections(family.columns.take(rows), total, disparity, family.ridges)
+    if family.start is None:
+        return found
+    return Corrections(
+        np.vstack([np.zeros_like(found.coefficients[:1]), found.coefficients]),
+        np.append(1.0, found.kept),
+        np.append(0.0, found.intercepts),
+    )
+
+
+def cross_fitted(model: ExistingModel, attributes: Attributes, target: Array | None, fold: Index, seed: int) -> Array:
     """Predictions of all candidates on rows that did not fit them, (candidate, row)."""
     parts: dict[int, Array] = {}
     for number in np.unique(fold):
-        fitted = FittedCorrections.on(model, attributes, np.flatnonzero(fold != number), seed)
+        fitted = FittedCorrections.on(model, attributes, target, np.flatnonzero(fold != number), seed)
         parts[int(number)] = fitted.predict(model, np.flatnonzero(fold == number))
     found = np.empty((len(next(iter(parts.values()))), len(fold)))
     for number, predictions in parts.items():

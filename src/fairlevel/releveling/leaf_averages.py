@@ -1,4 +1,8 @@
-"""New values for the leaves of an ensemble, from averages over the rows in each leaf."""
+"""New values for the leaves of an ensemble, from averages over the rows in each leaf.
+
+An ensemble averages over its trees, which makes it a smoother of functions of X, as far as it tells rows apart. Here it
+smooths what is wrong with its own predictions: what functions of A explain of them, and how far they are from y.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,34 @@ import numpy as np
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.columns import LeafColumns
 from fairlevel.candidates.corrections import Disparity
+from fairlevel.releveling.responses import Response
 
 STEPS = 8
-EMPTY_ROWS = 5.0  # rows without disparity that every leaf counts besides its own
+EMPTY_ROWS = 5.0  # rows without disparity and without error that every leaf counts besides its own
 LONGEST = 3.0  # step: averages are too small by about so much where leaves hold few rows
+
+
+class Averages:
+    r"""Averages of a value g over the rows in each leaf ℓ of T trees, at any row the sum over its leaves of
+
+    .. math:: v_\ell = \frac{1}{T} \, \frac{\sum_{i \in \ell} w_i g_i}{\sum_{i \in \ell} m_i + r \bar m} .
+
+    ``rows`` set the values. Each of them is left out of its own averages, else columns would fit them better than new
+    rows. Shapes: mass m (row of ``rows``,).
+    """
+
+    def __init__(self, leaves: LeafColumns, rows: Index, mass: Array) -> None:
+        self._leaves, self._rows, self._own = leaves, rows, leaves.take(rows)
+        trees = self._own.ones.shape[1]
+        self._shares = 1 / (trees * (self._own.matrix.T @ mass + EMPTY_ROWS * mass.mean()))
+        self._itself = self._own.matrix @ self._shares
+
+    def __call__(self, values: Array) -> tuple[Array, Array]:
+        """The column (row,) and v (leaf of any tree,) from w g (row of ``rows``,)."""
+        by_leaf = self._shares * (self._own.matrix.T @ values)
+        column = self._leaves.matrix @ by_leaf
+        column[self._rows] -= self._itself * values
+        return column, by_leaf
 
 
 class LeafAverages(NamedTuple):
@@ -25,29 +53,50 @@ class LeafAverages(NamedTuple):
 
 
 def leaf_averages(leaves: LeafColumns, prediction: Array, rows: Index, disparity: Disparity) -> LeafAverages:
-    r"""Each step moves every leaf ℓ of T trees against h = P f, what functions of A explain of the prediction there,
-
-    .. math:: v_\ell = -\frac{s}{T} \, \frac{\sum_{i \in \ell} w_i h_i}{\sum_{i \in \ell} w_i + r}, \qquad \bar w = 1,
-
-    with the step s that lowers fᵀPf most. Then f has moved, and so has h. An ensemble averages over its trees, which
-    makes it a smoother of functions of X, as far as it tells rows apart. ``rows`` set the values. Each of them is left
-    out of its own averages, else columns would fit them better than new rows.
+    """Each step moves every leaf against the average of h = P f, what functions of A explain of the prediction there,
+    by the step length that lowers fᵀPf most. Then f has moved, and so has h.
 
     Shapes: prediction (row,); ``disparity`` is that of the prediction on ``rows``.
     """
-    count, own = len(rows), leaves.take(rows)
-    shares = 1 / (own.ones.shape[1] * (own.matrix.T @ (count * disparity.row_weight) + EMPTY_ROWS))
-    itself = own.matrix @ shares
+    count = len(rows)
+    averages = Averages(leaves, rows, count * disparity.row_weight)
     moved, columns, values = prediction[rows], [], []
     for _ in range(STEPS):
         coefficients = disparity.coefficients(moved)
-        explained = count * (disparity.functions @ coefficients)  # w h
-        value = -shares * (own.matrix.T @ explained)
-        column = leaves.matrix @ value
-        column[rows] += itself * explained
+        column, value = averages(-count * (disparity.functions @ coefficients))  # −w h
         along = disparity.coefficients(column[rows])
         step = float(np.clip(-(along @ coefficients) / max(float(along @ along), 1e-300), 0, LONGEST))
         moved = moved + step * column[rows]
         columns.append(step * column)
         values.append(step * value)
     return LeafAverages(np.column_stack(columns), np.stack(values))
+
+
+class LeafMove(NamedTuple):
+    """What is added to the total of a model, (row,), and to its leaves, (leaf of any tree,)."""
+
+    column: Array
+    values: Array
+
+
+def towards_target(
+    leaves: LeafColumns, total: Array, target: Array, rows: Index, row_weight: Array, response: Response
+) -> LeafMove:
+    """Each step moves every leaf by the average error y − f of the rows in it, weighted by the curvature of the loss,
+    by the step length that lowers the loss most. It ends where rows that are left out do not gain.
+
+    Shapes: total (row,), target and row_weight (row of ``rows``,).
+    """
+    weight = len(rows) * row_weight
+    mass = weight * response.curvature(total[rows])
+    averages = Averages(leaves, rows, mass)
+    found = LeafMove(np.zeros_like(total), np.zeros(leaves.count))
+    for _ in range(STEPS):
+        error = weight * (target - response.prediction(total[rows] + found.column[rows]))
+        column, value = averages(error)
+        here = column[rows]
+        step = float(np.clip((here @ error) / max(float(mass @ here**2), 1e-300), 0, LONGEST))
+        if step == 0:
+            break
+        found = LeafMove(found.column + step * column, found.values + step * value)
+    return found

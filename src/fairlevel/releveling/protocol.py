@@ -58,9 +58,10 @@ class ExistingModel(Protocol):
     def seen(self) -> bool:
         """Whether these are certainly the rows that it was trained on."""
 
-    def families(self, rows: Index, disparity: Disparity) -> Mapping[str, Family]:
+    def families(self, rows: Index, disparity: Disparity, target: Array | None) -> Mapping[str, Family]:
         """Columns that may be added to it, at all rows. Where columns are found by training, ``rows`` train them, and
-        ``disparity`` is that of the model on those rows.
+        ``disparity`` is that of the model on those rows. ``target`` is y of those rows, where it is known and the model
+        has not seen it.
         """
 
     def changed(self, change: Change, families: Mapping[str, Family]) -> Any:
@@ -69,8 +70,12 @@ class ExistingModel(Protocol):
 
 @dataclass(frozen=True)
 class Family:
-    """Columns, the ridges ρ with which they are used, and what is needed to compute the columns for other rows."""
+    """Columns, the ridges ρ with which they are used, and what is needed to compute the columns for other rows.
+
+    ``start``, (row,), is added to the total before any of the columns; it then counts as one more column, the last.
+    """
 
     columns: Columns
     ridges: tuple[float, ...]
     about: Any = None
+    start: Array | None = None

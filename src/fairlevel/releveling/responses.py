@@ -43,6 +43,9 @@ class Response(Protocol):
     def total(self, prediction: float) -> float:
         """The total that gives a prediction."""
 
+    def curvature(self, total: Array) -> Array:
+        """The second derivative of the loss in the total, of its shape; the first one is prediction − y."""
+
     def corrections(self, columns: Columns, total: Array, disparity: Disparity, ridges: Sequence[float]) -> Corrections:
         """Candidates that change the model little and level it; ``disparity`` is that of its predictions."""
 
@@ -58,6 +61,9 @@ class Number:
 
     def total(self, prediction: float) -> float:
         return prediction
+
+    def curvature(self, total: Array) -> Array:
+        return np.ones_like(total)
 
     def corrections(self, columns: Columns, total: Array, disparity: Disparity, ridges: Sequence[float]) -> Corrections:
         paths = CorrectionPath.all(columns, total, disparity, ridges)
@@ -79,6 +85,11 @@ class LogOdds:
 
     def total(self, prediction: float) -> float:
         return float(logit(prediction))
+
+    def curvature(self, total: Array) -> Array:
+        probability = expit(total)
+        curvature: Array = probability * (1 - probability)
+        return curvature
 
     def corrections(self, columns: Columns, total: Array, disparity: Disparity, ridges: Sequence[float]) -> Corrections:
         mean = float(disparity.row_weight @ expit(total))

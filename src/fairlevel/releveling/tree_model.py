@@ -12,13 +12,14 @@ import numpy as np
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.columns import DenseColumns, LeafColumns
 from fairlevel.candidates.corrections import RIDGES, Disparity
-from fairlevel.releveling.leaf_averages import leaf_averages
+from fairlevel.releveling.leaf_averages import leaf_averages, towards_target
 from fairlevel.releveling.protocol import UNNAMED, Change, Family
 from fairlevel.releveling.responses import LogOdds, Number, Response
 from fairlevel.trees import Output, TreeEnsemble
 from fairlevel.trees.protocol import Leaves, by_tree
 
 AVERAGES, TREES, LEAVES = "averages", "trees", "leaves"
+UPDATED = "updated averages"  # the same after leaves were moved towards y
 LEAF_RIDGES = (0.1,)
 
 
@@ -83,13 +84,21 @@ class TreeModel:
         """Which leaves each row falls into, as columns."""
         return LeafColumns.of(self.leaves, [len(own) for own in self.values])
 
-    def families(self, rows: Index, disparity: Disparity) -> Mapping[str, Family]:
+    def families(self, rows: Index, disparity: Disparity, target: Array | None) -> Mapping[str, Family]:
         if self.method == TREES:
             return {TREES: Family(DenseColumns(self.by_tree), RIDGES)}
         if self.method == LEAVES:
             return {LEAVES: Family(self.leaf_columns, LEAF_RIDGES)}
-        found = leaf_averages(self.leaf_columns, self.prediction, rows, disparity)
-        return {AVERAGES: Family(DenseColumns(found.columns), RIDGES, about=found.values)}
+        leaves = self.leaf_columns
+        found = leaf_averages(leaves, self.prediction, rows, disparity)
+        families = {AVERAGES: Family(DenseColumns(found.columns), RIDGES, about=found.values)}
+        if target is not None:
+            start = towards_target(leaves, self.total, target, rows, disparity.row_weight, self.response)
+            moved = self.response.prediction(self.total + start.column)
+            found = leaf_averages(leaves, moved, rows, disparity)
+            about = np.vstack([found.values, start.values])
+            families[UPDATED] = Family(DenseColumns(found.columns), RIDGES, about, start.column)
+        return families
 
     def changed(self, change: Change, families: Mapping[str, Family]) -> Any:
         if change.nothing:
@@ -106,7 +115,7 @@ class TreeModel:
         """What the coefficients of a family add to the leaves of each tree."""
         if name == TREES:
             return [weight * own for weight, own in zip(u, self.values, strict=True)]
-        by_leaf = u if name == LEAVES else u @ families[AVERAGES].about
+        by_leaf = u if name == LEAVES else u @ families[name].about
         return np.split(by_leaf, self.leaf_columns.first[1:-1])
 
 
