@@ -111,7 +111,7 @@ class Curve:
         distance = values - self.starts[interval]
         square = distance * distance
         powers = np.stack([square * distance, square, distance, np.ones_like(distance)], axis=1)
-        np.einsum("rp,rpf->rf", powers, self.coefficients[interval], out=out)
+        np.einsum("rp,rpf->rf", powers, self.coefficients.take(interval, axis=0, mode="clip"), out=out)
 
 
 def _expansions(knots: Array, coefficients: Array, at: Array) -> list[Array]:
