@@ -132,6 +132,7 @@ def open_parquet(source: Any) -> ParquetRows:
         pieces += [
             (Piece(fragment.path, fragment.filesystem, (group.id,), keys), group.num_rows)
             for group in fragment.row_groups
+            if group.num_rows
         ]
         info = fragment.filesystem.get_file_info(fragment.path)
         digest.update(repr((fragment.path, info.size, info.mtime_ns, metadata.num_rows)).encode())
