@@ -69,28 +69,38 @@ def step(penalty, rows, attributes, configs):
 
 
 @work
+def write_rows(file, rows, attributes):
+    """The Parquet file of ``audit``, whose process would otherwise hold memory that writing has used."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    rows, attributes, start = int(rows), int(attributes), time.perf_counter()
+    schema = pa.schema([(name, pa.float64()) for name in (*_names(attributes), "f")])
+    with pa.parquet.ParquetWriter(file, schema) as parquet:
+        for group, done in enumerate(range(0, rows, 100_000)):
+            random = np.random.default_rng([0, group])
+            a = random.standard_normal((attributes, min(100_000, rows - done)))
+            f = np.sin(a[0]) + 0.3 * a[1] * a[2] + random.standard_normal(a.shape[1])
+            parquet.write_table(pa.table([*a, f], schema=schema))
+    return time.perf_counter() - start
+
+
+@work
 def audit(rows, attributes):
     """An audit of rows in a Parquet file, in one process."""
     from tempfile import TemporaryDirectory
 
-    import pyarrow as pa
-    import pyarrow.parquet
-
     from fairlevel import audit_files
 
-    rows, attributes = int(rows), int(attributes)
-    names = [f"a{number}" for number in range(attributes)]
     with TemporaryDirectory() as folder:
-        schema = pa.schema([(name, pa.float64()) for name in (*names, "f")])
-        with pa.parquet.ParquetWriter(Path(folder) / "rows.parquet", schema) as file:
-            for group, done in enumerate(range(0, rows, 100_000)):  # few rows at a time: their memory counts, too
-                random = np.random.default_rng([0, group])
-                a = random.standard_normal((attributes, min(100_000, rows - done)))
-                f = np.sin(a[0]) + 0.3 * a[1] * a[2] + random.standard_normal(a.shape[1])
-                file.write_table(pa.table([*a, f], schema=schema))
+        run_alone("write_rows", Path(folder) / "rows.parquet", rows, attributes)
         start = time.perf_counter()
-        audit_files(folder, predictions="f", sensitive_features=names)
+        audit_files(folder, predictions="f", sensitive_features=_names(int(attributes)))
         return time.perf_counter() - start
+
+
+def _names(attributes):
+    return [f"a{number}" for number in range(attributes)]
 
 
 def run_alone(name, *arguments):

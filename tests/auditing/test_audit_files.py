@@ -102,6 +102,15 @@ def test_datasets_lists_and_patterns_are_the_same_rows(folder):
         assert audit(source, **options)["new"].interval == expected
 
 
+def test_a_file_without_rows_changes_nothing(folder):
+    path, table = folder
+    options = {"predictions": "new", "sensitive_features": ["age"]}
+    expected = audit_files(path, **options)["new"].interval
+    for name in ("before", "zlast"):
+        table.iloc[:0].to_parquet(path / f"{name}.parquet")
+    assert audit_files(path, **options)["new"].interval == expected
+
+
 class Elsewhere(ThisProcess):
     """Parts are read by other processes in any order: here through pickles, the last first."""
 

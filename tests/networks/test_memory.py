@@ -53,3 +53,10 @@ def test_training_asks_only_where_the_variable_is_set(library, monkeypatch, valu
     x = np.linspace(0, 1, 60).reshape(30, 2)
     FairRegressor(weight=0, batch_size=batch_size, device="cpu", random_state=0).fit(x, x[:, 0])
     assert len(library.calls) == calls
+
+
+def test_freed_memory_is_returned_where_the_library_can(library):
+    memory.return_freed_memory()  # this one cannot
+    library.malloc_trim = library.calls.append
+    memory.return_freed_memory()
+    assert library.calls == [0]

@@ -106,7 +106,7 @@ def audit(
     frame = as_frame(sensitive_features).reset_index(drop=True)
     _refuse_unusable(frame, rows)
     used = np.ones(len(frame), dtype=bool) if sample_weight is None else read_vector("sample_weight", sample_weight) > 0
-    frame = frame.loc[used].reset_index(drop=True)
+    frame = frame if used.all() else frame.loc[used].reset_index(drop=True)  # a copy of all rows
     target = None if y_true is None else _aligned("y_true", read_vector("y_true", y_true), used)
     if threshold is not None:
         decisions(rows.prediction, threshold)  # refused before the work

@@ -29,6 +29,7 @@ from fairlevel.metrics.inputs import read_seed
 from fairlevel.metrics.interval import interval_of
 from fairlevel.metrics.streamed import Plan
 from fairlevel.metrics.threads import on_single_threads
+from fairlevel.networks.memory import return_freed_memory
 from fairlevel.report.provenance import Provenance
 
 Done = Callable[[str, int, int], None]
@@ -129,12 +130,14 @@ def audit_files(
         rows = readers(roles, survey) if earlier is None else earlier.rows
         sample = Sample.of(survey, drawn, rows, seed)
         plan = sample.plan(seed) if earlier is None else replace(earlier.plan, tested=())
+        return_freed_memory()
         place = State(None if state is None else Path(state), _key(table, sample.rows, plan))
         moments = summed("moments", plan.moments, sample.rows, table.parts, runner, place, {}, partial(done, "moments"))
         prepared, so_far = plan.prepared(moments), {"moments": (len(table.parts), moments)}
         terms = summed(
             "terms", prepared.terms, sample.rows, table.parts, runner, place, so_far, partial(done, "row terms")
         )
+    return_freed_memory()
     keys = list(sample.quantities)
     evidence = dict(zip(keys, prepared.evidence(terms), strict=True))
     sums = AuditSums(sample.rows, plan, evidence, dict(zip(keys, prepared.location.tolist(), strict=True)), survey.used)

@@ -98,7 +98,8 @@ def maximal_correlation(pairings: Pairings, attributes: Attributes, seed: int) -
     if not count:
         return pairings.prediction.new_zeros(len(pairings.order))
     components = components / components.norm(dim=0) * len(components) ** 0.5
-    cross = pairings.sums(components, (smoother.weighted_basis * smoother.shrinkage(_RIDGE).sqrt())[:, first:])
+    functions = smoother.fit_basis[:, first:] * smoother.shrinkage(_RIDGE)[first:].sqrt()
+    cross = pairings.sums(components, functions.mul_(weight))
     products = (components.unsqueeze(2) * components.unsqueeze(1)).flatten(1)
     moments = pairings.sums(torch.cat([components, products], dim=1), weight).squeeze(2)
     means = moments[:, :count]

@@ -11,8 +11,7 @@ zero, the difference has the limits (Zou and Donner, 2008)
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from scipy.stats import norm
+from statistics import NormalDist
 
 from fairlevel.metrics.evidence import Evidence
 from fairlevel.metrics.interval import DPVarInterval, interval_of, limits
@@ -34,7 +33,7 @@ class Drift:
     @classmethod
     def of(cls, prediction: str, then: Evidence, now: Evidence, level: float = 0.95) -> Drift:
         """From the sums of two independent sets of rows."""
-        z = float(norm.ppf((1 + level) / 2))
+        z = NormalDist().inv_cdf((1 + level) / 2)
         before, after = (_reach(each, z) for each in (then, now))
         difference = now.estimate * now.variance - then.estimate * then.variance
         return cls(

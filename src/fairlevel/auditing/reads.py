@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
@@ -24,6 +21,7 @@ from fairlevel.data.parquet_parts import Part
 from fairlevel.data.whole_files import write_whole
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.streamed import Sums, add
+from fairlevel.metrics.threads import map_on_single_threads
 
 Found = TypeVar("Found")
 SECONDS_BETWEEN_WRITES = 10.0
@@ -43,28 +41,13 @@ class Executor(Protocol):
 
 @dataclass(frozen=True)
 class ThisProcess:
-    """As many tasks at a time as PyTorch has threads, each on one of them."""
+    """One task after another; batches of rows are spread over threads."""
 
     def connected(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     def run(self, tasks: Sequence[Callable[[], Any]]) -> Iterator[tuple[int, Any]]:
-        threads = torch.get_num_threads()
-        if threads == 1:
-            yield from ((number, task()) for number, task in enumerate(tasks))
-            return
-        pool = ThreadPoolExecutor(threads, initializer=lambda: torch.set_num_threads(1))
-        try:
-            started = deque[tuple[int, Future[Any]]]()
-            for number, task in enumerate(tasks):
-                started.append((number, pool.submit(task)))
-                if len(started) > threads:
-                    first, answer = started.popleft()
-                    yield first, answer.result()
-            yield from ((number, answer.result()) for number, answer in started)
-        finally:
-            pool.shutdown(cancel_futures=True)
-            torch.set_num_threads(threads)  # for threads that start from now on
+        yield from ((number, task()) for number, task in enumerate(tasks))
 
 
 def in_order(executor: Executor, tasks: Sequence[Callable[[], Found]]) -> Iterator[Found]:
@@ -82,11 +65,14 @@ def in_order(executor: Executor, tasks: Sequence[Callable[[], Found]]) -> Iterat
 
 def sums_of_part(measure: Callable[[Attributes, Array], Sums], rows: StoredRows, part: Part) -> Sums | None:
     """Sums over the rows of a part that count, block by block; None where there are none."""
+
+    def of_batch(numbered: tuple[int, Mapping[str, Any]]) -> Sums | None:
+        attributes, quantities = rows.read(numbered[1])
+        return measure(attributes, quantities) if len(attributes) else None
+
     found: Sums | None = None
-    for _, batch in part.batches(rows.roles.names, BLOCK):
-        attributes, quantities = rows.read(batch)
-        if len(attributes):
-            own = measure(attributes, quantities)
+    for own in map_on_single_threads(of_batch, part.batches(rows.roles.names, BLOCK)):
+        if own is not None:
             found = own if found is None else add(found, own)
     return found
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from fairlevel.data.parquet_parts import ParquetRows, Part
 from fairlevel.data.splitting import MOST_RARE_ROWS
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.linear_estimators import SAMPLE_ROWS
+from fairlevel.metrics.threads import map_on_single_threads
 
 _BATCH = 16_384
 
@@ -112,13 +115,10 @@ class Surveyor:
         )
 
     def __call__(self, part: Part) -> Survey:
-        found = [self._of_batch(start, batch) for start, batch in part.batches(self.roles.names, _BATCH)]
-        total = found[0]
-        for each in found[1:]:
-            total += each
-        return total
+        return reduce(add, map_on_single_threads(self._of_batch, part.batches(self.roles.names, _BATCH)))
 
-    def _of_batch(self, start: int, batch: Mapping[str, pa.Array]) -> Survey:
+    def _of_batch(self, numbered: tuple[int, Mapping[str, pa.Array]]) -> Survey:
+        start, batch = numbered
         others = self.roles.others_of(batch)
         columns: dict[str, Any] = dict(others)
         complete = np.ones(len(next(iter(others.values()))), dtype=bool)

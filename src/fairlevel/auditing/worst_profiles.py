@@ -40,7 +40,9 @@ def worst_profiles(rows: EvaluationRows, frame: pd.DataFrame, seed: int, level: 
         return pd.DataFrame(columns=columns)
     # the noise of ĥ, and chance in the mean (or the average of rows with the same factors) that it is compared with
     functions, nuisance = smoother.fit_basis[:, first:], smoother.fit_basis[:, :first]
-    scores = torch.cat([functions * found.residual[0].unsqueeze(1), nuisance * found.fitted[0].unsqueeze(1)], dim=1)
+    scores = torch.cat([functions, nuisance], dim=1)
+    scores[:, :-first] *= found.residual[0].unsqueeze(1)
+    scores[:, -first:] *= found.fitted[0].unsqueeze(1)
     scatter = units.scatter(torch.ones_like(weight), scores, weight)
     random = np.random.default_rng(seed)
     picked = np.sort(random.choice(len(rows), min(_PROFILES, len(rows)), replace=False))

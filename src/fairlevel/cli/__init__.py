@@ -13,7 +13,7 @@ from typer.main import get_command
 from fairlevel._version import __version__
 from fairlevel.cli.lazy import LazyCommand
 from fairlevel.exceptions import FairLevelError
-from fairlevel.networks.memory import keep_freed_memory
+from fairlevel.networks.memory import SWITCH
 
 COMMANDS = {
     "demo": "Train, explain and save the fronts of two embedded tables.",
@@ -70,10 +70,10 @@ def _command_line() -> TyperGroup:
 
 def _set_up_process() -> None:
     """Settings of the whole process, which a library must not touch: OpenMP threads that wait sleep instead of taking
-    cores from others (read when PyTorch is imported; the user's value wins), and freed memory is reused.
+    cores from others (read when PyTorch is imported), and training reuses freed memory. The user's values win.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    keep_freed_memory()
+    os.environ.setdefault(SWITCH, "1")
 
 
 def app() -> None:

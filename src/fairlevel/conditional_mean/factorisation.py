@@ -11,6 +11,7 @@ from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.conditional_mean.thin_svd import thin_svd
 
 RANK_TOLERANCE = 1e-10  # directions with less than this share of the largest second moment are rounding errors
+_ROWS = 1024  # at a time, which stay in cache
 
 
 @dataclass(frozen=True)
@@ -95,33 +96,53 @@ def factor(fit: Features, row_weight: Tensor, at: Features | None = None) -> Lin
     white = free @ whiten_free
 
     rest = penalised_residual(fit.penalised, given)
-    overlap = white.T @ (row_weight.unsqueeze(1) * rest)
-    rest -= white @ overlap
-    moments, whiten = _principal(root * rest, penalised_residual.spread)
+    del fit  # the largest part of it lives on in ``rest``
+    overlap = (row_weight.unsqueeze(1) * white).T @ rest
+    rest.addmm_(white, overlap, alpha=-1)
+    moments, whiten = _principal(rest, row_weight, penalised_residual.spread)
 
-    basis = _with_constant(given, white, rest @ whiten)
+    basis = _basis(given, white, rest, whiten)
     if at is None:
         return LinearSmoother(basis, basis, moments, row_weight, 1 + given.shape[1])
     given = nuisance(at.given)
     white = free_residual(at.free, given) @ whiten_free
     rest = penalised_residual(at.penalised, given) - white @ overlap
-    return LinearSmoother(basis, _with_constant(given, white, rest @ whiten), moments, row_weight, 1 + given.shape[1])
+    return LinearSmoother(basis, _basis(given, white, rest, whiten), moments, row_weight, 1 + given.shape[1])
 
 
-def _with_constant(*columns: Tensor) -> Tensor:
-    return torch.cat([columns[0].new_ones(len(columns[0]), 1), *columns], dim=1)
+def _basis(given: Tensor, free: Tensor, rest: Tensor, whiten: Tensor) -> Tensor:
+    """The constant, functions of L, free functions and rest · W side by side, written in place: (row, basis)."""
+    before = 1 + given.shape[1] + free.shape[1]
+    basis = rest.new_empty(len(rest), before + whiten.shape[1])
+    basis[:, 0] = 1
+    basis[:, 1:before] = torch.cat([given, free], dim=1)
+    torch.mm(rest, whiten, out=basis[:, before:])
+    return basis
 
 
-def _principal(scaled: Tensor, spread: float) -> tuple[Tensor, Tensor]:
-    r"""Eigenvalues of XᵀX, descending, and W with Wᵀ XᵀX W = 1; directions that the rows do not span are dropped, and
-    those that are small beside the ``spread`` that X had before other functions were projected out.
+def _principal(rest: Tensor, row_weight: Tensor, spread: float) -> tuple[Tensor, Tensor]:
+    r"""Eigenvalues of XᵀX, descending, and W with Wᵀ XᵀX W = 1, for the rows X = √w · rest; directions that the rows do
+    not span are dropped, and those that are small beside the ``spread`` that X had before other functions were
+    projected out.
 
-    Shapes: scaled X (row, feature) -> (rank,), (feature, rank). The smaller of XᵀX and XXᵀ is decomposed.
+    Shapes: rest (row, feature), row_weight (row,) -> (rank,), (feature, rank). The smaller of XᵀX and XXᵀ is
+    decomposed; of many rows X itself is never made.
     """
-    rows, features = scaled.shape
+    rows, features = rest.shape
     by_rows = rows < features
-    moments, vectors = torch.linalg.eigh(scaled @ scaled.T if by_rows else scaled.T @ scaled)
+    scaled = row_weight.sqrt().unsqueeze(1) * rest if by_rows else rest
+    moments, vectors = torch.linalg.eigh(scaled @ scaled.T if by_rows else _second_moments(rest, row_weight))
     largest = max(float(torch.cat([moments.new_zeros(1), moments]).max()), spread)
     kept = moments > RANK_TOLERANCE * largest
     moments, vectors = moments[kept].flip(0), vectors[:, kept].flip(1)
     return moments, (scaled.T @ vectors) / moments if by_rows else vectors / moments.sqrt()
+
+
+def _second_moments(values: Tensor, row_weight: Tensor) -> Tensor:
+    """Σ_i w_i v_i v_iᵀ: (row, feature), (row,) -> (feature, feature)."""
+    found = values.new_zeros(values.shape[1], values.shape[1])
+    for start in range(0, len(values), _ROWS):
+        rows = slice(start, start + _ROWS)
+        scaled = values[rows] * row_weight[rows].sqrt().unsqueeze(1)
+        found.addmm_(scaled.T, scaled)
+    return found

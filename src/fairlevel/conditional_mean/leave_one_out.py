@@ -20,7 +20,7 @@ def leave_out_covariance(prediction: Tensor, smoother: LinearSmoother, ridge: Te
     penalty with the same ridge. Leverages above 0.9 count as 0.9.
     """
     shrinkage = smoother.shrinkage(ridge)
-    own_weight = ((shrinkage @ smoother.fit_basis.square().T) * smoother.row_weight).clamp_max(HIGH_LEVERAGE)
+    own_weight = smoother.leverage(shrinkage).clamp_max(HIGH_LEVERAGE)
     centred = smoother.beyond_nuisance(prediction)
     residual = (centred - smoother.apply(centred, ridge)) / (1 - own_weight)
     return (smoother.row_weight * centred * (centred - residual)).sum(dim=-1)

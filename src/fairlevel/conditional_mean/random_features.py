@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-from scipy.spatial.distance import pdist
 from torch import Tensor
 
 from fairlevel.arrays import Array
@@ -75,5 +74,7 @@ def waves(rows: Tensor, frequencies: Tensor, phases: Tensor) -> Tensor:
 def median_distance(rows: Array, random: np.random.Generator, most: int = 1000) -> float:
     """Median distance between rows, from at most ``most`` of them; the mean where more than half coincide."""
     sample = rows if len(rows) <= most else rows[random.choice(len(rows), most, replace=False)]
-    distances = pdist(sample) if len(sample) > 1 else np.zeros(1)
+    if len(sample) < 2:
+        return 1.0
+    distances = torch.pdist(torch.from_numpy(sample.astype(np.float64, copy=False))).numpy()
     return float(np.median(distances) or distances.mean() or 1.0)

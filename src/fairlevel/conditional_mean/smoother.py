@@ -26,6 +26,7 @@ from fairlevel.tensors import to_device
 
 _MANY_ROWS = 100_000  # whose functions are stored once
 _BLOCK = 2**16  # residuals at a time, which stay in cache
+_ROWS = 1024  # whose squared functions do
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class LinearSmoother:
 
     def coefficients(self, prediction: Tensor) -> Tensor:
         """Bᵀ W f: (config, fit row) -> (config, basis); column 0 is the weighted mean."""
-        return prediction @ self.weighted_basis
+        return (prediction * self.row_weight) @ self.fit_basis  # weighting the basis would need as much memory again
 
     def apply(self, prediction: Tensor, ridge: Tensor | float) -> Tensor:
         """h = S f: (config, fit row) -> (config, at row)."""
@@ -120,14 +121,17 @@ class LinearSmoother:
         return result
 
     def leverage(self, diagonal: Tensor) -> Tensor:
-        """Diagonal of B diag(·) BᵀW on the fit rows: (basis,) -> (fit row,)."""
-        return self.row_weight * (self.fit_basis.square() @ diagonal)
+        """Diagonal of B diag(·) BᵀW on the fit rows: (…, basis) -> (…, fit row)."""
+        found = diagonal.new_empty(*diagonal.shape[:-1], len(self.row_weight))
+        for start in range(0, len(self.row_weight), _ROWS):
+            rows = slice(start, start + _ROWS)
+            found[..., rows] = diagonal @ self.fit_basis[rows].square().T
+        return found.mul_(self.row_weight)
 
     def choose_ridge(self, prediction: Tensor) -> Tensor:
         """The ridge with the smallest generalised cross-validation error, (config,); the largest of several."""
-        weighted = prediction * self.row_weight  # weighting the basis instead would need as much memory again
-        square = (prediction * weighted).sum(dim=-1)
-        return self.spectrum.choose_ridge(weighted @ self.fit_basis, square)
+        square = (prediction.square() * self.row_weight).sum(dim=-1)
+        return self.spectrum.choose_ridge(self.coefficients(prediction), square)
 
     def leave_one_out(self, prediction: Tensor, ridges: Tensor, cost: float) -> Tensor:
         r"""Leave-one-out error of each ridge, (config, ridge): like :meth:`Spectrum.gcv`, but with the leverage of each
@@ -156,8 +160,7 @@ class LinearSmoother:
 
     def _leave_one_out(self, prediction: Tensor, shrinkage: Tensor, cost: float) -> Tensor:
         """The same for given shrinkages (ridge, basis): (config, row) -> (config, ridge)."""
-        coefficients = (prediction * self.row_weight) @ self.fit_basis  # no second copy of the basis
-        shrunk = coefficients.unsqueeze(1) * shrinkage  # (config, ridge, basis)
+        shrunk = self.coefficients(prediction).unsqueeze(1) * shrinkage  # (config, ridge, basis)
         configs, ridges, _ = shrunk.shape
         towards, columns = shrunk.flatten(0, 1).T.contiguous(), self.chosen_part(shrinkage).T.contiguous()
         errors = prediction.new_zeros(configs, ridges)

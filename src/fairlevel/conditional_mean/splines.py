@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import factorial
 from typing import ClassVar
 
 import numpy as np
-from scipy.interpolate import BSpline, PPoly
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean, free_linear_part
@@ -51,13 +49,18 @@ class SplineFeatures:
     linear_is_free: bool
 
     def __call__(self, rows: Array) -> tuple[Array, Array]:
-        curved = [curve(column) for curve, column in zip(self._curves, rows.T, strict=True)]
-        penalised = np.hstack([np.empty((len(rows), 0)), *curved])
-        return (rows, penalised) if self.linear_is_free else (rows[:, :0], np.hstack([rows, penalised]))
+        straight = 0 if self.linear_is_free else rows.shape[1]
+        penalised = np.empty((len(rows), straight + sum(curve.functions for curve in self._curves)))
+        penalised[:, :straight] = rows[:, :straight]
+        first = straight
+        for curve, column in zip(self._curves, rows.T, strict=True):
+            curve(column, out=penalised[:, first : first + curve.functions])
+            first += curve.functions
+        return rows[:, straight:], penalised
 
     @cached_property
-    def _curves(self) -> list[Callable[[Array], Array]]:
-        return [_curve(places) for places in self.places]
+    def _curves(self) -> list[Curve]:
+        return [Curve.of(places) for places in self.places]
 
     def __getstate__(self) -> dict[str, object]:
         return {"places": self.places, "linear_is_free": self.linear_is_free}  # curves are made again
@@ -69,24 +72,67 @@ def _places(column: Array, knots: int) -> Array:
     return places if len(places) == knots else np.unique(np.quantile(np.unique(column), np.linspace(0, 1, knots)))
 
 
-def _curve(places: Array) -> Callable[[Array], Array]:
+@dataclass(frozen=True)
+class Curve:
     """The curved part of one attribute in coordinates where the second-difference penalty is the identity: cubic
-    polynomials between the knots, straight lines beyond the outer ones; (row,) -> (row, function).
+    polynomials between the knots, straight lines beyond the outer ones.
+
+    Shapes: starts of the intervals (interval,), the first one reaching down to −∞; coefficients (interval, power,
+    function), the highest power first, of polynomials in the distance from the start.
     """
-    if len(places) < 3:
-        return lambda values: np.empty((len(values), 0))  # two values: the slope is enough
-    roughness = np.diff(np.eye(len(places) + _DEGREE - 1), n=2, axis=0)
-    stiffness, directions = np.linalg.eigh(roughness.T @ roughness)
-    whiten = directions[:, 2:] / np.sqrt(stiffness[2:])  # the first two, constant and slope, are free
-    first, last = places[1] - places[0], places[-1] - places[-2]
-    beyond = np.arange(1, _DEGREE + 1)
-    knots = np.concatenate([places[0] - first * beyond[::-1], places, places[-1] + last * beyond])
-    spline = BSpline(knots, whiten, _DEGREE)
-    # (power, knot, function), highest power first: the expansion at each knot, which holds until the next one
-    powers = np.stack([spline(places, power) / factorial(power) for power in range(_DEGREE, -1, -1)])
-    powers[:-2, -1] = 0
-    below = np.zeros_like(powers[:, :1])
-    below[-2:] = powers[-2:, :1]
-    below[-1] -= first * below[-2]  # a line expanded where its interval begins
-    breaks = np.concatenate([places[:1] - first, places, places[-1:] + last])
-    return PPoly(np.concatenate([below, powers], axis=1), breaks)
+
+    starts: Array
+    coefficients: Array
+
+    @classmethod
+    def of(cls, places: Array) -> Curve:
+        """With these knots; without functions where they are fewer than three: the slope is enough for two values."""
+        if len(places) < 3:
+            return cls(places[:1], np.empty((1, _DEGREE + 1, 0)))
+        roughness = np.diff(np.eye(len(places) + _DEGREE - 1), n=2, axis=0)
+        stiffness, directions = np.linalg.eigh(roughness.T @ roughness)
+        whiten = directions[:, 2:] / np.sqrt(stiffness[2:])  # the first two, constant and slope, are free
+        first, last = places[1] - places[0], places[-1] - places[-2]
+        beyond = np.arange(1, _DEGREE + 1)
+        knots = np.concatenate([places[0] - first * beyond[::-1], places, places[-1] + last * beyond])
+        # the expansion at each knot holds until the next one; beyond the outer ones only constant and slope do
+        expansions = np.stack(_expansions(knots, whiten, places)[::-1], axis=1)
+        below, expansions[-1, :-2] = expansions[0].copy(), 0
+        below[:-2] = 0
+        return cls(places[np.r_[0, : len(places)]], np.concatenate([below[None], expansions]))
+
+    @property
+    def functions(self) -> int:
+        return self.coefficients.shape[2]
+
+    def __call__(self, values: Array, out: Array) -> None:
+        """Writes the functions at these values: (row,), (row, function)."""
+        interval = np.searchsorted(self.starts[1:], values, side="right")
+        distance = values - self.starts[interval]
+        square = distance * distance
+        powers = np.stack([square * distance, square, distance, np.ones_like(distance)], axis=1)
+        np.einsum("rp,rpf->rf", powers, self.coefficients.take(interval, axis=0, mode="clip"), out=out)
+
+
+def _expansions(knots: Array, coefficients: Array, at: Array) -> list[Array]:
+    """Taylor coefficients of cubic splines, from the constant to the cubic one, (point, function) each: the derivative
+    of a spline is a spline of the degree below, with differences of the coefficients (B-spline, function).
+    """
+    found = []
+    for power in range(_DEGREE + 1):
+        degree = _DEGREE - power
+        found.append(_b_splines(knots, degree, at) @ coefficients / factorial(power))
+        if degree:
+            spans = knots[degree + 1 : -1] - knots[1 : -degree - 1]
+            knots, coefficients = knots[1:-1], degree * np.diff(coefficients, axis=0) / spans[:, None]
+    return found
+
+
+def _b_splines(knots: Array, degree: int, at: Array) -> Array:
+    """All B-splines with these distinct knots, by the recursion of Cox and de Boor: (point,) -> (point, B-spline)."""
+    points = at[:, None]
+    values = ((knots[:-1] <= points) & (points < knots[1:])).astype(np.float64)
+    for own in range(1, degree + 1):
+        rising = (points - knots[:-own]) / (knots[own:] - knots[:-own])
+        values = rising[:, :-1] * values[:, :-1] + (1 - rising[:, 1:]) * values[:, 1:]
+    return values

@@ -54,6 +54,7 @@ class Part:
                     fixed = {name: pa.array([keys[name]] * rows) for name in columns if name in keys}
                     yield start, values | fixed
                     start += rows
+        pa.default_memory_pool().release_unused()  # pages that were unpacked, twice their size in all
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,7 @@ def open_parquet(source: Any) -> ParquetRows:
         pieces += [
             (Piece(fragment.path, fragment.filesystem, (group.id,), keys), group.num_rows)
             for group in fragment.row_groups
+            if group.num_rows
         ]
         info = fragment.filesystem.get_file_info(fragment.path)
         digest.update(repr((fragment.path, info.size, info.mtime_ns, metadata.num_rows)).encode())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.metrics import log_loss, roc_auc_score
 
 from fairlevel.arrays import Array
 
@@ -15,6 +14,8 @@ def class_figures(probability: Array, target: Array, weight: Array, threshold: f
 
     Shapes: probability of the second class (model, row), target 0 or 1 (row,), weight (row,).
     """
+    from sklearn.metrics import log_loss, roc_auc_score  # only where there are classes
+
     clipped = np.clip(probability, _SMALLEST, 1 - _SMALLEST)
     correct = (probability >= threshold) == (target == 1)
     return {

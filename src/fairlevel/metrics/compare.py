@@ -17,12 +17,13 @@ interval where p is above 1 − level. Rows that are too few for the attributes 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import erfc
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import torch
 from scipy.optimize import brentq
-from scipy.stats import norm
 from torch import Tensor
 
 from fairlevel.arrays import Array
@@ -31,9 +32,7 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.choice import Candidate, candidates, in_words
 from fairlevel.metrics.evidence import CONSTANT
 from fairlevel.metrics.inputs import read_rows, read_seed, read_vector
-from fairlevel.metrics.leave_one_out import LeaveOut
 from fairlevel.metrics.streamed import LEAST_DF
-from fairlevel.metrics.units import null_variance
 
 
 @dataclass(frozen=True)
@@ -120,7 +119,7 @@ def compare(
     predictions = torch.from_numpy(centred / scale)
     candidate, ridge = _shared(predictions, candidates(rows, seed))
     paired = Paired.of(predictions, candidate, ridge)
-    low, high = paired.limits(float(norm.ppf((1 + level) / 2)))
+    low, high = paired.limits(NormalDist().inv_cdf((1 + level) / 2))
     return Comparison(
         difference=paired.difference * scale**2,
         low=low * scale**2,
@@ -177,30 +176,26 @@ class Paired:
         """From predictions A and B, (2, row)."""
         smoother, units = candidate.smoother, candidate.units
         weight, first = smoother.row_weight, smoother.nuisance
-
-        def leave_out(pair: Tensor) -> LeaveOut:
-            return units.leave_out(pair, smoother, torch.full((2,), ridge, dtype=torch.float64))
-
-        found = leave_out(predictions)
-        apart = leave_out(torch.stack([predictions[1] - predictions[0], predictions.sum(dim=0)]))
-        (mean_u, mean_s), (residual_u, residual_s) = apart.fitted, apart.residual
+        every = torch.stack([*predictions, predictions[1] - predictions[0], predictions.sum(dim=0)])  # A, B, u, s
+        found = units.leave_out(every, smoother, torch.full((4,), ridge, dtype=torch.float64))
+        (mean_u, mean_s), (residual_a, residual_b, residual_u, residual_s) = found.fitted[2:], found.residual
         product = mean_u * mean_s
         moves = torch.stack([residual_s * mean_u, residual_u * mean_s, product - product @ weight], dim=1)
         sums = units.sums(moves * weight.unsqueeze(1))
         kept, functions = found.kept[0, first:], smoother.fit_basis[:, first:]
-        residual_a, residual_b = found.residual
-        scatter_a = units.scatter(residual_a, functions, weight)
-        scatter_b = units.scatter(residual_b, functions, weight)
-        crossed = (units.scatter(residual_s, functions, weight) - units.scatter(residual_u, functions, weight)) / 4
+        scatter_a, scatter_b, scatter_u, scatter_s = (units.scatter(own, functions, weight) for own in found.residual)
+        crossed = (scatter_s - scatter_u) / 4
+        noise_u = units.null_variance(scatter_u, residual_u, functions, kept, weight)
+        noise_s = units.null_variance(scatter_s, residual_s, functions, kept, weight)
         own = units.own_difference(residual_a, residual_b, functions, kept, weight)
         variances = predictions.square() @ weight
         deviations = units.sums(((predictions.square() - variances.unsqueeze(1)) * weight).T)
         total = kept @ (scatter_a.square() + scatter_b.square() - 2 * crossed.square()) @ kept - own
         return cls(
-            found.estimate.numpy(),
-            apart.estimate.clamp_min(0.0).numpy(),
-            null_variance(apart, smoother, units).clamp_min(0.0).sqrt().numpy(),
-            (apart.fitted.square() @ weight).numpy(),
+            found.estimate[:2].numpy(),
+            found.estimate[2:].clamp_min(0.0).numpy(),
+            torch.stack([noise_u, noise_s]).clamp_min(0.0).sqrt().numpy(),
+            (found.fitted[2:].square() @ weight).numpy(),
             (sums.T @ sums).numpy() / (1 - smoother.spectrum.spent_on_factors),
             max(2 * float(total), 0.0),
             variances.numpy(),
@@ -226,7 +221,7 @@ class Paired:
         if not self.informative:
             return 1.0
         error = max(np.sqrt(self.variance(0.0)), 1e-12)
-        return float(2 * norm.sf(abs(self.difference) / error))
+        return erfc(abs(self.difference) / error / 2**0.5)
 
     def limits(self, z: float) -> tuple[float, float]:
         """The nearest ends on both sides of D̂ at which (D̂ − D)² = z² V(D); no further than the variances allow."""

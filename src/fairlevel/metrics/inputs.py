@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
-from sklearn.utils import check_random_state
+import pandas as pd
 
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
@@ -104,7 +103,7 @@ def read_factors(given: Any, sensitive: Sensitive, rows: Any) -> Array:
             )
     alike = np.maximum(  # correlations of ranks also find copies on another scale, such as a logarithm
         _correlations(sensitive.values, factors.values),
-        _correlations(rankdata(sensitive.values, axis=0), rankdata(factors.values, axis=0)),
+        _correlations(_ranks(sensitive.values), _ranks(factors.values)),
     )
     if (alike > _SAME).any():
         attribute, factor = np.argwhere(alike > _SAME)[0]
@@ -114,6 +113,11 @@ def read_factors(given: Any, sensitive: Sensitive, rows: Any) -> Array:
             "from sensitive_features."
         )
     return factors.values
+
+
+def _ranks(values: Array) -> Array:
+    """The rank of each value in its column, equal values the mean of theirs; (row, k) -> (row, k)."""
+    return pd.DataFrame(values).rank().to_numpy()
 
 
 def _correlations(left: Array, right: Array) -> Array:
@@ -131,6 +135,8 @@ def read_seed(random_state: Any) -> int:
     """A seed from an int, a RandomState or None, as scikit-learn reads them."""
     if isinstance(random_state, int | np.integer) and random_state >= 0:
         return int(random_state)
+    from sklearn.utils import check_random_state  # integers, the usual case, need no scikit-learn
+
     try:
         return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     except ValueError:

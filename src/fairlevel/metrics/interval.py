@@ -16,11 +16,10 @@ quadratic inequality, up to the upper limit of Var(f); it reaches down to 0 unle
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit
-from scipy.stats import norm
 
 from fairlevel.conditional_mean.protocol import ConditionalMean
 from fairlevel.exceptions import InvalidInput
@@ -98,14 +97,15 @@ def interval_of(evidence: Evidence, confidence: float = 0.95) -> DPVarInterval:
     """Interval, share and test from the evidence of one prediction."""
     if evidence.variance == 0:
         return DPVarInterval(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, evidence.regressor, confidence)
-    z = float(norm.ppf((1 + confidence) / 2))
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
     low, high = limits(evidence, z)
     if evidence.p_value > 1 - confidence:
         low = 0.0
     share = float(np.clip(evidence.estimate, 0, 1))
     if low > 0 and 0 < share < 1:
         error = np.sqrt(evidence.squared_error(2, 1, -share, 0) + evidence.degenerate) / (share * (1 - share))
-        share_low, share_high = (float(expit(logit(share) + side * z * error)) for side in (-1, 1))
+        factor, rest = float(np.exp(-z * error)), 1 - share  # by which the odds share / rest fall, or rise
+        share_low, share_high = share * factor / (share * factor + rest), share / (share + rest * factor)
     else:
         share_low, share_high = min(low, 1.0), min(high, 1.0)
     return DPVarInterval(

@@ -124,12 +124,11 @@ def leave_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: Tensor)
     shrinkage = smoother.shrinkage(ridge)
     coefficients = smoother.coefficients(prediction)
     kept = kept_share(shrinkage, smoother.nuisance)
-    squares = smoother.fit_basis.square()
-    leverage = Leverage.of((shrinkage @ squares.T) * smoother.row_weight, smoother.row_weight)
+    own_weight, diagonal = smoother.leverage(torch.stack([shrinkage, kept]))
+    leverage = Leverage.of(own_weight, smoother.row_weight)
     first, basis = smoother.nuisance, smoother.fit_basis
     centred = prediction - coefficients[:, :first] @ basis[:, :first].T
     fitted = (coefficients * shrinkage)[:, first:] @ basis[:, first:].T
-    diagonal = (kept @ squares.T) * smoother.row_weight
     own, all_of_it = leverage.noise_weight(diagonal)
     noise = (own * centred * (centred - fitted)).sum(dim=-1) + (all_of_it * centred.square()).sum(dim=-1)
     of_factors, alone = factor_leverage(basis, first, smoother.row_weight, leverage)

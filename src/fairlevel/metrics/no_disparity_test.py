@@ -150,13 +150,15 @@ def p_value(weights: Tensor, scatter: Tensor, coefficients: Tensor, seed: int) -
     return (1 + int((null >= seen.max()).sum())) / (1 + _DRAWS)
 
 
-@lru_cache(maxsize=2)
-def _standard_normal(count: int, seed: int) -> Tensor:
+def _drawn(count: int, seed: int) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(_DRAWS, count, generator=generator, dtype=torch.float64)
 
 
+_standard_normal = lru_cache(maxsize=2)(_drawn)
+
+
 @lru_cache(maxsize=2)
 def _largest_square(count: int, seed: int) -> float:
-    """The largest ‖z‖² of the draws."""
-    return float(_standard_normal(count, seed).square().sum(dim=1).max())
+    """The largest ‖z‖² of the draws, which are not kept: where it decides, nothing else needs them."""
+    return float(_drawn(count, seed).square_().sum(dim=1).max())

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import torch
-from scipy.stats import norm
 
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean import GroupMean, LinearMean, SplineMean
@@ -87,7 +87,7 @@ def mean_profiles(
     mean = smoother.apply(prediction, ridge)
     shrinkage = smoother.shrinkage(ridge)
     fitted = (smoother.coefficients(prediction) * shrinkage) @ smoother.fit_basis.T
-    half_width = float(norm.ppf((1 + level) / 2))
+    half_width = NormalDist().inv_cdf((1 + level) / 2)
     profiles = []
     for config, residual in enumerate(prediction - fitted):
         scaled = smoother.fit_basis * (smoother.row_weight * residual).unsqueeze(1)
@@ -132,7 +132,7 @@ def level_profiles(
     weight = np.ones(len(codes)) if row_weight is None else row_weight
     total = np.bincount(codes, weight, len(levels))
     kept = np.flatnonzero(total > 0)
-    half_width = float(norm.ppf((1 + level) / 2))
+    half_width = NormalDist().inv_cdf((1 + level) / 2)
     profiles = []
     for prediction in predictions:
         mean = np.bincount(codes, weight * prediction, len(levels)) / np.where(total > 0, total, 1.0)

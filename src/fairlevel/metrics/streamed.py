@@ -31,7 +31,7 @@ from fairlevel.metrics.leave_one_out import (
     nuisance_left_out,
 )
 from fairlevel.metrics.no_disparity_test import SMALLEST_P, forms, p_value, ridges_to_try, surely_disparate
-from fairlevel.metrics.threads import on_single_threads
+from fairlevel.metrics.threads import map_on_single_threads, on_single_threads
 
 Sums = dict[str, Tensor]
 """Sums over some rows by name."""
@@ -116,9 +116,10 @@ class Plan:
 
     def moments(self, rows: Attributes, predictions: Array) -> Sums:
         """Sums of weights, predictions, features and their products; predictions (config, row)."""
-        return reduce(add, (self._moments(*block) for block in _blocks(rows, predictions)))
+        return reduce(add, map_on_single_threads(self._moments, _blocks(rows, predictions)))
 
-    def _moments(self, rows: Attributes, predictions: Array) -> Sums:
+    def _moments(self, block: tuple[Attributes, Array]) -> Sums:
+        rows, predictions = block
         weight = torch.from_numpy(rows.counts)
         standard = torch.from_numpy((predictions - self.centre[:, None]) / self.scale[:, None])
         weighted = standard * weight
@@ -172,9 +173,10 @@ class Prepared:
 
     def terms(self, rows: Attributes, predictions: Array) -> Sums:
         """Sums of what depends on the smoothers; predictions (config, row)."""
-        return reduce(add, (self._terms(*block) for block in _blocks(rows, predictions)))
+        return reduce(add, map_on_single_threads(self._terms, _blocks(rows, predictions)))
 
-    def _terms(self, rows: Attributes, predictions: Array) -> Sums:
+    def _terms(self, block: tuple[Attributes, Array]) -> Sums:
+        rows, predictions = block
         weight = torch.from_numpy(rows.counts) / self.weight
         size = np.where(self.varies, self.size, 1.0)
         standard = torch.from_numpy((predictions - self.location[:, None]) / size[:, None])

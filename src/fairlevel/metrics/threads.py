@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 import torch
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
@@ -24,3 +26,25 @@ def on_single_threads(*tasks: Callable[[], Result]) -> list[Result]:
             return list(pool.map(lambda task: task(), tasks))
     finally:
         torch.set_num_threads(threads)  # for threads that start from now on; this one's number did not change
+
+
+def map_on_single_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """The function of each item, in order; as many items at a time as PyTorch has threads, each on one of them. Items
+    are asked for here and a few ahead, so that they may be read from a file of any size meanwhile.
+    """
+    threads = torch.get_num_threads()
+    if threads == 1:
+        yield from map(function, items)
+        return
+    pool = ThreadPoolExecutor(threads, initializer=lambda: torch.set_num_threads(1))
+    try:
+        started = deque[Future[Result]]()
+        for item in items:
+            started.append(pool.submit(function, item))
+            if len(started) > 2 * threads:
+                yield started.popleft().result()
+        while started:
+            yield started.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(threads)  # for threads that start from now on

@@ -80,16 +80,22 @@ class Units:
 
         return (own(values_b) - own(values_a)).square().sum()
 
+    def null_variance(
+        self, scatter: Tensor, residual: Tensor, basis: Tensor, kept: Tensor, row_weight: Tensor
+    ) -> Tensor:
+        r"""Variance of an estimate that is left when DPVar = 0, a number: 2 tr(qKqK) with K the scatter of the
+        residuals, less the units' own part, which the estimate leaves out.
+        """
+        own = self.own_squares(residual, basis, kept, row_weight)
+        return 2 * (kept @ scatter.square() @ kept - own)
+
 
 def null_variance(found: LeaveOut, smoother: LinearSmoother, units: Units) -> Tensor:
-    r"""Variance of each estimate that is left when DPVar = 0, (config,): 2 tr(qKqK) with K the scatter of the
-    residuals, less the units' own part, which the estimate leaves out.
-    """
+    """:meth:`Units.null_variance` of each estimate, (config,)."""
     first, weight = smoother.nuisance, smoother.row_weight
     functions = smoother.fit_basis[:, first:]
-    variances = []
-    for residual, kept in zip(found.residual, found.kept[:, first:], strict=True):
-        scatter = units.scatter(residual, functions, weight)
-        own = units.own_squares(residual, functions, kept, weight)
-        variances.append(2 * (kept @ scatter.square() @ kept - own))
+    variances = [
+        units.null_variance(units.scatter(residual, functions, weight), residual, functions, kept, weight)
+        for residual, kept in zip(found.residual, found.kept[:, first:], strict=True)
+    ]
     return torch.stack(variances)

@@ -2,7 +2,8 @@
 
 One training step frees and allocates the same blocks thousands of times, and fetching fresh pages costs more than the
 arithmetic on them. Library code never changes the setting on its own: call :func:`keep_freed_memory`, or set the
-environment variable ``FAIRLEVEL_KEEP_MEMORY=1``. The command line and the workers of the benchmark call it.
+environment variable ``FAIRLEVEL_KEEP_MEMORY=1``. The command line sets it, and the workers of the benchmark call the
+function.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from contextlib import suppress
 from functools import cache
 
 SWITCH = "FAIRLEVEL_KEEP_MEMORY"
@@ -33,6 +35,14 @@ def keep_freed_memory() -> None:
         return
     mallopt(_MMAP_THRESHOLD, _LARGEST_BLOCK)
     mallopt(_TRIM_THRESHOLD, 2**30)
+
+
+def return_freed_memory() -> None:
+    """Give freed blocks back to the operating system now, between stages that need blocks of other sizes; with another
+    C library nothing happens. No setting is changed.
+    """
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 @cache

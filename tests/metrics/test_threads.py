@@ -1,0 +1,62 @@
+"""Blocks of rows in threads give what one thread gives, and need no more memory than a few of them."""
+
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.metrics.choice import candidates_in_turn
+from fairlevel.metrics.streamed import Plan
+from fairlevel.metrics.threads import map_on_single_threads
+
+
+@pytest.fixture(params=[1, 3])
+def threads(request):
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+def test_answers_come_in_order_each_from_one_thread(threads):
+    found = list(map_on_single_threads(lambda item: (item**2, torch.get_num_threads()), range(30)))
+    assert found == [(item**2, 1) for item in range(30)]
+    assert torch.get_num_threads() == threads
+    seen = []
+    later = threading.Thread(target=lambda: seen.append(torch.get_num_threads()))
+    later.start()
+    later.join()
+    assert seen == [threads]
+
+
+def test_items_are_asked_for_a_few_ahead(threads):
+    asked = []
+    items = (asked.append(number) or number for number in range(1000))
+    answers = map_on_single_threads(lambda item: item, items)
+    assert [next(answers), next(answers)] == [0, 1]
+    assert len(asked) <= 2 * threads + 2
+    answers.close()
+
+
+def test_an_error_of_one_item_is_raised(threads):
+    with pytest.raises(ZeroDivisionError):
+        list(map_on_single_threads(lambda item: 1 // (item - 5), range(10)))
+
+
+def test_sums_of_rows_do_not_depend_on_the_number_of_threads():
+    random = np.random.default_rng(0)
+    rows = Attributes(random.standard_normal((10_000, 2)))
+    predictions = rows.values.sum(axis=1)[None] + random.standard_normal((1, 10_000))
+    few = rows.take(np.arange(500))
+    plan = Plan.of(candidates_in_turn(few, 0), few, predictions[:, :500], 0)
+    before, found = torch.get_num_threads(), []
+    for count in (1, 3):
+        torch.set_num_threads(count)
+        moments = plan.moments(rows, predictions)
+        found.append((moments, plan.prepared(moments).terms(rows, predictions)))
+    torch.set_num_threads(before)
+    for one, other in zip(*found, strict=True):
+        for name, value in one.items():
+            torch.testing.assert_close(value, other[name], rtol=1e-13, atol=1e-13)
