@@ -277,6 +277,17 @@ def test_a_model_of_named_numbers_takes_the_columns_it_needs(tmp_path):
     assert "Column 'x' holds 'tall' (row 5)" in said.stderr
 
 
+def test_a_column_that_is_there_twice_is_not_guessed(fronts, later, folder):
+    """The first one was used."""
+    twice = pd.concat([later, later["hours"] + 1], axis=1)
+    twice.to_csv(folder / "twice.csv", index=False)
+    said = run("predict", fronts["csv"] / "models" / "knee", folder / "twice.csv", "--out", folder / "never.csv")
+    assert said.returncode == 2
+    assert "2 columns named 'hours'" in said.stderr
+    unused = pd.concat([later, *[pd.Series(0, index=later.index, name="note")] * 2], axis=1)
+    assert len(predicted(fronts["csv"] / "models" / "knee", unused, folder)[0]) == len(later)
+
+
 @pytest.mark.parametrize("write", ["{:,.0f}", "{:,.2f}"], ids=["63,133", "63,133.50"])
 @pytest.mark.parametrize("role", ["target", "feature"])
 def test_separators_of_thousands_are_refused(tmp_path, write, role):

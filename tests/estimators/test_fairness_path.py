@@ -266,6 +266,15 @@ def test_the_most_accurate_model_has_no_budget_in_any_fold(seed):
     assert path.budget_index_ == len(path.front_) - 1 == 0  # it is within the budget itself
 
 
+def test_a_constant_target_has_no_r2():
+    """Weights that sum to 1 up to rounding left it a variance: R² was 1."""
+    x, a = np.random.default_rng(0).standard_normal((2, 90, 2))
+    with pytest.warns(AlreadyLevel):
+        path = FairnessPath(**QUICK, predictor="linear").fit(x, np.full(90, 5.1), sensitive_features=a)
+    assert path.front_["r2"].isna().all()
+    np.testing.assert_allclose(path.predict(x), 5.1)
+
+
 def test_bad_input(path, table):
     x, y, a = table
     with pytest.raises(MissingSensitiveFeatures, match=r"fit\(X, y, sensitive_features=A\)"):

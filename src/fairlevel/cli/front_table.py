@@ -25,13 +25,18 @@ def front_table(rows: Mapping[str, pd.Series]) -> Table:
         table.add_row(
             label,
             number(row[column] ** power),
-            *([f"{row[second[1]]:.3f}".replace("-", "−")] if second else []),
+            *([_figure(row[second[1]])] if second else []),
             number(max(row["dpvar"], 0.0) ** 0.5, 3),
             f"{number(row['dpvar_low'] ** 0.5, 3)} to {number(row['dpvar_high'] ** 0.5, 3)}",
             f"{row['share']:.1%}",
             number(max(row["dpvar"], 0.0)),
         )
     return table
+
+
+def _figure(value: float) -> str:
+    """R² or AUC with three decimals; a dash where there is none."""
+    return "–" if pd.isna(value) else f"{value:.3f}".replace("-", "−")
 
 
 def _error(row: pd.Series) -> tuple[str, str, float]:
