@@ -22,6 +22,7 @@ from fairlevel.candidates.protocol import CandidateRows
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.front_page import front_page
+from fairlevel.estimators.judging import knee_index
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, InvalidType, MissingSensitiveFeatures, UnknownName
 from fairlevel.fronts.combiners import Best, Stacked
 from fairlevel.fronts.points import non_dominated
@@ -264,6 +265,12 @@ def test_the_most_accurate_model_has_no_budget_in_any_fold(seed):
     plain = np.mean((cross_val_predict(LinearRegression(), x, y, cv=3) - y) ** 2)
     assert path.front_["mse"].iloc[-1] == pytest.approx(plain, rel=0.05)
     assert path.budget_index_ == len(path.front_) - 1 == 0  # it is within the budget itself
+
+
+def test_a_front_without_a_bend_has_its_knee_at_the_most_accurate_model():
+    bent, straight = ([[9.0, 0.0], [3.0, 1.0], [1.0, 4.0]], [[9.0, 0.0], [8.0, 2.0], [1.0, 4.0]])
+    found = [knee_index(pd.DataFrame(points, columns=["mse", "dpvar"])) for points in (bent, straight)]
+    assert found == [1, 2]
 
 
 def test_a_constant_target_has_no_r2():

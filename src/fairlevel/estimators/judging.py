@@ -285,4 +285,5 @@ def knee_index(front: pd.DataFrame) -> int:
         return len(front) - 1
     scaled = points[["mse", "dpvar"]].to_numpy()
     scaled = (scaled - scaled.min(axis=0)) / np.ptp(scaled, axis=0)
-    return int(points.index[int(scaled.sum(axis=1).argmin())])
+    most_accurate_first = scaled.sum(axis=1)[::-1]  # both ends have 1: without a bend, the most accurate is taken
+    return int(points.index[::-1][int(most_accurate_first.argmin())])
