@@ -233,6 +233,22 @@ def test_plot_takes_the_attribute_along_which_the_average_moves_most(audits):
         audits["linear"].plot("town")
 
 
+def test_whole_numbers_have_no_decimals_and_groups_are_in_order():
+    """A file of floats gave the groups 0.0, 1.0, 10.0, 2.0 and worst profiles of 1.00 child."""
+    random = np.random.default_rng(0)
+    children = random.permutation(np.arange(360) % 12).astype(float)
+    prediction = children + random.standard_normal(360)
+    found = audit(prediction, sensitive_features=pd.DataFrame({"children": children}))
+    assert found.groups["children"]["group"].tolist() == [str(number) for number in range(12)]
+    page = audit_page(found, found.check(max_share=0.05))
+    tables = {block.title: block for section in page.sections for block in section.blocks if hasattr(block, "header")}
+    assert {row[0] for row in tables["Worst profiles"].rows} <= {str(number) for number in range(12)}
+    (budget,) = tables["Budgets"].rows
+    assert budget[0] == "share of the prediction's variance"
+    assert budget[1] == "5.0\N{NO-BREAK SPACE}%"
+    assert budget[3] == "failed"
+
+
 def test_bad_input(drawn):
     attributes, z = drawn
     with pytest.raises(InvalidInput, match="y_true has 3 rows"):

@@ -163,5 +163,8 @@ def test_rows_in_one_file(store, tmp_path):
     store.read().drop(columns="zeta").to_parquet(tmp_path / "old.parquet")
     with pytest.raises(InvalidInput, match="lacks zeta"):
         read_rows(tmp_path / "old.parquet")
+    pd.DataFrame({"seed": [0], "method": ["r2"]}).to_parquet(tmp_path / "other.parquet")
+    with pytest.raises(InvalidInput, match=r"lacks dataset, \w+, \w+ and \d+ more columns; the file rows.parquet"):
+        read_rows(tmp_path / "other.parquet")
     with pytest.raises(InvalidInput, match="cannot be read"):
         read_rows(tmp_path / "none.parquet")

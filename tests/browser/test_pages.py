@@ -292,3 +292,32 @@ def test_short_names_in_tables_are_not_broken(visit):
             counts = tab.evaluate(lines)
             assert counts
             assert set(counts) <= {0, 1}, (name, media)
+
+
+def test_figures_of_tiles_are_not_broken_on_paper(visit):
+    """p = .0005 was broken before its last digit."""
+    for name in ("front", "audit"):
+        tab = visit(name, viewport={"width": 718, "height": 1000})
+        tab.emulate_media(media="print")
+        wide = tab.evaluate(
+            """[...document.querySelectorAll('.tiles strong')].filter(e => e.getClientRects().length)
+                .map(e => [e.getBoundingClientRect().height / parseFloat(getComputedStyle(e).lineHeight),
+                           e.scrollWidth - e.parentElement.clientWidth])"""
+        )
+        assert wide
+        assert all(lines < 1.5 and over <= 0 for lines, over in wide), (name, wide)
+
+
+def test_names_of_methods_stand_clear_of_their_intervals(visit):
+    """On phones, where letters are larger than lines are apart, intervals crossed the names."""
+    tab = visit("bench", viewport={"width": 390, "height": 844})
+    gaps = tab.evaluate(
+        """[...document.querySelectorAll('svg text.strong')].map(name => {
+            const below = [...name.parentElement.querySelectorAll('circle')].map(e => e.getBoundingClientRect())
+                .filter(box => box.bottom > name.getBoundingClientRect().top);
+            const range = name.getBBox(), scale = name.getScreenCTM().d;
+            const baseline = name.getScreenCTM().f + scale * (range.y + 0.8 * range.height);
+            return Math.min(...below.map(box => box.top)) - baseline; })"""
+    )
+    assert gaps
+    assert min(gaps) > -0.5

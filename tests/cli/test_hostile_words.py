@@ -48,6 +48,16 @@ def test_names_with_brackets_and_commas(table):
     assert said.returncode == 0, said.stderr
 
 
+@pytest.mark.parametrize("command", ["audit", "front"])
+def test_a_column_that_is_there_twice_is_not_guessed(command, tmp_path):
+    """The first one was audited."""
+    (tmp_path / "rows.csv").write_text("a,a,f\n1,2,3\n2,3,4\n3,1,2\n")
+    role = "--prediction" if command == "audit" else "--target"
+    said = run_here(command, tmp_path / "rows.csv", role, "f", "--sensitive", "a")
+    assert said.returncode == 2
+    assert "2 columns named 'a'" in said.stderr
+
+
 def test_lists_of_names():
     assert read_names("") == read_names(" , ") == ()
     assert read_names("age, income,age") == ("age", "income")

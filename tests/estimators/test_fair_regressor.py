@@ -4,6 +4,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import sklearn
 from sklearn.base import clone
@@ -108,12 +109,15 @@ def test_kinds_of_input_agree(table):
             ((x, y), a),
             ((x.to_numpy(), y.to_numpy()), a.to_numpy()),
             ((pl.from_pandas(x), pl.Series(y)), pl.from_pandas(a)),
+            ((pa.Table.from_pandas(x), pa.array(y)), pa.Table.from_pandas(a)),
             ((x.to_numpy().tolist(), y.tolist()), a.to_numpy().tolist()),
         )
     ]
-    for model, given in zip(models, (x, x.to_numpy(), pl.from_pandas(x), x.to_numpy().tolist()), strict=True):
+    kinds = (x, x.to_numpy(), pl.from_pandas(x), pa.Table.from_pandas(x), x.to_numpy().tolist())
+    for model, given in zip(models, kinds, strict=True):
         np.testing.assert_allclose(model.predict(given), models[0].predict(x), rtol=1e-10)
-    assert list(models[2].feature_names_in_) == list(x.columns)
+    for model in (models[2], models[3]):
+        assert list(model.feature_names_in_) == list(x.columns)
 
 
 def test_categorical_sensitive_columns(table):

@@ -10,6 +10,8 @@ import torch
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import cross_val_predict
 
 from fairlevel import FairnessPath, FairRegressor
 from fairlevel.benchmark.datasets import SyntheticDataset
@@ -20,6 +22,7 @@ from fairlevel.candidates.protocol import CandidateRows
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.front_page import front_page
+from fairlevel.estimators.judging import knee_index
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, InvalidType, MissingSensitiveFeatures, UnknownName
 from fairlevel.fronts.combiners import Best, Stacked
 from fairlevel.fronts.points import non_dominated
@@ -248,6 +251,35 @@ def test_attributes_that_explain_nothing_leave_one_point(table):
     assert page.headlines[0].tone == "good"
     assert "no difference" in page.summary
     assert "moves by" not in page.summary
+
+
+@pytest.mark.parametrize("seed", [2, 4])
+def test_the_most_accurate_model_has_no_budget_in_any_fold(seed):
+    """Without disparity, folds were held to the DPVar of all rows, about zero: errors of 1.98 and 2.12."""
+    random = np.random.default_rng(seed)
+    x, a = random.standard_normal((300, 4)), random.standard_normal(300)
+    y = x @ [2, 1, 1, 1] + random.standard_normal(300)
+    path = FairnessPath("spectral", predictor="linear", optimizer=Adam(0.05, steps=80), random_state=0, max_share=0.3)
+    with pytest.warns(AlreadyLevel):
+        path.fit(x, y, sensitive_features=a)
+    plain = np.mean((cross_val_predict(LinearRegression(), x, y, cv=3) - y) ** 2)
+    assert path.front_["mse"].iloc[-1] == pytest.approx(plain, rel=0.05)
+    assert path.budget_index_ == len(path.front_) - 1 == 0  # it is within the budget itself
+
+
+def test_a_front_without_a_bend_has_its_knee_at_the_most_accurate_model():
+    bent, straight = ([[9.0, 0.0], [3.0, 1.0], [1.0, 4.0]], [[9.0, 0.0], [8.0, 2.0], [1.0, 4.0]])
+    found = [knee_index(pd.DataFrame(points, columns=["mse", "dpvar"])) for points in (bent, straight)]
+    assert found == [1, 2]
+
+
+def test_a_constant_target_has_no_r2():
+    """Weights that sum to 1 up to rounding left it a variance: R² was 1."""
+    x, a = np.random.default_rng(0).standard_normal((2, 90, 2))
+    with pytest.warns(AlreadyLevel):
+        path = FairnessPath(**QUICK, predictor="linear").fit(x, np.full(90, 5.1), sensitive_features=a)
+    assert path.front_["r2"].isna().all()
+    np.testing.assert_allclose(path.predict(x), 5.1)
 
 
 def test_bad_input(path, table):

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
+from fairlevel.data.columns import MISSING, text_of
 from fairlevel.data.numbers import LARGEST
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.profile import quantiles
@@ -66,7 +67,15 @@ def is_grouping(column: pd.Series) -> bool:
 def _labels(column: pd.Series) -> pd.Series:
     if pd.api.types.is_numeric_dtype(column.dtype) and column.nunique() > MOST_GROUPS:
         return _fifths(column)
-    return column.astype(object).where(column.notna(), "(missing)").astype(str)
+    names = [*(text_of(value) for value in sorted(column.dropna().unique(), key=_place)), MISSING]
+    texts = column.astype(object).where(column.notna(), MISSING).map(text_of)
+    return pd.Series(pd.Categorical(texts, categories=list(dict.fromkeys(names)), ordered=True))
+
+
+def _place(value: Any) -> tuple[bool, Any]:
+    """Numbers in their order, then text in the alphabet's."""
+    is_number = isinstance(value, int | float | np.number)
+    return not is_number, value if is_number else str(value)
 
 
 def _fifths(column: pd.Series) -> pd.Series:
@@ -75,7 +84,7 @@ def _fifths(column: pd.Series) -> pd.Series:
     ends = np.unique(np.nanquantile(values, np.linspace(0, 1, QUANTILES + 1)))
     names = [f"{low} to {high}" for low, high in pairwise(_apart(ends))]
     number = np.where(np.isnan(values), len(names), np.searchsorted(ends[1:-1], values))
-    names.append("(missing)")
+    names.append(MISSING)
     return pd.Series(pd.Categorical(np.array(names)[number], categories=names, ordered=True))
 
 

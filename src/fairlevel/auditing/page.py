@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pandas as pd
 
 from fairlevel.auditing.findings import Findings, Verdict
@@ -29,6 +31,7 @@ UNCERTAIN = 0.1
 _OF_NUMBERS = {"rmse": "RMSE", "r2": "R²", "mse": "MSE"}
 _OF_CLASSES = {"log_loss": "log-loss", "auc": "AUC", "brier": "Brier score", "accuracy": "accuracy"}
 _BUDGETS = {"max_share": "share of the prediction's variance", "max_dpvar": "DPVar"}
+_VERDICTS = {True: "passed", False: "failed"}
 
 
 def audit_page(findings: Findings, verdicts: tuple[Verdict, ...] = (), provenance: Provenance | None = None) -> Page:
@@ -43,7 +46,9 @@ def audit_page(findings: Findings, verdicts: tuple[Verdict, ...] = (), provenanc
         chart = reliability_chart(findings.reliability, "prediction")
         sections.append(Section("Calibration", (), (Charts((chart,)),)))
     if len(findings.worst):
-        sections.append(Section("Worst profiles", (_WORST,), (TableBlock.of(findings.worst, "Worst profiles"),)))
+        sections.append(
+            Section("Worst profiles", (_WORST,), (TableBlock.of(_as_written(findings.worst), "Worst profiles"),))
+        )
     if findings.groups:
         tables = tuple(TableBlock.of(table, f"Predictions by {name}") for name, table in findings.groups.items())
         sections.append(Section("By group", (), tables))
@@ -96,10 +101,15 @@ def _headlines(findings: Findings, verdicts: tuple[Verdict, ...]) -> tuple[Headl
     return (Headline("good", f"No difference between profiles was found{_within(findings)}", sentence),)
 
 
+def _shown(verdict: Verdict) -> Callable[[float], str]:
+    """How the number of a budget is written."""
+    return percent if verdict.budget == "max_share" else number
+
+
 def _of_budget(findings: Findings, verdict: Verdict) -> Headline:
     found = findings.interval
     name = _BUDGETS[verdict.budget]
-    shown = percent if verdict.budget == "max_share" else number
+    shown = _shown(verdict)
     estimate = found.share if verdict.budget == "max_share" else found.estimate
     sentence = (
         f"The {name} may be as large as {shown(verdict.upper)} (upper end of the {_level(findings)} interval; estimate "
@@ -205,6 +215,13 @@ def _profiles(findings: Findings) -> tuple[Block, ...]:
     return (Charts(charts[:SHOWN_AT_ONCE], more, title, "Average prediction along each attribute", text),)
 
 
+def _as_written(table: pd.DataFrame) -> pd.DataFrame:
+    """Attributes that are whole numbers without decimals."""
+    attributes = table.iloc[:, :-3].select_dtypes("number")
+    whole = [name for name, column in attributes.items() if (column == column.round()).all()]
+    return table.astype(dict.fromkeys(whole, int))
+
+
 def _questions(findings: Findings) -> TableBlock:
     rows = tuple(
         (
@@ -258,7 +275,7 @@ def _budgets(verdicts: tuple[Verdict, ...]) -> tuple[TableBlock, ...]:
     if not verdicts:
         return ()
     rows = tuple(
-        (verdict.budget, number(verdict.most), number(verdict.upper), "passed" if verdict.passed else "failed")
+        (_BUDGETS[verdict.budget], *map(_shown(verdict), (verdict.most, verdict.upper)), _VERDICTS[verdict.passed])
         for verdict in verdicts
     )
     return (TableBlock("Budgets", ("budget", "allowed", "upper end of the interval", "verdict"), rows),)

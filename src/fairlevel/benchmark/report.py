@@ -71,9 +71,9 @@ def build_report(rows: pd.DataFrame) -> Report:
     versions = sorted({f"fairlevel {row.version} {row.commit}".strip() for row in used.itertuples()})
     headline = parts[0].headline
     summary = (
-        f"{used['dataset'].nunique()} datasets, {used['seed'].nunique()} seeds, {used['method'].nunique()} methods; "
-        f"protocol {protocols}; {', '.join(versions)}. A method wins a dataset where its test error is smallest within "
-        f"a budget on DPVar. Compared are {headline.title}. {headline.drawn.alt}."
+        f"{used['dataset'].nunique()} datasets, {used['seed'].nunique()} seeds, {used['method'].nunique()} methods. "
+        "A method wins a dataset where its test error is smallest within a budget on DPVar. "
+        f"Compared are {headline.title}. {headline.drawn.alt}."
     )
     provenance = Provenance(
         rows_used=None,

@@ -190,7 +190,7 @@ def _flips(one: pd.Series, other: pd.Series, name: str) -> str:
 
 
 def _share(value: float) -> str:
-    return "–" if np.isnan(value) else f"{100 * value:.1f} %"
+    return percent(value)
 
 
 def _win_cells(wins: pd.DataFrame) -> pd.DataFrame:
@@ -212,5 +212,5 @@ def _in_words(wins: pd.DataFrame) -> str:
         here = wins[wins["budget"] == budget].dropna(subset="share")
         if not here.empty:
             first = here.sort_values("share", ascending=False, kind="stable").iloc[0]
-            parts.append(f"{budget}: {LABELS[first['method']]} wins {first['share']:.0%}")
-    return "Share of datasets won; " + "; ".join(parts)
+            parts.append(f"{budget}, {LABELS[first['method']]} with {percent(first['share'], 0)} of the datasets")
+    return "Winners by budget: " + "; ".join(parts)

@@ -21,6 +21,8 @@ from fairlevel.benchmark.rows import COLUMNS, KEY, SCHEMA, SINCE, tidy
 from fairlevel.data.whole_files import write_whole
 from fairlevel.exceptions import CannotWrite, FairLevelError, InvalidInput
 
+SHOWN = 3  # columns that an error names
+
 Key = tuple[str, int, str]
 """(dataset, seed, method)."""
 
@@ -166,7 +168,11 @@ def read_rows(path: Path) -> pd.DataFrame:
         raise InvalidInput(f"{str(path)!r} cannot be read as Parquet ({error}).") from None
     missing = [name for name in COLUMNS if name not in rows and name not in SINCE]
     if missing:
-        raise InvalidInput(f"{str(path)!r} holds no rows of schema {SCHEMA}: it lacks {', '.join(missing)}.")
+        more = f" and {len(missing) - SHOWN} more columns" if len(missing) > SHOWN else ""
+        raise InvalidInput(
+            f"{str(path)!r} holds no rows of a study: it lacks {', '.join(missing[:SHOWN])}{more}; the file "
+            "rows.parquet of a report is needed, or one that `fairlevel bench keep` wrote."
+        )
     return in_order(tidy(rows))
 
 

@@ -21,12 +21,25 @@ def require_readable(path: Path) -> None:
 
 
 def require_columns(path: Path, names: Iterable[str | None]) -> None:
-    """Raise an error if a file cannot be read or lacks one of the columns; names that were not given do not count."""
+    """Raise an error if a file cannot be read, or one of the columns is not there or there twice; names that were not
+    given do not count.
+    """
     require_readable(path)
+    wanted, known = [name for name in names if name], column_names(path)
+    for name in wanted:
+        if name not in known:
+            raise UnknownName(f"column of {path.name}", name, known)
+    refuse_doubles(path, wanted)
+
+
+def refuse_doubles(path: Path, names: Iterable[str]) -> None:
+    """Raise an error if several columns of a file have one of these names: which one is meant cannot be told."""
     known = column_names(path)
     for name in names:
-        if name and name not in known:
-            raise UnknownName(f"column of {path.name}", name, known)
+        if known.count(name) > 1:
+            raise InvalidInput(
+                f"{path.name!r} has {known.count(name)} columns named {name!r}; give each column a name of its own."
+            )
 
 
 def column_names(path: Path) -> list[str]:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from fairlevel.cli.checks import refuse_existing
 from fairlevel.cli.files import write_table
-from fairlevel.cli.front_table import KNEE, MOST_LEVEL
+from fairlevel.cli.front_table import KNEE, MOST_LEVEL, error_of
 from fairlevel.data.column_rules import FrequentRule
 from fairlevel.data.columns import Dates, Numbers
 from fairlevel.data.encoder import TableEncoder
@@ -20,6 +20,7 @@ from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.fairness_path import FairnessPath
 from fairlevel.estimators.front_page import front_page
 from fairlevel.progress import stage
+from fairlevel.report.numbers import number, percent
 from fairlevel.report.provenance import Provenance
 from fairlevel.report.render import write_page
 
@@ -86,9 +87,10 @@ def _budget_in_words(path: FairnessPath) -> tuple[str, ...]:
     if path.budget_index_ is None:
         return (f"No model was found whose share of variance is at most {path.max_share:g}.",)
     row = path.front_.iloc[path.budget_index_]
+    name, error = error_of(row)
     return (
         f"The most accurate model whose share of variance is at most {path.max_share:g} is "
-        f"point-{path.budget_index_ + 1:02d}: MSE {row['mse']:.4g}, share {row['share']:.1%}.",
+        f"point-{path.budget_index_ + 1:02d}: {name} {number(error)}, share {percent(row['share'])}.",
     )
 
 

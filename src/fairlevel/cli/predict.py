@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fairlevel.cli.checks import column_names, require_readable
+from fairlevel.cli.checks import column_names, refuse_doubles, require_readable
 from fairlevel.cli.options import as_option
 from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
 from fairlevel.data.whole_files import require_writable
@@ -47,6 +47,7 @@ def predict(
 
         stage("reading the model")
         saved = read_saved(model)
+        refuse_doubles(file, saved.needed)
         stage("reading the file")
         table = read_columns(file, text=saved.as_text, fewest=1)
         stage("predicting")

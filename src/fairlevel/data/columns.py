@@ -86,7 +86,7 @@ class Truths:
 
 @dataclass(frozen=True)
 class Texts:
-    """Categories, as text; a whole number is written without decimals, however it is stored."""
+    """Categories, as text; a whole number has no decimals, however it is stored or written."""
 
     kind: ClassVar[str] = "texts"
     wanted: ClassVar[str] = "text"
@@ -222,10 +222,13 @@ _THOUSANDS = r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"
 
 
 def text_of(value: Any) -> str:
-    """A value as the name of a category: 1, 1.0 and "1" have the same."""
+    """A value as the name of a category: 1, 1.0, "1" and "1.0", as files hold whole numbers beside a gap, have the
+    same.
+    """
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
-    return str(value)
+    text = str(value)
+    return text.removesuffix(".0") if re.fullmatch(r"-?(?:0|[1-9]\d*)\.0", text) else text
 
 
 def _distinct(column: pd.Series) -> tuple[Any, Any]:

@@ -47,8 +47,12 @@ def refuse_other_kinds(name: str, values: Any) -> None:
 
 
 def as_dense(X: Any) -> Any:
-    """A sparse matrix as an array, where that fits; anything else as it is."""
+    """A sparse matrix as an array, where that fits, and a table of pyarrow, whose columns have no names to ask for, as
+    a frame; anything else as it is.
+    """
     matrix: Any = X
+    if hasattr(X, "to_pandas") and not hasattr(X, "dtypes"):
+        return matrix.to_pandas()
     if not is_sparse(X):
         return matrix
     rows, columns = matrix.shape if matrix.ndim == 2 else (*matrix.shape, 1)

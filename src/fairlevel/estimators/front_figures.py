@@ -90,7 +90,7 @@ class Figures:
 
     def tiles(self, row: int) -> Tiles:
         """The figures to see first."""
-        compared = "before: "
+        compared = f"{self.before.removesuffix(' model').removeprefix('model ')}: "
         interval = f"95 %: {number(self.moves_low[row], 3)} to {number(self.moves_high[row], 3)}"
         tiles = [Tile("moves by ±", number(self.moves[row], 3), interval)]
         if self.classifies:

@@ -80,7 +80,9 @@ class JudgedRows:
 
 @dataclass(frozen=True)
 class SelectionBudget:
-    """A budget on the rows that set the shares: the largest DPVar, in squared standard deviations of y."""
+    """A budget on the rows that set the shares: the largest DPVar, in squared standard deviations of y; infinity is no
+    limit.
+    """
 
     most: float
 
@@ -92,18 +94,28 @@ class SelectionBudget:
         """
         return choosing.within(max(self.most, choosing.smallest * (1 + 1e-4) + 1e-12))
 
+    def reached(self, choosing: Choosing) -> float:
+        """What can be used of it on these rows: no more than the most accurate choice has."""
+        return min(self.most, choosing.within(np.inf).dpvar)
+
     def dpvar(self, choosing: Choosing) -> float:
         """The DPVar on selection rows that it allows."""
-        return self.most
+        return self.reached(choosing)
 
     @classmethod
     def points(cls, choosing: Choosing, count: int, most: float = np.inf) -> list[SelectionBudget]:
         """Budgets evenly spaced in √DPVar, from the smallest reachable one (at least 1e-6) to that of the most
-        accurate choice within ``most``.
+        accurate choice within ``most``; the last one is no limit.
         """
-        largest = choosing.within(max(most, choosing.smallest)).dpvar
-        low = min(max(choosing.smallest, 1e-6), largest)
-        return [cls(float(root) ** 2) for root in np.linspace(np.sqrt(low), np.sqrt(largest), count)]
+        return cls._spaced(choosing.smallest, choosing.within(max(most, choosing.smallest)).dpvar, count)
+
+    @classmethod
+    def _spaced(cls, smallest: float, free: float, count: int) -> list[SelectionBudget]:
+        """The last one has no number: on the rows of some folds the most accurate choice has more than on all rows, and
+        a limit there would be measured instead of it.
+        """
+        roots = np.linspace(np.sqrt(min(max(smallest, 1e-6), free)), np.sqrt(free), count)
+        return [*(cls(float(root) ** 2) for root in roots[:-1]), cls(np.inf)]
 
     @staticmethod
     def measured(dpvar: Array, variance: Array) -> Array:
@@ -120,6 +132,9 @@ class SelectionShare(SelectionBudget):
     def nearest(self, choosing: Choosing) -> Mixture:
         return choosing.within_share(max(self.most, choosing.smallest_share * (1 + 1e-2) + 1e-9))
 
+    def reached(self, choosing: Choosing) -> float:
+        return min(self.most, choosing.share(choosing.within(np.inf)))
+
     def dpvar(self, choosing: Choosing) -> float:
         return self.nearest(choosing).dpvar
 
@@ -127,8 +142,7 @@ class SelectionShare(SelectionBudget):
     def points(cls, choosing: Choosing, count: int, most: float = np.inf) -> list[SelectionBudget]:
         """Shares evenly spaced in their roots, up to that of the most accurate choice with a DPVar within ``most``."""
         free = choosing.share(choosing.within(max(most, choosing.smallest)))
-        low = min(max(choosing.smallest_share, 1e-6), free)
-        return [cls(float(root) ** 2) for root in np.linspace(np.sqrt(low), np.sqrt(free), count)]
+        return cls._spaced(choosing.smallest_share, free, count)
 
     @staticmethod
     def measured(dpvar: Array, variance: Array) -> Array:
@@ -137,19 +151,30 @@ class SelectionShare(SelectionBudget):
 
 @dataclass(frozen=True)
 class Calibration:
-    """How budgets on selection rows turn out under cross-fitting: one value per budget, margin included, (point,)."""
+    """How budgets on selection rows turn out under cross-fitting: what each allows there, and what was measured, margin
+    included, each (point,). The last one has no limit.
+    """
 
-    budgets: tuple[SelectionBudget, ...]
+    kind: type[SelectionBudget]
+    allowed: Array
     measured: Array
 
     @classmethod
     def of(
-        cls, budgets: Sequence[SelectionBudget], unseen: Array, evidence: Sequence[Evidence], weight: Array
+        cls,
+        budgets: Sequence[SelectionBudget],
+        choosing: Choosing,
+        unseen: Array,
+        evidence: Sequence[Evidence],
+        weight: Array,
     ) -> Calibration:
-        """From cross-fitted predictions (point, row), what is known about their DPVar, and row weights (row,)."""
+        """From the choice on all selection rows, cross-fitted predictions (point, row), what is known about their
+        DPVar, and row weights (row,).
+        """
         dpvar, error = np.array([error_of(each) for each in evidence]).T
         variance = (unseen - (unseen @ weight)[:, None]) ** 2 @ weight
-        return cls(tuple(budgets), budgets[0].measured(dpvar + MARGIN * error, variance))
+        allowed = np.array([budget.reached(choosing) for budget in budgets])
+        return cls(type(budgets[0]), allowed, budgets[0].measured(dpvar + MARGIN * error, variance))
 
     def scaled(self, factor: float) -> Calibration:
         """In other units."""
@@ -157,12 +182,12 @@ class Calibration:
 
     def within(self, limit: float) -> SelectionBudget:
         """The largest selection budget, interpolated, at which the running maximum of what was measured is at most
-        ``limit``; raises :class:`OutOfReach` if the first point exceeds it.
+        ``limit``; no limit where all points keep it. Raises :class:`OutOfReach` if the first point exceeds it.
         """
-        rising, most = np.maximum.accumulate(self.measured), [budget.most for budget in self.budgets]
+        rising = np.maximum.accumulate(self.measured)
         if rising[0] > limit:
             raise OutOfReach(limit, float(rising[0]))
-        return replace(self.budgets[0], most=float(np.interp(limit, rising, most)) if rising[-1] > limit else most[-1])
+        return self.kind(float(np.interp(limit, rising, self.allowed)) if rising[-1] > limit else np.inf)
 
 
 def pruned(choosing: Choosing, budget: SelectionBudget) -> Mixture:
@@ -209,15 +234,17 @@ class Judgement:
     def of_dpvar(self) -> Calibration:
         """Of budgets on DPVar, in units of y²."""
         count, weight = len(self.budgets), self.judged.attributes.weight
-        found = Calibration.of(self.budgets, self.predictions[:count], self.evidence[:count], weight)
+        predictions, evidence = self.predictions[:count], self.evidence[:count]
+        found = Calibration.of(self.budgets, self.judged.choosing, predictions, evidence, weight)
         return found.scaled(self.y_scale**2)
 
     @cached_property
     def of_shares(self) -> Calibration:
         """Of budgets on the share."""
-        budgets = SelectionShare.points(self.judged.choosing, SHARE_POINTS)
+        choosing, weight = self.judged.choosing, self.judged.attributes.weight
+        budgets = SelectionShare.points(choosing, SHARE_POINTS)
         unseen = self.judged.cross_fitted(budgets)
-        return Calibration.of(budgets, unseen, self._evaluator.evidence(unseen), self.judged.attributes.weight)
+        return Calibration.of(budgets, choosing, unseen, self._evaluator.evidence(unseen), weight)
 
     def calibration(self, name: str) -> Calibration:
         """Of the budgets of this name."""
@@ -259,4 +286,5 @@ def knee_index(front: pd.DataFrame) -> int:
         return len(front) - 1
     scaled = points[["mse", "dpvar"]].to_numpy()
     scaled = (scaled - scaled.min(axis=0)) / np.ptp(scaled, axis=0)
-    return int(points.index[int(scaled.sum(axis=1).argmin())])
+    most_accurate_first = scaled.sum(axis=1)[::-1]  # both ends have 1: without a bend, the most accurate is taken
+    return int(points.index[::-1][int(most_accurate_first.argmin())])

@@ -148,7 +148,9 @@ def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[Path
     points, intervals, number = list(budgets), list(judgement.intervals), None
     standard = judgement.predictions
     asked = None if settings.budget is None else _asked(calibrations, settings.budget)
-    if asked is not None:
+    if asked is not None and asked.most == np.inf:
+        number = len(points) - 1  # the most accurate one keeps it
+    elif asked is not None:
         alone = Judgement(judged, [asked], y_scale)
         number = int(np.searchsorted([each.most for each in budgets], asked.dpvar(judged.choosing)))
         points.insert(number, asked)

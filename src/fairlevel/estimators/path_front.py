@@ -9,6 +9,7 @@ import pandas as pd
 
 from fairlevel.arrays import Array, Index
 from fairlevel.auditing.questions import decisions
+from fairlevel.data.numbers import rounding_limit
 from fairlevel.estimators.judging import interval_columns
 from fairlevel.estimators.path_fit import PathFit, ReportingRows
 from fairlevel.exceptions import AlreadyLevel, NoBetterThanTheMean
@@ -63,7 +64,8 @@ def _further_figures(reporting: ReportingRows, threshold: float | None, seed: in
     if threshold is None:
         variance = float(weight @ (target - weight @ target) ** 2)
         mse = (predictions - target) ** 2 @ weight
-        return {"r2": 1 - mse / variance if variance > 0 else np.full(len(mse), np.nan)}
+        varies = np.ptp(target) > rounding_limit(target)
+        return {"r2": 1 - mse / variance if varies else np.full(len(mse), np.nan)}
     decided = np.stack([decisions(np.clip(each, 0, 1), threshold) for each in predictions])
     dpvar = DPVarEvaluator(reporting.attributes, seed).errors(decided)[0]
     return {**class_figures(predictions, target, weight, threshold), "decision_dpvar": dpvar}

@@ -232,7 +232,7 @@ def _front(judged: JudgedCorrections, target: Array | None, seen: bool) -> pd.Da
     members = [int((judged.shares(budget) > 0).sum()) for budget in judged.budgets]
     return pd.DataFrame(
         {
-            "selection_dpvar": [*(budget.most for budget in judged.budgets), np.inf],
+            "selection_dpvar": [*(budget.dpvar(judged.judgement.judged.choosing) for budget in judged.budgets), np.inf],
             "mse": error,
             "mse_valid": not seen and target is not None,
             "distance": (predictions - predictions[-1]) ** 2 @ weight,

@@ -46,6 +46,11 @@ class SavedModel:
         """Columns that the models read as numbers, without a rule of their own."""
         return self.names if self.names is not None and self.rules is None and self.columns is None else ()
 
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Columns that a table must have; none where the models know no names."""
+        return self.rules.needed if self.rules is not None else self.names or ()
+
     def lenient(self) -> Self:
         """The same, but cells that cannot be read count as missing."""
         return self if self.rules is None else replace(self, rules=replace(self.rules, unreadable="impute"))

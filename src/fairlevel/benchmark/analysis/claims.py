@@ -46,7 +46,7 @@ def win_claims(points: pd.DataFrame, methods: Sequence[str]) -> list[Claim]:
             Claim(
                 f"{label} wins most tables at {budget.capitalize()}",
                 f"{label} first",
-                f"{label} {shares[winner]:.2f}, {other} {others.max():.2f}; lead {low:.2f} to {high:.2f}",
+                f"{label} {shares[winner]:.2f}, {other} {others.max():.2f}; {_lead(low, high, 2)}",
                 _verdict(low, high),
             )
         )
@@ -69,11 +69,15 @@ def regret_claims(points: pd.DataFrame, methods: Sequence[str]) -> list[Claim]:
                 f"{label} has the lowest or near-lowest regret",
                 "no number",
                 f"{label} {means[name].mean():.3f}, best other {other} {means[rival].mean():.3f}; "
-                f"lead {low:.3f} to {high:.3f}",
+                f"{_lead(low, high, 3)}",
                 verdict,
             )
         )
     return found
+
+
+def _lead(low: float, high: float, digits: int) -> str:
+    return f"lead {low:.{digits}f} to {high:.{digits}f}".replace("-", "−")
 
 
 def informative_claim(informative: int, tables: int) -> Claim:

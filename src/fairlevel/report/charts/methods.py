@@ -30,7 +30,7 @@ def wins_chart(title: str, shares: pd.DataFrame, labels: Mapping[str, str], alt:
     budgets = list(shares["budget"].unique())
     ticks = (0.0, 0.25, 0.5, 0.75, 1.0)
     frame = Frame(
-        Axis(0.0, 1.0, ticks, percent=True), Axis(0.0, len(labels), ()), width=640, height=40 + 40 * len(labels)
+        Axis(0.0, 1.0, ticks, percent=True), Axis(0.0, len(labels), ()), width=640, height=40 + 48 * len(labels)
     )
     known = shares.dropna(subset="share").set_index(["method", "budget"])
     parts = []
@@ -39,7 +39,7 @@ def wins_chart(title: str, shares: pd.DataFrame, labels: Mapping[str, str], alt:
         parts.append(tag("text", label, x=frame.left + 4, y=float(frame.y(top)), dy="1.1em", class_="strong"))
         for number, budget in enumerate(budgets):
             if (method, budget) in known.index:
-                at = top - 0.5 - 0.4 * number / len(budgets)
+                at = top - 0.58 - 0.42 * number / len(budgets)  # below the label, also in the letters of phones
                 parts.append(_share_won(frame, label, budget, known.loc[(method, budget)], at, _style(number)))
     legend = tuple(Series(_style(number), str(budget).capitalize()) for number, budget in enumerate(budgets))
     return Chart(title, frame.drawing(*parts, alt=alt), across="share of datasets won", legend=legend)
