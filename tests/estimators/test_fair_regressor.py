@@ -72,7 +72,7 @@ def test_more_weight_means_less_disparity(table, without_weight, penalty, predic
     assert fair.dpvar_ < 0.5 * plain.dpvar_
     assert fair.mse_ > plain.mse_
     assert plain.score(x, y) > 0.35
-    assert 0 < fair.n_iter_ <= optimizer.steps
+    assert 0 <= fair.n_iter_ <= optimizer.steps  # 0: with so large a weight the constant may be best
     assert list(fair.trace_.columns) == ["step", "mse", "penalty"]
 
 
