@@ -19,13 +19,13 @@ from fairlevel.fronts.points import non_dominated
 from fairlevel.fronts.stacking import Mixture, OutOfReach, without_small_shares
 from fairlevel.metrics.evaluator import DPVarEvaluator
 from fairlevel.metrics.evidence import Evidence
-from fairlevel.metrics.interval import DPVarInterval, error_of, interval_of
+from fairlevel.metrics.interval import DPVarInterval, error_of, interval_of, share_error
 from fairlevel.metrics.mixtures import SharedMean, shared_mean
 from fairlevel.metrics.threads import on_single_threads
 
 POINTS = 12  # of a front
 SHARE_POINTS = 8  # at which budgets on shares are calibrated
-MARGIN = 0.5  # standard errors added to DPVar before it is compared with a budget
+MARGIN = 0.5  # standard errors added to DPVar, or its share, before it is compared with a budget
 
 
 @dataclass(frozen=True)
@@ -105,11 +105,6 @@ class SelectionBudget:
         low = min(max(choosing.smallest, 1e-6), unconstrained)
         return [cls(float(root) ** 2) for root in np.linspace(np.sqrt(low), np.sqrt(unconstrained), count)]
 
-    @staticmethod
-    def measured(dpvar: Array, variance: Array) -> Array:
-        """What a user's budget is compared with, (point,)."""
-        return dpvar
-
 
 @dataclass(frozen=True)
 class SelectionShare(SelectionBudget):
@@ -130,10 +125,6 @@ class SelectionShare(SelectionBudget):
         low = min(max(choosing.smallest_share, 1e-6), free)
         return [cls(float(root) ** 2) for root in np.linspace(np.sqrt(low), np.sqrt(free), count)]
 
-    @staticmethod
-    def measured(dpvar: Array, variance: Array) -> Array:
-        return np.divide(dpvar, variance, out=np.zeros_like(dpvar), where=variance > 0)
-
 
 @dataclass(frozen=True)
 class Calibration:
@@ -143,13 +134,24 @@ class Calibration:
     measured: Array
 
     @classmethod
-    def of(
-        cls, budgets: Sequence[SelectionBudget], unseen: Array, evidence: Sequence[Evidence], weight: Array
-    ) -> Calibration:
-        """From cross-fitted predictions (point, row), what is known about their DPVar, and row weights (row,)."""
+    def of(cls, budgets: Sequence[SelectionBudget], evidence: Sequence[Evidence]) -> Calibration:
+        """From what is known about the DPVar of cross-fitted predictions, one per point."""
         dpvar, error = np.array([error_of(each) for each in evidence]).T
-        variance = (unseen - (unseen @ weight)[:, None]) ** 2 @ weight
-        return cls(tuple(budgets), budgets[0].measured(dpvar + MARGIN * error, variance))
+        return cls(tuple(budgets), dpvar + MARGIN * error)
+
+    @classmethod
+    def of_folds(cls, budgets: Sequence[SelectionBudget], unseen: Array, judged: JudgedRows) -> Calibration:
+        """The mean share of the folds' models, at least 0, and its standard error, from cross-fitted predictions
+        (point, row).
+        """
+        share, squared_error = np.zeros(len(budgets)), np.zeros(len(budgets))
+        for number in np.unique(judged.fold):
+            inside = np.flatnonzero(judged.fold == number)
+            part = float(judged.attributes.weight[inside].sum())
+            evidence = DPVarEvaluator(judged.attributes.take(inside), judged.seed).evidence(unseen[:, inside])
+            share += part * np.array([each.estimate for each in evidence])
+            squared_error += (part * np.array([share_error(each) for each in evidence])) ** 2
+        return cls(tuple(budgets), share.clip(min=0) + MARGIN * np.sqrt(squared_error))
 
     def scaled(self, factor: float) -> Calibration:
         """In other units."""
@@ -208,16 +210,20 @@ class Judgement:
     @cached_property
     def of_dpvar(self) -> Calibration:
         """Of budgets on DPVar, in units of y²."""
-        count, weight = len(self.budgets), self.judged.attributes.weight
-        found = Calibration.of(self.budgets, self.predictions[:count], self.evidence[:count], weight)
-        return found.scaled(self.y_scale**2)
+        return Calibration.of(self.budgets, self.evidence[: len(self.budgets)]).scaled(self.y_scale**2)
 
     @cached_property
     def of_shares(self) -> Calibration:
-        """Of budgets on the share."""
+        r"""Of budgets on the share, fold by fold: each fold sees one model that its rows did not set, and what counts
+        is the mean of their shares.
+
+        Rows of several folds together would show the share of an average of those models. A model is level on the rows
+        that fit it by adding what offsets their chance disparity, and the next fold's model the opposite of what its
+        rows have: for groups with means m_k in three folds, corrected by those of the two others, the average of
+        m_k − (m_l + m_j)/2 is exactly 0, while each of them moves with variance 3/2 Var(m).
+        """
         budgets = SelectionShare.points(self.judged.choosing, SHARE_POINTS)
-        unseen = self.judged.cross_fitted(budgets)
-        return Calibration.of(budgets, unseen, self._evaluator.evidence(unseen), self.judged.attributes.weight)
+        return Calibration.of_folds(budgets, self.judged.cross_fitted(budgets), self.judged)
 
     def calibration(self, name: str) -> Calibration:
         """Of the budgets of this name."""
