@@ -159,7 +159,7 @@ def unusual(name, kind):
     }.get((name, kind), {})
     model = UNUSUAL[name](**more).fit(*train[:2], **fit)
     front = relevel(model, own[0], sensitive_features=own[2], y=own[1], method="trees")
-    return model, front.best(max_share=0.05)
+    return model, front.best(max_share=0.062)
 
 
 @pytest.mark.parametrize(("name", "kind"), KINDS)
