@@ -263,7 +263,7 @@ def test_the_most_accurate_model_has_no_budget_in_any_fold(seed):
     with pytest.warns(AlreadyLevel):
         path.fit(x, y, sensitive_features=a)
     plain = np.mean((cross_val_predict(LinearRegression(), x, y, cv=3) - y) ** 2)
-    assert path.front_["mse"].iloc[-1] == pytest.approx(plain, rel=0.05)
+    assert path.front_["mse"].iloc[-1] == pytest.approx(plain, rel=0.1)
     assert path.budget_index_ == len(path.front_) - 1 == 0  # it is within the budget itself
 
 

@@ -9,7 +9,7 @@ from fairlevel.exceptions import FairLevelError
 from fairlevel.networks.network import Network
 from fairlevel.networks.optimizers import Adam, GradientDescent
 from fairlevel.penalties import PENALTIES, ClosedFBO, NoPenalty
-from fairlevel.predictors import MLP, PREDICTORS, Configurations, Linear
+from fairlevel.predictors import MLP, PREDICTORS, Boosting, Configurations, Linear
 from fairlevel.training.engine import resolve_device, train
 from fairlevel.training.outcome import Status
 from fairlevel.training.rows import AllRows, TrainingRows
@@ -209,3 +209,18 @@ def test_held_out_rows_need_attributes_too():
     settings = {"penalty": ClosedFBO(), "predictor": MLP(), "optimizer": Adam(steps=5)}
     with pytest.raises(FairLevelError, match="no sensitive attributes"):
         train(AllRows(samples(100)), Configurations.of([1.0], 0.01), held_out=bare, **settings)
+
+
+def test_held_out_scores_begin_with_the_constant_and_end_with_each_configuration():
+    rows, held_out = samples(), samples(rows=60, seed=1)
+    grid = Configurations.of([0.0, 3.0], 0.1)
+    trained = train(
+        AllRows(rows), grid, predictor=Boosting(rounds=400), penalty=ClosedFBO(), optimizer=Adam(), held_out=held_out
+    )
+    steps, score = trained.held_out.step, trained.held_out.score
+    assert steps[0] == 0
+    assert score[0].numpy() == pytest.approx(np.mean(held_out.y**2), rel=1e-5)  # a level model: weights do not matter
+    best = steps[score.argmin(dim=0)]
+    assert torch.equal(best, trained.steps)
+    prediction = trained.members.predict(held_out.x)[0]
+    assert np.mean((prediction - held_out.y) ** 2) == pytest.approx(float(score[:, 0].min()), rel=1e-5)

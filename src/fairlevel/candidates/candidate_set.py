@@ -16,7 +16,17 @@ from fairlevel.members import Members
 from fairlevel.models.model import weighted_sums
 from fairlevel.training.outcome import Status
 
-NO_TRACE = pd.DataFrame({"step": [], "mse": [], "penalty": []})
+
+class Course(NamedTuple):
+    """How the training of a candidate went: ``trace`` has columns step, mse and penalty, and ``held_out`` the loss +
+    weight · penalty on held-out rows, by the number of steps taken.
+    """
+
+    trace: pd.DataFrame
+    held_out: pd.Series
+
+
+NO_COURSE = Course(pd.DataFrame({"step": [], "mse": [], "penalty": []}), pd.Series(dtype=np.float64))
 """What a candidate has that was solved, not trained."""
 
 
@@ -65,13 +75,13 @@ class CandidateSet:
     ``table`` is a :func:`candidate_table`, maybe with more columns; names are the same whenever the same source trains
     a candidate. Diverged candidates have a row and no members.
 
-    Shapes: shares (usable candidate, member), over all groups in order; traces, one per candidate.
+    Shapes: shares (usable candidate, member), over all groups in order; courses, one per candidate.
     """
 
     table: pd.DataFrame
     groups: tuple[Members, ...]
     shares: Array
-    traces: tuple[pd.DataFrame, ...]
+    courses: tuple[Course, ...]
 
     def __len__(self) -> int:
         return len(self.table)
@@ -96,7 +106,7 @@ class CandidateSet:
         position: Index = np.cumsum(self.usable) - 1
         groups, shares = used_members(self.groups, self.shares[position[index]])
         table = self.table.iloc[index].reset_index(drop=True)
-        return CandidateSet(table, groups, shares, tuple(self.traces[number] for number in index))
+        return CandidateSet(table, groups, shares, tuple(self.courses[number] for number in index))
 
     def without_diverged(self) -> CandidateSet:
         """The usable candidates."""
@@ -108,7 +118,7 @@ class CandidateSet:
         shares = np.zeros((len(here) + len(there), here.shape[1] + there.shape[1]))
         shares[: len(here), : here.shape[1]], shares[len(here) :, here.shape[1] :] = here, there
         table = pd.concat([self.table, other.table], ignore_index=True)
-        return CandidateSet(table, (*self.groups, *other.groups), shares, (*self.traces, *other.traces))
+        return CandidateSet(table, (*self.groups, *other.groups), shares, (*self.courses, *other.courses))
 
     @property
     def keys(self) -> list[CandidateKey]:

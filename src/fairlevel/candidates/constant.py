@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairlevel.candidates.candidate_set import NO_TRACE, CandidateKey, CandidateSet, candidate_table
+from fairlevel.candidates.candidate_set import NO_COURSE, CandidateKey, CandidateSet, candidate_table
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup
 from fairlevel.members.boosters import BoosterMembers, FittedTrees
 from fairlevel.trees.lightgbm_text import LightGBMText
@@ -32,4 +32,4 @@ class WithConstant:
     def _constant(self, features: int) -> CandidateSet:
         members = BoosterMembers((FittedTrees(LightGBMText.constant(features).write()),), (0,), (1,))
         table = candidate_table([CandidateKey(FAMILY, 0.0, 0)], "none", 0)
-        return CandidateSet(table, (members,), np.ones((1, 1)), (NO_TRACE,))
+        return CandidateSet(table, (members,), np.ones((1, 1)), (NO_COURSE,))

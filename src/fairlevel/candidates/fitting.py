@@ -7,12 +7,13 @@ given, and the scaler of features. In batches, held-out attributes are scaled by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
@@ -33,6 +34,7 @@ from fairlevel.training.ring import RingWindows
 from fairlevel.training.rows import AllRows, TrainingRows
 
 MOST_HELD_OUT = 5_000  # rows for early stopping of training in batches: they are evaluated every few steps
+TOLERATED = 0.5  # standard errors that fewer steps may be worse
 
 
 @dataclass(frozen=True)
@@ -101,11 +103,22 @@ class FittedCandidates:
 @dataclass(frozen=True)
 class Stopping:
     """When training ends: ``fraction`` of the rows are held out and decide; with ``refit`` all rows then train again
-    for as many steps as were best. Without a fraction, training takes all its steps.
+    for as many steps as were best. Without a fraction, training takes all its steps. Where ``every`` row is held out
+    once, as many folds as the fraction says are trained, and the steps are best for their mean: a few dozen rows alone
+    would follow chance.
     """
 
     fraction: float | None
     refit: bool = False
+    every: bool = False
+
+    def parts(self, splits: Splitting, seed: int) -> list[tuple[Index, Index | None]]:
+        """Row numbers to train on, shuffled, and those held out, for each training."""
+        if not self.every or self.fraction is None:
+            return [split_rows(splits, self.fraction, seed)]
+        count, order = round(1 / self.fraction), np.random.default_rng(seed).permutation(len(splits))
+        fold = splits.folds(count, seed)
+        return [(order[fold[order] != number], order[fold[order] == number]) for number in range(count)]
 
 
 def fit_candidates(
@@ -118,14 +131,16 @@ def fit_candidates(
 ) -> FittedCandidates:
     """Train on all rows of a table at every step; some rows decide when to stop, if asked."""
     given, (table, encoding) = table, table.encoded()
-    scaling, parts = Scaling.of(table), 2 if stopping.refit else 1
-    kept, held = split_rows(table.splits, stopping.fraction, setup.seed)
-    held_out = None if held is None else scaling.rows(table, held)
-    rows = replace(candidate_rows(table, scaling, kept), held_out=held_out)
-    found = source.train(rows, setup, limits, portion(report, 0, parts))
+    scaling, parts, found = Scaling.of(table), stopping.parts(table.splits, setup.seed), []
+    trainings = len(parts) + stopping.refit
+    for number, (kept, held) in enumerate(parts):
+        held_out = None if held is None else scaling.rows(table, held)
+        rows = replace(candidate_rows(table, scaling, kept), held_out=held_out)
+        found.append(source.train(rows, setup, limits, portion(report, number, trainings)))
     if stopping.refit:
-        return refitted(given, source, setup, limits, steps_of(found), portion(report, 1, parts))
-    return FittedCandidates(found, scaling.y, encoding)
+        last = portion(report, len(parts), trainings)
+        return refitted(given, source, setup, limits, best_steps(found), last)
+    return FittedCandidates(found[0], scaling.y, encoding)
 
 
 def refitted(
@@ -144,9 +159,30 @@ def refitted(
     return FittedCandidates(source.train(rows, setup, limits, report), scaling.y, encoding)
 
 
-def steps_of(found: CandidateSet) -> dict[CandidateKey, int]:
-    """After how many steps each candidate ended."""
-    return dict(zip(found.keys, map(int, found.table["steps"].clip(lower=1)), strict=True))
+def best_steps(found: Sequence[CandidateSet]) -> dict[CandidateKey, int]:
+    """For each candidate of several trainings the number of steps that :func:`fewest_steps` finds."""
+    courses = zip(*(each.courses for each in found), strict=True)
+    held_out = [pd.concat([course.held_out for course in own], axis=1) for own in courses]
+    steps = [fewest_steps(each.index.to_numpy(), each.to_numpy()) for each in held_out]
+    return dict(zip(found[0].keys, steps, strict=True))
+
+
+def fewest_steps(steps: Index, scores: Array) -> int:
+    """The fewest steps whose held-out score is within half a standard error of the best mean over trainings.
+
+    Only steps that every training has reached count. Scores are shares of the first one, which is that of the
+    constant for boosters: a fold with a target far out would else decide alone. The standard error is that of the
+    difference to the best, from training to training. Shapes: steps (check,), scores (check, training).
+    """
+    sound = scores[:, np.isfinite(scores[0])]
+    if not sound.size:
+        return int(steps[-1])  # every training has diverged, and so will the last one
+    reached = np.isfinite(sound).all(axis=1)
+    shares = sound[reached] / np.maximum(sound[0], np.finfo(np.float64).tiny)
+    excess = shares - shares[shares.mean(axis=1).argmin()]
+    count = excess.shape[1]
+    error = excess.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.zeros(len(excess))
+    return int(steps[reached][excess.mean(axis=1) <= TOLERATED * error][0])
 
 
 def candidate_rows(table: Table, scaling: Scaling, index: Index) -> CandidateRows:

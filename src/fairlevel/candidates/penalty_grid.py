@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 
 from fairlevel.arrays import Array
-from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet, candidate_table
+from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet, Course, candidate_table
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.fronts.refinement import Proposal, check_weights, coarse, propose
@@ -151,19 +151,18 @@ def _candidates(trained: Trained, keys: Sequence[CandidateKey], rates: Array, se
         loss=trained.loss.numpy().astype(np.float64),
     )
     usable = np.flatnonzero(trained.usable)
-    traces = tuple(
-        pd.DataFrame(
-            {
-                "step": trained.trace.step.numpy(),
-                "mse": trained.trace.loss[:, config].numpy(),
-                "penalty": trained.trace.penalty[:, config].numpy(),
-            }
-        )
-        for config in range(len(keys))
-    )
     members, link = trained.members.take(usable), setup.loss.link_function
     group = members if link is None else LinkedMembers(members, link)
-    return CandidateSet(table, (group,), np.eye(len(usable)), traces)
+    return CandidateSet(
+        table, (group,), np.eye(len(usable)), tuple(_course(trained, config) for config in range(len(keys)))
+    )
+
+
+def _course(trained: Trained, config: int) -> Course:
+    trace, held_out = trained.trace, trained.held_out
+    columns = {"step": trace.step, "mse": trace.loss[:, config], "penalty": trace.penalty[:, config]}
+    scores = pd.Series(held_out.score[:, config].double().numpy(), index=held_out.step.numpy())
+    return Course(pd.DataFrame({name: values.numpy() for name, values in columns.items()}), scores)
 
 
 def _by_penalty(settings: Sequence[Setting], proposals: Sequence[Proposal]) -> Iterator[tuple[Penalty, list[Proposal]]]:

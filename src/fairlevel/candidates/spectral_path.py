@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from fairlevel.candidates.candidate_set import NO_TRACE, CandidateKey, CandidateSet, candidate_table
+from fairlevel.candidates.candidate_set import NO_COURSE, CandidateKey, CandidateSet, candidate_table
 from fairlevel.candidates.penalty_grid import PenaltyGrid, Setting
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
 from fairlevel.candidates.spectral_head import spectral_head
@@ -109,9 +109,9 @@ class SpectralPath:
             learning_rate=bodies.table["learning_rate"].iloc[0],
             status=(Status.FINISHED if solvable else Status.DIVERGED).value,
         )
-        traces = (NO_TRACE,) * len(table)
+        courses = (NO_COURSE,) * len(table)
         if not solvable:
-            return CandidateSet(table, (), np.empty((0, 0)), traces)
+            return CandidateSet(table, (), np.empty((0, 0)), courses)
         (members,) = bodies.groups
         if not isinstance(members, LinearHead):
             raise TypeError(f"{type(members).__name__} has no linear head.")
@@ -124,4 +124,4 @@ class SpectralPath:
         intercepts = [head.intercepts(own) for head, own in zip(heads, coefficients, strict=True)]
         solved, per_head = members.with_heads(torch.cat(coefficients).numpy(), torch.cat(intercepts).numpy())
         shares = np.eye(len(table)).repeat(per_head, axis=1)
-        return CandidateSet(table, (solved,), shares, traces)
+        return CandidateSet(table, (solved,), shares, courses)

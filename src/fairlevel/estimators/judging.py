@@ -19,13 +19,13 @@ from fairlevel.fronts.points import non_dominated
 from fairlevel.fronts.stacking import Mixture, OutOfReach, without_small_shares
 from fairlevel.metrics.evaluator import DPVarEvaluator
 from fairlevel.metrics.evidence import Evidence
-from fairlevel.metrics.interval import DPVarInterval, error_of, interval_of
+from fairlevel.metrics.interval import DPVarInterval, error_of, interval_of, share_error
 from fairlevel.metrics.mixtures import SharedMean, shared_mean
 from fairlevel.metrics.threads import on_single_threads
 
 POINTS = 12  # of a front
 SHARE_POINTS = 8  # at which budgets on shares are calibrated
-MARGIN = 0.5  # standard errors added to DPVar before it is compared with a budget
+MARGIN = 0.5  # standard errors added to DPVar, or its share, before it is compared with a budget
 
 
 @dataclass(frozen=True)
@@ -117,11 +117,6 @@ class SelectionBudget:
         roots = np.linspace(np.sqrt(min(max(smallest, 1e-6), free)), np.sqrt(free), count)
         return [*(cls(float(root) ** 2) for root in roots[:-1]), cls(np.inf)]
 
-    @staticmethod
-    def measured(dpvar: Array, variance: Array) -> Array:
-        """What a user's budget is compared with, (point,)."""
-        return dpvar
-
 
 @dataclass(frozen=True)
 class SelectionShare(SelectionBudget):
@@ -144,37 +139,42 @@ class SelectionShare(SelectionBudget):
         free = choosing.share(choosing.within(max(most, choosing.smallest)))
         return cls._spaced(choosing.smallest_share, free, count)
 
-    @staticmethod
-    def measured(dpvar: Array, variance: Array) -> Array:
-        return np.divide(dpvar, variance, out=np.zeros_like(dpvar), where=variance > 0)
-
 
 @dataclass(frozen=True)
 class Calibration:
     """How budgets on selection rows turn out under cross-fitting: what each allows there, and what was measured, margin
-    included, each (point,). The last one has no limit.
+    included, each (point,). ``largest`` is the last of them.
     """
 
-    kind: type[SelectionBudget]
+    largest: SelectionBudget
     allowed: Array
     measured: Array
 
     @classmethod
-    def of(
-        cls,
-        budgets: Sequence[SelectionBudget],
-        choosing: Choosing,
-        unseen: Array,
-        evidence: Sequence[Evidence],
-        weight: Array,
-    ) -> Calibration:
-        """From the choice on all selection rows, cross-fitted predictions (point, row), what is known about their
-        DPVar, and row weights (row,).
+    def of(cls, budgets: Sequence[SelectionBudget], choosing: Choosing, evidence: Sequence[Evidence]) -> Calibration:
+        """From the choice on all selection rows and what is known about the DPVar of cross-fitted predictions, one per
+        point.
         """
         dpvar, error = np.array([error_of(each) for each in evidence]).T
-        variance = (unseen - (unseen @ weight)[:, None]) ** 2 @ weight
-        allowed = np.array([budget.reached(choosing) for budget in budgets])
-        return cls(type(budgets[0]), allowed, budgets[0].measured(dpvar + MARGIN * error, variance))
+        return cls._of(budgets, choosing, dpvar + MARGIN * error)
+
+    @classmethod
+    def of_folds(cls, budgets: Sequence[SelectionBudget], unseen: Array, judged: JudgedRows) -> Calibration:
+        """The mean share of the folds' models, at least 0, and its standard error, from cross-fitted predictions
+        (point, row).
+        """
+        share, squared_error = np.zeros(len(budgets)), np.zeros(len(budgets))
+        for number in np.unique(judged.fold):
+            inside = np.flatnonzero(judged.fold == number)
+            part = float(judged.attributes.weight[inside].sum())
+            evidence = DPVarEvaluator(judged.attributes.take(inside), judged.seed).evidence(unseen[:, inside])
+            share += part * np.array([each.estimate for each in evidence])
+            squared_error += (part * np.array([share_error(each) for each in evidence])) ** 2
+        return cls._of(budgets, judged.choosing, share.clip(min=0) + MARGIN * np.sqrt(squared_error))
+
+    @classmethod
+    def _of(cls, budgets: Sequence[SelectionBudget], choosing: Choosing, measured: Array) -> Calibration:
+        return cls(budgets[-1], np.array([budget.reached(choosing) for budget in budgets]), measured)
 
     def scaled(self, factor: float) -> Calibration:
         """In other units."""
@@ -182,12 +182,14 @@ class Calibration:
 
     def within(self, limit: float) -> SelectionBudget:
         """The largest selection budget, interpolated, at which the running maximum of what was measured is at most
-        ``limit``; no limit where all points keep it. Raises :class:`OutOfReach` if the first point exceeds it.
+        ``limit``; the last one where all points keep it. Raises :class:`OutOfReach` if the first point exceeds it.
         """
         rising = np.maximum.accumulate(self.measured)
         if rising[0] > limit:
             raise OutOfReach(limit, float(rising[0]))
-        return self.kind(float(np.interp(limit, rising, self.allowed)) if rising[-1] > limit else np.inf)
+        if rising[-1] <= limit:
+            return self.largest
+        return replace(self.largest, most=float(np.interp(limit, rising, self.allowed)))
 
 
 def pruned(choosing: Choosing, budget: SelectionBudget) -> Mixture:
@@ -233,18 +235,21 @@ class Judgement:
     @cached_property
     def of_dpvar(self) -> Calibration:
         """Of budgets on DPVar, in units of y²."""
-        count, weight = len(self.budgets), self.judged.attributes.weight
-        predictions, evidence = self.predictions[:count], self.evidence[:count]
-        found = Calibration.of(self.budgets, self.judged.choosing, predictions, evidence, weight)
+        found = Calibration.of(self.budgets, self.judged.choosing, self.evidence[: len(self.budgets)])
         return found.scaled(self.y_scale**2)
 
     @cached_property
     def of_shares(self) -> Calibration:
-        """Of budgets on the share."""
-        choosing, weight = self.judged.choosing, self.judged.attributes.weight
-        budgets = SelectionShare.points(choosing, SHARE_POINTS)
-        unseen = self.judged.cross_fitted(budgets)
-        return Calibration.of(budgets, choosing, unseen, self._evaluator.evidence(unseen), weight)
+        r"""Of budgets on the share, fold by fold: each fold sees one model that its rows did not set, and what counts
+        is the mean of their shares.
+
+        Rows of several folds together would show the share of an average of those models. A model is level on the rows
+        that fit it by adding what offsets their chance disparity, and the next fold's model the opposite of what its
+        rows have: for groups with means m_k in three folds, corrected by those of the two others, the average of
+        m_k − (m_l + m_j)/2 is exactly 0, while each of them moves with variance 3/2 Var(m).
+        """
+        budgets = SelectionShare.points(self.judged.choosing, SHARE_POINTS)
+        return Calibration.of_folds(budgets, self.judged.cross_fitted(budgets), self.judged)
 
     def calibration(self, name: str) -> Calibration:
         """Of the budgets of this name."""

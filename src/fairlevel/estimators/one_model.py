@@ -7,7 +7,7 @@ import numpy as np
 from fairlevel.candidates import SOURCES, CandidateSource, PenaltyGrid, TrainingSetup
 from fairlevel.candidates.fitting import FittedCandidates, Stopping, attributes_of, fit_candidates, fit_in_batches
 from fairlevel.candidates.protocol import for_columns
-from fairlevel.data.splitting import sample_rows
+from fairlevel.data.splitting import Splitting, sample_rows
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget, require_sensitive
 from fairlevel.estimators.fair_estimator import FairEstimator
@@ -23,6 +23,7 @@ from fairlevel.progress import share_of, shown
 
 HELD_OUT = 0.2  # of the rows, for early stopping, where nothing else was asked for
 FEWEST_TO_SPLIT = 20  # rows
+FEW_ROWS = 1500  # up to here every row is held out once: a fifth of fewer rows would follow chance
 MEASURED_ROWS = 5_000  # of a fit in batches: rows that its figures are measured on
 
 
@@ -44,7 +45,7 @@ def train_model(settings: FairEstimator, table: Table, loss: Loss, budget: Budge
 def _train_weight(settings: FairEstimator, weight: float, table: Table, setup: TrainingSetup) -> FittedModel:
     """One model at one weight, on all rows at each step or in batches."""
     penalty = _one_penalty(settings.penalty)
-    stopping = _stopping(settings.validation_fraction, len(table))
+    stopping = _stopping(settings.validation_fraction, table.splits)
     with shown(settings.verbose > 0):
         report = share_of("training the model")
         if settings.batch_size is None:
@@ -58,11 +59,13 @@ def _train_weight(settings: FairEstimator, weight: float, table: Table, setup: T
     return _only_candidate(fitted, table, weight)
 
 
-def _stopping(validation_fraction: float | str | None, rows: int) -> Stopping:
+def _stopping(validation_fraction: float | str | None, splits: Splitting) -> Stopping:
     """Early stopping as asked for; tables of a few rows have none to spare."""
     if validation_fraction != "auto":
         return Stopping(validation_fraction)  # type: ignore[arg-type]
-    return Stopping(HELD_OUT, refit=True) if rows >= FEWEST_TO_SPLIT else Stopping(None)
+    if len(splits) < FEWEST_TO_SPLIT:
+        return Stopping(None)
+    return Stopping(HELD_OUT, refit=True, every=len(splits) <= FEW_ROWS and not splits.in_time)
 
 
 def _only_candidate(fitted: FittedCandidates, table: Table, weight: float) -> FittedModel:
@@ -74,7 +77,7 @@ def _only_candidate(fitted: FittedCandidates, table: Table, weight: float) -> Fi
             "such as optimizer=Adam(learning_rate=0.001), or the weight."
         )
     model = fitted.model(np.ones(1))
-    (trace,) = fitted.candidates.traces
+    ((trace, _),) = fitted.candidates.courses
     prediction = model.predict(fitted.features(table.x))
     mse = float(table.weight @ (prediction - table.y) ** 2)
     dpvar = None

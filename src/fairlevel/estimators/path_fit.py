@@ -132,14 +132,15 @@ def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[Path
         kind = kind if table.known is None else f"{kind} with sensitive attributes"
         raise InvalidInput(f"{len(may_judge)} {kind} were given; a path needs at least {FEWEST_ROWS} to choose by.")
     few = len(may_judge) < MANY_ROWS and not table.splits.in_time
-    fitted, selection, predictions = _trained(table, settings, _parts(table, may_judge, few, seed), report)
+    parts = _parts(table, may_judge, few, seed)
+    fitted, selection, predictions = _trained(table, settings, parts, report)
     stage("choosing mixtures of them")
     y_mean = float(table.weight @ table.y)
     y_scale = float(np.sqrt(table.weight @ (table.y - y_mean) ** 2)) or 1.0
     chosen_on, standard = table.rows(selection), (predictions - y_mean) / y_scale
     attributes = attributes_of(chosen_on)
     target = (chosen_on.y - y_mean) / y_scale
-    fold = chosen_on.splits.folds(FOLDS, seed)
+    fold = _fold_numbers(parts) if few else chosen_on.splits.folds(FOLDS, seed)
     judged = JudgedRows.of(standard, target, attributes, fold, settings.combiner, seed)
     budgets = SelectionBudget.points(judged.choosing, POINTS)
     stage("measuring the front on rows that it has not seen")
@@ -178,6 +179,13 @@ def _parts(table: Table, rows: Index, few: bool, seed: int) -> list[Index]:
         fold = splits.folds(FOLDS, seed)
         return [rows[fold == number] for number in range(FOLDS)]
     return [rows[splits.split_off(JUDGED, seed)[1]]]
+
+
+def _fold_numbers(parts: Sequence[Index]) -> Index:
+    """A number for each judged row, part after part. Shares are applied to candidates that others have set them for, as
+    those of the returned model: with folds of another draw they would fit the very candidates that are judged.
+    """
+    return np.repeat(np.arange(len(parts)), [len(part) for part in parts])
 
 
 def _trained(

@@ -131,6 +131,11 @@ def error_of(evidence: Evidence) -> tuple[float, float]:
     return estimate * evidence.variance, (high - estimate) * evidence.variance
 
 
+def share_error(evidence: Evidence) -> float:
+    """The standard error upwards of DPVar as a share of Var(f), which is known far better than DPVar."""
+    return error_of(evidence)[1] / evidence.variance if evidence.variance > 0 else 0.0
+
+
 def limits(evidence: Evidence, z: float) -> tuple[float, float]:
     """Both ends of the interval of z standard errors, before the test, on the scale of Var(f) = 1."""
     size = max(evidence.fitted_variance, 1e-100)

@@ -186,6 +186,10 @@ class BoosterLearner:
     def changing(self) -> None:
         return None
 
+    @property
+    def grows(self) -> bool:
+        return True
+
     def predictions(self, inputs: Tensor) -> Tensor:
         return self._predictions[self._position(inputs)]
 

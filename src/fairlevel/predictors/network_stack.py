@@ -53,6 +53,10 @@ class NetworkLearner:
     def changing(self) -> tuple[Tensor, ...]:
         return (self._parameters, *(self._moments or ()), self._count)
 
+    @property
+    def grows(self) -> bool:
+        return False
+
     def predictions(self, inputs: Tensor) -> Tensor:
         prediction, self._kept = self._network.forward(self._parameters, inputs)
         return prediction

@@ -48,6 +48,12 @@ class Learner(Protocol):
     def changing(self) -> tuple[Tensor, ...] | None:
         """The tensors that a step changes in place; None where a step cannot be recorded as a CUDA graph."""
 
+    @property
+    def grows(self) -> bool:
+        """Whether the model before the first step is the constant, which every step adds a little to. It is then judged
+        on held-out rows, too, and may be best.
+        """
+
     def predictions(self, inputs: Tensor) -> Tensor:
         """Predictions (config, row) for inputs (row, …); what :meth:`follow` needs is kept."""
 

@@ -107,6 +107,10 @@ class StackedModules:
     def changing(self) -> None:
         return None
 
+    @property
+    def grows(self) -> bool:
+        return False
+
     def predictions(self, inputs: Tensor) -> Tensor:
         self._seen = inputs[:_CHECKED_ROWS]
         with torch.enable_grad():
@@ -176,6 +180,10 @@ class SeparateModules:
     @property
     def changing(self) -> None:
         return None
+
+    @property
+    def grows(self) -> bool:
+        return False
 
     def predictions(self, inputs: Tensor) -> Tensor:
         self._outputs, self._seen = [], inputs[:_CHECKED_ROWS]

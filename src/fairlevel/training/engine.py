@@ -21,7 +21,7 @@ from fairlevel.training.execution.cuda_graph import RecordedStep, RepeatedStep, 
 from fairlevel.training.execution.progress import Progress, StepCounter
 from fairlevel.training.execution.threads import in_threads
 from fairlevel.training.line_search import LineSearch, accuracy_term
-from fairlevel.training.outcome import WORST_LOSS, Status, Trace, Trained
+from fairlevel.training.outcome import WORST_LOSS, HeldOutScores, Status, Trace, Trained
 from fairlevel.training.rows import AllRows, RowSampler, RowsOnDevice, StepRows, TrainingRows, require_attributes
 from fairlevel.training.stopping import CHECK_EVERY, EarlyStopping
 
@@ -111,8 +111,8 @@ def _train_tile(
     advance: Callable[[int], None],
 ) -> Trained:
     loss, penalty, tile, held_out = objective
-    ends = None if tile.steps is None else tile.steps.clamp(1, length.steps)
-    steps = length.steps if ends is None else int(ends.max())
+    ends = None if tile.steps is None else tile.steps.clamp(0, length.steps)
+    steps = length.steps if ends is None else max(1, int(ends.max()))
     final = rows.final
     weight = tile.weight.to(final.target)
     fair, curvature = (weight > 0).unsqueeze(1), penalty.curvature(weight)
@@ -136,7 +136,21 @@ def _train_tile(
     stopping = EarlyStopping(len(tile), length.patience, final.target.device)
     record_every = max(1, length.steps // RECORDS)
     records: list[tuple[int, Tensor, Tensor]] = []
+    checks: list[tuple[int, Tensor]] = []
     taken = 0
+
+    def check(held: HeldOut, state: object) -> Tensor:
+        score = learner.evaluate(held.rows.inputs)
+        error = loss.value(score, held.rows.target, held.rows.accuracy_weight)
+        value = penalty.value_on(held.penalty, loss.link(score), tile.settings, state)
+        found = error + torch.where(weight > 0, weight * value, 0.0)
+        checks.append((taken, found))
+        return found
+
+    if ends is not None:
+        learner.snapshot(ends == taken)
+    elif held_out is not None and learner.grows:
+        check(held_out, state)
     for number, here in enumerate(rows.steps(steps)):
         result, taken = take(here), number + 1
         if number % record_every == 0:
@@ -145,10 +159,7 @@ def _train_tile(
         if ends is not None:
             learner.snapshot(ends == taken)
         elif held_out is not None and (taken % CHECK_EVERY == 0 or taken == steps):
-            score = learner.evaluate(held_out.rows.inputs)
-            error = loss.value(score, held_out.rows.target, held_out.rows.accuracy_weight)
-            value = penalty.value_on(held_out.penalty, loss.link(score), tile.settings, result.state)
-            learner.snapshot(stopping.improved(error + torch.where(weight > 0, weight * value, 0.0), taken))
+            learner.snapshot(stopping.improved(check(held_out, result.state), taken))
             if stopping.done.all():
                 break
     if ends is not None or held_out is not None:
@@ -173,6 +184,7 @@ def _train_tile(
             torch.stack([each for _, each, _ in records]).cpu(),
             torch.stack([each for _, _, each in records]).cpu(),
         ),
+        HeldOutScores.of(checks, len(tile)),
     )
 
 

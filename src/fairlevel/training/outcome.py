@@ -34,6 +34,23 @@ class Trace:
 
 
 @dataclass(frozen=True)
+class HeldOutScores:
+    """Loss + weight · penalty on held-out rows after some numbers of steps, 0 among them for learners that grow;
+    infinite where training had ended. Without held-out rows there is no check. Shapes: step (check,), score (check,
+    config).
+    """
+
+    step: Tensor
+    score: Tensor
+
+    @classmethod
+    def of(cls, checks: Sequence[tuple[int, Tensor]], configs: int) -> HeldOutScores:
+        """From pairs of a number of steps and scores, (config,)."""
+        scores = [score.float().cpu() for _, score in checks] or [torch.empty(configs)]
+        return cls(torch.tensor([step for step, _ in checks]), torch.stack(scores)[: len(checks)])
+
+
+@dataclass(frozen=True)
 class Trained:
     """A trained grid: one member per configuration, and how each ended.
 
@@ -46,6 +63,7 @@ class Trained:
     penalty: Tensor
     steps: Tensor
     trace: Trace
+    held_out: HeldOutScores
 
     @property
     def usable(self) -> Flags:
@@ -63,7 +81,18 @@ class Trained:
             penalty=torch.cat([part.penalty[:real] for real, part in parts]),
             steps=torch.cat([part.steps[:real] for real, part in parts]),
             trace=_joined_traces(parts),
+            held_out=_joined_scores(parts),
         )
+
+
+def _joined_scores(parts: Sequence[tuple[int, Trained]]) -> HeldOutScores:
+    """Tiles that stopped early have fewer checks."""
+    longest = max((part.held_out.step for _, part in parts), key=len)
+
+    def extended(scores: Tensor) -> Tensor:
+        return torch.cat([scores, scores.new_full((len(longest) - len(scores), scores.shape[1]), torch.inf)])
+
+    return HeldOutScores(longest, torch.cat([extended(part.held_out.score[:, :real]) for real, part in parts], dim=1))
 
 
 def _joined_traces(parts: Sequence[tuple[int, Trained]]) -> Trace:

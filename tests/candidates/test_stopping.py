@@ -1,0 +1,69 @@
+"""The number of steps of a model that is trained once more on all rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairlevel import FairRegressor
+from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet, Course, candidate_table
+from fairlevel.candidates.fitting import Stopping, best_steps
+from fairlevel.data.splitting import AnyRows, WholeGroups
+
+KEY = CandidateKey("fbo_closed", 3.0, 0)
+
+
+def trained(*scores):
+    """One candidate, judged before its first step and after every ten steps."""
+    held_out = pd.Series(scores, index=10 * np.arange(len(scores)), dtype=np.float64)
+    return CandidateSet(
+        candidate_table([KEY], "boosting", 1), (), np.empty((0, 0)), (Course(pd.DataFrame(), held_out),)
+    )
+
+
+@pytest.mark.parametrize(
+    ("folds", "steps"),
+    [
+        ([(1.0, 0.8, 0.7, 0.9)], 20),
+        ([(1.0, 0.8, 0.7, 0.9), (1.0, 0.6, 0.69, 0.9)], 10),  # .005 worse, half a standard error is .0475
+        ([(1.0, 0.8, 0.7, 0.9), (1.0, 0.79, 0.69, 0.9)], 20),  # the same difference in both: no error
+        ([(1.0, 0.9, 0.1), (1.0, 0.8)], 10),  # only one of them has taken 20 steps
+        ([(1.0, 0.1), (1.0, 2.5)], 0),  # one fold is lucky; on average the constant is best
+        ([(50.0, 40.0, 30.0), (1.0, 0.9, 1.9)], 10),  # a target far out counts no more than others
+        ([(np.nan, np.nan), (1.0, 0.1)], 10),
+    ],
+)
+def test_steps_are_best_for_the_mean_of_all_trainings(folds, steps):
+    assert best_steps([trained(*scores) for scores in folds]) == {KEY: steps}
+
+
+def test_every_row_is_held_out_once_and_groups_stay_together():
+    groups = np.repeat(np.arange(25), 4)
+    for splits in (AnyRows(103), WholeGroups(groups)):
+        parts = Stopping(0.2, refit=True, every=True).parts(splits, seed=0)
+        held = np.concatenate([held for _, held in parts])
+        assert len(parts) == 5
+        assert np.array_equal(np.sort(held), np.arange(len(splits)))
+        for kept, held in parts:
+            assert np.array_equal(np.sort(np.r_[kept, held]), np.arange(len(splits)))
+    for kept, held in parts:
+        assert not np.intersect1d(groups[kept], groups[held]).size
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_small_table_without_a_signal_gets_the_constant(seed):
+    """Nothing can be learnt, and one target lies far out: no model is better than the mean of y."""
+    random = np.random.default_rng(seed)
+    x, y, a = random.standard_normal((300, 8)), random.standard_normal(300), random.standard_normal((300, 2))
+    y[0] = 13.0
+    fresh = random.standard_normal((2000, 8))
+    for weight in (0.0, 3.0):
+        model = FairRegressor(weight, random_state=seed).fit(x, y, sensitive_features=a)
+        assert np.mean((model.predict(fresh) - y.mean()) ** 2) < 0.02  # of a variance of 1 beside that target
+
+
+def test_a_small_table_with_a_signal_is_learnt():
+    random = np.random.default_rng(0)
+    x, a = random.standard_normal((300, 4)), random.standard_normal(300)
+    model = FairRegressor(0.0, random_state=0).fit(x, 2 * x[:, 0] + random.standard_normal(300), sensitive_features=a)
+    fresh = random.standard_normal((2000, 4))
+    assert np.mean((model.predict(fresh) - 2 * fresh[:, 0]) ** 2) < 0.4  # of 4

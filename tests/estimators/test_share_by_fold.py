@@ -1,0 +1,51 @@
+"""Budgets on shares are judged fold by fold."""
+
+import numpy as np
+import pytest
+
+from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.estimators import judging
+from fairlevel.estimators.judging import Calibration, JudgedRows, SelectionShare
+from fairlevel.fronts.combiners import Best
+from fairlevel.metrics.evaluator import DPVarEvaluator
+
+
+def corrected(prediction, group, fold):
+    """The prediction less the group means of the other folds: level on the rows that set them."""
+    result = np.empty_like(prediction)
+    for number in np.unique(fold):
+        inside = fold == number
+        for each in np.unique(group):
+            result[inside & (group == each)] = prediction[inside & (group == each)]
+            result[inside & (group == each)] -= prediction[~inside & (group == each)].mean()
+    return result
+
+
+def test_what_chance_leaves_in_each_fold_is_seen(monkeypatch):
+    """Means of six groups on 600 of 900 rows have variance 1/100, and around their mean 5/6 of it: that is the share of
+    a model that was corrected by them, on new rows. Folds together cancel: they show less than nothing.
+    """
+    pooled, by_fold = [], []
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        group, fold = np.arange(900) % 6, np.arange(900) // 6 % 3
+        unseen = corrected(random.standard_normal(900), group, fold)[None]
+        attributes = Attributes(np.eye(6)[group])
+        judged = JudgedRows.of(unseen, random.standard_normal(900), attributes, fold, Best(), seed)
+        monkeypatch.setattr(judging, "MARGIN", 0.0)
+        found = Calibration.of_folds([SelectionShare(0.1)], unseen, judged)
+        by_fold.append(_mean_share(unseen, judged))
+        assert found.measured[0] == pytest.approx(max(by_fold[-1], 0))
+        monkeypatch.undo()
+        assert Calibration.of_folds([SelectionShare(0.1)], unseen, judged).measured[0] > found.measured[0]
+        pooled.append(DPVarEvaluator(attributes, seed).evidence(unseen)[0].estimate)
+    truth = 5 / 6 / 100
+    assert np.mean(by_fold) == pytest.approx(truth, abs=3 * np.std(by_fold) / np.sqrt(40))
+    assert np.mean(pooled) < 0
+
+
+def _mean_share(unseen, judged):
+    """The estimate within a calibration, without its margin."""
+    rows = [np.flatnonzero(judged.fold == number) for number in range(3)]
+    parts = [DPVarEvaluator(judged.attributes.take(own), 0).evidence(unseen[:, own])[0].estimate for own in rows]
+    return np.mean(parts)
