@@ -173,7 +173,7 @@ def test_a_budget_is_checked_first_and_shown(folder, fronts):
     assert "out of reach" in none.stderr
     assert (folder / "none" / "models" / "knee").is_dir()
     assert "No model was found whose share" in (folder / "none" / "report.html").read_text()
-    share = pd.read_csv(folder / "csv" / "front.csv")["share"].max() / 2
+    share = 0.06  # 200 rows cannot show much less
     kept = run(*arguments, "--max-share", f"{share:.3f}", "--out", folder / "kept")
     assert kept.returncode == 0, kept.stderr
     line = next(line for line in kept.stdout.splitlines() if f"share within {share:.3f}"[:17] in line)

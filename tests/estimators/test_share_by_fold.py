@@ -32,7 +32,7 @@ def test_what_chance_leaves_in_each_fold_is_seen(monkeypatch):
         unseen = corrected(random.standard_normal(900), group, fold)[None]
         attributes = Attributes(np.eye(6)[group])
         judged = JudgedRows.of(unseen, random.standard_normal(900), attributes, fold, Best(), seed)
-        monkeypatch.setattr(judging, "MARGIN", 0.0)
+        monkeypatch.setattr(judging, "SHARE_MARGIN", 0.0)
         found = Calibration.of_folds([SelectionShare(0.1)], unseen, judged)
         by_fold.append(_mean_share(unseen, judged))
         assert found.measured[0] == pytest.approx(max(by_fold[-1], 0))
@@ -47,5 +47,5 @@ def test_what_chance_leaves_in_each_fold_is_seen(monkeypatch):
 def _mean_share(unseen, judged):
     """The estimate within a calibration, without its margin."""
     rows = [np.flatnonzero(judged.fold == number) for number in range(3)]
-    parts = [DPVarEvaluator(judged.attributes.take(own), 0).evidence(unseen[:, own])[0].estimate for own in rows]
-    return np.mean(parts)
+    parts = [DPVarEvaluator(judged.attributes.take(own), 0).evidence(unseen[:, own])[0] for own in rows]
+    return sum(each.estimate * each.variance for each in parts) / sum(each.variance for each in parts)

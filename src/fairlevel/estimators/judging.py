@@ -25,7 +25,8 @@ from fairlevel.metrics.threads import on_single_threads
 
 POINTS = 12  # of a front
 SHARE_POINTS = 8  # at which budgets on shares are calibrated
-MARGIN = 0.5  # standard errors added to DPVar, or its share, before it is compared with a budget
+MARGIN = 0.5  # standard errors added to DPVar before it is compared with a budget
+SHARE_MARGIN = 0.25  # the same for shares, whose errors, fold by fold, are larger
 
 
 @dataclass(frozen=True)
@@ -160,17 +161,22 @@ class Calibration:
 
     @classmethod
     def of_folds(cls, budgets: Sequence[SelectionBudget], unseen: Array, judged: JudgedRows) -> Calibration:
-        """The mean share of the folds' models, at least 0, and its standard error, from cross-fitted predictions
-        (point, row).
+        """The mean DPVar of the folds' models, at least 0, with its standard error, as a share of their mean variance;
+        from cross-fitted predictions (point, row).
         """
-        share, squared_error = np.zeros(len(budgets)), np.zeros(len(budgets))
+        sums = np.zeros((3, len(budgets)))
         for number in np.unique(judged.fold):
             inside = np.flatnonzero(judged.fold == number)
-            part = float(judged.attributes.weight[inside].sum())
             evidence = DPVarEvaluator(judged.attributes.take(inside), judged.seed).evidence(unseen[:, inside])
-            share += part * np.array([each.estimate for each in evidence])
-            squared_error += (part * np.array([share_error(each) for each in evidence])) ** 2
-        return cls._of(budgets, judged.choosing, share.clip(min=0) + MARGIN * np.sqrt(squared_error))
+            share, error, variance = np.array(
+                [(each.estimate, share_error(each), each.variance) for each in evidence]
+            ).T
+            part = float(judged.attributes.weight[inside].sum()) * variance
+            sums += part * share, (part * error) ** 2, part
+        dpvar, squared_error, variance = sums
+        measured = dpvar.clip(min=0) + SHARE_MARGIN * np.sqrt(squared_error)
+        found = np.divide(measured, variance, out=np.zeros_like(measured), where=variance > 0)
+        return cls._of(budgets, judged.choosing, found)
 
     @classmethod
     def _of(cls, budgets: Sequence[SelectionBudget], choosing: Choosing, measured: Array) -> Calibration:
@@ -241,7 +247,7 @@ class Judgement:
     @cached_property
     def of_shares(self) -> Calibration:
         r"""Of budgets on the share, fold by fold: each fold sees one model that its rows did not set, and what counts
-        is the mean of their shares.
+        is their mean DPVar as a share of their mean variance.
 
         Rows of several folds together would show the share of an average of those models. A model is level on the rows
         that fit it by adding what offsets their chance disparity, and the next fold's model the opposite of what its
