@@ -5,11 +5,12 @@ import threading
 import numpy as np
 import pytest
 import torch
+from threadpoolctl import threadpool_info
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics.choice import candidates_in_turn
 from fairlevel.metrics.streamed import Plan
-from fairlevel.metrics.threads import map_on_single_threads
+from fairlevel.metrics.threads import map_on_single_threads, numpy_on_one_thread
 
 
 @pytest.fixture(params=[1, 3])
@@ -60,3 +61,20 @@ def test_sums_of_rows_do_not_depend_on_the_number_of_threads():
     for one, other in zip(*found, strict=True):
         for name, value in one.items():
             torch.testing.assert_close(value, other[name], rtol=1e-13, atol=1e-13)
+
+
+def test_numpy_uses_one_thread_and_nothing_is_left_changed():
+    def numbers():
+        return {each["filepath"]: each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+    before, torch_before = numbers(), torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        known = numbers()
+        with numpy_on_one_thread():
+            assert torch.get_num_threads() == 2
+            assert all(count == 1 for file, count in numbers().items() if "numpy" in file)
+        assert (numbers(), torch.get_num_threads()) == (known, 2)
+    finally:
+        torch.set_num_threads(torch_before)
+    assert numbers() == before

@@ -5,13 +5,14 @@ import pytest
 
 from fairlevel.candidates.columns import LeafColumns
 from fairlevel.candidates.corrections import Disparity
-from fairlevel.releveling.leaf_averages import EMPTY_ROWS, LONGEST, leaf_averages, towards_target
+from fairlevel.releveling.leaf_averages import EMPTY_ROWS, LONGEST, LeafRows, leaf_averages, towards_target
 from fairlevel.releveling.responses import LogOdds, Number
 
 RANDOM = np.random.default_rng(0)
 ROWS, SIZES = 30, (3, 4)
 LEAVES = np.column_stack([RANDOM.integers(0, size, ROWS) for size in SIZES]).astype(np.int32)
 FITTED = np.arange(4, 26)
+WITHIN = LeafRows.of(LeafColumns.of(LEAVES, SIZES), FITTED)
 WEIGHT = RANDOM.uniform(0.5, 2, len(FITTED))
 WEIGHT /= WEIGHT.sum()
 F = RANDOM.standard_normal(ROWS) + 3
@@ -32,7 +33,7 @@ def first_column(row):
 
 
 def test_the_first_step_averages_what_functions_of_a_explain():
-    found = leaf_averages(LeafColumns.of(LEAVES, SIZES), F, FITTED, DISPARITY)
+    found = leaf_averages(WITHIN, F, DISPARITY)
     column = np.array([first_column(row) for row in range(ROWS)])
     here, along = DISPARITY.coefficients(F[FITTED]), DISPARITY.coefficients(column[FITTED])
     step = np.clip(-(here @ along) / (along @ along), 0, LONGEST)
@@ -41,21 +42,21 @@ def test_the_first_step_averages_what_functions_of_a_explain():
 
 
 def test_columns_of_new_rows_are_sums_of_the_values_of_their_leaves():
-    found = leaf_averages(LeafColumns.of(LEAVES, SIZES), F, FITTED, DISPARITY)
+    found = leaf_averages(WITHIN, F, DISPARITY)
     new = np.setdiff1d(np.arange(ROWS), FITTED)
     by_leaf = found.values[:, LEAVES[new, 0]] + found.values[:, 3 + LEAVES[new, 1]]
     np.testing.assert_allclose(found.columns[new], by_leaf.T, rtol=1e-10)
 
 
 def test_no_step_raises_the_disparity_of_the_rows():
-    found = leaf_averages(LeafColumns.of(LEAVES, SIZES), F, FITTED, DISPARITY)
+    found = leaf_averages(WITHIN, F, DISPARITY)
     moved = F[FITTED, None] + np.cumsum(np.column_stack([np.zeros(len(FITTED)), found.columns[FITTED]]), axis=1)
     left = (DISPARITY.functions.T @ moved) ** 2
     assert (np.diff(left.sum(axis=0)) <= 1e-12).all()
 
 
 def test_a_shift_of_the_prediction_changes_nothing():
-    plain, shifted = (leaf_averages(LeafColumns.of(LEAVES, SIZES), F + by, FITTED, DISPARITY) for by in (0, 50))
+    plain, shifted = (leaf_averages(WITHIN, F + by, DISPARITY) for by in (0, 50))
     np.testing.assert_allclose(plain.values, shifted.values, atol=1e-10)
 
 
@@ -79,7 +80,7 @@ def test_the_first_step_towards_the_target_averages_errors(monkeypatch, response
     monkeypatch.setattr("fairlevel.releveling.leaf_averages.STEPS", 1)
     middle = (LEAVES[FITTED].sum(axis=1) > 2).astype(float)
     target = middle + 3 if isinstance(response, Number) else middle
-    found = towards_target(LeafColumns.of(LEAVES, SIZES), F, target, FITTED, WEIGHT, response)
+    found = towards_target(WITHIN, F, target, WEIGHT, response)
     expected = by_hand(response, target)
     assert np.abs(expected).max() > 0.01
     np.testing.assert_allclose(found.column, expected, rtol=1e-10)
@@ -91,5 +92,5 @@ def test_the_first_step_towards_the_target_averages_errors(monkeypatch, response
 def test_leaves_stay_where_the_target_is_noise():
     target = F[FITTED] + np.random.default_rng(8).permutation(np.repeat([-1.0, 1.0], len(FITTED) // 2))
     alone = LeafColumns.of(np.arange(ROWS, dtype=np.int32)[:, None], (ROWS,))  # every row has a leaf of its own
-    found = towards_target(alone, F, target, FITTED, WEIGHT, Number())
+    found = towards_target(LeafRows.of(alone, FITTED), F, target, WEIGHT, Number())
     assert not found.column.any()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 import torch
@@ -26,6 +27,17 @@ def on_single_threads(*tasks: Callable[[], Result]) -> list[Result]:
             return list(pool.map(lambda task: task(), tasks))
     finally:
         torch.set_num_threads(threads)  # for threads that start from now on; this one's number did not change
+
+
+@contextmanager
+def numpy_on_one_thread() -> Iterator[None]:
+    """NumPy's products use one thread inside, where tasks on several threads make them; PyTorch's number stays."""
+    from threadpoolctl import threadpool_limits  # audits need neither it nor scikit-learn
+
+    threads = torch.get_num_threads()
+    with threadpool_limits(1, user_api="blas"):
+        torch.set_num_threads(threads)  # some builds of PyTorch share their number with the library that was limited
+        yield
 
 
 def map_on_single_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.corrections import Disparity
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.metrics.threads import numpy_on_one_thread, on_single_threads
 from fairlevel.releveling.protocol import Change, ExistingModel, Family
 from fairlevel.releveling.responses import Corrections
 
@@ -90,12 +92,16 @@ def _corrections(model: ExistingModel, family: Family, rows: Index, disparity: D
 
 def cross_fitted(model: ExistingModel, attributes: Attributes, target: Array | None, fold: Index, seed: int) -> Array:
     """Predictions of all candidates on rows that did not fit them, (candidate, row)."""
-    parts: dict[int, Array] = {}
-    for number in np.unique(fold):
-        fitted = FittedCorrections.on(model, attributes, target, np.flatnonzero(fold != number), seed)
-        parts[int(number)] = fitted.predict(model, np.flatnonzero(fold == number))
-    found = np.empty((len(next(iter(parts.values()))), len(fold)))
-    for number, predictions in parts.items():
-        found[:, fold == number] = predictions
+    held = [np.flatnonzero(fold == number) for number in np.unique(fold)]
+
+    def of_fold(rows: Index) -> Array:
+        others = np.setdiff1d(np.arange(len(fold)), rows)
+        return FittedCorrections.on(model, attributes, target, others, seed).predict(model, rows)
+
+    with numpy_on_one_thread():
+        parts = on_single_threads(*(partial(of_fold, rows) for rows in held))
+    found = np.empty((len(parts[0]), len(fold)))
+    for rows, predictions in zip(held, parts, strict=True):
+        found[:, rows] = predictions
     found[CONSTANT_PLACE] = attributes.weight @ model.prediction  # one value: else it would vary between folds
     return found

@@ -20,23 +20,35 @@ EMPTY_ROWS = 5.0  # rows without disparity and without error that every leaf cou
 LONGEST = 3.0  # step: averages are too small by about so much where leaves hold few rows
 
 
+class LeafRows(NamedTuple):
+    """The leaves of all rows, the rows that set their values, and the leaves of these."""
+
+    leaves: LeafColumns
+    rows: Index
+    own: LeafColumns
+
+    @classmethod
+    def of(cls, leaves: LeafColumns, rows: Index) -> LeafRows:
+        return cls(leaves, rows, leaves.take(rows))
+
+
 class Averages:
     r"""Averages of a value g over the rows in each leaf ℓ of T trees, at any row the sum over its leaves of
 
     .. math:: v_\ell = \frac{1}{T} \, \frac{\sum_{i \in \ell} w_i g_i}{\sum_{i \in \ell} m_i + r \bar m} .
 
-    ``rows`` set the values. Each of them is left out of its own averages, else columns would fit them better than new
-    rows. Shapes: mass m (row of ``rows``,).
+    Each row that sets values is left out of its own averages, else columns would fit them better than new rows.
+    Shapes: mass m (row that sets values,).
     """
 
-    def __init__(self, leaves: LeafColumns, rows: Index, mass: Array) -> None:
-        self._leaves, self._rows, self._own = leaves, rows, leaves.take(rows)
+    def __init__(self, within: LeafRows, mass: Array) -> None:
+        self._leaves, self._rows, self._own = within
         trees = self._own.ones.shape[1]
         self._shares = 1 / (trees * (self._own.matrix.T @ mass + EMPTY_ROWS * mass.mean()))
         self._itself = self._own.matrix @ self._shares
 
     def __call__(self, values: Array) -> tuple[Array, Array]:
-        """The column (row,) and v (leaf of any tree,) from w g (row of ``rows``,)."""
+        """The column (row,) and v (leaf of any tree,) from w g (row that sets values,)."""
         by_leaf = self._shares * (self._own.matrix.T @ values)
         column = self._leaves.matrix @ by_leaf
         column[self._rows] -= self._itself * values
@@ -52,14 +64,14 @@ class LeafAverages(NamedTuple):
     values: Array
 
 
-def leaf_averages(leaves: LeafColumns, prediction: Array, rows: Index, disparity: Disparity) -> LeafAverages:
+def leaf_averages(within: LeafRows, prediction: Array, disparity: Disparity) -> LeafAverages:
     """Each step moves every leaf against the average of h = P f, what functions of A explain of the prediction there,
     by the step length that lowers fᵀPf most. Then f has moved, and so has h.
 
-    Shapes: prediction (row,); ``disparity`` is that of the prediction on ``rows``.
+    Shapes: prediction (row,); ``disparity`` is that of the rows that set values.
     """
-    count = len(rows)
-    averages = Averages(leaves, rows, count * disparity.row_weight)
+    rows, count = within.rows, len(within.rows)
+    averages = Averages(within, count * disparity.row_weight)
     moved, columns, values = prediction[rows], [], []
     for _ in range(STEPS):
         coefficients = disparity.coefficients(moved)
@@ -79,18 +91,16 @@ class LeafMove(NamedTuple):
     values: Array
 
 
-def towards_target(
-    leaves: LeafColumns, total: Array, target: Array, rows: Index, row_weight: Array, response: Response
-) -> LeafMove:
+def towards_target(within: LeafRows, total: Array, target: Array, row_weight: Array, response: Response) -> LeafMove:
     """Each step moves every leaf by the average error y − f of the rows in it, weighted by the curvature of the loss,
     by the step length that lowers the loss most. It ends where rows that are left out do not gain.
 
-    Shapes: total (row,), target and row_weight (row of ``rows``,).
+    Shapes: total (row,), target and row_weight (row that sets values,).
     """
-    weight = len(rows) * row_weight
+    rows, weight = within.rows, len(within.rows) * row_weight
     mass = weight * response.curvature(total[rows])
-    averages = Averages(leaves, rows, mass)
-    found = LeafMove(np.zeros_like(total), np.zeros(leaves.count))
+    averages = Averages(within, mass)
+    found = LeafMove(np.zeros_like(total), np.zeros(within.leaves.count))
     for _ in range(STEPS):
         error = weight * (target - response.prediction(total[rows] + found.column[rows]))
         column, value = averages(error)
