@@ -107,6 +107,16 @@ def forest_plus(number, forest):
     return moved
 
 
+def test_notes_say_whether_models_learned_from_the_target():
+    def learned(**more):
+        front = relevel(fitted("lightgbm"), OWN[0], sensitive_features=OWN[2], points=3, **more)
+        return any("learned from the target" in note for note in front.notes())
+
+    assert learned(y=OWN[1])
+    assert not learned()
+    assert not learned(y=OWN[1], seen=True)
+
+
 def test_without_labels_the_front_shows_the_distance():
     model = fitted("lightgbm")
     front = relevel(model, OWN[0], sensitive_features=OWN[2])

@@ -182,6 +182,8 @@ class RelevelledFront:
     def notes(self) -> tuple[str, ...]:
         """What a reader of the front has to know, in sentences."""
         notes = [f"The model: {self.kind_}. The last point is the model as it was given."]
+        if any(family.start is not None for family in self._judged.fitted.families.values()):
+            notes.append("The other points have also learned from the target of these rows, where that lowers errors.")
         if self.front_["mse"].isna().all():
             notes.append("No target was given: the error is the mean squared change of the predictions.")
         if self.seen_:
