@@ -66,7 +66,8 @@ def test_more_weight_means_less_disparity(table, without_weight, penalty, predic
     predictor = TREES if predictor == "boosting" else predictor
     optimizer = QUICK if beside else FEW
     same = predictor, optimizer, PENALTIES[penalty]().rows
-    model = FairRegressor(weight, penalty=penalty, predictor=predictor, optimizer=optimizer, random_state=0)
+    settings = {"optimizer": optimizer, "validation_fraction": 0.2, "random_state": 0}
+    model = FairRegressor(weight, penalty=penalty, predictor=predictor, **settings)
     if same not in without_weight:
         without_weight[same] = clone(model).set_params(weight=0.0).fit(x, y, sensitive_features=a)
     plain, fair = without_weight[same], model.fit(x, y, sensitive_features=a)
@@ -154,9 +155,8 @@ def test_pickle_and_clone(table):
 @pytest.mark.usefixtures("routing")
 def test_grid_search_over_weight_with_routed_attributes(table):
     x, y, a = table
-    estimator = FairRegressor(predictor="linear", optimizer=FEW, random_state=0).set_fit_request(
-        sensitive_features=True
-    )
+    settings = {"optimizer": FEW, "validation_fraction": 0.2, "random_state": 0}
+    estimator = FairRegressor(predictor="linear", **settings).set_fit_request(sensitive_features=True)
     scorer = fair_scorer(zeta=5.0).set_score_request(sensitive_features=True)
     search = GridSearchCV(estimator, {"weight": [0.0, 1.0, 10.0]}, scoring=scorer, cv=3)
     search.fit(x, y, sensitive_features=a)
