@@ -67,8 +67,10 @@ def is_grouping(column: pd.Series) -> bool:
 def _labels(column: pd.Series) -> pd.Series:
     if pd.api.types.is_numeric_dtype(column.dtype) and column.nunique() > MOST_GROUPS:
         return _fifths(column)
-    names = [*(text_of(value) for value in sorted(column.dropna().unique(), key=_place)), MISSING]
-    texts = column.astype(object).where(column.notna(), MISSING).map(text_of)
+    known = column.notna()
+    texts = column.astype(object).map(text_of).where(known, MISSING)
+    values = dict(zip(texts[known], column[known], strict=True))  # one per text: 1, 1.0 and True are equal numbers
+    names = [*sorted(values, key=lambda text: _place(values[text])), MISSING]
     return pd.Series(pd.Categorical(texts, categories=list(dict.fromkeys(names)), ordered=True))
 
 

@@ -34,6 +34,7 @@ from fairlevel.training.ring import RingWindows
 from fairlevel.training.rows import AllRows, TrainingRows
 
 MOST_HELD_OUT = 5_000  # rows for early stopping of training in batches: they are evaluated every few steps
+HOPELESS = 1e9  # times the score of the constant; squares of larger ones overflow
 TOLERATED = 0.5  # standard errors that fewer steps may be worse
 
 
@@ -178,7 +179,7 @@ def fewest_steps(steps: Index, scores: Array) -> int:
     if not sound.size:
         return int(steps[-1])  # every training has diverged, and so will the last one
     reached = np.isfinite(sound).all(axis=1)
-    shares = sound[reached] / np.maximum(sound[0], np.finfo(np.float64).tiny)
+    shares = (sound[reached] / np.maximum(sound[0], np.finfo(np.float64).tiny)).clip(-HOPELESS, HOPELESS)
     excess = shares - shares[shares.mean(axis=1).argmin()]
     count = excess.shape[1]
     error = excess.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.zeros(len(excess))
