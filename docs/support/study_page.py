@@ -27,8 +27,7 @@ def numbers(report: Report | None, rows: pd.DataFrame) -> str:
         return "No rows yet: the run has not begun."
     tasks = rows.drop_duplicates(["dataset", "seed", "method"])
     lines = [
-        f"So far {len(tasks):,} tasks: {tasks['dataset'].nunique()} datasets, seeds "
-        f"{', '.join(map(str, sorted(tasks['seed'].unique())))}, {tasks['method'].nunique()} methods. "
+        f"So far {len(tasks):,} tasks, seeds {', '.join(map(str, sorted(tasks['seed'].unique())))}: "
         + report.page.summary
     ]
     lines += [f"![{drawn.alt}](study-{drawn.name}.png)" for drawn in report.figures if drawn.name in FIGURES]

@@ -5,7 +5,7 @@ import pytest
 
 from fairlevel.candidates.columns import LeafColumns
 from fairlevel.candidates.corrections import Disparity
-from fairlevel.releveling.leaf_averages import EMPTY_ROWS, LONGEST, LeafRows, leaf_averages, towards_target
+from fairlevel.releveling.leaf_averages import EMPTY_ROWS, LONGEST, Averages, LeafRows, leaf_averages, towards_target
 from fairlevel.releveling.responses import LogOdds, Number
 
 RANDOM = np.random.default_rng(0)
@@ -15,6 +15,7 @@ FITTED = np.arange(4, 26)
 WITHIN = LeafRows.of(LeafColumns.of(LEAVES, SIZES), FITTED)
 WEIGHT = RANDOM.uniform(0.5, 2, len(FITTED))
 WEIGHT /= WEIGHT.sum()
+AVERAGES = Averages(WITHIN, len(FITTED) * WEIGHT)
 F = RANDOM.standard_normal(ROWS) + 3
 FUNCTIONS = RANDOM.standard_normal((len(FITTED), 2))
 FUNCTIONS -= WEIGHT @ FUNCTIONS
@@ -33,7 +34,7 @@ def first_column(row):
 
 
 def test_the_first_step_averages_what_functions_of_a_explain():
-    found = leaf_averages(WITHIN, F, DISPARITY)
+    found = leaf_averages(AVERAGES, F, DISPARITY)
     column = np.array([first_column(row) for row in range(ROWS)])
     here, along = DISPARITY.coefficients(F[FITTED]), DISPARITY.coefficients(column[FITTED])
     step = np.clip(-(here @ along) / (along @ along), 0, LONGEST)
@@ -42,21 +43,21 @@ def test_the_first_step_averages_what_functions_of_a_explain():
 
 
 def test_columns_of_new_rows_are_sums_of_the_values_of_their_leaves():
-    found = leaf_averages(WITHIN, F, DISPARITY)
+    found = leaf_averages(AVERAGES, F, DISPARITY)
     new = np.setdiff1d(np.arange(ROWS), FITTED)
     by_leaf = found.values[:, LEAVES[new, 0]] + found.values[:, 3 + LEAVES[new, 1]]
     np.testing.assert_allclose(found.columns[new], by_leaf.T, rtol=1e-10)
 
 
 def test_no_step_raises_the_disparity_of_the_rows():
-    found = leaf_averages(WITHIN, F, DISPARITY)
+    found = leaf_averages(AVERAGES, F, DISPARITY)
     moved = F[FITTED, None] + np.cumsum(np.column_stack([np.zeros(len(FITTED)), found.columns[FITTED]]), axis=1)
     left = (DISPARITY.functions.T @ moved) ** 2
     assert (np.diff(left.sum(axis=0)) <= 1e-12).all()
 
 
 def test_a_shift_of_the_prediction_changes_nothing():
-    plain, shifted = (leaf_averages(WITHIN, F + by, DISPARITY) for by in (0, 50))
+    plain, shifted = (leaf_averages(AVERAGES, F + by, DISPARITY) for by in (0, 50))
     np.testing.assert_allclose(plain.values, shifted.values, atol=1e-10)
 
 

@@ -66,8 +66,8 @@ class Compared:
             "than that of the plain learner of the same kind, shrunk to the same budget, mean over budgets"
         )
         gain = self.gains.set_index("method")["mean"]
-        wins = _win_cells(self.wins).assign(**{GAIN: [_share(gain[name]) for name in self.methods]})
-        regrets = self.regrets.assign(**{GAIN: self.regrets["method"].map(gain).map(_share)})
+        wins = _win_cells(self.wins).assign(**{GAIN: [percent(gain[name]) for name in self.methods]})
+        regrets = self.regrets.assign(**{GAIN: self.regrets["method"].map(gain).map(percent)})
         tables = (
             TableBlock.of(named(wins), "Wins", caption),
             TableBlock.of(
@@ -103,7 +103,7 @@ def advice_section(single: Compared, stacked: Compared, costs: pd.DataFrame) -> 
     best, model = str(mixed.idxmin()), str(alone.drop(list(REFERENCES), errors="ignore").idxmin())
     gain = float(stacked.gains.set_index("method")["mean"][best])
     seconds = costs.set_index("method")["seconds"]
-    over = f", {_share(gain)} less error than its plain learner shrunk" if np.isfinite(gain) else ""
+    over = f", {percent(gain)} less error than its plain learner shrunk" if np.isfinite(gain) else ""
     if best in REFERENCES:
         over = "; shrinking lowers DPVar, but not its share of Var f, so it meets no budget in shares"
     quickest = str(seconds.fillna(np.inf).idxmin())
@@ -141,7 +141,7 @@ def definitions_section(rows: pd.DataFrame, methods: Sequence[str]) -> Section:
     )
     regrets = regret_table(by_share, methods, "fixed").drop(columns="hypervolume")
     gains = gain_table(by_share, methods, by_share, "fixed").set_index("method")["mean"]
-    regrets = regrets.assign(**{GAIN: regrets["method"].map(gains).map(_share)})
+    regrets = regrets.assign(**{GAIN: regrets["method"].map(gains).map(percent)})
     blocks = (
         TableBlock.of(named(wins), "Share of datasets won under three definitions of a budget", caption),
         TableBlock.of(named(regrets), "Regret where budgets are shares", f"tight, mid, loose: {limits} %"),
@@ -153,7 +153,7 @@ def definitions_section(rows: pd.DataFrame, methods: Sequence[str]) -> Section:
 def costs_section(rows: pd.DataFrame, methods: Sequence[str]) -> Section:
     """Time, memory and divergence by method."""
     table = cost_table(rows, methods)
-    diverged = [_share(share) for share in table["diverged"]]
+    diverged = [percent(share) for share in table["diverged"]]
     caption = "a task is one method on one dataset and seed; tasks shared the machine"
     block = TableBlock.of(named(table.assign(diverged=diverged)), "Time, memory and models", caption)
     return Section("What it costs", (), (block,))
@@ -187,10 +187,6 @@ def _flips(one: pd.Series, other: pd.Series, name: str) -> str:
     return f"Range against {name}: the winner changes in {len(changes)} of {len(one)} cases" + (
         f": {where}." if where else "."
     )
-
-
-def _share(value: float) -> str:
-    return percent(value)
 
 
 def _win_cells(wins: pd.DataFrame) -> pd.DataFrame:

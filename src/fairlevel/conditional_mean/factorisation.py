@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from fairlevel.conditional_mean.scatter import scatter
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.conditional_mean.thin_svd import thin_svd
 
 RANK_TOLERANCE = 1e-10  # directions with less than this share of the largest second moment are rounding errors
-_ROWS = 1024  # at a time, which stay in cache
 
 
 @dataclass(frozen=True)
@@ -131,18 +131,8 @@ def _principal(rest: Tensor, row_weight: Tensor, spread: float) -> tuple[Tensor,
     rows, features = rest.shape
     by_rows = rows < features
     scaled = row_weight.sqrt().unsqueeze(1) * rest if by_rows else rest
-    moments, vectors = torch.linalg.eigh(scaled @ scaled.T if by_rows else _second_moments(rest, row_weight))
+    moments, vectors = torch.linalg.eigh(scaled @ scaled.T if by_rows else scatter(row_weight.sqrt(), rest))
     largest = max(float(torch.cat([moments.new_zeros(1), moments]).max()), spread)
     kept = moments > RANK_TOLERANCE * largest
     moments, vectors = moments[kept].flip(0), vectors[:, kept].flip(1)
     return moments, (scaled.T @ vectors) / moments if by_rows else vectors / moments.sqrt()
-
-
-def _second_moments(values: Tensor, row_weight: Tensor) -> Tensor:
-    """Σ_i w_i v_i v_iᵀ: (row, feature), (row,) -> (feature, feature)."""
-    found = values.new_zeros(values.shape[1], values.shape[1])
-    for start in range(0, len(values), _ROWS):
-        rows = slice(start, start + _ROWS)
-        scaled = values[rows] * row_weight[rows].sqrt().unsqueeze(1)
-        found.addmm_(scaled.T, scaled)
-    return found

@@ -31,7 +31,6 @@ from fairlevel.conditional_mean.smoother import LinearSmoother
 
 LARGE_LEVERAGE = 0.5  # above it, what functions of L fit of a row is mostly its noise
 _FEWEST_USABLE = 0.25  # share of rows below which their average noise is no estimate: all variance may be noise
-_BLOCK, _STRIP = 512, 64  # rows and functions at a time that stay in cache
 
 
 @dataclass(frozen=True)
@@ -183,25 +182,3 @@ def kept_share(shrinkage: Tensor, nuisance: int) -> Tensor:
     kept = 1 - (1 - shrinkage) ** 4
     kept[..., :nuisance] = 0
     return kept
-
-
-def noise_scatter(values: Tensor, basis: Tensor, row_weight: Tensor) -> Tensor:
-    """Σ_i w_i² v_i² b_i b_iᵀ, the covariance of BᵀWf for noise v: (row,), (row, basis) -> (basis, basis).
-
-    Blocks of rows stay in cache, and of the symmetric result only the upper part is computed, in strips.
-    """
-    scale, count = (row_weight * values).unsqueeze(1), basis.shape[1]
-    starts = range(0, count, _STRIP)
-    strips = [basis.new_zeros(min(_STRIP, count - start), count - start) for start in starts]
-    room = basis.new_empty(min(_BLOCK, len(basis)), count)
-    for first in range(0, len(basis), _BLOCK):
-        rows = slice(first, first + _BLOCK)
-        part = basis[rows]
-        scaled = torch.mul(part, scale[rows], out=room[: len(part)])
-        for start, strip in zip(starts, strips, strict=True):
-            strip.addmm_(scaled[:, start : start + _STRIP].T, scaled[:, start:])
-    result = basis.new_empty(count, count)
-    for start, strip in zip(starts, strips, strict=True):
-        result[start : start + _STRIP, start:] = strip
-        result[start:, start : start + _STRIP] = strip.T
-    return result

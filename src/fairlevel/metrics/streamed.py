@@ -19,6 +19,7 @@ from torch import Tensor
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.blockwise import BlockwiseSmoother, Functions, parts
+from fairlevel.conditional_mean.scatter import scatter
 from fairlevel.data.numbers import rounding_limit
 from fairlevel.metrics.choice import Candidate, in_words
 from fairlevel.metrics.evidence import Evidence, influence_parts
@@ -27,7 +28,6 @@ from fairlevel.metrics.leave_one_out import (
     NoiseSums,
     factor_leverage,
     kept_share,
-    noise_scatter,
     nuisance_left_out,
 )
 from fairlevel.metrics.no_disparity_test import SMALLEST_P, forms, p_value, ridges_to_try, surely_disparate
@@ -131,7 +131,7 @@ class Plan:
         for number, functions in enumerate(self.functions):
             features = functions(rows)
             found[f"first {number}"] = weight @ features
-            found[f"second {number}"] = noise_scatter(torch.ones_like(weight), features, weight.sqrt())
+            found[f"second {number}"] = scatter(weight.sqrt(), features)
             found[f"products {number}"] = weighted[self.own(number)] @ features
         return found
 
@@ -190,7 +190,7 @@ class Prepared:
                     first = smoother.nuisance
                     centred = standard[config] - basis[:, :first] @ self.coefficients[number][place][:first]
                     noise = centred / nuisance_left_out(basis, first, weight).sqrt()
-                    own_sums["null"] = noise_scatter(noise, basis[:, first:], weight)
+                    own_sums["null"] = scatter(weight * noise, basis[:, first:])
                 found |= {f"{name} {config}": value for name, value in own_sums.items()}
         return found
 
@@ -216,7 +216,7 @@ class Prepared:
                 ]
             ),
             "influence": weighted.T @ weighted,
-            "residual": noise_scatter(residual, basis[:, first:], weight),
+            "residual": scatter(weight * residual, basis[:, first:]),
         }
 
     @cached_property

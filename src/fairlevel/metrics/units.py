@@ -9,6 +9,7 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
+from fairlevel.conditional_mean.scatter import scatter
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.metrics.leave_group_out import (
     RowGroups,
@@ -18,7 +19,7 @@ from fairlevel.metrics.leave_group_out import (
     left_out,
     nuisance_only,
 )
-from fairlevel.metrics.leave_one_out import LeaveOut, leave_out_dpvar, noise_scatter, nuisance_left_out
+from fairlevel.metrics.leave_one_out import LeaveOut, leave_out_dpvar, nuisance_left_out
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Units:
         basis).
         """
         if self.groups is None:
-            return noise_scatter(values, basis, row_weight)
+            return scatter(row_weight * values, basis)
         scores = group_scores(values, basis, row_weight, self.groups)
         return scores.T @ scores
 

@@ -42,7 +42,7 @@ class Averages:
     """
 
     def __init__(self, within: LeafRows, mass: Array) -> None:
-        self._leaves, self._rows, self._own = within
+        self._leaves, self.rows, self._own = within
         trees = self._own.ones.shape[1]
         self._shares = 1 / (trees * (self._own.matrix.T @ mass + EMPTY_ROWS * mass.mean()))
         self._itself = self._own.matrix @ self._shares
@@ -51,7 +51,7 @@ class Averages:
         """The column (row,) and v (leaf of any tree,) from w g (row that sets values,)."""
         by_leaf = self._shares * (self._own.matrix.T @ values)
         column = self._leaves.matrix @ by_leaf
-        column[self._rows] -= self._itself * values
+        column[self.rows] -= self._itself * values
         return column, by_leaf
 
 
@@ -64,14 +64,14 @@ class LeafAverages(NamedTuple):
     values: Array
 
 
-def leaf_averages(within: LeafRows, prediction: Array, disparity: Disparity) -> LeafAverages:
+def leaf_averages(averages: Averages, prediction: Array, disparity: Disparity) -> LeafAverages:
     """Each step moves every leaf against the average of h = P f, what functions of A explain of the prediction there,
     by the step length that lowers fᵀPf most. Then f has moved, and so has h.
 
-    Shapes: prediction (row,); ``disparity`` is that of the rows that set values.
+    Shapes: prediction (row,); ``disparity`` is that of the rows that set values, and their weights, of mean 1, are the
+    mass of the averages.
     """
-    rows, count = within.rows, len(within.rows)
-    averages = Averages(within, count * disparity.row_weight)
+    rows, count = averages.rows, len(averages.rows)
     moved, columns, values = prediction[rows], [], []
     for _ in range(STEPS):
         coefficients = disparity.coefficients(moved)

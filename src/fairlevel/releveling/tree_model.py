@@ -12,7 +12,7 @@ import numpy as np
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.columns import DenseColumns, LeafColumns
 from fairlevel.candidates.corrections import RIDGES, Disparity
-from fairlevel.releveling.leaf_averages import LeafRows, leaf_averages, towards_target
+from fairlevel.releveling.leaf_averages import Averages, LeafRows, leaf_averages, towards_target
 from fairlevel.releveling.protocol import UNNAMED, Change, Family
 from fairlevel.releveling.responses import LogOdds, Number, Response
 from fairlevel.trees import Output, TreeEnsemble
@@ -90,11 +90,12 @@ class TreeModel:
         if self.method == LEAVES:
             return {LEAVES: Family(self.leaf_columns, LEAF_RIDGES)}
         within = LeafRows.of(self.leaf_columns, rows)
-        found = leaf_averages(within, self.prediction, disparity)
+        averages = Averages(within, len(rows) * disparity.row_weight)
+        found = leaf_averages(averages, self.prediction, disparity)
         families = {AVERAGES: Family(DenseColumns(found.columns), RIDGES, about=found.values)}
         if target is not None:
             start = towards_target(within, self.total, target, disparity.row_weight, self.response)
-            found = leaf_averages(within, self.response.prediction(self.total + start.column), disparity)
+            found = leaf_averages(averages, self.response.prediction(self.total + start.column), disparity)
             about = np.vstack([found.values, start.values])
             families[UPDATED] = Family(DenseColumns(found.columns), RIDGES, about, start.column)
         return families
