@@ -8,14 +8,16 @@ import sys
 import pytest
 import torch
 
-from fairlevel.networks.backends import CriticFit, Regression, backend_for, critic_backend_for
+from fairlevel.networks.backends import CriticFit, Regression, adam_backend_for, backend_for, critic_backend_for
 from fairlevel.networks.backends.build import SWITCH
 from fairlevel.networks.critics import critic_gradient, critic_loss
 from fairlevel.networks.network import Network
+from fairlevel.networks.optimizers import Adam
 
 CUDA = pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))
 DEVICES = ["cpu", CUDA]
 GRADIENT_ERROR = {"cpu": 5e-6, "cuda": 3e-3}  # relative; a GPU multiplies gradients with fewer bits
+SECOND_ERROR = {"cpu": 2e-5, "cuda": 3e-3}
 SIZES = [(1, 1, 1), (5, 47, 3), (24, 1700, 2), (60, 800, 5)]  # inputs, rows, configurations: blocks and panels cut
 
 
@@ -138,10 +140,11 @@ def test_differentiation_goes_around_compiled_code():
     torch.testing.assert_close(own.grad.double(), moving.grad, rtol=1e-4, atol=1e-4)
 
 
-def test_second_derivatives_are_those_of_autograd():
-    network, parameters, x, target, backend = stack(5, 130, 2)
-    direction = torch.randn(parameters.shape, generator=torch.Generator().manual_seed(1))
-    weight = torch.linspace(1, 2, 130)
+@pytest.mark.parametrize("device", DEVICES)
+def test_second_derivatives_are_those_of_autograd(device):
+    network, parameters, x, target, backend = stack(5, 130, 2, device)
+    direction = torch.randn(parameters.shape, generator=torch.Generator().manual_seed(1)).to(device)
+    weight = torch.linspace(1, 2, 130, device=device)
     weight = weight / weight.sum()
     product, along = backend.second(network.shape, parameters, direction, Regression(x, 100 * target, weight))
 
@@ -157,7 +160,7 @@ def test_second_derivatives_are_those_of_autograd():
         aim = 100 * target[config].double()
         expected = torch.autograd.functional.hvp(lambda moving, aim=aim: loss(moving, aim), row, way)[1]
         scale = float(expected.abs().max())
-        torch.testing.assert_close(product[config].double(), expected, rtol=0, atol=2e-5 * scale)
+        torch.testing.assert_close(product[config].double(), expected, rtol=0, atol=SECOND_ERROR[device] * scale)
         slope = torch.autograd.functional.jvp(value, row, way)[1]
         torch.testing.assert_close(along[config].double(), slope, rtol=0, atol=2e-5 * float(slope.abs().max()))
 
@@ -204,3 +207,20 @@ def test_losses_of_plain_critics_are_those_of_autograd():
     wanted = torch.autograd.grad(loss.sum(), (parameters, seen))
     torch.testing.assert_close(critic_gradient(network, parameters, fit), wanted[0])
     torch.testing.assert_close(input_gradient, wanted[1])
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("final_fraction", [0.01, 1.0])
+def test_steps_of_adam_at_once_are_those_one_by_one(final_fraction):
+    adam, generator = Adam(steps=30, final_fraction=final_fraction), torch.Generator().manual_seed(0)
+    exact = torch.randn(3, 1500, generator=generator, dtype=torch.float64)
+    parameters, rate = exact.float().cuda(), torch.tensor([0.01, 0.03, 0.1])
+    moments, exact_moments = adam.init(parameters), adam.init(exact)
+    assert adam_backend_for(parameters, *moments) is not None
+    for number in range(40):
+        gradient = torch.randn(exact.shape, generator=generator)
+        step = torch.tensor(float(number), dtype=torch.float64, device="cuda")
+        adam.update(parameters, gradient.cuda(), moments, rate.cuda(), step)
+        adam.update(exact, gradient.double(), exact_moments, rate.double(), number)
+    torch.testing.assert_close(parameters.cpu().double(), exact, rtol=0, atol=1e-5)
+    torch.testing.assert_close(moments.square.cpu().double(), exact_moments.square, rtol=1e-5, atol=0)

@@ -105,3 +105,21 @@ def test_refuses_bandwidths_that_are_none(kind, settings):
     a = np.random.default_rng(0).standard_normal((20, 2))
     with pytest.raises(InvalidInput, match="sensitive_bandwidth=0"):
         kind().prepare(Attributes(a), None, {"sensitive_bandwidth": torch.tensor([1.0, 0.0])}, seed=0)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize(("rows", "attributes"), [(2, 1), (63, 2), (1300, 10), (500, 60), (300, 70)])
+def test_values_and_gradients_on_a_gpu_are_those_in_64_bits(rows, attributes):
+    rng = np.random.default_rng(0)
+    weight = rng.uniform(1, 2, rows)
+    given = Attributes(rng.normal(size=(rows, attributes)), row_weight=weight / weight.sum())
+    prediction = torch.from_numpy(rng.normal(size=(3, rows))) + torch.from_numpy(given.values[:, 0])
+    settings = {"bandwidth": torch.tensor([1.0, 0.5, 1.0]), "sensitive_bandwidth": torch.tensor([1.0, 0.5, 0.5])}
+    prepared = HSIC().prepare(given, None, settings, 0)
+    there = prepared.to(torch.float32, "cuda")
+    found = HSIC().step(prediction.float().cuda(), there, HSIC().init(there, 3, settings))
+    expected = HSIC().step(prediction, prepared, HSIC().init(prepared, 3, settings))
+    close = {"rtol": 0, "check_device": False, "check_dtype": False}
+    torch.testing.assert_close(found.value, expected.value, atol=2e-6, **close)
+    largest = float(expected.gradient.abs().max())
+    torch.testing.assert_close(found.gradient, expected.gradient, atol=1e-4 * largest + 1e-12, **close)

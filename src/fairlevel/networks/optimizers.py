@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.exceptions import InvalidInput
+from fairlevel.networks.backends import AdamNumbers, adam_backend_for
 
 LARGEST_STABLE_EIGENVALUE = 4.0  # up to here plain steps of size 0.1 never diverged in our studies
 
@@ -103,11 +104,19 @@ class Adam:
         self, parameters: Tensor, gradient: Tensor, state: Moments | None, learning_rate: Tensor, step: int | Tensor
     ) -> tuple[Tensor, Moments | None]:
         mean, square = state if state is not None else self.init(parameters)
+        backend = adam_backend_for(parameters, gradient, mean, square, learning_rate)
+        if backend is not None and isinstance(step, Tensor):
+            backend.adam(parameters, gradient, (mean, square), learning_rate, step, self._numbers)
+            return parameters, Moments(mean, square)
         mean.lerp_(gradient, 1 - self.beta1)
         square.mul_(self.beta2).addcmul_(gradient, gradient, value=1 - self.beta2)
         scale = (square / (1 - self.beta2 ** (step + 1))).sqrt_().add_(self.epsilon)
         rate = learning_rate.unsqueeze(1) * (self._anneal(step) / (1 - self.beta1 ** (step + 1)))
         return parameters.sub_(mean.div(scale).mul_(rate)), Moments(mean, square)
+
+    @property
+    def _numbers(self) -> AdamNumbers:
+        return AdamNumbers(self.beta1, self.beta2, self.epsilon, self.final_fraction, max(self.steps - 1, 1))
 
     def _anneal(self, step: int | Tensor) -> Tensor:
         progress = torch.as_tensor(step / max(self.steps - 1, 1), dtype=torch.float64).clamp_max(1)

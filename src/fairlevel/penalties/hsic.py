@@ -14,38 +14,12 @@ from torch import Tensor
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.random_features import median_distance
 from fairlevel.penalties.hsic_features import FeatureHSIC, HSICInBatches
+from fairlevel.penalties.kernel_rows import KernelRows, PairSums, kernel
+from fairlevel.penalties.on_gpu.pairs import pairs_on_gpu
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, BatchAttributes, PenaltyStep, RowPlan, Rows, Settings
 from fairlevel.penalties.toolkit import PenaltyDefaults, check_positive, distinct, position, setting
-from fairlevel.tensors import to_device
 
 _BLOCK_NUMBERS = {"cpu": 2**18, "cuda": 2**27}  # in a block of pairs: within a core's cache, or filling the GPU
-
-
-@dataclass(frozen=True)
-class KernelRows:
-    """Attributes and the centring of their kernel L for each of several bandwidths; L itself is never kept.
-
-    Shapes: sensitive (row, attribute), known (bandwidth,) as multiples of ``unit``, bandwidths σ_A (bandwidth,),
-    row_mean (bandwidth, row), mean (bandwidth,), row_weight (row,).
-    """
-
-    sensitive: Tensor
-    known: Tensor
-    unit: float
-    bandwidths: Tensor
-    row_mean: Tensor
-    mean: Tensor
-    row_weight: Tensor
-
-    def to(self, dtype: torch.dtype, device: torch.device | str) -> KernelRows:
-        return to_device(self, dtype, device)
-
-    def centred(self, rows: slice, others: slice) -> Tensor:
-        """(H L H) between some rows and others: (bandwidth, row, other)."""
-        values = kernel(self.sensitive[rows], self.sensitive[others], self.bandwidths)
-        values -= (self.row_mean[:, rows] - self.mean[:, None])[:, :, None]
-        values -= self.row_mean[:, None, others]
-        return values
 
 
 class Bandwidths(NamedTuple):
@@ -114,11 +88,9 @@ class HSIC(PenaltyDefaults):
 
     def step(self, prediction: Tensor, prepared: KernelRows, state: Bandwidths) -> PenaltyStep:
         weight = prepared.row_weight
-        scaled = prediction / (2**0.5 * state.prediction[:, None])
-        sums = self._sums(scaled, torch.stack([weight.expand_as(scaled), weight * scaled], dim=-1), prepared, state)
-        both, other = sums.unbind(dim=-1)  # Σ_j w_j K_ij M_ij and Σ_j w_j K_ij M_ij f_j
-        gradient = -(2**1.5) * weight * (scaled * both - other) / state.prediction[:, None]
-        return PenaltyStep(both @ weight, gradient, state)
+        u = prediction / state.prediction[:, None]
+        value, slope = self._pair_sums(u, prepared, state)
+        return PenaltyStep(value @ weight, -2 * weight * slope / state.prediction[:, None], state)
 
     def value(self, prediction: Tensor, prepared: KernelRows, state: Bandwidths) -> Tensor:
         """HSIC less what independence would leave of the biased form, mean(1 − K) mean(1 − L) / n."""
@@ -131,10 +103,20 @@ class HSIC(PenaltyDefaults):
         floor = (1 - similar) * (1 - prepared.mean[state.sensitive]) * weight.square().sum()
         return self.step(prediction, prepared, state).value - floor
 
-    def _sums(self, scaled: Tensor, columns: Tensor, prepared: KernelRows, state: Bandwidths) -> Tensor:
+    def _pair_sums(self, u: Tensor, prepared: KernelRows, state: Bandwidths) -> PairSums:
+        """The sums over pairs of rows that value and gradient need; u (config, row)."""
+        on_gpu = pairs_on_gpu(u, prepared.sensitive)
+        if on_gpu is not None:
+            return on_gpu.sums(u, prepared, state.sensitive)
+        weight = prepared.row_weight
+        sums = self._products(u, torch.stack([weight.expand_as(u), weight * u], dim=-1), prepared, state)
+        both, other = sums.unbind(dim=-1)  # Σ_j w_j K_ij M_ij and Σ_j w_j K_ij M_ij u_j
+        return PairSums(both, u * both - other)
+
+    def _products(self, u: Tensor, columns: Tensor, prepared: KernelRows, state: Bandwidths) -> Tensor:
         """(K ∘ HLH) times columns, a block of pairs at a time: columns (config, row, column) -> the same shape."""
-        result, points = torch.zeros_like(columns), 2**0.5 * scaled.unsqueeze(-1)
-        for rows, others in self._blocks(scaled):
+        result, points = torch.zeros_like(columns), u.unsqueeze(-1)
+        for rows, others in self._blocks(u):
             product = _kernel_of_one(points[:, rows], points[:, others])
             product *= prepared.centred(rows, others)[state.sensitive]
             result[:, rows] += product @ columns[:, others]
@@ -145,13 +127,6 @@ class HSIC(PenaltyDefaults):
     def _blocks(self, prediction: Tensor) -> Iterator[tuple[slice, slice]]:
         configs, rows = prediction.shape
         return _pairs(rows, configs, self.block or _BLOCK_NUMBERS[prediction.device.type])
-
-
-def kernel(rows: Tensor, others: Tensor, bandwidths: Tensor) -> Tensor:
-    """Gaussian kernel for each bandwidth: (row, k), (other, k), (bandwidth,) -> (bandwidth, row, other)."""
-    lengths = rows.square().sum(dim=1)[:, None] + others.square().sum(dim=1)
-    squares = torch.addmm(lengths, rows, others.T, alpha=-2).clamp_min_(0)
-    return (squares * (-0.5 / bandwidths.square())[:, None, None]).exp_()
 
 
 def _kernel_of_one(rows: Tensor, others: Tensor) -> Tensor:

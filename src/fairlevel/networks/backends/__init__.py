@@ -12,15 +12,18 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from fairlevel.networks.backends.shape import HIDDEN, CriticFit, CriticLoss, Regression, Shape
+from fairlevel.networks.backends.shape import HIDDEN, AdamNumbers, CriticFit, CriticLoss, Regression, Shape
 
 __all__ = [
+    "AdamNumbers",
     "Backend",
     "CriticFit",
     "CriticLoss",
+    "FusedAdam",
     "Regression",
     "SecondOrder",
     "Shape",
+    "adam_backend_for",
     "backend_for",
     "critic_backend_for",
     "needs_autograd",
@@ -60,6 +63,22 @@ class SecondOrder(Backend, Protocol):
         """
 
 
+@runtime_checkable
+class FusedAdam(Protocol):
+    """A backend that takes a step of Adam at once."""
+
+    def adam(
+        self,
+        parameters: Tensor,
+        gradient: Tensor,
+        moments: tuple[Tensor, Tensor],
+        rate: Tensor,
+        step: Tensor,
+        numbers: AdamNumbers,
+    ) -> None:
+        """Change parameters and both moments, each (config, parameter), in place; rate (config,), step a scalar."""
+
+
 def backend_for(hidden: tuple[int, ...], outputs: int, *tensors: Tensor) -> Backend | None:
     """The backend for networks of this shape on these tensors (parameters first, then x (row, input)), or None where
     PyTorch must do the work: another shape, too many inputs, no compiler, or autograd.
@@ -76,6 +95,12 @@ def critic_backend_for(hidden: tuple[int, ...], parameters: Tensor, fit: CriticF
         return None
     backend = _backend_for_tensors((parameters, *fit))
     return backend if backend is not None and fit.target.shape[1] <= backend.most_outputs else None
+
+
+def adam_backend_for(*tensors: Tensor) -> FusedAdam | None:
+    """The backend that takes steps of Adam on these tensors, or None where PyTorch must do the work."""
+    backend = _backend_for_tensors(tensors) if all(each.is_contiguous() for each in tensors) else None
+    return backend if isinstance(backend, FusedAdam) else None
 
 
 def needs_autograd(*tensors: Tensor) -> bool:

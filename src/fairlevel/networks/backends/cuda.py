@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from math import log
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from fairlevel.networks.backends.build import SWITCH
-from fairlevel.networks.backends.shape import CriticFit, CriticLoss, Regression, Shape
+from fairlevel.networks.backends.shape import AdamNumbers, CriticFit, CriticLoss, Regression, Shape
 
 LONGEST_PANEL, SHORTEST_PANEL = 1024, 64  # rows per program
 PROGRAMS = 4  # at least this many per multiprocessor, where there are enough rows
@@ -49,6 +50,16 @@ class CompiledTriton:
             parameters = torch.addcmul(parameters, gradient, rate.unsqueeze(1), value=-1)
         return parameters
 
+    def second(self, shape: Shape, parameters: Tensor, direction: Tensor, fit: Regression) -> tuple[Tensor, Tensor]:
+        parameters, direction, fit = parameters.contiguous(), direction.contiguous(), fit.contiguous()
+        configs, rows = fit.target.shape
+        panel, panels = _panels(configs, rows, fit.x.device)
+        parts, along = parameters.new_empty(configs, panels, parameters.shape[1]), torch.empty_like(fit.target)
+        chosen = {"GRADIENT_PRECISION": GRADIENT_PRECISION, **_chosen(shape.inputs), **SECOND_TILE}
+        launch = self._kernels.second[(configs, panels)]
+        launch(parameters, direction, *fit, parts, along, rows, panel, *shape.values(), **chosen)
+        return _added(parts), along
+
     def critic_loss(self, shape: Shape, parameters: Tensor, fit: CriticFit) -> CriticLoss:
         parameters, fit = parameters.contiguous(), fit.contiguous()
         configs, rows = fit.inputs.shape
@@ -60,6 +71,21 @@ class CompiledTriton:
         launch = self._kernels.critic_loss[(configs, panels)]
         launch(parameters, *fit, parts, loss, input_gradient, rows, panel, *shape.values(), **chosen)
         return CriticLoss(loss.sum(dim=1), _added(parts), input_gradient)
+
+    def adam(
+        self,
+        parameters: Tensor,
+        gradient: Tensor,
+        moments: tuple[Tensor, Tensor],
+        rate: Tensor,
+        step: Tensor,
+        numbers: AdamNumbers,
+    ) -> None:
+        configs, size = parameters.shape
+        shared = (numbers.last_step, numbers.final_fraction, numbers.beta1, numbers.beta2, numbers.epsilon)
+        logarithms = (log(numbers.beta1), log(numbers.beta2))
+        launch = self._kernels.adam[(configs, -(-size // ADAM_BLOCK))]
+        launch(parameters, gradient, *moments, rate, step, size, *shared, *logarithms, BLOCK=ADAM_BLOCK, num_warps=4)
 
     def _gradient(
         self, shape: Shape, parameters: Tensor, x: Tensor, given: Tensor, row_weight: Tensor, squared: bool
@@ -106,6 +132,8 @@ def _panels(configs: int, rows: int, device: torch.device) -> tuple[int, int]:
 
 FORWARD_TILE = {"BLOCK": 64, "num_warps": 4, "num_stages": 1}
 BACKWARD_TILE = {"BLOCK": 32, "num_warps": 4, "num_stages": 1}
+SECOND_TILE = {"BLOCK": 32, "num_warps": 8, "num_stages": 1}
+ADAM_BLOCK = 1024
 
 
 def load() -> CompiledTriton | None:

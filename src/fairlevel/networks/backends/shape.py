@@ -49,6 +49,16 @@ class CriticLoss(NamedTuple):
     input_gradient: Tensor
 
 
+class AdamNumbers(NamedTuple):
+    """The numbers of Adam that all configurations share; the step size is annealed up to step ``last_step``."""
+
+    beta1: float
+    beta2: float
+    epsilon: float
+    final_fraction: float
+    last_step: int
+
+
 class Shape(ctypes.Structure):
     """The fields of ``Shape`` in the C source, all 64-bit integers: number of inputs and outputs, length of a row of
     parameters, and where each weight and bias starts in it.

@@ -14,6 +14,7 @@ from torch import Tensor
 from fairlevel.training.rows import StepRows
 
 _WARM_UP = 3  # calls before recording, as CUDA graphs require
+_AHEAD = 64  # replays that may wait for the GPU
 
 
 class StepResult(NamedTuple):
@@ -66,9 +67,19 @@ class RecordedStep:
                 if old is not new:
                     old.copy_(new)
         self._result = StepResult(here, result.loss, result.value)
+        self._replays = 0
+        self._reached = [torch.cuda.Event(blocking=True) for _ in range(2)]  # type: ignore[no-untyped-call]
 
     def __call__(self, rows: StepRows) -> StepResult:
+        """Replay. Every 64 replays this thread sleeps until the GPU has done all but the last 64: where its queue is
+        full, CUDA would wait in a loop that takes a core from other processes.
+        """
         self._graph.replay()
+        self._replays += 1
+        if self._replays % _AHEAD == 0:
+            self._reached.reverse()
+            self._reached[0].record()
+            self._reached[1].synchronize()
         return self._result
 
 

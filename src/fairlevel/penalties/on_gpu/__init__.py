@@ -1,0 +1,1 @@
+"""Sums that penalties compute by kernels of their own on a GPU."""
