@@ -189,9 +189,9 @@ def test_compiled_critics_have_the_losses_and_gradients_of_plain_ones(size, devi
     found, wanted = critic_loss(network, parameters.to(device), there), critic_loss(network, parameters.double(), exact)
     torch.testing.assert_close(found.loss, wanted.loss, atol=1e-5, **close)
     torch.testing.assert_close(
-        found.gradient,
-        wanted.gradient,
-        atol=GRADIENT_ERROR[device] * float(wanted.gradient.abs().max()),
+        found.input_gradient,
+        wanted.input_gradient,
+        atol=GRADIENT_ERROR[device] * float(wanted.input_gradient.abs().max()),
         **close,
     )
 

@@ -7,40 +7,30 @@ Shapes as in :class:`CriticFit`: u (config, row), a (row, output), w (row,).
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from torch import Tensor
 
-from fairlevel.networks.backends import CriticFit, critic_backend_for
+from fairlevel.networks.backends import CriticFit, CriticLoss, critic_backend_for
 from fairlevel.networks.network import Network
-
-
-class LossAndGradient(NamedTuple):
-    """L (config,) and its gradient in the inputs ∂L/∂u (config, row)."""
-
-    loss: Tensor
-    gradient: Tensor
 
 
 def critic_gradient(network: Network, parameters: Tensor, fit: CriticFit) -> Tensor:
     """∂L/∂parameters, (config, parameter): what a training step of the critics follows."""
     backend = critic_backend_for(network.hidden, parameters, fit)
     if backend is not None:
-        return backend.critic_loss(network.shape, parameters, fit).gradient
+        return backend.critic_gradient(network.shape, parameters, fit)
     output, activations = network.forward_all(parameters, fit.inputs.unsqueeze(-1))
     return network.pullback_all(parameters, activations, _output_gradient(output, fit))
 
 
-def critic_loss(network: Network, parameters: Tensor, fit: CriticFit) -> LossAndGradient:
+def critic_loss(network: Network, parameters: Tensor, fit: CriticFit) -> CriticLoss:
     """The loss of the critics and its gradient in their inputs: what a penalty needs."""
     backend = critic_backend_for(network.hidden, parameters, fit)
     if backend is not None:
-        found = backend.critic_loss(network.shape, parameters, fit)
-        return LossAndGradient(found.loss, found.input_gradient)
+        return backend.critic_loss(network.shape, parameters, fit)
     output, activations = network.forward_all(parameters, fit.inputs.unsqueeze(-1))
     loss = (output - fit.target).square().mean(dim=-1) @ fit.row_weight
     gradient = network.input_pullback(parameters, activations, _output_gradient(output, fit)).squeeze(-1)
-    return LossAndGradient(loss, gradient)
+    return CriticLoss(loss, gradient)
 
 
 def _output_gradient(output: Tensor, fit: CriticFit) -> Tensor:

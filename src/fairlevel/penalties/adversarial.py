@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.networks.backends import CriticFit
-from fairlevel.networks.critics import LossAndGradient, critic_gradient, critic_loss
+from fairlevel.networks.backends import CriticFit, CriticLoss
+from fairlevel.networks.critics import critic_gradient, critic_loss
 from fairlevel.networks.network import Network
 from fairlevel.penalties.protocol import PenaltyStep, Rows, Settings
 from fairlevel.penalties.standardised import standardised, through_standardising
@@ -85,7 +85,7 @@ class Adversarial(CriticDefaults):
             steps = steps + 1
         return CriticState(critic, rate, steps)
 
-    def loss(self, seen: Tensor, prepared: CriticRows, state: CriticState) -> LossAndGradient:
+    def loss(self, seen: Tensor, prepared: CriticRows, state: CriticState) -> CriticLoss:
         """L_A of the critic as it stands, (config,), and its gradient in what it sees, (config, row)."""
         fit = CriticFit(seen, prepared.sensitive, prepared.row_weight)
         return critic_loss(self._network(prepared), state.critic.parameters, fit)

@@ -50,7 +50,10 @@ class Backend(Protocol):
         """
 
     def critic_loss(self, shape: Shape, parameters: Tensor, fit: CriticFit) -> CriticLoss:
-        """Loss and gradients of critics."""
+        """Loss of critics and its gradient in their inputs."""
+
+    def critic_gradient(self, shape: Shape, parameters: Tensor, fit: CriticFit) -> Tensor:
+        """The gradient of the same loss in the parameters, (config, parameter)."""
 
 
 @runtime_checkable

@@ -62,13 +62,19 @@ class CompiledC:
         return product, along
 
     def critic_loss(self, shape: Shape, parameters: Tensor, fit: CriticFit) -> CriticLoss:
+        return self._critic(shape, parameters, fit)[0]
+
+    def critic_gradient(self, shape: Shape, parameters: Tensor, fit: CriticFit) -> Tensor:
+        return self._critic(shape, parameters, fit)[1]
+
+    def _critic(self, shape: Shape, parameters: Tensor, fit: CriticFit) -> tuple[CriticLoss, Tensor]:
         parameters, fit = parameters.contiguous(), fit.contiguous()
         configs, rows = fit.inputs.shape
         losses = fit.inputs.new_empty(configs, self._library.mlp_panels(rows))
         input_gradient, gradient = torch.empty_like(fit.inputs), torch.empty_like(parameters)
         tensors = (parameters, *fit, losses, input_gradient, self._buffer(shape, configs, rows), gradient)
         self._call("mlp_critic_loss", shape, configs, rows, *tensors)
-        return CriticLoss(losses.sum(dim=1), gradient, input_gradient)
+        return CriticLoss(losses.sum(dim=1), input_gradient), gradient
 
     def _buffer(self, shape: Shape, configs: int, rows: int) -> Tensor:
         """Space for one partial gradient per configuration and panel of rows."""

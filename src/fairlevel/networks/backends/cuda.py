@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from functools import cache
 from math import log
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -21,6 +21,16 @@ LONGEST_PANEL, SHORTEST_PANEL = 1024, 64  # rows per program
 PROGRAMS = 4  # at least this many per multiprocessor, where there are enough rows
 VALUE_PRECISION = "tf32x3"  # of predictions: three TF32 products, float32 except for the last bits
 GRADIENT_PRECISION = "tf32"  # relative error of about 0.001, at a third of the cost
+
+
+class _CriticParts(NamedTuple):
+    """Losses of rows and gradients in the inputs, each (config, row); gradients of panels (config, panel,
+    parameter).
+    """
+
+    loss: Tensor
+    input_gradient: Tensor
+    parts: Tensor
 
 
 class CompiledTriton:
@@ -61,16 +71,23 @@ class CompiledTriton:
         return _added(parts), along
 
     def critic_loss(self, shape: Shape, parameters: Tensor, fit: CriticFit) -> CriticLoss:
+        found = self._critic(shape, parameters, fit)
+        return CriticLoss(found.loss.sum(dim=1), found.input_gradient)
+
+    def critic_gradient(self, shape: Shape, parameters: Tensor, fit: CriticFit) -> Tensor:
+        return _added(self._critic(shape, parameters, fit).parts)
+
+    def _critic(self, shape: Shape, parameters: Tensor, fit: CriticFit) -> _CriticParts:
         parameters, fit = parameters.contiguous(), fit.contiguous()
         configs, rows = fit.inputs.shape
         panel, panels = _panels(configs, rows, fit.inputs.device)
         parts = parameters.new_empty(configs, panels, parameters.shape[1])
-        loss, input_gradient = torch.empty_like(fit.inputs), torch.empty_like(fit.inputs)
+        found = _CriticParts(torch.empty_like(fit.inputs), torch.empty_like(fit.inputs), parts)
         # critic and predictor react to each other, so errors grow: gradients are as exact as values
         chosen = {"GRADIENT_PRECISION": VALUE_PRECISION, **_chosen(shape.outputs), **BACKWARD_TILE}
         launch = self._kernels.critic_loss[(configs, panels)]
-        launch(parameters, *fit, parts, loss, input_gradient, rows, panel, *shape.values(), **chosen)
-        return CriticLoss(loss.sum(dim=1), _added(parts), input_gradient)
+        launch(parameters, *fit, parts, found.loss, found.input_gradient, rows, panel, *shape.values(), **chosen)
+        return found
 
     def adam(
         self,
@@ -82,10 +99,10 @@ class CompiledTriton:
         numbers: AdamNumbers,
     ) -> None:
         configs, size = parameters.shape
-        shared = (numbers.last_step, numbers.final_fraction, numbers.beta1, numbers.beta2, numbers.epsilon)
-        logarithms = (log(numbers.beta1), log(numbers.beta2))
+        beta1, beta2, epsilon, final_fraction, last_step = numbers
+        shared = (last_step, final_fraction, beta2, 1 - beta1, 1 - beta2, epsilon, log(beta1), log(beta2))
         launch = self._kernels.adam[(configs, -(-size // ADAM_BLOCK))]
-        launch(parameters, gradient, *moments, rate, step, size, *shared, *logarithms, BLOCK=ADAM_BLOCK, num_warps=4)
+        launch(parameters, gradient, *moments, rate, step, size, *shared, BLOCK=ADAM_BLOCK, num_warps=4)
 
     def _gradient(
         self, shape: Shape, parameters: Tensor, x: Tensor, given: Tensor, row_weight: Tensor, squared: bool

@@ -215,19 +215,21 @@ def second(
 
 @triton.jit
 def adam(
-    P, GRADIENT, MEAN, SQUARE, RATE, STEP, parameters, last_step, final_fraction, beta1, beta2, epsilon,
+    P, GRADIENT, MEAN, SQUARE, RATE, STEP, parameters, last_step, final_fraction, beta2, new1, new2, epsilon,
     log_beta1, log_beta2, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """One step of Adam on some parameters of one configuration, in place."""
+    """One step of Adam on some parameters of one configuration, in place; new1 and new2 are 1 − β1 and 1 − β2, which
+    would lose digits if computed here in 32 bits.
+    """
     config = tl.program_id(0).to(tl.int64)
     number = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     real = number < parameters
     here = config * parameters + number
     gradient = tl.load(GRADIENT + here, mask=real, other=0.0)
     mean, square = tl.load(MEAN + here, mask=real, other=0.0), tl.load(SQUARE + here, mask=real, other=0.0)
-    mean += (1 - beta1) * (gradient - mean)
-    square = beta2 * square + (1 - beta2) * gradient * gradient
-    step = tl.load(STEP)  # float64, or 1 - beta^t would lose digits
+    mean += new1 * (gradient - mean)
+    square = beta2 * square + new2 * gradient * gradient
+    step = tl.load(STEP)  # float64, as is 1 − β^t below
     progress = tl.minimum(step / last_step, 1.0)
     annealed = final_fraction + (1 - final_fraction) * (1 + tl.cos(3.141592653589793 * progress)) / 2
     rate = tl.load(RATE + config) * (annealed / (1 - tl.exp(log_beta1 * (step + 1)))).to(tl.float32)

@@ -40,12 +40,9 @@ class CriticFit(NamedTuple):
 
 
 class CriticLoss(NamedTuple):
-    """The loss of each critic, (config,), its gradient in the parameters, (config, parameter), and in the inputs,
-    (config, row).
-    """
+    """The loss of each critic, (config,), and its gradient in the inputs, (config, row)."""
 
     loss: Tensor
-    gradient: Tensor
     input_gradient: Tensor
 
 
