@@ -100,8 +100,10 @@ class SpectralPath:
         rows: TrainingRows,
         setup: TrainingSetup,
     ) -> CandidateSet:
-        """The paths on two trained members, one per ridge. Where one of the two diverged, all candidates have."""
-        solvable = bool(bodies.usable.all())
+        """The paths on the trained members, one per ridge. A member that diverged is left out; all candidates have
+        diverged where both did.
+        """
+        solvable = bool(bodies.usable.any())
         table = candidate_table(
             [CandidateKey("spectral", weight, number) for number in ridges for weight in weights],
             bodies.table["predictor"].iloc[0],
