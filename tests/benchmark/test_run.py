@@ -162,8 +162,10 @@ def test_failures_are_listed_and_the_exit_code_says_so(data, tmp_path):
     assert "failed: bad / 0 / spectral: The table has only one usable column" in result.stderr
     assert finished(out) == 1
     assert "next: fairlevel bench report" in result.stdout
-    none = run_without_workers(tmp_path / "data", tmp_path / "none", suite="bad", methods="spectral")
-    assert "0 of 1 tasks finished" in none.stdout
+    none = run_without_workers(tmp_path / "data", tmp_path / "none", suite="bad", methods="spectral,plain_network")
+    assert "0 of 2 tasks finished" in none.stdout
+    assert "failed: bad / 0 / spectral and 1 more: The table has only one usable column" in none.stderr
+    assert none.stderr.count("failed:") == 1
     assert "next:" not in none.stdout  # there is nothing to report on
 
 

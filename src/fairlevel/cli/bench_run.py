@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +14,10 @@ from fairlevel.cli.options import read_names, read_seeds
 from fairlevel.cli.talk import Json, Quiet, Talk
 from fairlevel.exceptions import InvalidInput
 from fairlevel.progress import share_of, stage
+
+if TYPE_CHECKING:
+    from fairlevel.benchmark.executors import Failure
+    from fairlevel.benchmark.store import Key
 
 EXAMPLE = "fairlevel bench run --suite quick --seeds 0-2 --protocol small"
 
@@ -89,8 +94,8 @@ def bench_run(
         done = share_of(f"running {len(tasks)} tasks")
         with store.claimed(chosen.id, source.name, [dataset.name for dataset in datasets], numbers, names):
             failures = run_tasks(tasks, store, runner, lambda finished, total: done(finished / total))
-    for key, failure in failures.items():
-        talk.warn(f"failed: {' / '.join(map(str, key))}: {failure.message}", style="red")
+    for sentence in _in_words(failures):
+        talk.warn(sentence, style="red")
     finished = len(tasks) - len(failures)
     talk.say(f"{finished} of {len(tasks)} tasks finished; protocol {chosen.id}")
     if finished:
@@ -99,3 +104,13 @@ def bench_run(
     talk.result(finished=finished, tasks=len(tasks), failed=failed, protocol=chosen.id, out=out, warnings=warned)
     if failures:
         raise typer.Exit(1)
+
+
+def _in_words(failures: Mapping[Key, Failure]) -> Iterator[str]:
+    """One sentence per message: the task that failed, or the first of several and their number."""
+    alike: dict[str, list[str]] = {}
+    for key, failure in failures.items():
+        alike.setdefault(failure.message, []).append(" / ".join(map(str, key)))
+    for message, tasks in alike.items():
+        others = f" and {len(tasks) - 1} more" if len(tasks) > 1 else ""
+        yield f"failed: {tasks[0]}{others}: {message}"
