@@ -17,7 +17,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.metrics.threads import on_single_threads
 from fairlevel.trees.protocol import Leaves
 
-Ones = np.ndarray[tuple[int, int], np.dtype[np.int64]]
+Ones = np.ndarray[tuple[int, int], np.dtype[np.int32]]
 Table = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 
 _ACCURACY = 1e-7  # of a solution, relative to the right-hand side
@@ -113,17 +113,19 @@ class DenseFactored:
 class LeafColumns:
     """One column of zeros and ones per leaf of every tree, kept as the numbers of the columns that are one.
 
-    Shapes: ones (row, tree); first (tree + 1,), the first column of each tree.
+    Shapes: ones (row, tree); first (tree + 1,), the first column of each tree; entries (at least row · tree,), a 1 for
+    each of ``ones``, which the same columns on other rows share.
     """
 
     ones: Ones
     first: Index
+    entries: Array
 
     @classmethod
     def of(cls, leaves: Leaves, sizes: Sequence[int]) -> LeafColumns:
         """From numbers of leaves, counted within each tree, and the number of leaves of each tree."""
         first = np.concatenate([[0], np.cumsum(sizes)])
-        return cls(leaves + first[:-1], first)
+        return cls(leaves + first[:-1].astype(np.int32), first, np.ones(leaves.size))
 
     @property
     def count(self) -> int:
@@ -135,10 +137,10 @@ class LeafColumns:
         """The same, sparse: (row, column)."""
         rows, trees = self.ones.shape
         starts = trees * np.arange(rows + 1)
-        return csr_matrix((np.ones(self.ones.size), self.ones.ravel(), starts), shape=(rows, self.count))
+        return csr_matrix((self.entries[: self.ones.size], self.ones.ravel(), starts), shape=(rows, self.count))
 
     def take(self, rows: Index) -> LeafColumns:
-        return LeafColumns(self.ones[rows], self.first)
+        return LeafColumns(self.ones[rows], self.first, self.entries)
 
     def normal(self, weight: Array) -> LeafNormal:
         return LeafNormal(self, weight)

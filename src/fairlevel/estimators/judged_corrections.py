@@ -13,7 +13,7 @@ from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
 from fairlevel.estimators.judging import JudgedRows, Judgement, SelectionBudget
 from fairlevel.fronts.stacking import without_small_shares
 from fairlevel.progress import stage
-from fairlevel.releveling.fitting import FittedCorrections, cross_fitted
+from fairlevel.releveling.fitting import CrossFitted, FittedCorrections
 from fairlevel.releveling.protocol import ExistingModel
 
 
@@ -47,13 +47,13 @@ class JudgedCorrections:
         centre = float(weight @ aim)
         scale = float(np.sqrt(weight @ (aim - centre) ** 2)) or 1.0
         learned = None if seen else target
-        candidates = (cross_fitted(model, rows, learned, fold, seed) - centre) / scale
+        found = CrossFitted.of(model, rows, learned, fold, seed)
+        candidates = (found.predictions - centre) / scale
         judged = JudgedRows.of(candidates, (aim - centre) / scale, rows, fold, model.response.combiner, seed)
         stage("choosing among them")
         most = judged.choosing.figures(np.eye(len(candidates))[0]).dpvar
         budgets = SelectionBudget.points(judged.choosing, points, most)[:-1]
-        fitted = FittedCorrections.on(model, rows, learned, np.arange(len(rows)), seed)
-        return cls(fitted, Judgement(judged, budgets, scale, last=candidates[0]), centre, scale)
+        return cls(found.fitted, Judgement(judged, budgets, scale, last=candidates[0]), centre, scale)
 
     @property
     def budgets(self) -> Sequence[SelectionBudget]:

@@ -72,13 +72,12 @@ def leaf_averages(averages: Averages, prediction: Array, disparity: Disparity) -
     mass of the averages.
     """
     rows, count = averages.rows, len(averages.rows)
-    moved, columns, values = prediction[rows], [], []
+    coefficients, columns, values = disparity.coefficients(prediction[rows]), [], []
     for _ in range(STEPS):
-        coefficients = disparity.coefficients(moved)
         column, value = averages(-count * (disparity.functions @ coefficients))  # −w h
         along = disparity.coefficients(column[rows])
         step = float(np.clip(-(along @ coefficients) / max(float(along @ along), 1e-300), 0, LONGEST))
-        moved = moved + step * column[rows]
+        coefficients = coefficients + step * along
         columns.append(step * column)
         values.append(step * value)
     return LeafAverages(np.column_stack(columns), np.stack(values))

@@ -67,7 +67,7 @@ class TreeModel:
     @cached_property
     def offset(self) -> Array:
         """What the trees do not explain, (row,): a constant."""
-        rest: Array = self.total - self.by_tree.sum(axis=1)
+        rest: Array = self.total - self.leaf_columns.apply(np.concatenate(self.values)[None])[0]
         return rest
 
     @property
