@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -20,6 +21,7 @@ from fairlevel.metrics.leave_group_out import (
     nuisance_only,
 )
 from fairlevel.metrics.leave_one_out import LeaveOut, leave_out_dpvar, nuisance_left_out
+from fairlevel.metrics.threads import on_single_threads
 
 
 @dataclass(frozen=True)
@@ -95,8 +97,10 @@ def null_variance(found: LeaveOut, smoother: LinearSmoother, units: Units) -> Te
     """:meth:`Units.null_variance` of each estimate, (config,)."""
     first, weight = smoother.nuisance, smoother.row_weight
     functions = smoother.fit_basis[:, first:]
-    variances = [
-        units.null_variance(units.scatter(residual, functions, weight), residual, functions, kept, weight)
-        for residual, kept in zip(found.residual, found.kept[:, first:], strict=True)
-    ]
-    return torch.stack(variances)
+
+    def of(residual: Tensor, kept: Tensor) -> Tensor:
+        scatter = units.scatter(residual, functions, weight)
+        return units.null_variance(scatter, residual, functions, kept, weight)
+
+    estimates = zip(found.residual, found.kept[:, first:], strict=True)
+    return torch.stack(on_single_threads(*(partial(of, residual, kept) for residual, kept in estimates)))
