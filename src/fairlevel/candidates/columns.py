@@ -113,19 +113,17 @@ class DenseFactored:
 class LeafColumns:
     """One column of zeros and ones per leaf of every tree, kept as the numbers of the columns that are one.
 
-    Shapes: ones (row, tree); first (tree + 1,), the first column of each tree; entries (at least row · tree,), a 1 for
-    each of ``ones``, which the same columns on other rows share.
+    Shapes: ones (row, tree); first (tree + 1,), the first column of each tree.
     """
 
     ones: Ones
     first: Index
-    entries: Array
 
     @classmethod
     def of(cls, leaves: Leaves, sizes: Sequence[int]) -> LeafColumns:
         """From numbers of leaves, counted within each tree, and the number of leaves of each tree."""
         first = np.concatenate([[0], np.cumsum(sizes)])
-        return cls(leaves + first[:-1].astype(np.int32), first, np.ones(leaves.size))
+        return cls(leaves + first[:-1].astype(np.int32), first)
 
     @property
     def count(self) -> int:
@@ -137,10 +135,10 @@ class LeafColumns:
         """The same, sparse: (row, column)."""
         rows, trees = self.ones.shape
         starts = trees * np.arange(rows + 1)
-        return csr_matrix((self.entries[: self.ones.size], self.ones.ravel(), starts), shape=(rows, self.count))
+        return csr_matrix((np.ones(self.ones.size), self.ones.ravel(), starts), shape=(rows, self.count))
 
     def take(self, rows: Index) -> LeafColumns:
-        return LeafColumns(self.ones[rows], self.first, self.entries)
+        return LeafColumns(self.ones[rows], self.first)
 
     def normal(self, weight: Array) -> LeafNormal:
         return LeafNormal(self, weight)

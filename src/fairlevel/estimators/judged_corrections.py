@@ -12,6 +12,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
 from fairlevel.estimators.judging import JudgedRows, Judgement, SelectionBudget
 from fairlevel.fronts.stacking import without_small_shares
+from fairlevel.metrics.threads import numpy_on_one_thread
 from fairlevel.progress import stage
 from fairlevel.releveling.fitting import CrossFitted, FittedCorrections
 from fairlevel.releveling.protocol import ExistingModel
@@ -49,10 +50,11 @@ class JudgedCorrections:
         learned = None if seen else target
         found = CrossFitted.of(model, rows, learned, fold, seed)
         candidates = (found.predictions - centre) / scale
-        judged = JudgedRows.of(candidates, (aim - centre) / scale, rows, fold, model.response.combiner, seed)
         stage("choosing among them")
-        most = judged.choosing.figures(np.eye(len(candidates))[0]).dpvar
-        budgets = SelectionBudget.points(judged.choosing, points, most)[:-1]
+        with numpy_on_one_thread():  # its threads would keep a core busy after their work
+            judged = JudgedRows.of(candidates, (aim - centre) / scale, rows, fold, model.response.combiner, seed)
+            most = judged.choosing.figures(np.eye(len(candidates))[0]).dpvar
+            budgets = SelectionBudget.points(judged.choosing, points, most)[:-1]
         return cls(found.fitted, Judgement(judged, budgets, scale, last=candidates[0]), centre, scale)
 
     @property

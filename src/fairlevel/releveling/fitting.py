@@ -11,7 +11,8 @@ import numpy as np
 
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.corrections import Disparity
-from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
+from fairlevel.metrics.choice import candidates
 from fairlevel.metrics.threads import numpy_on_one_thread, on_single_threads
 from fairlevel.releveling.protocol import Change, ExistingModel, Family
 from fairlevel.releveling.responses import Corrections
@@ -101,9 +102,11 @@ class CrossFitted(NamedTuple):
 
     @classmethod
     def of(
-        cls, model: ExistingModel, attributes: Attributes, target: Array | None, fold: Index, seed: int
+        cls, model: ExistingModel, attributes: KeptAttributes, target: Array | None, fold: Index, seed: int
     ) -> CrossFitted:
-        """What is predicted on a fold is fitted on the others; fold (row,)."""
+        """What is predicted on a fold is fitted on the others; fold (row,). The attributes keep the functions of A that
+        judge the predictions, which are prepared meanwhile.
+        """
         held = [np.flatnonzero(fold == number) for number in np.unique(fold)]
         on = partial(FittedCorrections.on, model, attributes, target, seed=seed)
 
@@ -113,7 +116,7 @@ class CrossFitted(NamedTuple):
         tasks: list[Callable[[], Any]] = [partial(on, rows=np.arange(len(fold)))]
         tasks += [partial(of_fold, rows) for rows in held]
         with numpy_on_one_thread():
-            fitted, *parts = on_single_threads(*tasks)
+            fitted, *parts, _ = on_single_threads(*tasks, partial(candidates, attributes, seed))
         predictions = np.empty((len(fitted), len(fold)))
         for rows, part in zip(held, parts, strict=True):
             predictions[:, rows] = part
