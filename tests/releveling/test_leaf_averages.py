@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from fairlevel.candidates.columns import LeafColumns
 from fairlevel.candidates.corrections import Disparity
+from fairlevel.releveling.joint_leaves import JointLeaves
 from fairlevel.releveling.leaf_averages import EMPTY_ROWS, LONGEST, Averages, LeafRows, leaf_averages, towards_target
 from fairlevel.releveling.responses import LogOdds, Number
 
@@ -12,7 +12,7 @@ RANDOM = np.random.default_rng(0)
 ROWS, SIZES = 30, (3, 4)
 LEAVES = np.column_stack([RANDOM.integers(0, size, ROWS) for size in SIZES]).astype(np.int32)
 FITTED = np.arange(4, 26)
-WITHIN = LeafRows.of(LeafColumns.of(LEAVES, SIZES), FITTED)
+WITHIN = LeafRows.of(JointLeaves.of(LEAVES, SIZES), FITTED)
 WEIGHT = RANDOM.uniform(0.5, 2, len(FITTED))
 WEIGHT /= WEIGHT.sum()
 AVERAGES = Averages(WITHIN, len(FITTED) * WEIGHT)
@@ -92,6 +92,6 @@ def test_the_first_step_towards_the_target_averages_errors(monkeypatch, response
 
 def test_leaves_stay_where_the_target_is_noise():
     target = F[FITTED] + np.random.default_rng(8).permutation(np.repeat([-1.0, 1.0], len(FITTED) // 2))
-    alone = LeafColumns.of(np.arange(ROWS, dtype=np.int32)[:, None], (ROWS,))  # every row has a leaf of its own
+    alone = JointLeaves.of(np.arange(ROWS, dtype=np.int32)[:, None], (ROWS,))  # every row has a leaf of its own
     found = towards_target(LeafRows.of(alone, FITTED), F, target, WEIGHT, Number())
     assert not found.column.any()

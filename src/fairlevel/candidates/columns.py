@@ -17,7 +17,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.metrics.threads import on_single_threads
 from fairlevel.trees.protocol import Leaves
 
-Ones = np.ndarray[tuple[int, int], np.dtype[np.int64]]
+Ones = np.ndarray[tuple[int, int], np.dtype[np.int32]]
 Table = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 
 _ACCURACY = 1e-7  # of a solution, relative to the right-hand side
@@ -123,7 +123,7 @@ class LeafColumns:
     def of(cls, leaves: Leaves, sizes: Sequence[int]) -> LeafColumns:
         """From numbers of leaves, counted within each tree, and the number of leaves of each tree."""
         first = np.concatenate([[0], np.cumsum(sizes)])
-        return cls(leaves + first[:-1], first)
+        return cls(leaves + first[:-1].astype(np.int32), first)
 
     @property
     def count(self) -> int:

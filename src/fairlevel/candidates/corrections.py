@@ -64,8 +64,8 @@ class Disparity:
 
 @dataclass(frozen=True)
 class CorrectionPath:
-    """The corrections u(α) for one ridge. Shapes: solved M⁻¹CV (column, function), eigenvalues of K (function,), start
-    Vᵀc0 (function,).
+    """The corrections u(α) for one ridge. Shapes: solved M⁻¹CV (column, direction), eigenvalues of K (direction,),
+    start Vᵀc0 (direction,).
 
     ``farthest`` is the largest mean squared change of the predictions, |Φ̃u|²_W. Columns that hardly reach some function
     of A would go far beyond it. ``added`` is ρτ.
@@ -96,10 +96,13 @@ class CorrectionPath:
 
     @classmethod
     def of(cls, solved: Array, crossed: Array, start: Array) -> CorrectionPath:
-        """From M⁻¹C and C, both (column, function), and c0 (function,); any change is allowed."""
-        inner = torch.from_numpy(crossed.T @ solved)
+        """From M⁻¹C and C, both (column, function), and c0 (function,); any change is allowed. K maps all functions to
+        combinations of the rows of C, so that only these and c0 are decomposed: columns are few.
+        """
+        reached = np.linalg.qr(np.column_stack([crossed.T, start]))[0]  # (function, direction)
+        inner = torch.from_numpy((crossed @ reached).T @ (solved @ reached))
         ((eigenvalues, vectors),) = on_single_threads(partial(torch.linalg.eigh, (inner + inner.T) / 2))
-        turned = vectors.numpy()
+        turned = reached @ vectors.numpy()
         return cls(solved @ turned, eigenvalues.numpy().clip(min=0), turned.T @ start)
 
     @cached_property
@@ -138,6 +141,6 @@ class CorrectionPath:
         return found
 
     def _steps(self, alphas: Array) -> Array:
-        """α (I + αK)⁻¹ c0 along the eigenvectors of K, (alpha, function)."""
+        """α (I + αK)⁻¹ c0 along the eigenvectors of K, (alpha, direction)."""
         steps: Array = alphas[:, None] / (1 + alphas[:, None] * self.eigenvalues) * self.start
         return steps

@@ -12,8 +12,9 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
 from fairlevel.estimators.judging import JudgedRows, Judgement, SelectionBudget
 from fairlevel.fronts.stacking import without_small_shares
+from fairlevel.metrics.threads import numpy_on_one_thread
 from fairlevel.progress import stage
-from fairlevel.releveling.fitting import FittedCorrections, cross_fitted
+from fairlevel.releveling.fitting import CrossFitted, FittedCorrections
 from fairlevel.releveling.protocol import ExistingModel
 
 
@@ -47,13 +48,14 @@ class JudgedCorrections:
         centre = float(weight @ aim)
         scale = float(np.sqrt(weight @ (aim - centre) ** 2)) or 1.0
         learned = None if seen else target
-        candidates = (cross_fitted(model, rows, learned, fold, seed) - centre) / scale
-        judged = JudgedRows.of(candidates, (aim - centre) / scale, rows, fold, model.response.combiner, seed)
+        found = CrossFitted.of(model, rows, learned, fold, seed)
+        candidates = (found.predictions - centre) / scale
         stage("choosing among them")
-        most = judged.choosing.figures(np.eye(len(candidates))[0]).dpvar
-        budgets = SelectionBudget.points(judged.choosing, points, most)[:-1]
-        fitted = FittedCorrections.on(model, rows, learned, np.arange(len(rows)), seed)
-        return cls(fitted, Judgement(judged, budgets, scale, last=candidates[0]), centre, scale)
+        with numpy_on_one_thread():  # its threads would keep a core busy after their work
+            judged = JudgedRows.of(candidates, (aim - centre) / scale, rows, fold, model.response.combiner, seed)
+            most = judged.choosing.figures(np.eye(len(candidates))[0]).dpvar
+            budgets = SelectionBudget.points(judged.choosing, points, most)[:-1]
+        return cls(found.fitted, Judgement(judged, budgets, scale, last=candidates[0]), centre, scale)
 
     @property
     def budgets(self) -> Sequence[SelectionBudget]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import ClassVar
 
@@ -21,7 +21,7 @@ from fairlevel.metrics.evaluator import DPVarEvaluator
 from fairlevel.metrics.evidence import Evidence
 from fairlevel.metrics.interval import DPVarInterval, error_of, interval_of, share_error
 from fairlevel.metrics.mixtures import SharedMean, shared_mean
-from fairlevel.metrics.threads import on_single_threads
+from fairlevel.metrics.threads import numpy_on_one_thread, on_single_threads
 
 POINTS = 12  # of a front
 SHARE_POINTS = 8  # at which budgets on shares are calibrated
@@ -44,6 +44,7 @@ class JudgedRows:
     mean: SharedMean
     combiner: Combiner
     seed: int
+    _kept: dict[int, Choosing] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -62,16 +63,21 @@ class JudgedRows:
     def cross_fitted(self, budgets: Sequence[SelectionBudget]) -> Array:
         """Predictions at each budget, the shares for a fold set on the other folds: (budget, row)."""
         result = np.empty((len(budgets), len(self.target)))
-        for number, choosing in self._without_fold.items():
-            inside = np.flatnonzero(self.fold == number)
+
+        def fill(number: int) -> None:
+            choosing, inside = self._without_fold(number), np.flatnonzero(self.fold == number)
             shares = np.stack([budget.nearest(choosing).shares for budget in budgets])
             result[:, inside] = shares @ self.predictions[:, inside]
+
+        with numpy_on_one_thread():
+            on_single_threads(*(partial(fill, number) for number in np.unique(self.fold).tolist()))
         return result
 
-    @cached_property
-    def _without_fold(self) -> dict[int, Choosing]:
-        """The choice of shares without each fold; what depends on A is factored once for all kinds of budgets."""
-        return {int(each): self._choosing_on(np.flatnonzero(self.fold != each)) for each in np.unique(self.fold)}
+    def _without_fold(self, number: int) -> Choosing:
+        """The choice of shares without a fold; what depends on A is factored once for all kinds of budgets."""
+        if number not in self._kept:
+            self._kept[number] = self._choosing_on(np.flatnonzero(self.fold != number))
+        return self._kept[number]
 
     def _choosing_on(self, rows: Index) -> Choosing:
         predictions, attributes = self.predictions[:, rows], self.attributes.take(rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -11,6 +12,7 @@ from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics.choice import candidates, choose
 from fairlevel.metrics.leave_one_out import leave_out_matrix
+from fairlevel.metrics.threads import on_single_threads
 
 
 class SharedMean(NamedTuple):
@@ -22,7 +24,9 @@ class SharedMean(NamedTuple):
     def disparity(self, predictions: Array, attributes: Attributes, seed: int) -> Array:
         r"""K with DPVar(wᵀF) = wᵀ K w, debiased by leaving each row out; (candidate, row) -> (candidate, candidate)."""
         smoother = self.mean.prepare(attributes, seed=seed)
-        matrix: Array = leave_out_matrix(torch.from_numpy(predictions), smoother, self.ridge).numpy()
+        values = torch.from_numpy(predictions)
+        (found,) = on_single_threads(partial(leave_out_matrix, values, smoother, self.ridge))
+        matrix: Array = found.numpy()
         return matrix
 
     def fitted(self, predictions: Array, attributes: Attributes, seed: int) -> Array:

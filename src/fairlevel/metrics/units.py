@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -20,6 +21,7 @@ from fairlevel.metrics.leave_group_out import (
     nuisance_only,
 )
 from fairlevel.metrics.leave_one_out import LeaveOut, leave_out_dpvar, nuisance_left_out
+from fairlevel.metrics.threads import on_single_threads
 
 
 @dataclass(frozen=True)
@@ -67,19 +69,20 @@ class Units:
 
     def own_squares(self, values: Tensor, basis: Tensor, kept: Tensor, row_weight: Tensor) -> Tensor:
         """Σ_u (s_uᵀ q s_u)², what pairs of a unit with itself add to tr(qKqK); a number."""
-        return self.own_difference(torch.zeros_like(values), values, basis, kept, row_weight)
+        return self._own(values, basis, kept, row_weight).square().sum()
 
     def own_difference(
         self, values_a: Tensor, values_b: Tensor, basis: Tensor, kept: Tensor, row_weight: Tensor
     ) -> Tensor:
         """Σ_u (s_buᵀ q s_bu − s_auᵀ q s_au)², the own part for the difference of two estimates; a number."""
+        own_a, own_b = (self._own(values, basis, kept, row_weight) for values in (values_a, values_b))
+        return (own_b - own_a).square().sum()
 
-        def own(values: Tensor) -> Tensor:
-            if self.groups is None:
-                return (row_weight * values).square() * (basis.square() @ kept)
-            return group_scores(values, basis, row_weight, self.groups).square() @ kept
-
-        return (own(values_b) - own(values_a)).square().sum()
+    def _own(self, values: Tensor, basis: Tensor, kept: Tensor, row_weight: Tensor) -> Tensor:
+        """s_uᵀ q s_u of each unit, (unit,)."""
+        if self.groups is None:
+            return (row_weight * values).square() * (basis.square() @ kept)
+        return group_scores(values, basis, row_weight, self.groups).square() @ kept
 
     def null_variance(
         self, scatter: Tensor, residual: Tensor, basis: Tensor, kept: Tensor, row_weight: Tensor
@@ -95,8 +98,10 @@ def null_variance(found: LeaveOut, smoother: LinearSmoother, units: Units) -> Te
     """:meth:`Units.null_variance` of each estimate, (config,)."""
     first, weight = smoother.nuisance, smoother.row_weight
     functions = smoother.fit_basis[:, first:]
-    variances = [
-        units.null_variance(units.scatter(residual, functions, weight), residual, functions, kept, weight)
-        for residual, kept in zip(found.residual, found.kept[:, first:], strict=True)
-    ]
-    return torch.stack(variances)
+
+    def of(residual: Tensor, kept: Tensor) -> Tensor:
+        scatter = units.scatter(residual, functions, weight)
+        return units.null_variance(scatter, residual, functions, kept, weight)
+
+    estimates = zip(found.residual, found.kept[:, first:], strict=True)
+    return torch.stack(on_single_threads(*(partial(of, residual, kept) for residual, kept in estimates)))

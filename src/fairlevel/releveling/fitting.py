@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.corrections import Disparity
-from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
+from fairlevel.metrics.choice import candidates
 from fairlevel.metrics.threads import numpy_on_one_thread, on_single_threads
 from fairlevel.releveling.protocol import Change, ExistingModel, Family
 from fairlevel.releveling.responses import Corrections
@@ -90,18 +92,33 @@ def _corrections(model: ExistingModel, family: Family, rows: Index, disparity: D
     )
 
 
-def cross_fitted(model: ExistingModel, attributes: Attributes, target: Array | None, fold: Index, seed: int) -> Array:
-    """Predictions of all candidates on rows that did not fit them, (candidate, row)."""
-    held = [np.flatnonzero(fold == number) for number in np.unique(fold)]
+class CrossFitted(NamedTuple):
+    """Corrections fitted on all rows, and predictions of the same candidates on rows that did not fit them, (candidate,
+    row).
+    """
 
-    def of_fold(rows: Index) -> Array:
-        others = np.setdiff1d(np.arange(len(fold)), rows)
-        return FittedCorrections.on(model, attributes, target, others, seed).predict(model, rows)
+    fitted: FittedCorrections
+    predictions: Array
 
-    with numpy_on_one_thread():
-        parts = on_single_threads(*(partial(of_fold, rows) for rows in held))
-    found = np.empty((len(parts[0]), len(fold)))
-    for rows, predictions in zip(held, parts, strict=True):
-        found[:, rows] = predictions
-    found[CONSTANT_PLACE] = attributes.weight @ model.prediction  # one value: else it would vary between folds
-    return found
+    @classmethod
+    def of(
+        cls, model: ExistingModel, attributes: KeptAttributes, target: Array | None, fold: Index, seed: int
+    ) -> CrossFitted:
+        """What is predicted on a fold is fitted on the others; fold (row,). The attributes keep the functions of A that
+        judge the predictions, which are prepared meanwhile.
+        """
+        held = [np.flatnonzero(fold == number) for number in np.unique(fold)]
+        on = partial(FittedCorrections.on, model, attributes, target, seed=seed)
+
+        def of_fold(rows: Index) -> Array:
+            return on(rows=np.setdiff1d(np.arange(len(fold)), rows)).predict(model, rows)
+
+        tasks: list[Callable[[], Any]] = [partial(on, rows=np.arange(len(fold)))]
+        tasks += [partial(of_fold, rows) for rows in held]
+        with numpy_on_one_thread():
+            fitted, *parts, _ = on_single_threads(*tasks, partial(candidates, attributes, seed))
+        predictions = np.empty((len(fitted), len(fold)))
+        for rows, part in zip(held, parts, strict=True):
+            predictions[:, rows] = part
+        predictions[CONSTANT_PLACE] = attributes.weight @ model.prediction  # one value in all folds
+        return cls(fitted, predictions)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fairlevel.arrays import Array, Index
-from fairlevel.candidates.columns import LeafColumns
 from fairlevel.candidates.corrections import Disparity
+from fairlevel.releveling.joint_leaves import JointLeaves
 from fairlevel.releveling.responses import Response
 
 STEPS = 8
@@ -23,12 +23,12 @@ LONGEST = 3.0  # step: averages are too small by about so much where leaves hold
 class LeafRows(NamedTuple):
     """The leaves of all rows, the rows that set their values, and the leaves of these."""
 
-    leaves: LeafColumns
+    leaves: JointLeaves
     rows: Index
-    own: LeafColumns
+    own: JointLeaves
 
     @classmethod
-    def of(cls, leaves: LeafColumns, rows: Index) -> LeafRows:
+    def of(cls, leaves: JointLeaves, rows: Index) -> LeafRows:
         return cls(leaves, rows, leaves.take(rows))
 
 
@@ -43,14 +43,13 @@ class Averages:
 
     def __init__(self, within: LeafRows, mass: Array) -> None:
         self._leaves, self.rows, self._own = within
-        trees = self._own.ones.shape[1]
-        self._shares = 1 / (trees * (self._own.matrix.T @ mass + EMPTY_ROWS * mass.mean()))
-        self._itself = self._own.matrix @ self._shares
+        self._shares = 1 / (self._own.trees * (self._own.over_rows(mass) + EMPTY_ROWS * mass.mean()))
+        self._itself = self._own.over_trees(self._shares)
 
     def __call__(self, values: Array) -> tuple[Array, Array]:
         """The column (row,) and v (leaf of any tree,) from w g (row that sets values,)."""
-        by_leaf = self._shares * (self._own.matrix.T @ values)
-        column = self._leaves.matrix @ by_leaf
+        by_leaf = self._shares * self._own.over_rows(values)
+        column = self._leaves.over_trees(by_leaf)
         column[self.rows] -= self._itself * values
         return column, by_leaf
 
@@ -72,13 +71,12 @@ def leaf_averages(averages: Averages, prediction: Array, disparity: Disparity) -
     mass of the averages.
     """
     rows, count = averages.rows, len(averages.rows)
-    moved, columns, values = prediction[rows], [], []
+    coefficients, columns, values = disparity.coefficients(prediction[rows]), [], []
     for _ in range(STEPS):
-        coefficients = disparity.coefficients(moved)
         column, value = averages(-count * (disparity.functions @ coefficients))  # −w h
         along = disparity.coefficients(column[rows])
         step = float(np.clip(-(along @ coefficients) / max(float(along @ along), 1e-300), 0, LONGEST))
-        moved = moved + step * column[rows]
+        coefficients = coefficients + step * along
         columns.append(step * column)
         values.append(step * value)
     return LeafAverages(np.column_stack(columns), np.stack(values))

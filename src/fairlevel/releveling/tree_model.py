@@ -12,6 +12,7 @@ import numpy as np
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.columns import DenseColumns, LeafColumns
 from fairlevel.candidates.corrections import RIDGES, Disparity
+from fairlevel.releveling.joint_leaves import JointLeaves
 from fairlevel.releveling.leaf_averages import Averages, LeafRows, leaf_averages, towards_target
 from fairlevel.releveling.protocol import UNNAMED, Change, Family
 from fairlevel.releveling.responses import LogOdds, Number, Response
@@ -67,7 +68,7 @@ class TreeModel:
     @cached_property
     def offset(self) -> Array:
         """What the trees do not explain, (row,): a constant."""
-        rest: Array = self.total - self.by_tree.sum(axis=1)
+        rest: Array = self.total - self.joint_leaves.over_trees(np.concatenate(self.values))
         return rest
 
     @property
@@ -80,16 +81,26 @@ class TreeModel:
         )
 
     @cached_property
+    def sizes(self) -> list[int]:
+        """How many leaves each tree has."""
+        return [len(own) for own in self.values]
+
+    @cached_property
+    def joint_leaves(self) -> JointLeaves:
+        """The leaves that each row falls into."""
+        return JointLeaves.of(self.leaves, self.sizes)
+
+    @cached_property
     def leaf_columns(self) -> LeafColumns:
-        """Which leaves each row falls into, as columns."""
-        return LeafColumns.of(self.leaves, [len(own) for own in self.values])
+        """The same as columns."""
+        return LeafColumns.of(self.leaves, self.sizes)
 
     def families(self, rows: Index, disparity: Disparity, target: Array | None) -> Mapping[str, Family]:
         if self.method == TREES:
             return {TREES: Family(DenseColumns(self.by_tree), RIDGES)}
         if self.method == LEAVES:
             return {LEAVES: Family(self.leaf_columns, LEAF_RIDGES)}
-        within = LeafRows.of(self.leaf_columns, rows)
+        within = LeafRows.of(self.joint_leaves, rows)
         averages = Averages(within, len(rows) * disparity.row_weight)
         found = leaf_averages(averages, self.prediction, disparity)
         families = {AVERAGES: Family(DenseColumns(found.columns), RIDGES, about=found.values)}
@@ -116,7 +127,7 @@ class TreeModel:
         if name == TREES:
             return [weight * own for weight, own in zip(u, self.values, strict=True)]
         by_leaf = u if name == LEAVES else u @ families[name].about
-        return np.split(by_leaf, self.leaf_columns.first[1:-1])
+        return np.split(by_leaf, np.cumsum(self.sizes)[:-1])
 
 
 def _classes(model: Any) -> tuple[Any, Any]:
