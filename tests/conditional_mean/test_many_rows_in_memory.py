@@ -68,3 +68,17 @@ def test_closed_form_fbo_of_many_rows_is_the_same_penalty(monkeypatch):
     assert ridge == other_ridge
     torch.testing.assert_close(value, other_value, rtol=1e-5, atol=0)
     torch.testing.assert_close(gradient, other_gradient, rtol=1e-4, atol=1e-8)
+
+
+def test_the_number_of_threads_changes_no_bit(monkeypatch):
+    monkeypatch.setattr(blockwise, "BLOCK", 128)
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            found.append(ManyRows.of(RandomFeaturesMean(), Attributes(A, row_weight=WEIGHT), 0))
+    finally:
+        torch.set_num_threads(before)
+    one, three = found
+    assert torch.equal(one.basis, three.basis)
+    assert torch.equal(one.smoother.moments, three.smoother.moments)

@@ -15,6 +15,7 @@ from fairlevel.conditional_mean.blockwise import BlockwiseSmoother, Functions, p
 from fairlevel.conditional_mean.protocol import LinearMean
 from fairlevel.conditional_mean.scatter import scatter
 from fairlevel.conditional_mean.smoother import LinearSmoother
+from fairlevel.threads import map_on_single_threads
 
 MANY_ROWS = 100_000
 """Above so many rows a smoother is factored from moments."""
@@ -50,15 +51,22 @@ class ManyRows:
         first = torch.zeros_like(features.shift)
         second = torch.zeros(len(first), len(first), dtype=torch.float64)
         stored = room(len(rows), 1 + len(first))
-        for part in parts(len(rows)):
+
+        def of_part(part: slice) -> tuple[Tensor, Tensor]:
             values = features(rows.take(np.arange(part.start, part.stop)))
-            first += weight[part] @ values
-            second += scatter(weight[part].sqrt(), values)
             stored[part, 1:] = values
+            return weight[part] @ values, scatter(weight[part].sqrt(), values)
+
+        for own_first, own_second in map_on_single_threads(of_part, parts(len(rows))):
+            first += own_first
+            second += own_second
         smoother = BlockwiseSmoother.of(features, first, second, float(1 / weight.square().sum()))
         count = 1 + smoother.transform.shape[1]
-        for part in parts(len(rows)):
+
+        def to_basis(part: slice) -> None:
             stored[part, :count] = smoother.basis(stored[part, 1:].double())
+
+        list(map_on_single_threads(to_basis, parts(len(rows))))
         return cls(smoother, stored[:, :count], weight)
 
     def choose_ridge(self, target: Array) -> float:

@@ -17,8 +17,8 @@ from fairlevel.conditional_mean.cells import discrete_columns, few_categories
 from fairlevel.conditional_mean.many_rows import ManyRows, by_row
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.conditional_mean.spectrum import RIDGES, Spectrum
-from fairlevel.metrics.threads import on_single_threads
 from fairlevel.metrics.units import Units
+from fairlevel.threads import on_single_threads
 
 PARSIMONY = 2.0  # choice and estimate share their rows; at 1, chosen noise would show as DPVar near zero
 
