@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics.choice import candidates_in_turn
 from fairlevel.metrics.streamed import Plan
-from fairlevel.metrics.threads import map_on_single_threads, numpy_on_one_thread
+from fairlevel.threads import map_on_single_threads, numpy_on_one_thread
 
 
 @pytest.fixture(params=[1, 3])

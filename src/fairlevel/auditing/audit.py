@@ -26,8 +26,8 @@ from fairlevel.metrics.evaluator import DPVarEvaluator
 from fairlevel.metrics.inputs import EvaluationRows, read_rows, read_seed, read_vector
 from fairlevel.metrics.interval import DPVarInterval
 from fairlevel.metrics.reliability import reliability
-from fairlevel.metrics.threads import on_single_threads
 from fairlevel.report.provenance import Provenance
+from fairlevel.threads import on_single_threads
 
 __all__ = ["Audit", "Verdict", "audit"]
 

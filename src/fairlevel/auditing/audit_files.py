@@ -28,9 +28,9 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.inputs import read_seed
 from fairlevel.metrics.interval import interval_of
 from fairlevel.metrics.streamed import Plan
-from fairlevel.metrics.threads import on_single_threads
 from fairlevel.networks.memory import return_freed_memory
 from fairlevel.report.provenance import Provenance
+from fairlevel.threads import on_single_threads
 
 Done = Callable[[str, int, int], None]
 """Called with the name of a read, how many of its parts are done, and how many there are."""

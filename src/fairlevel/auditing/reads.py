@@ -21,7 +21,7 @@ from fairlevel.data.parquet_parts import Part
 from fairlevel.data.whole_files import write_whole
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.streamed import Sums, add
-from fairlevel.metrics.threads import map_on_single_threads
+from fairlevel.threads import map_on_single_threads
 
 Found = TypeVar("Found")
 SECONDS_BETWEEN_WRITES = 10.0

@@ -19,7 +19,7 @@ from fairlevel.data.parquet_parts import ParquetRows, Part
 from fairlevel.data.splitting import MOST_RARE_ROWS
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.linear_estimators import SAMPLE_ROWS
-from fairlevel.metrics.threads import map_on_single_threads
+from fairlevel.threads import map_on_single_threads
 
 _BATCH = 16_384
 

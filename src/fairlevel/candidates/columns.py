@@ -14,7 +14,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_matrix
 
 from fairlevel.arrays import Array, Index
-from fairlevel.metrics.threads import on_single_threads
+from fairlevel.threads import on_single_threads
 from fairlevel.trees.protocol import Leaves
 
 Ones = np.ndarray[tuple[int, int], np.dtype[np.int32]]

@@ -24,7 +24,7 @@ from fairlevel.arrays import Array
 from fairlevel.candidates.columns import Columns
 from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.metrics.threads import on_single_threads
+from fairlevel.threads import on_single_threads
 
 LEFT = (0.75, 0.55, 0.4, 0.27, 0.17, 0.1, 0.055, 0.025, 0.01, 0.003)
 """Shares of fᵀPf that the corrections of a path leave, from the least change to the most level."""

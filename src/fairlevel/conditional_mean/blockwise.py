@@ -39,13 +39,21 @@ class Functions:
     @classmethod
     def of(cls, mean: LinearMean, sample: Attributes, seed: int) -> Functions:
         """Fitted on the rows ``sample`` with their weights."""
+        return cls.unshifted(mean, sample, seed).less_means(sample)
+
+    @classmethod
+    def unshifted(cls, mean: LinearMean, sample: Attributes, seed: int) -> Functions:
+        """The same without means."""
         features = mean.joint_map(sample, seed)
         standardise = None if sample.given is None else standardiser(sample.given, sample.weight)
         free = features(sample.take(np.arange(1)))[0].shape[1]
-        unshifted = cls(features, torch.zeros(1, dtype=torch.float64), free, 0, standardise)
-        sums = [unshifted(sample.take(np.arange(part.start, part.stop))).sum(dim=0) for part in parts(len(sample))]
         given = 0 if standardise is None else len(standardise.centre)
-        return replace(unshifted, shift=torch.stack(sums).sum(dim=0) / len(sample), given=given)
+        return cls(features, torch.zeros(1, dtype=torch.float64), free, given, standardise)
+
+    def less_means(self, sample: Attributes) -> Functions:
+        """Of unshifted functions: less their means on these rows."""
+        sums = [self(sample.take(np.arange(part.start, part.stop))).sum(dim=0) for part in parts(len(sample))]
+        return replace(self, shift=torch.stack(sums).sum(dim=0) / len(sample))
 
     def __call__(self, rows: Attributes) -> Tensor:
         """z less its mean on the sample, (row, feature)."""
@@ -88,7 +96,7 @@ class BlockwiseSmoother:
 
     def basis(self, features: Tensor) -> Tensor:
         """Basis values from features: (row, feature) -> (row, basis); the first basis function is the constant."""
-        values = features.new_empty(len(features), 1 + self.transform.shape[1])
+        values = _like(features, 1 + self.transform.shape[1])
         values[:, 0] = 1
         torch.addmm(-self.mean @ self.transform, features, self.transform, out=values[:, 1:])
         return values
@@ -96,6 +104,12 @@ class BlockwiseSmoother:
     def coefficients(self, products: Tensor) -> Tensor:
         """BᵀWf of predictions with mean 0 from their weighted products with z: (config, feature) -> (config, basis)."""
         return torch.cat([products.new_zeros(len(products), 1), products @ self.transform], dim=1)
+
+
+def _like(features: Tensor, count: int) -> Tensor:
+    """Room for ``count`` functions of the same rows, stored row by row or one after another as the features are."""
+    rows = len(features)
+    return features.new_empty(rows, count) if features.stride(1) == 1 else features.new_empty(count, rows).T
 
 
 def orthonormal(covariance: Tensor, free: int, given: int = 0) -> tuple[Tensor, Tensor, int]:

@@ -1,83 +1,111 @@
-"""The smoother of very many rows in memory, of which no 64-bit features of all rows are made."""
+"""The smoother of very many rows in memory, of which no 64-bit features of all rows are made for training."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from fairlevel.arrays import Array
+from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.blockwise import BlockwiseSmoother, Functions, parts
 from fairlevel.conditional_mean.protocol import LinearMean
+from fairlevel.conditional_mean.scatter import scatter
 from fairlevel.conditional_mean.smoother import LinearSmoother
+from fairlevel.threads import map_on_single_threads
 
 MANY_ROWS = 100_000
 """Above so many rows a smoother is factored from moments."""
 
+_SHIFTED_BY = 4_096  # rows whose means are taken off: any number near the mean keeps moments accurate
+
 
 @dataclass(frozen=True)
 class ManyRows:
-    """The factored smoother and the rows that it was fitted on."""
+    """The factored smoother and its basis at the rows that it was fitted on. Shapes: basis (row, basis), row_weight
+    (row,) summing to 1.
+    """
 
-    rows: Attributes
     smoother: BlockwiseSmoother
+    basis: Tensor
+    row_weight: Tensor
 
     @classmethod
     def of(cls, mean: LinearMean, rows: Attributes, seed: int) -> ManyRows:
-        """From the moments of the features; rows that were factored last are not factored again."""
+        """As penalties train, one function after another in 32 bits; rows that were factored last are not factored
+        again.
+        """
         key = ("many rows", replace(mean, ridge=None), seed)
-        return cls(rows, rows.once(key, lambda: _factored(mean, rows, seed)))
+        return rows.once(key, lambda: cls.factored(mean, rows, seed, by_function))
+
+    @classmethod
+    def factored(cls, mean: LinearMean, rows: Attributes, seed: int, room: Callable[[int, int], Tensor]) -> ManyRows:
+        """From the moments of the features, which are sums over rows in 64 bits. Features are computed once, stored in
+        the ``room`` for so many rows and functions, and become the basis in place.
+        """
+        features, weight = Functions.unshifted(mean, rows, seed), torch.from_numpy(rows.weight)
+        features = features.less_means(rows.take(_spread(len(rows))))
+        first = torch.zeros_like(features.shift)
+        second = torch.zeros(len(first), len(first), dtype=torch.float64)
+        stored = room(len(rows), 1 + len(first))
+
+        def of_part(part: slice) -> tuple[Tensor, Tensor]:
+            values = features(rows.take(np.arange(part.start, part.stop)))
+            stored[part, 1:] = values
+            return weight[part] @ values, scatter(weight[part].sqrt(), values)
+
+        for own_first, own_second in map_on_single_threads(of_part, parts(len(rows))):
+            first += own_first
+            second += own_second
+        smoother = BlockwiseSmoother.of(features, first, second, float(1 / weight.square().sum()))
+        count = 1 + smoother.transform.shape[1]
+
+        def to_basis(part: slice) -> None:
+            stored[part, :count] = smoother.basis(stored[part, 1:].double())
+
+        list(map_on_single_threads(to_basis, parts(len(rows))))
+        return cls(smoother, stored[:, :count], weight)
 
     def choose_ridge(self, target: Array) -> float:
         """The ridge with the smallest generalised cross-validation error; (row,)."""
-        weight = self.rows.weight
-        mean = float(weight @ target)
-        products = torch.zeros_like(self.smoother.mean)
-        for part in parts(len(self.rows)):
-            weighted = torch.from_numpy(weight[part] * (target[part] - mean))
-            products += weighted @ self.smoother.functions(_some(self.rows, part))
-        coefficients = self.smoother.coefficients(products.unsqueeze(0))
-        square = torch.tensor([float(weight @ (target - mean) ** 2)], dtype=torch.float64)
-        return float(self.smoother.spectrum.choose_ridge(coefficients, square))
+        centred = torch.from_numpy(target - self.row_weight.numpy() @ target)
+        weighted = centred * self.row_weight
+        coefficients = torch.zeros(self.basis.shape[1], dtype=torch.float64)
+        for part in parts(len(target)):
+            coefficients += weighted[part] @ self.basis[part].double()
+        square = (weighted @ centred).unsqueeze(0)
+        return float(self.smoother.spectrum.choose_ridge(coefficients.unsqueeze(0), square))
 
-    def trimmed(self, ridge: float, least: float, dtype: torch.dtype = torch.float64) -> LinearSmoother:
-        """:meth:`LinearSmoother.trimmed` of the smoother of all functions; the others are never made for all rows. The
-        basis is stored in this type.
-        """
+    def trimmed(self, ridge: float, least: float) -> LinearSmoother:
+        """:meth:`LinearSmoother.trimmed` of the smoother of all functions; no function is copied."""
         spectrum = self.smoother.spectrum
         penalised = spectrum.shrinkage(ridge)[spectrum.free :]
-        return self._first(spectrum.free + int((penalised >= least * penalised[:1]).sum()), dtype)  # moments fall
+        return self._first(spectrum.free + int((penalised >= least * penalised[:1]).sum()))  # moments fall
 
     def whole(self) -> LinearSmoother:
         """With all functions."""
-        return self._first(1 + self.smoother.transform.shape[1], torch.float64)
+        return self._first(self.basis.shape[1])
 
-    def _first(self, kept: int, dtype: torch.dtype) -> LinearSmoother:
-        spectrum = self.smoother.spectrum
-        basis = torch.empty(len(self.rows), kept, dtype=dtype)
-        for part in parts(len(self.rows)):
-            basis[part] = self._basis(part)[:, :kept]
-        weight = torch.from_numpy(self.rows.weight)
-        return LinearSmoother(basis, basis, spectrum.moments[: kept - spectrum.free], weight, spectrum.nuisance)
-
-    def _basis(self, part: slice) -> Tensor:
-        return self.smoother.basis(self.smoother.functions(_some(self.rows, part)))
+    def _first(self, kept: int) -> LinearSmoother:
+        spectrum, basis = self.smoother.spectrum, self.basis[:, :kept]
+        moments = spectrum.moments[: kept - spectrum.free]
+        return LinearSmoother(basis, basis, moments, self.row_weight, spectrum.nuisance)
 
 
-def _some(rows: Attributes, part: slice) -> Attributes:
-    return rows.take(np.arange(part.start, part.stop))
+def by_function(rows: int, functions: int) -> Tensor:
+    """Room for functions that are stored one after another, in 32 bits: (row, function)."""
+    # NumPy asks the system for large pages, which are written faster
+    return torch.from_numpy(np.empty((functions, rows), dtype=np.float32)).T
 
 
-def _factored(mean: LinearMean, rows: Attributes, seed: int) -> BlockwiseSmoother:
-    functions, weight = Functions.of(mean, rows, seed), torch.from_numpy(rows.weight)
-    first = torch.zeros_like(functions.shift)
-    second = torch.zeros(len(first), len(first), dtype=torch.float64)
-    for part in parts(len(rows)):
-        features = functions(_some(rows, part))
-        weighted = features * weight[part].unsqueeze(1)
-        first += weighted.sum(dim=0)
-        second.addmm_(weighted.T, features)
-    return BlockwiseSmoother.of(functions, first, second, float(1 / weight.square().sum()))
+def by_row(rows: int, functions: int) -> Tensor:
+    """Room for functions that are stored row by row, in 64 bits: (row, function)."""
+    return torch.empty(rows, functions, dtype=torch.float64)
+
+
+def _spread(rows: int) -> Index:
+    """The numbers of some rows, from the first to the last."""
+    return np.linspace(0, rows - 1, min(rows, _SHIFTED_BY)).astype(np.int64)

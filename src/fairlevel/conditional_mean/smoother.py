@@ -59,29 +59,48 @@ class LinearSmoother:
         """W B, (fit row, basis)."""
         return self.fit_basis * self.row_weight.unsqueeze(1)
 
+    @property
+    def by_function(self) -> bool:
+        """Whether the functions are stored one after another. They are then read as they are, and not copied."""
+        return self.fit_basis.stride(0) == 1 != self.fit_basis.stride(1)
+
+    @property
+    def aligned_count(self) -> int:
+        """The number of functions, or the next multiple of 32: matrix products are fastest when rows start at such a
+        boundary.
+        """
+        count = self.fit_basis.shape[1]
+        return count if self.by_function else count + -count % 32
+
     @cached_property
     def aligned_basis(self) -> Tensor:
-        """W B with columns of zeros up to a multiple of 32, (fit row, padded basis): matrix products are fastest when
-        rows start at such a boundary.
-        """
-        return pad(self.weighted_basis, (0, -self.fit_basis.shape[1] % 32))
+        """W B with columns of zeros up to a multiple of 32, (fit row, padded basis)."""
+        return pad(self.weighted_basis, (0, self.aligned_count - self.fit_basis.shape[1]))
 
     @cached_property
     def aligned_functions(self) -> Tensor:
         """The transpose, stored contiguously, (padded basis, fit row): products with a transposed view take four times
         as long.
         """
-        rows, functions = self.fit_basis.shape
-        aligned = self.fit_basis.new_zeros(functions + -functions % 32, rows)
-        aligned[:functions].copy_(self.fit_basis.T).mul_(self.row_weight)  # one product takes five times as long
+        aligned = self.fit_basis.new_zeros(self.aligned_count, len(self.fit_basis))
+        functions = aligned[: self.fit_basis.shape[1]]
+        functions.copy_(self.fit_basis.T).mul_(self.row_weight)  # one product takes five times as long
         return aligned
 
     def aligned_coefficients(self, prediction: Tensor) -> Tensor:
         """Bᵀ W f on the padded basis: (config, fit row) -> (config, padded basis). One prediction reads the functions
         one after another, which takes a third less time and needs no second copy of them; so do very many rows.
         """
+        if self.by_function:
+            return self.coefficients(prediction)
         in_turn = len(prediction) == 1 or len(self.row_weight) > _MANY_ROWS
         return prediction @ (self.aligned_functions.T if in_turn else self.aligned_basis)
+
+    def aligned_sum(self, coefficients: Tensor) -> Tensor:
+        """W B c: (config, padded basis) -> (config, fit row)."""
+        if self.by_function:
+            return (coefficients @ self.fit_basis.T).mul_(self.row_weight)
+        return coefficients @ self.aligned_functions
 
     def to(self, dtype: torch.dtype, device: torch.device | str = "cpu") -> LinearSmoother:
         return to_device(self, dtype, device)

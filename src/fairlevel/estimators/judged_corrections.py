@@ -12,10 +12,10 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
 from fairlevel.estimators.judging import JudgedRows, Judgement, SelectionBudget
 from fairlevel.fronts.stacking import without_small_shares
-from fairlevel.metrics.threads import numpy_on_one_thread
 from fairlevel.progress import stage
 from fairlevel.releveling.fitting import CrossFitted, FittedCorrections
 from fairlevel.releveling.protocol import ExistingModel
+from fairlevel.threads import numpy_on_one_thread
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from fairlevel.metrics.evaluator import DPVarEvaluator
 from fairlevel.metrics.evidence import Evidence
 from fairlevel.metrics.interval import DPVarInterval, error_of, interval_of, share_error
 from fairlevel.metrics.mixtures import SharedMean, shared_mean
-from fairlevel.metrics.threads import numpy_on_one_thread, on_single_threads
+from fairlevel.threads import numpy_on_one_thread, on_single_threads
 
 POINTS = 12  # of a front
 SHARE_POINTS = 8  # at which budgets on shares are calibrated

@@ -14,11 +14,11 @@ from fairlevel.arrays import Array
 from fairlevel.conditional_mean import GroupMean, LinearMean, RandomFeaturesMean, SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.cells import discrete_columns, few_categories
-from fairlevel.conditional_mean.many_rows import ManyRows
+from fairlevel.conditional_mean.many_rows import ManyRows, by_row
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.conditional_mean.spectrum import RIDGES, Spectrum
-from fairlevel.metrics.threads import on_single_threads
 from fairlevel.metrics.units import Units
+from fairlevel.threads import on_single_threads
 
 PARSIMONY = 2.0  # choice and estimate share their rows; at 1, chosen noise would show as DPVar near zero
 
@@ -79,7 +79,7 @@ def candidates_in_turn(rows: Attributes, seed: int, regressor: LinearMean | None
     means = [regressor] if regressor is not None else suitable_means(rows.columns)
     units = Units.of(rows)
     for mean in means:
-        yield Candidate(mean, ManyRows.of(mean, rows, seed).whole(), units)
+        yield Candidate(mean, ManyRows.factored(mean, rows, seed, by_row).whole(), units)
 
 
 def suitable_means(sensitive: Array) -> Sequence[LinearMean]:

@@ -13,7 +13,7 @@ from fairlevel.metrics.estimators import estimator_for
 from fairlevel.metrics.evidence import Estimator, Evidence, Standardised
 from fairlevel.metrics.inputs import read_vector
 from fairlevel.metrics.interval import DPVarInterval, error_of, interval_of
-from fairlevel.metrics.threads import on_single_threads
+from fairlevel.threads import on_single_threads
 
 
 @dataclass(frozen=True)

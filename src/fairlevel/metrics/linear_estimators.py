@@ -17,8 +17,8 @@ from fairlevel.metrics.choice import Candidate, Choice, candidates, candidates_i
 from fairlevel.metrics.evidence import Evidence, Standardised, influence_sums
 from fairlevel.metrics.no_disparity_test import NoDisparityTest
 from fairlevel.metrics.streamed import LEAST_DF, Plan, measured
-from fairlevel.metrics.threads import on_single_threads
 from fairlevel.metrics.units import null_variance
+from fairlevel.threads import on_single_threads
 
 MANY_ROWS, SAMPLE_ROWS = 150_000, 30_000
 """Above ``MANY_ROWS`` rows, mean and ridge are chosen on ``SAMPLE_ROWS`` of them, and DPVar is computed on all, in

@@ -12,7 +12,7 @@ from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics.choice import candidates, choose
 from fairlevel.metrics.leave_one_out import leave_out_matrix
-from fairlevel.metrics.threads import on_single_threads
+from fairlevel.threads import on_single_threads
 
 
 class SharedMean(NamedTuple):

@@ -21,7 +21,7 @@ from torch import Tensor
 from fairlevel.conditional_mean.spectrum import Spectrum
 from fairlevel.metrics.choice import Candidate
 from fairlevel.metrics.leave_one_out import kept_share
-from fairlevel.metrics.threads import on_single_threads
+from fairlevel.threads import on_single_threads
 
 _EXTRA_DF = (4.0, 16.0)
 _DRAWS = 4000

@@ -31,7 +31,7 @@ from fairlevel.metrics.leave_one_out import (
     nuisance_left_out,
 )
 from fairlevel.metrics.no_disparity_test import SMALLEST_P, forms, p_value, ridges_to_try, surely_disparate
-from fairlevel.metrics.threads import map_on_single_threads, on_single_threads
+from fairlevel.threads import map_on_single_threads, on_single_threads
 
 Sums = dict[str, Tensor]
 """Sums over some rows by name."""

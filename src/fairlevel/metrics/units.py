@@ -21,7 +21,7 @@ from fairlevel.metrics.leave_group_out import (
     nuisance_only,
 )
 from fairlevel.metrics.leave_one_out import LeaveOut, leave_out_dpvar, nuisance_left_out
-from fairlevel.metrics.threads import on_single_threads
+from fairlevel.threads import on_single_threads
 
 
 @dataclass(frozen=True)

@@ -102,18 +102,16 @@ class ClosedFBO(PenaltyDefaults):
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> LinearSmoother:
         smallest = float(distinct(self, settings, "ridge").min())
         if len(attributes) > MANY_ROWS:
-            return ManyRows.of(self.mean, attributes, seed).trimmed(smallest, NEGLIGIBLE, torch.float32)  # as it trains
+            return ManyRows.of(self.mean, attributes, seed).trimmed(smallest, NEGLIGIBLE)
         return self.mean.prepare(attributes, seed=seed).trimmed(smallest, NEGLIGIBLE)
 
     def init(self, prepared: LinearSmoother, configs: int, settings: Settings) -> ClosedState:
-        functions = prepared.aligned_functions
-        ridge = setting(self, settings, "ridge", functions, configs)
+        weight = prepared.row_weight
+        ridge = setting(self, settings, "ridge", weight, configs)
         shrinkage = prepared.shrinkage(ridge)
-        shrinkage = pad(shrinkage, (0, len(functions) - shrinkage.shape[1]))
+        shrinkage = pad(shrinkage, (0, prepared.aligned_count - shrinkage.shape[1]))
         shrinkage[:, : prepared.nuisance] = 0
-        return ClosedState(
-            functions.new_zeros(configs, functions.shape[1]), ridge, shrinkage, torch.zeros_like(shrinkage)
-        )
+        return ClosedState(weight.new_zeros(configs, len(weight)), ridge, shrinkage, torch.zeros_like(shrinkage))
 
     def step(self, prediction: Tensor, prepared: LinearSmoother, state: ClosedState) -> PenaltyStep:
         if self.loss.passes == 1:
@@ -130,7 +128,7 @@ class ClosedFBO(PenaltyDefaults):
     def _solved(self, coefficients: Tensor, prepared: LinearSmoother, state: ClosedState) -> PenaltyStep:
         """Squared loss: P = Σ_j d_j c_j² with c = BᵀWf, and its gradient 2 W B (d ∘ c): a thin product."""
         shrunk = coefficients * state.shrinkage
-        gradient = (2 * shrunk) @ prepared.aligned_functions
+        gradient = prepared.aligned_sum(2 * shrunk)
         value = (shrunk * coefficients).sum(dim=-1)
         return self.transform(value).step(gradient, state._replace(coefficients=coefficients))
 

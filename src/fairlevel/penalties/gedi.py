@@ -58,8 +58,7 @@ class GeDI(PenaltyDefaults):
 
     def init(self, prepared: LinearSmoother, configs: int, settings: Settings) -> Tensor:
         """The coefficients c = BᵀWf of the last predictions on the orthonormal functions, (config, padded basis)."""
-        functions = prepared.aligned_functions
-        return functions.new_zeros(configs, len(functions))
+        return prepared.row_weight.new_zeros(configs, prepared.aligned_count)
 
     def step(self, prediction: Tensor, prepared: LinearSmoother, state: Tensor) -> PenaltyStep:
         return self._solved(prepared.aligned_coefficients(prediction), prepared)
@@ -68,7 +67,7 @@ class GeDI(PenaltyDefaults):
         """P = Σ_j c_j² without the constant, and its gradient 2 W B c."""
         moving = coefficients.clone()
         moving[:, : prepared.nuisance] = 0
-        return PenaltyStep(moving.square().sum(dim=-1), (2 * moving) @ prepared.aligned_functions, coefficients)
+        return PenaltyStep(moving.square().sum(dim=-1), prepared.aligned_sum(2 * moving), coefficients)
 
     def along(self, direction: Tensor, value: Tensor, prepared: LinearSmoother, state: Tensor) -> Along:
         """P is a quadratic function: 2 Σ_j (BᵀWt)_j², and BᵀWt."""

@@ -13,9 +13,9 @@ from fairlevel.arrays import Array, Index
 from fairlevel.candidates.corrections import Disparity
 from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
 from fairlevel.metrics.choice import candidates
-from fairlevel.metrics.threads import numpy_on_one_thread, on_single_threads
 from fairlevel.releveling.protocol import Change, ExistingModel, Family
 from fairlevel.releveling.responses import Corrections
+from fairlevel.threads import numpy_on_one_thread, on_single_threads
 
 FOLDS = 5
 CONSTANT_PLACE = 1  # among the candidates; the first one is the model as it is
