@@ -1,7 +1,8 @@
-"""Tasks of many small products, each on one thread."""
+"""How many threads work: cores of this process, and tasks of many small products, each on one thread."""
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -60,3 +61,8 @@ def map_on_single_threads(function: Callable[[Item], Result], items: Iterable[It
     finally:
         pool.shutdown(cancel_futures=True)
         torch.set_num_threads(threads)  # for threads that start from now on
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -11,11 +11,11 @@ import pytest
 from fairlevel import audit, audit_files, dpvar_interval
 from fairlevel.auditing import audit_files as module
 from fairlevel.auditing import reads, stored_sample, survey
-from fairlevel.auditing.reads import ThisProcess
 from fairlevel.auditing.side_figures import SideFigures
 from fairlevel.auditing.sums_file import AuditSums
 from fairlevel.data import parquet_parts
 from fairlevel.exceptions import FairLevelError
+from fairlevel.executors import ThisProcess
 from fairlevel.metrics import linear_estimators
 
 COLUMNS = ["age", "income", "town"]

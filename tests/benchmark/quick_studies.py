@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 from fairlevel import MLPMean
-from fairlevel.benchmark.executors.protocol import call
 from fairlevel.benchmark.protocol import PROTOCOLS, NamedProtocol, Protocol
+from fairlevel.executors.protocol import call
 from fairlevel.networks.optimizers import Adam, GradientDescent
 
 FEW = replace(
@@ -31,7 +31,7 @@ class InThisProcess:
 
 def use_few_steps_here(patch):
     """Make ``fairlevel bench`` train by FEW, which is called small, and in this process."""
-    patch.setattr("fairlevel.benchmark.executors.LocalExecutor", InThisProcess)
+    patch.setattr("fairlevel.executors.LocalExecutor", InThisProcess)
     patch.setitem(PROTOCOLS, "small", NamedProtocol(lambda: FEW))
 
 

@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairlevel.benchmark.executors import EXECUTORS, Failure, LocalExecutor, RayExecutor, local, ray_cluster
-from fairlevel.benchmark.executors.local import WorkersDied
 from fairlevel.benchmark.protocol import PROTOCOLS, NamedProtocol
 from fairlevel.benchmark.store import Store
 from fairlevel.exceptions import InvalidInput
+from fairlevel.executors import EXECUTORS, Failure, LocalExecutor, RayExecutor, local, ray_cluster
+from fairlevel.executors.local import WorkersDied
 from tests.benchmark.quick_studies import SOME, InThisProcess
 from tests.benchmark.small_tasks import Dies, Fails
 from tests.benchmark.test_tables import make_folder, table

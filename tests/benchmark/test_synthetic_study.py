@@ -12,7 +12,6 @@ from fairlevel import MLPMean
 from fairlevel.benchmark.analysis.budgets import budget_table
 from fairlevel.benchmark.analysis.comparisons import points_on_test
 from fairlevel.benchmark.datasets import SyntheticDataset
-from fairlevel.benchmark.executors import LocalExecutor
 from fairlevel.benchmark.methods import MAP_METHODS, METHODS, SUITES, resolve_methods
 from fairlevel.benchmark.problem import Problem, scaled_parts, split_rows
 from fairlevel.benchmark.protocol import PROTOCOLS, Protocol
@@ -24,6 +23,7 @@ from fairlevel.data.sensitive import Sensitive
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.data.table import Table
 from fairlevel.exceptions import InvalidInput, UnknownName
+from fairlevel.executors import LocalExecutor
 from fairlevel.networks.optimizers import Adam, GradientDescent
 
 TINY = Protocol(

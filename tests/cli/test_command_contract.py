@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 from fairlevel import FairnessPath, FairRegressor, cli
-from fairlevel.benchmark.executors import EXECUTORS
 from fairlevel.cli import COMMANDS, demo
 from fairlevel.cli.lazy import LazyCommand
 from fairlevel.cli.options import as_option, read_names
 from fairlevel.data.synthetic import SyntheticDesign
+from fairlevel.executors import EXECUTORS
 from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import Boosting
 from tests.benchmark.quick_studies import InThisProcess, use_few_steps_here

@@ -7,12 +7,12 @@ import sys
 import pytest
 
 from fairlevel import __version__
-from fairlevel.benchmark.executors import EXECUTORS
 from fairlevel.benchmark.methods import METHODS, SUITES
 from fairlevel.benchmark.protocol import PROTOCOLS
 from fairlevel.benchmark.variants import VARIANTS
 from fairlevel.candidates import SOURCES
 from fairlevel.cli import names
+from fairlevel.executors import EXECUTORS
 from fairlevel.penalties import PENALTIES
 from fairlevel.predictors import PREDICTORS
 from fairlevel.releveling.reading import METHODS as WAYS_OF_RELEVEL

@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 
 from fairlevel import FairRegressor, TableEncoder
-from fairlevel.benchmark.executors import EXECUTORS
 from fairlevel.benchmark.methods import SUITES
 from fairlevel.benchmark.protocol import PROTOCOLS
 from fairlevel.candidates import SOURCES
 from fairlevel.cli import COMMANDS
 from fairlevel.cli.checks import column_names
+from fairlevel.executors import EXECUTORS
 from fairlevel.predictors import PREDICTORS, Boosting
 
 HEAVY = ("torch", "sklearn", "pandas", "scipy", "lightgbm", "matplotlib")

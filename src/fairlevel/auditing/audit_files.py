@@ -16,7 +16,7 @@ from fairlevel.auditing.by_group import group_table, is_grouping
 from fairlevel.auditing.drift import Drift
 from fairlevel.auditing.flags import find_flags, question_flags
 from fairlevel.auditing.questions import Question, check_threshold, quantities
-from fairlevel.auditing.reads import Executor, State, ThisProcess, summed
+from fairlevel.auditing.reads import State, summed
 from fairlevel.auditing.side_figures import SideFigures
 from fairlevel.auditing.stored_rows import Roles, StoredRows
 from fairlevel.auditing.stored_sample import Sample, readers, surveyed
@@ -25,6 +25,7 @@ from fairlevel.auditing.survey import Survey
 from fairlevel.conditional_mean.stored_functions import plain_fields
 from fairlevel.data.parquet_parts import ParquetRows, open_parquet
 from fairlevel.exceptions import InvalidInput
+from fairlevel.executors import Executor, ThisProcess
 from fairlevel.metrics.inputs import read_seed
 from fairlevel.metrics.interval import interval_of
 from fairlevel.metrics.streamed import Plan
@@ -102,7 +103,7 @@ def audit_files(
     categories : columns that hold categories although they look like numbers
     baseline : sums of an earlier audit, or their file: its functions of A are used again, and the change of DPVar is
         reported
-    executor : where parts are read, such as ``fairlevel.benchmark.executors.RayExecutor()``; by default in this process
+    executor : where parts are read, such as ``fairlevel.executors.RayExecutor()``; by default in this process
     state : a file for the sums so far. A run that was stopped goes on from there; it is removed at the end
     done : called with the name of a read, how many of its parts are done, and how many there are
 

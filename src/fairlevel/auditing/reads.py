@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from safetensors import safe_open
 from safetensors.torch import save_file
@@ -20,6 +19,7 @@ from fairlevel.conditional_mean.blockwise import BLOCK
 from fairlevel.data.parquet_parts import Part
 from fairlevel.data.whole_files import write_whole
 from fairlevel.exceptions import InvalidInput
+from fairlevel.executors import Executor, Failure
 from fairlevel.metrics.streamed import Sums, add
 from fairlevel.threads import map_on_single_threads
 
@@ -27,36 +27,13 @@ Found = TypeVar("Found")
 SECONDS_BETWEEN_WRITES = 10.0
 
 
-class Executor(Protocol):
-    """Runs tasks somewhere and yields (number of the task, its answer) in any order, as those of
-    :mod:`fairlevel.benchmark.executors` do. An answer with a ``message`` is a failure.
-    """
-
-    def connected(self) -> AbstractContextManager[None]:
-        """What several runs share."""
-
-    def run(self, tasks: Sequence[Callable[[], Any]]) -> Iterator[tuple[int, Any]]:
-        """Answers as they come."""
-
-
-@dataclass(frozen=True)
-class ThisProcess:
-    """One task after another; batches of rows are spread over threads."""
-
-    def connected(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def run(self, tasks: Sequence[Callable[[], Any]]) -> Iterator[tuple[int, Any]]:
-        yield from ((number, task()) for number, task in enumerate(tasks))
-
-
 def in_order(executor: Executor, tasks: Sequence[Callable[[], Found]]) -> Iterator[Found]:
     """The answers of tasks in the order of the tasks."""
     early: dict[int, Any] = {}
     wanted = 0
     for number, answer in executor.run(tasks):
-        if isinstance(message := getattr(answer, "message", None), str):
-            raise InvalidInput(message)
+        if isinstance(answer, Failure):
+            raise InvalidInput(answer.message)
         early[number] = answer
         while wanted in early:
             yield early.pop(wanted)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array, Index
-from fairlevel.auditing.reads import Executor, in_order
+from fairlevel.auditing.reads import in_order
 from fairlevel.auditing.side_figures import SIDE_ROWS
 from fairlevel.auditing.stored_rows import Roles, StoredRows
 from fairlevel.auditing.survey import Survey, Surveyor, encoded, sampled_numbers
@@ -20,6 +20,7 @@ from fairlevel.data.numbers import SMALLEST
 from fairlevel.data.parquet_parts import ParquetRows
 from fairlevel.data.splitting import rare_rows
 from fairlevel.exceptions import InvalidInput
+from fairlevel.executors import Executor
 from fairlevel.metrics.choice import candidates_in_turn
 from fairlevel.metrics.inputs import EvaluationRows
 from fairlevel.metrics.orientation import signs_of

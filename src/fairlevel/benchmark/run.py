@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from fairlevel.benchmark.executors import Executor, Failure
 from fairlevel.benchmark.methods import METHODS
 from fairlevel.benchmark.store import Key, Store
 from fairlevel.benchmark.task import Task
+from fairlevel.executors import Executor, Failure
 
 _TABLES_AT_ONCE = 12
 

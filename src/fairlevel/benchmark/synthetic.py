@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import pandas as pd
 
 from fairlevel.benchmark.datasets import BETAS, synthetic_datasets
-from fairlevel.benchmark.executors import Executor, Failure
 from fairlevel.benchmark.methods import PAPER_METHODS, resolve_methods
 from fairlevel.benchmark.protocol import Protocol
 from fairlevel.benchmark.run import Done, in_stages
 from fairlevel.benchmark.task import Task
 from fairlevel.exceptions import InvalidInput
+from fairlevel.executors import Executor, Failure
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.progress import share_of, stage
 
 if TYPE_CHECKING:
-    from fairlevel.benchmark.executors import Failure
     from fairlevel.benchmark.store import Key
+    from fairlevel.executors import Failure
 
 EXAMPLE = "fairlevel bench run --suite quick --seeds 0-2 --protocol small"
 

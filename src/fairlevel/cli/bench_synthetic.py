@@ -47,11 +47,11 @@ def bench_synthetic(
         stage("loading libraries")
         from fairlevel.benchmark.analysis.budgets import budget_table
         from fairlevel.benchmark.analysis.comparisons import COMPARISONS, compared_rows
-        from fairlevel.benchmark.executors import LocalExecutor
         from fairlevel.benchmark.protocol import PROTOCOLS
         from fairlevel.benchmark.synthetic import SyntheticStudy
         from fairlevel.benchmark.variants import resolve_protocol
         from fairlevel.cli.files import write_table
+        from fairlevel.executors import LocalExecutor
 
         chosen = resolve_protocol(protocol)
         study = SyntheticStudy(

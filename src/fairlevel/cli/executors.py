@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from fairlevel.exceptions import InvalidInput
 
 if TYPE_CHECKING:
-    from fairlevel.benchmark.executors import Executor
+    from fairlevel.executors import Executor
 
 
 def make_executor(name: str, **options: Any) -> Executor:
     """The executor of this name, with the given options; an option of another executor is an error."""
-    from fairlevel.benchmark.executors import EXECUTORS
+    from fairlevel.executors import EXECUTORS
 
     given = {option: value for option, value in options.items() if value is not None}
     own = {field.name for field in fields(EXECUTORS[name])}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairlevel.exceptions import InvalidInput
+from fairlevel.threads import cores
 
 
 @contextmanager
@@ -38,8 +38,3 @@ def _threads(n_jobs: Any) -> int:
     if n_jobs > 0:
         return int(n_jobs)
     return max(cores() + 1 + int(n_jobs), 1)
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from fairlevel.benchmark.executors.protocol import Answer, Failure, call
 from fairlevel.exceptions import FairLevelError, InvalidInput
+from fairlevel.executors.protocol import Answer, Failure, call
 
 RETRIES = 5  # how often a task is run again after its node or worker was lost
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from fairlevel.benchmark.executors import LocalExecutor
 from fairlevel.benchmark.run import in_stages
+from fairlevel.executors import LocalExecutor
 from tests.benchmark.small_tasks import Environment, Sleeps
 
 

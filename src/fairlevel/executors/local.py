@@ -15,11 +15,11 @@ from typing import Any
 
 import torch
 
-from fairlevel.benchmark.executors.protocol import Answer, Failure, call
-from fairlevel.benchmark.executors.shared_gpu import is_shared, shared_gpu
-from fairlevel.estimators.threads import cores
 from fairlevel.exceptions import FairLevelError, InvalidInput
+from fairlevel.executors.protocol import Answer, Failure, call
+from fairlevel.executors.shared_gpu import is_shared, shared_gpu
 from fairlevel.networks.memory import keep_freed_memory
+from fairlevel.threads import cores
 
 GPU_IN_TURNS = 8  # processes that take turns on one GPU
 MAX_DEATHS = 3  # workers in a row that may die before any task finishes

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from fairlevel.benchmark.executors import shared_gpu
+from fairlevel.executors import shared_gpu
 
 
 @pytest.fixture
