@@ -9,7 +9,6 @@ from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.metrics.profile import quantiles
 from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import MLP, Boosting
-from tests.contracts.penalty_cases import quick_penalty
 
 MEAN = RidgeMean(ridge=0.01)
 
@@ -61,9 +60,8 @@ def test_weights_reach_every_penalty(penalty):
     unlike = np.arange(400) < 150
     a[unlike] = 2 * x[unlike][:, [0]] + 0.1 * a[unlike]
     y = x[:, 0] + 0.1 * random.normal(size=400)
-    settings = {"weight": 3.0, "penalty": quick_penalty(penalty), "predictor": "linear", "validation_fraction": None}
-    optimizer = Adam(0.02, steps=200) if penalty == "hsic" else Adam(0.04, steps=100)  # at this weight its pull is weak
-    settings |= {"optimizer": optimizer, "random_state": 0}
+    settings = {"weight": 3.0, "penalty": penalty, "predictor": "linear", "validation_fraction": None}
+    settings |= {"optimizer": Adam(learning_rate=0.02, steps=200), "random_state": 0}
     weighted = FairRegressor(**settings).fit(x, y, sensitive_features=a, sample_weight=np.where(unlike, 1e-6, 1.0))
     plain = FairRegressor(**settings).fit(x, y, sensitive_features=a)
     new = random.normal(size=(500, 3))
