@@ -1,8 +1,9 @@
 # make demo | make test: everything from a fresh machine with python3 (3.11 or newer) and make.
 PYTHON ?= python3
 BIN := .venv/bin
-# One thread per process where processes run in parallel.
-PARALLEL := OMP_NUM_THREADS=1
+# One thread per process where processes run in parallel. Compiled files are kept even where the environment forbids it:
+# each process that tests start would compile the package anew.
+PARALLEL := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 # OpenMP threads that wait sleep instead of taking cores from other processes.
 export OMP_WAIT_POLICY ?= PASSIVE
 

@@ -1,10 +1,15 @@
 """Studies within a second: few steps, few models, and tasks in this process where no test of executors is meant."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partialmethod
+
+import pytest
 
 from fairlevel import MLPMean
 from fairlevel.benchmark.protocol import PROTOCOLS, NamedProtocol, Protocol
-from fairlevel.executors.protocol import call
+from fairlevel.data.synthetic import SyntheticDesign
+from fairlevel.executors.protocol import Executor, call
 from fairlevel.networks.optimizers import Adam, GradientDescent
 
 FEW = replace(
@@ -29,10 +34,39 @@ class InThisProcess:
         return enumerate(call(task) for task in tasks)
 
 
+def use_few_profiles(patch):
+    """The true DPVar of the design from few rows drawn anew; its own tests are in tests/data."""
+    few = partialmethod(SyntheticDesign.true_dpvar, profiles=200, draws=4)
+    patch.setattr(SyntheticDesign, "true_dpvar", few)
+
+
+@dataclass(frozen=True)
+class WithFewProfiles:
+    """A task, in whichever process, whose true DPVar comes from few rows."""
+
+    task: Callable
+
+    def __call__(self):
+        with pytest.MonkeyPatch.context() as patch:
+            use_few_profiles(patch)
+            return self.task()
+
+
+@dataclass(frozen=True)
+class FewProfilesEach:
+    """Gives tasks to an executor with few profiles each."""
+
+    executor: Executor
+
+    def run(self, tasks):
+        return self.executor.run([WithFewProfiles(task) for task in tasks])
+
+
 def use_few_steps_here(patch):
     """Make ``fairlevel bench`` train by FEW, which is called small, and in this process."""
     patch.setattr("fairlevel.executors.LocalExecutor", InThisProcess)
     patch.setitem(PROTOCOLS, "small", NamedProtocol(lambda: FEW))
+    use_few_profiles(patch)
 
 
 def use_some_steps():

@@ -1,7 +1,6 @@
 """The study's parts on a protocol small enough for a test."""
 
 from dataclasses import replace
-from functools import partialmethod
 
 import numpy as np
 import pandas as pd
@@ -25,6 +24,7 @@ from fairlevel.data.table import Table
 from fairlevel.exceptions import InvalidInput, UnknownName
 from fairlevel.executors import LocalExecutor
 from fairlevel.networks.optimizers import Adam, GradientDescent
+from tests.benchmark.quick_studies import FewProfilesEach, use_few_profiles
 
 TINY = Protocol(
     "tiny",
@@ -36,13 +36,12 @@ TINY = Protocol(
     rounds=2,
     diagnostic=MLPMean(optimizer=GradientDescent(0.1, steps=20)),
 )
+FEW_STEPS = replace(TINY, optimizer=Adam(steps=8))
 
 
 @pytest.fixture
 def few_profiles(monkeypatch):
-    """The true DPVar of the design from few rows drawn anew; its own tests are in tests/data."""
-    few = partialmethod(SyntheticDesign.true_dpvar, profiles=200, draws=4)
-    monkeypatch.setattr(SyntheticDesign, "true_dpvar", few)
+    use_few_profiles(monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -89,13 +88,15 @@ COVERED = {"boosting", "plain_boosting", "relevel"}  # families of auto, and of 
 @pytest.mark.usefixtures("few_profiles")
 @pytest.mark.parametrize("name", sorted({*METHODS} - COVERED))
 def test_every_method_trains_within_its_budget_of_models(problem, name):
-    found = run_method(problem, name, TINY, "cpu")
+    found = run_method(problem, name, FEW_STEPS, "cpu")
     rows, mixtures = (found[found["combiner"] == combiner] for combiner in ("best", "stacked"))
     trained = rows[~rows["family"].str.contains("after|constant|reweighted")]  # the others cost nothing
     assert len(rows) >= 3
-    assert len(trained) <= TINY.candidates + (name == "auto") * 8  # heads of its spectral paths are solved, not trained
+    assert (
+        len(trained) <= FEW_STEPS.candidates + (name == "auto") * 8
+    )  # heads of its spectral paths are solved, not trained
     assert not rows.duplicated(["family", "setting", "weight"]).any()
-    assert (trained.groupby("setting")["weight"].nunique() <= TINY.weights).all()
+    assert (trained.groupby("setting")["weight"].nunique() <= FEW_STEPS.weights).all()
     assert name == "relevel" or 0.0 in set(rows["weight"])
     assert mixtures["selected"].all()
     truth = [] if METHODS[name].uses_attributes else ["dpvar_true"]  # fresh rows of the design carry no A
@@ -105,7 +106,7 @@ def test_every_method_trains_within_its_budget_of_models(problem, name):
     assert chosen.any()
     assert rows.loc[chosen, ["mse_test", "dpvar_test", "dpvar_debiased_test", *truth]].notna().all(axis=None)
     assert rows.loc[~chosen, ["mse_test", "dpvar_test", "dpvar_true"]].isna().all(axis=None)
-    assert set(rows["protocol"]) == {TINY.id}
+    assert set(rows["protocol"]) == {FEW_STEPS.id}
 
 
 @pytest.mark.usefixtures("few_profiles")
@@ -146,12 +147,13 @@ def test_candidates_predict_what_they_were_trained_to(problem):
     np.testing.assert_allclose(some.predict(problem.validation.x), predictions[[2, 0]], rtol=1e-6, atol=1e-7)
 
 
-def test_processes_and_order_of_tasks_change_nothing():
+def test_processes_and_order_of_tasks_change_nothing(monkeypatch):
     protocol = replace(TINY, rounds=0, settings=1, weights=2)
     study = SyntheticStudy(protocol, rows=120, betas=(1.0,), seeds=(0, 1), methods=("fbo_closed",), device="cpu")
     calls = []
-    together = study.run(LocalExecutor(2), lambda done, total: calls.append((done, total)))
+    together = study.run(FewProfilesEach(LocalExecutor(2)), lambda done, total: calls.append((done, total)))
     torch.set_num_threads(1)
+    use_few_profiles(monkeypatch)
     here = pd.concat([task() for task in study.tasks], ignore_index=True)
     pd.testing.assert_frame_equal(together.drop(columns="seconds"), here.drop(columns="seconds"), rtol=1e-4)
     assert calls[-1] == (2, 2)

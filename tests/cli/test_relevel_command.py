@@ -25,7 +25,8 @@ def folder(tmp_path_factory):
     seen, new = slice(0, 400), slice(400, None)
     lgb.train({"verbosity": -1, "num_leaves": 8}, lgb.Dataset(x[seen], y[seen]), 40).save_model(here / "model.txt")
     xgb.train({"max_depth": 3}, xgb.DMatrix(x[seen], y[seen]), 30).save_model(here / "model.json")
-    network = FairRegressor(0, predictor="mlp", optimizer=Adam(0.02, steps=150), random_state=0).fit(x[seen], y[seen])
+    settings = {"optimizer": Adam(0.02, steps=150), "validation_fraction": None, "random_state": 0}
+    network = FairRegressor(0, predictor="mlp", **settings).fit(x[seen], y[seen])
     network.to_onnx(here / "model.onnx")
     pd.concat([x, a, y], axis=1)[new].to_csv(here / "new.csv", index=False)
     return here

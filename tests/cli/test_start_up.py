@@ -16,6 +16,7 @@ from fairlevel.candidates import SOURCES
 from fairlevel.cli import COMMANDS
 from fairlevel.cli.checks import column_names
 from fairlevel.executors import EXECUTORS
+from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import PREDICTORS, Boosting
 
 HEAVY = ("torch", "sklearn", "pandas", "scipy", "lightgbm", "matplotlib")
@@ -88,7 +89,7 @@ def test_prediction_imports_pandas_alone(tmp_path):
     """Neither PyTorch nor scikit-learn, nor LightGBM's package: its library is enough."""
     x = pd.DataFrame(np.random.default_rng(0).standard_normal((80, 2)), columns=["u", "v"])
     for predictor in ("linear", Boosting(rounds=3)):
-        model = FairRegressor(0.0, predictor=predictor, encoder=TableEncoder()).fit(x, x["u"])
+        model = FairRegressor(0.0, predictor=predictor, encoder=TableEncoder(), optimizer=Adam(steps=5)).fit(x, x["u"])
         model.save(tmp_path / type(predictor).__name__)
     x.to_csv(tmp_path / "rows.csv", index=False)
     lines = [["predict", name, "rows.csv", "--out", f"{name}.csv"] for name in ("str", "Boosting")]

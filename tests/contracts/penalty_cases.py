@@ -5,7 +5,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairlevel.penalties import FBO, ITD, MINE, Adversarial, FeatureHSIC, NeuralHGR, Penalty, PlainAdversarial
+from fairlevel import MLPMean
+from fairlevel.penalties import (
+    FBO,
+    ITD,
+    MINE,
+    PENALTIES,
+    Adversarial,
+    FeatureHSIC,
+    NeuralHGR,
+    Penalty,
+    PlainAdversarial,
+)
 from tests.contracts import dense_objectives as dense
 from tests.contracts.sanity import (
     DPVAR,
@@ -34,7 +45,8 @@ def above_zero(a):
 class PenaltyCase:
     """``objective`` is what the penalty differentiates, written densely and without its code. ``truth`` is its value in
     the four cases of the sanity matrix (NaN: only the sign is known), ``tolerance`` how far the estimate may be off;
-    ``measured_by``, ``rounds`` and ``rows`` say how to measure it there. ``attributes`` makes of continuous A,
+    ``measured_by``, ``rounds`` and ``rows`` say how to measure it there, ``settles`` after how many steps a trained
+    part is to see that constant predictions hold nothing. ``attributes`` makes of continuous A,
     (row, attribute), what the penalty takes.
     """
 
@@ -45,6 +57,7 @@ class PenaltyCase:
     rounds: int = 1
     rows: int = ROWS
     value_is_objective: bool = True
+    settles: int = 50
     attributes: Callable = as_they_are
 
 
@@ -52,11 +65,16 @@ HSIC_TRUTH = [gaussian_hsic(RHO, 1.0, MEDIAN_DISTANCE), np.nan, np.nan, 0.0]
 ROOT_TRUTH = np.sqrt(np.array(DPVAR) + 0.05**2) - 0.05
 SIGN_TRUTH = [information_of_signs(), 0.0, 0.0, 0.0]
 LINEAR_TRUTH = [RHO**2, 0.0, 0.0, 0.0]
+SMALL = MLPMean(hidden=(16, 16))
 
 CASES = {
     # Gradient descent is slow on the tails of A². FBO follows a surrogate whose value means nothing.
-    "fbo": PenaltyCase(dense.fbo, DPVAR, [0.05, 0.7, 0.03, 0.02], FBO(inner_steps=25), 20, 2000, False),
-    "itd": PenaltyCase(dense.itd, DPVAR, [0.05, 0.7, 0.03, 0.02], ITD(inner_steps=25, steps=1), 20, 2000),
+    "fbo": PenaltyCase(
+        dense.fbo, DPVAR, [0.05, 0.7, 0.03, 0.02], FBO(inner_steps=25, mean=SMALL), 20, 2000, False, 200
+    ),
+    "itd": PenaltyCase(
+        dense.itd, DPVAR, [0.05, 0.7, 0.03, 0.02], ITD(inner_steps=25, steps=1, mean=SMALL), 20, 2000, settles=200
+    ),
     "fbo_closed": PenaltyCase(dense.fbo_closed, DPVAR, [0.04, 0.25, 0.04, 0.02]),
     "fbo_root": PenaltyCase(dense.fbo_root, ROOT_TRUTH, [0.04, 0.09, 0.16, 0.1]),
     "r2": PenaltyCase(dense.linear_r2, LINEAR_TRUTH, [0.03, 0.02, 0.02, 0.005]),
@@ -66,10 +84,15 @@ CASES = {
         dense.hsic_features, HSIC_TRUTH, [0.004, 0, 0, 0.0005], FeatureHSIC(features=300, sensitive_features_count=300)
     ),
     "adversarial": PenaltyCase(
-        dense.adversarial, LINEAR_TRUTH, [0.03, 0.02, 0.02, 0.02], Adversarial(critic_steps=20), 6, 3000
+        dense.adversarial, LINEAR_TRUTH, [0.03, 0.02, 0.02, 0.02], Adversarial(20, 0.02, hidden=(16, 16)), 3, 3000
     ),
     "adversarial_plain": PenaltyCase(
-        dense.adversarial_plain, LINEAR_TRUTH, [0.03, 0.02, 0.02, 0.02], PlainAdversarial(critic_steps=20), 6, 3000
+        dense.adversarial_plain,
+        LINEAR_TRUTH,
+        [0.03, 0.02, 0.02, 0.02],
+        PlainAdversarial(20, 0.02, hidden=(16, 16)),
+        3,
+        3000,
     ),
     # A² is no probability on average: there the parabola beyond 0.99 is steep and magnifies noise.
     "prejudice_remover": PenaltyCase(
@@ -77,17 +100,17 @@ CASES = {
     ),
     # A·Z: log|A·Z| is a sum of two independent copies, so HGR² = 1/2 (Dembo, Kagan & Shepp, 2001).
     "hgr": PenaltyCase(
-        dense.hgr, [RHO**2, 1.0, 0.5, 0.0], [0.03, 0.02, 0.08, 0.02], NeuralHGR(10, critic_learning_rate=0.01), 20, 2000
+        dense.hgr, [RHO**2, 1.0, 0.5, 0.0], [0.03, 0.02, 0.08, 0.02], NeuralHGR(10, critic_learning_rate=0.02), 10, 2000
     ),
     "hgr_chi2": PenaltyCase(dense.hgr_chi2, smoothed_chi2(RHO), [0.04, 0.15, 0.06, 0.012]),
     "hgr_kernel": PenaltyCase(dense.hgr_kernel, [RHO**2, 1.0, 0.25, 0.0], [0.02, 0.01, 0.06, 0.005]),
-    # A lower bound: the spike of A·Z at A = 0 takes longer to find than 120 steps.
+    # A lower bound: the spike of A·Z at A = 0 takes longer to find than 80 steps.
     "mine": PenaltyCase(
         dense.mine,
         [-np.log(1 - RHO**2) / 2, np.nan, product_information(), 0.0],
         [0.03, 0, 0.12, 0.015],
-        MINE(10, critic_learning_rate=0.02, hidden=(16, 16)),
-        12,
+        MINE(10, critic_learning_rate=0.04, hidden=(16, 16)),
+        8,
         2000,
     ),
     "gedi": PenaltyCase(dense.gedi, DPVAR, [0.03, 0.15, 0.01, 0.005]),
@@ -96,6 +119,18 @@ CASES = {
 
 OF_CLASSES = {"prejudice_remover"}
 """Penalties that refuse a target of more than two values."""
+
+QUICK = {
+    "adversarial": Adversarial(hidden=(16, 16)),
+    "adversarial_plain": PlainAdversarial(hidden=(16, 16)),
+}
+"""Penalties with smaller networks than they have by default."""
+
+
+def quick_penalty(name):
+    """The penalty of that name, with small networks where it trains any."""
+    return QUICK.get(name) or PENALTIES[name]()
+
 
 SLOW = {"hgr", "mine"}
 """Networks trained by small steps beside the predictor: not fitted anew for every predictor."""

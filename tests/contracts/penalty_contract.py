@@ -50,13 +50,13 @@ def following_the_gradient_lowers_the_disparity(penalty, case):
     f, a = f.float(), case.attributes((a - a.mean(0)) / a.std(0))
     prepared = penalty.prepare(Attributes(a), penalty.rows.assign(150, 300), {}, seed=0).to(torch.float32, "cpu")
     state = penalty.init(prepared, 3, {})
-    for _ in range(60):
+    for _ in range(30):
         before = penalty.step(f, prepared, state)
         state = before.state
     for _ in range(10):
         step = penalty.step(f, prepared, state)
         f, state = f - 0.05 * step.gradient / step.gradient.abs().amax(dim=1, keepdim=True), step.state
-    for _ in range(60):
+    for _ in range(30):
         after = penalty.step(f, prepared, state)
         state = after.state
     assert (after.value < 0.95 * before.value).all()
@@ -84,7 +84,7 @@ def constant_predictions_are_left_alone(penalty, case):
     prepared = prepared.to(torch.float32, "cpu")
     flat = torch.full((2, ROWS), 1.7)
     state = penalty.init(prepared, 2, {})
-    for _ in range(200):
+    for _ in range(case.settles):
         step = penalty.step(flat, prepared, state)
         state = step.state
     assert step.value.abs().max() < 1e-3

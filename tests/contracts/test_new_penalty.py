@@ -21,9 +21,11 @@ from fairlevel.penalties.running_moments import NEWEST_WEIGHT, RunningMoments
 from fairlevel.penalties.toolkit import PenaltyDefaults
 from fairlevel.predictors import Boosting
 from fairlevel.tensors import to_device
-from tests.benchmark.quick_studies import SOME
+from tests.benchmark.quick_studies import SOME, use_few_profiles
 from tests.contracts.penalty_cases import CASES, PenaltyCase
 from tests.contracts.penalty_contract import CHECKS
+
+QUICK_TREES = Boosting(rounds=60, learning_rate=0.1)
 
 
 @dataclass(frozen=True)
@@ -99,12 +101,18 @@ def module():
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"batch_size": 100}, {"predictor": "linear"}, {"predictor": module()}, {"validation_fraction": 0.2}],
+    [
+        {"predictor": QUICK_TREES},
+        {"batch_size": 100, "optimizer": Adam(0.01, steps=150)},
+        {"predictor": "linear"},
+        {"predictor": module()},
+        {"validation_fraction": 0.2},
+    ],
     ids=str,
 )
 def test_in_fair_regressor(settings, data):
     x, y, a = data
-    common = {"penalty": "covariance", "optimizer": Adam(0.01, steps=150), "random_state": 0, **settings}
+    common = {"penalty": "covariance", "optimizer": Adam(0.01, steps=60), "random_state": 0, **settings}
     plain, fair = (
         dpvar(None, FairRegressor(weight=w, **common).fit(x, y, sensitive_features=a).predict(x), sensitive_features=a)
         for w in (0.0, 30.0)
@@ -112,9 +120,10 @@ def test_in_fair_regressor(settings, data):
     assert fair < 0.4 * plain
 
 
-def test_in_a_path_and_in_a_study(data):
+def test_in_a_path_and_in_a_study(data, monkeypatch):
+    use_few_profiles(monkeypatch)
     x, y, a = data
-    path = FairnessPath(solver="covariance", predictor=Boosting(rounds=40, learning_rate=0.1), random_state=0)
+    path = FairnessPath(solver="covariance", predictor=Boosting(rounds=20, learning_rate=0.1), random_state=0)
     path.fit(x, y, sensitive_features=a)
     assert set(path.candidates_["family"]) == {"covariance"}
     assert path.front_["dpvar"].iloc[0] < 0.5 * path.front_["dpvar"].iloc[-1]

@@ -16,9 +16,10 @@ from fairlevel.estimators.settings import draw_seed, path_settings, training_set
 from fairlevel.exceptions import BudgetOutOfReach, InvalidInput, InvalidType
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import ClosedFBO
+from fairlevel.predictors import Boosting
 
 ROWS = 150
-QUICK = Adam(0.05, steps=80)
+QUICK = Adam(0.05, steps=40)
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +68,9 @@ def test_folds_are_judged_by_encoders_that_have_not_seen_them(mixed, monkeypatch
 
 def test_models_take_the_table_as_it_is_after_saving(mixed, tmp_path):
     x, y, a = mixed
-    regressor = FairRegressor(1.0, predictor="linear", encoder=TableEncoder(), optimizer=QUICK, random_state=0)
-    classifier = FairClassifier(1.0, predictor="linear", encoder=TableEncoder(), optimizer=QUICK, random_state=0)
+    settings = {"predictor": "linear", "optimizer": QUICK, "validation_fraction": None, "random_state": 0}
+    regressor = FairRegressor(1.0, encoder=TableEncoder(), **settings)
+    classifier = FairClassifier(1.0, encoder=TableEncoder(), **settings)
     regressor.fit(x, y, sensitive_features=a).save(tmp_path / "r")
     classifier.fit(x, np.where(y > y.mean(), "high", "low"), sensitive_features=a).save(tmp_path / "c")
     again = load(tmp_path / "r")
@@ -77,9 +79,7 @@ def test_models_take_the_table_as_it_is_after_saving(mixed, tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "c").predict_proba(x), classifier.predict_proba(x))
     regressor.to_onnx(tmp_path / "r.onnx")
     encoded = TableEncoder().fit_transform(x)
-    plain = FairRegressor(1.0, predictor="linear", optimizer=QUICK, random_state=0).fit(
-        encoded, y, sensitive_features=a
-    )
+    plain = FairRegressor(1.0, **settings).fit(encoded, y, sensitive_features=a)
     np.testing.assert_allclose(plain.predict(encoded), regressor.predict(x), rtol=1e-6)
     with pytest.raises(InvalidType, match="TableEncoder"):
         FairRegressor(1.0, encoder="table").fit(x, y, sensitive_features=a)
@@ -89,10 +89,11 @@ def test_models_take_the_table_as_it_is_after_saving(mixed, tmp_path):
 
 def test_text_dates_are_dates_for_boosting(mixed):
     x, y, _ = mixed
-    model = FairRegressor(0.0, random_state=0).fit(x[["when", "hours"]], y)
+    trees = Boosting(rounds=40)
+    model = FairRegressor(0.0, predictor=trees, random_state=0).fit(x[["when", "hours"]], y)
     assert model.native_columns_.categorical == ()
     as_dates = x[["when", "hours"]].assign(when=pd.to_datetime(x["when"], dayfirst=True))
-    plain = FairRegressor(0.0, random_state=0).fit(as_dates, y)
+    plain = FairRegressor(0.0, predictor=trees, random_state=0).fit(as_dates, y)
     np.testing.assert_array_equal(model.predict(x[["when", "hours"]]), plain.predict(as_dates))
     np.testing.assert_array_equal(model.predict(as_dates), plain.predict(as_dates))
     with pytest.raises(InvalidType, match=r"'when' holds 'soon' \(row 3\)"):

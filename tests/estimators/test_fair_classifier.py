@@ -19,6 +19,8 @@ from fairlevel.predictors import MLP, Boosting
 
 TREES = Boosting(rounds=60, leaves=8)
 QUICK = {"predictor": "linear", "optimizer": Adam(learning_rate=0.1, steps=120), "random_state": 0}
+ALL_ROWS = QUICK | {"validation_fraction": None}
+"""One training on all rows."""
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +35,8 @@ def rows():
 
 def test_without_a_penalty_it_is_logistic_regression(rows):
     x, y, _ = rows
-    long = QUICK | {"optimizer": Adam(learning_rate=0.05, steps=300)}
-    model = FairClassifier(0.0, validation_fraction=None, **long).fit(x, y)
+    long = ALL_ROWS | {"optimizer": Adam(learning_rate=0.05, steps=300)}
+    model = FairClassifier(0.0, **long).fit(x, y)
     truth = LogisticRegression(C=np.inf, tol=1e-8).fit(x, y)
     assert list(model.classes_) == ["no", "yes"]
     np.testing.assert_allclose(model.predict_proba(x), truth.predict_proba(x), atol=2e-3)
@@ -46,7 +48,7 @@ def test_without_a_penalty_it_is_logistic_regression(rows):
 @pytest.mark.parametrize("predictor", ["linear", MLP(hidden=(16,)), TREES], ids=["linear", "mlp", "boosting"])
 def test_the_penalty_levels_probabilities(rows, predictor):
     x, y, a = rows
-    settings = QUICK | {"predictor": predictor}
+    settings = ALL_ROWS | {"predictor": predictor}
     train, test = slice(0, 1000), slice(1000, None)
     found = {}
     for weight in (0.0, 30.0):
@@ -61,7 +63,7 @@ def test_the_penalty_levels_probabilities(rows, predictor):
 def test_weights_have_no_unit(rows):
     """The penalty acts on standardised probabilities: it is the share of Var y, whatever the share of ones."""
     x, y, a = rows
-    model = FairClassifier(2.0, validation_fraction=None, penalty=ClosedFBO(), **QUICK)
+    model = FairClassifier(2.0, penalty=ClosedFBO(), **ALL_ROWS)
     model.fit(x, y, sensitive_features=a)
     share = (y == "yes").mean()
     assert model.trace_["penalty"].iloc[-1] * share * (1 - share) == pytest.approx(model.dpvar_, rel=0.15)
@@ -70,7 +72,7 @@ def test_weights_have_no_unit(rows):
 def test_several_classes(rows, tmp_path):
     x, _, a = rows
     y = pd.cut(x[:, 0] + x[:, 1], [-np.inf, -0.5, 0.7, np.inf], labels=["low", "middle", "high"]).astype(object)
-    model = FairClassifier(1.0, predictor=TREES, random_state=0).fit(x, y, sensitive_features=a)
+    model = FairClassifier(1.0, **ALL_ROWS | {"predictor": TREES}).fit(x, y, sensitive_features=a)
     p = model.predict_proba(x)
     assert list(model.classes_) == ["high", "low", "middle"]
     np.testing.assert_allclose(p.sum(axis=1), 1)
@@ -90,7 +92,7 @@ def test_files(rows, predictor, tmp_path):
     import onnxruntime
 
     x, y, a = rows
-    model = FairClassifier(1.0, **(QUICK | {"predictor": predictor})).fit(x, y == "yes", sensitive_features=a)
+    model = FairClassifier(1.0, **ALL_ROWS | {"predictor": predictor}).fit(x, y == "yes", sensitive_features=a)
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert isinstance(again, FairClassifier)
@@ -142,7 +144,7 @@ def test_budgets_and_paths(rows):
 def test_regression_on_classes_is_said(rows):
     x, y, a = rows
     with pytest.warns(ClassesWarning, match="FairClassifier"):
-        FairRegressor(1.0, **QUICK).fit(x, (y == "yes").astype(float), sensitive_features=a)
+        FairRegressor(1.0, **ALL_ROWS).fit(x, (y == "yes").astype(float), sensitive_features=a)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +165,7 @@ def test_targets_that_are_no_classes(rows, change, says):
 
 def test_the_scorer_sees_probabilities(rows):
     x, y, a = rows
-    model = FairClassifier(1.0, **QUICK).fit(x, y, sensitive_features=a)
+    model = FairClassifier(1.0, **ALL_ROWS).fit(x, y, sensitive_features=a)
     p = model.predict_proba(x)[:, 1]
     truth = ((p - (y == "yes")) ** 2).mean() + 2 * dpvar(None, p, sensitive_features=a)
     with sklearn.config_context(enable_metadata_routing=True):
@@ -193,7 +195,7 @@ def test_other_targets_of_a_regression_are_refused(rows):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_every_check_of_scikit_learn_passes():
     results = check_estimator(
-        FairClassifier(predictor=Boosting(rounds=20, learning_rate=0.2)), on_fail=None, on_skip=None
+        FairClassifier(predictor=Boosting(rounds=6, learning_rate=0.5)), on_fail=None, on_skip=None
     )
     failed = {result["check_name"]: result["exception"] for result in results if result["status"] == "failed"}
     assert not failed

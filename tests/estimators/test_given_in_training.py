@@ -10,7 +10,7 @@ from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
 from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import MLP, Boosting
 
-ADAM = Adam(learning_rate=0.1, steps=200)
+ADAM = Adam(learning_rate=0.1, steps=100)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def design():
     [
         ("fbo_closed", "linear", 20.0),
         ("fbo_closed", MLP(hidden=(16,)), 20.0),
-        ("fbo_closed", Boosting(rounds=150, learning_rate=0.1), 20.0),
+        ("fbo_closed", Boosting(rounds=80, learning_rate=0.2), 20.0),
         ("fbo_root", "linear", 20.0),
         ("r2", "linear", 3.0),
         (ClosedFBO(RandomFeaturesMean(), loss=Huber()), "linear", 20.0),

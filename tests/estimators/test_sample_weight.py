@@ -8,7 +8,7 @@ from fairlevel.data.weights import read_weights
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.metrics.profile import quantiles
 from fairlevel.networks.optimizers import Adam
-from fairlevel.predictors import Boosting
+from fairlevel.predictors import MLP, Boosting
 
 MEAN = RidgeMean(ridge=0.01)
 
@@ -71,11 +71,10 @@ def test_weights_reach_every_penalty(penalty):
 def test_rows_without_weight_do_not_count(weighted):
     x, y, a, _, _ = weighted
     kept = np.arange(150) < 120
-    path = FairnessPath("spectral", random_state=0, optimizer=Adam(steps=20))
+    settings = {"predictor": MLP(hidden=(16,)), "random_state": 0, "optimizer": Adam(steps=20)}
+    path = FairnessPath("spectral", **settings)
     path.fit(x, np.where(kept, y, 1e6), sensitive_features=a, sample_weight=kept.astype(float))
-    alone = FairnessPath("spectral", random_state=0, optimizer=Adam(steps=20)).fit(
-        x[kept], y[kept], sensitive_features=a[kept]
-    )
+    alone = FairnessPath("spectral", **settings).fit(x[kept], y[kept], sensitive_features=a[kept])
     np.testing.assert_allclose(path.front_[["mse", "dpvar"]], alone.front_[["mse", "dpvar"]], rtol=1e-6)
     np.testing.assert_allclose(path.predict(x), alone.predict(x), rtol=1e-6)
 

@@ -11,7 +11,7 @@ from fairlevel.data.splitting import InTime, WholeGroups, read_splitting
 from fairlevel.exceptions import InvalidInput, UnknownAttributes
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import PENALTIES
-from tests.contracts.penalty_cases import OF_CLASSES, SLOW
+from tests.contracts.penalty_cases import OF_CLASSES, SLOW, quick_penalty
 
 RANDOM = np.random.default_rng(0)
 ROWS = 400
@@ -103,7 +103,7 @@ def test_unknown_attributes_do_not_matter(name):
     x, y, a = X[:200], Y[:200], A[:200]
     unknown = np.arange(200) % 2 == 0
     gaps = np.where(unknown[:, None], np.nan, a)
-    settings = {"penalty": name, "validation_fraction": None, **LINEAR}
+    settings = {"penalty": quick_penalty(name), "validation_fraction": None, **LINEAR}
     with pytest.warns(UnknownAttributes, match="missing in 100 of 200 rows"):
         model = FairRegressor(30.0, **settings).fit(x, y, sensitive_features=gaps)
     plain = FairRegressor(0.0, **settings).fit(x, y)

@@ -28,7 +28,7 @@ def test_only_own_workers_are_ended():
     mine.start()
     before = set(multiprocessing.active_children())  # tests before this one may have left workers, too
     try:
-        run = LocalExecutor(2).run([Environment(), Sleeps()])
+        run = LocalExecutor(1).run([Environment(), Sleeps()])  # the second task begins as the first ends
         next(run)
         run.close()
         assert set(multiprocessing.active_children()) == before

@@ -22,9 +22,11 @@ from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import PREDICTORS, Boosting
 
 CLOSE = {"rtol": 1e-12, "atol": 1e-13}
+FEW_TREES = Boosting(rounds=15)
 CASES = {name: FairRegressor(predictor=name) for name in PREDICTORS} | {
+    "boosting": FairRegressor(predictor=FEW_TREES),
     "classes": FairClassifier(predictor="mlp"),
-    "three classes": FairClassifier(predictor=Boosting(rounds=15)),
+    "three classes": FairClassifier(predictor=FEW_TREES),
     "encoder": FairRegressor(predictor="linear", encoder=TableEncoder()),
     "mixture": FairRegressor(predictor="linear", max_share=0.3),
 }

@@ -12,8 +12,8 @@ from tests.penalties.test_hgr_kernel import drawn
 
 def test_gaussian_pairs():
     """−½ ln(1 − ρ²); ρ = 0.6, A², A·Z and independence stand in the sanity matrix."""
-    a, f = drawn()
-    step, _ = settled(MINE(10, critic_learning_rate=0.02, hidden=(16, 16)), f[[1, 3]].float(), a, 8)
+    a, f = drawn(3000)
+    step, _ = settled(MINE(10, critic_learning_rate=0.04, hidden=(16, 16)), f[[1, 3]].float(), a, 6)
     assert step.value.tolist() == pytest.approx([-np.log(1 - 0.09) / 2, -np.log(1 - 0.81) / 2], abs=0.05)
 
 
