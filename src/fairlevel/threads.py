@@ -1,4 +1,7 @@
-"""How many threads work: cores of this process, and tasks of many small products, each on one thread."""
+"""How many threads work, and tasks of many small products, each on one thread.
+
+PyTorch is imported where it is used: models that were saved need neither it nor threads.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,47 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
-import torch
+import numpy as np
+
+from fairlevel.exceptions import InvalidInput
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def use_threads(n_jobs: int | None) -> Iterator[None]:
+    """PyTorch's number of threads, which LightGBM and compiled code are given, too. None leaves it as it is; -1 stands
+    for all cores, -2 for all but one, as in scikit-learn.
+    """
+    if n_jobs is None:
+        yield
+        return
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(_threads(n_jobs))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _threads(n_jobs: Any) -> int:
+    if not isinstance(n_jobs, int | np.integer) or isinstance(n_jobs, bool) or n_jobs == 0:
+        raise InvalidInput(
+            f"n_jobs={n_jobs!r} was given; a whole number of threads is needed, -1 for all cores, or None."
+        )
+    if n_jobs > 0:
+        return int(n_jobs)
+    return max(cores() + 1 + int(n_jobs), 1)
 
 
 def on_single_threads(*tasks: Callable[[], Result]) -> list[Result]:
@@ -20,6 +58,8 @@ def on_single_threads(*tasks: Callable[[], Result]) -> list[Result]:
 
     PyTorch divides every small product among all threads, and waking them costs more than they save.
     """
+    import torch
+
     threads = torch.get_num_threads()
     if threads == 1:
         return [task() for task in tasks]
@@ -33,6 +73,7 @@ def on_single_threads(*tasks: Callable[[], Result]) -> list[Result]:
 @contextmanager
 def numpy_on_one_thread() -> Iterator[None]:
     """NumPy's products use one thread inside, where tasks on several threads make them; PyTorch's number stays."""
+    import torch
     from threadpoolctl import threadpool_limits  # audits need neither it nor scikit-learn
 
     threads = torch.get_num_threads()
@@ -45,6 +86,8 @@ def map_on_single_threads(function: Callable[[Item], Result], items: Iterable[It
     """The function of each item, in order; as many items at a time as PyTorch has threads, each on one of them. Items
     are asked for here and a few ahead, so that they may be read from a file of any size meanwhile.
     """
+    import torch
+
     threads = torch.get_num_threads()
     if threads == 1:
         yield from map(function, items)
@@ -61,8 +104,3 @@ def map_on_single_threads(function: Callable[[Item], Result], items: Iterable[It
     finally:
         pool.shutdown(cancel_futures=True)
         torch.set_num_threads(threads)  # for threads that start from now on
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -17,12 +17,12 @@ from sklearn.utils.estimator_checks import _NotAnArray, check_estimator
 from fairlevel import FairClassifier, FairnessPath, FairRegressor, dpvar, relevel
 from fairlevel.candidates import PenaltyGrid
 from fairlevel.data import numbers
-from fairlevel.estimators.threads import use_threads
 from fairlevel.exceptions import InvalidInput, InvalidType, UnusedOptimizer
 from fairlevel.fronts.combiners import Best
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import LinearR2
 from fairlevel.predictors import Boosting
+from fairlevel.threads import use_threads
 
 pytestmark = pytest.mark.filterwarnings("ignore::fairlevel.exceptions.AlreadyLevel")  # of paths of two candidates
 

@@ -18,13 +18,13 @@ from fairlevel.data.weights import read_weights
 from fairlevel.estimators.judged_corrections import JudgedCorrections
 from fairlevel.estimators.reading import copies_of_sensitive
 from fairlevel.estimators.relevelled_front import About, RelevelledFront
-from fairlevel.estimators.threads import use_threads
 from fairlevel.exceptions import InvalidInput, InvalidType, SeenRows, UnknownName
 from fairlevel.metrics.inputs import read_factors, read_seed
 from fairlevel.progress import stage
 from fairlevel.releveling.fitting import FOLDS
 from fairlevel.releveling.protocol import UNNAMED
 from fairlevel.releveling.reading import METHODS, in_order, read_model
+from fairlevel.threads import use_threads
 
 FEWEST_ROWS = 60
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from sklearn.base import BaseEstimator
 
-from fairlevel.estimators.threads import use_threads
+from fairlevel.threads import use_threads
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
