@@ -17,6 +17,7 @@ from functools import cached_property
 import clarabel
 import numpy as np
 from scipy import sparse
+from scipy.optimize import brentq
 
 from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput
@@ -24,7 +25,8 @@ from fairlevel.exceptions import InvalidInput
 SMALLEST_SHARE = 1e-3  # models with a smaller share are left out of a mixture
 _TOLERANCE = 1e-9
 _SMALLEST_RATIO, _LARGEST_RATIO = 1e-2, 1e5  # of the weight of DPVar to that of the variance, under a budget on shares
-_BISECTIONS = 12
+_RATIO_TOLERANCE = 4e-3  # of its logarithm
+_ROUNDING = 1e-6  # by which a share may be exceeded, as a share of itself
 
 
 class OutOfReach(InvalidInput):
@@ -93,23 +95,24 @@ class Mixing:
 
         Shrinking to a constant does not change the share, so this is not a budget on DPVar in other words. The
         constraint is not convex. Its Lagrangian, V + rK with the linear term multiplied by 1 + r · share, is, for every
-        r, and the share falls with r: the smallest r that keeps the share is found by bisection. Where a candidate is
-        constant, what such a solution has lost in scale is given back.
+        r, and the share falls with r: the smallest r that keeps the share is sought. Where a candidate is constant,
+        what such a solution has lost in scale is given back.
         """
         if self.share(self._free) <= share:
             return self._free
-        low, high = np.log(_SMALLEST_RATIO), np.log(_LARGEST_RATIO)
-        best = self._levelled(float(np.exp(high)), share)
-        if self.share(best) > share * (1 + 1e-6):
-            raise OutOfReach(share, self.share(best))
-        for _ in range(_BISECTIONS):
-            middle = (low + high) / 2
-            found = self._levelled(float(np.exp(middle)), share)
-            if self.share(found) <= share:
-                best, high = found, middle
-            else:
-                low = middle
-        return best
+        tried: dict[float, Mixture] = {}
+
+        def excess(logarithm: float) -> float:
+            if logarithm not in tried:
+                tried[logarithm] = self._levelled(float(np.exp(logarithm)), share)
+            return float(np.log(max(self.share(tried[logarithm]), 1e-12) / share)) - _ROUNDING
+
+        low, high = float(np.log(_SMALLEST_RATIO)), float(np.log(_LARGEST_RATIO))
+        if excess(high) > 0:
+            raise OutOfReach(share, self.share(tried[high]))
+        if excess(low) > 0:
+            brentq(excess, low, high, xtol=_RATIO_TOLERANCE)
+        return tried[min(each for each in tried if excess(each) <= 0)]
 
     def share(self, mixture: Mixture) -> float:
         """DPVar as a share of the mixture's variance; 0 for a constant."""
