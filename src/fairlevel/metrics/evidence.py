@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -46,10 +45,13 @@ class Evidence:
     informative: bool = True
     spent: float = 0.0
 
-    @cached_property
+    @property
     def p_value(self) -> float:
         """Of the test of DPVar = 0; computed when it is first asked for."""
-        return self.test()
+        if "_p_value" not in self.__dict__:  # before Python 3.12 one lock of cached_property serves all instances
+            self.__dict__["_p_value"] = self.test()
+        found: float = self.__dict__["_p_value"]
+        return found
 
     def squared_error(self, *combination: float) -> float:
         """The variance of the weighted mean of a combination of (r ĥ, ĥ², f², 1), which has mean zero: for as many
