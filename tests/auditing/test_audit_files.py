@@ -71,7 +71,7 @@ def folder(tmp_path):
 
 
 def in_memory(table, monkeypatch, **options):
-    monkeypatch.setattr(linear_estimators, "MANY_ROWS", 900)
+    monkeypatch.setattr(linear_estimators, "MOST_AT_ONCE", 900)
     monkeypatch.setattr(linear_estimators, "SAMPLE_ROWS", 800)
     return dpvar_interval(table["old"], sensitive_features=table[COLUMNS], **options)
 

@@ -116,7 +116,7 @@ def test_intervals_of_many_rows_agree_with_the_direct_ones(monkeypatch):
     a = random.standard_normal((6000, 3))
     f = np.sin(a[:, 0]) + a[:, 1] + random.standard_normal(6000)
     direct = dpvar_interval(f, sensitive_features=a)
-    monkeypatch.setattr(linear_estimators, "MANY_ROWS", 5000)
+    monkeypatch.setattr(linear_estimators, "MOST_AT_ONCE", 5000)
     monkeypatch.setattr(linear_estimators, "SAMPLE_ROWS", 3000)
     streaming = dpvar_interval(f, sensitive_features=a)
     assert "chosen on 3,000 rows" in streaming.regressor
@@ -133,7 +133,7 @@ def test_intervals_of_many_rows_agree_with_the_direct_ones(monkeypatch):
 @pytest.mark.parametrize("others", [0, 1], ids=["alone", "beside another attribute"])
 def test_an_attribute_that_is_constant_in_the_sample_is_measured(others, monkeypatch):
     """Four rows of 4000 carry all of the disparity; the sample of 500 has none of them."""
-    monkeypatch.setattr(linear_estimators, "MANY_ROWS", 1000)
+    monkeypatch.setattr(linear_estimators, "MOST_AT_ONCE", 1000)
     monkeypatch.setattr(linear_estimators, "SAMPLE_ROWS", 500)
     random = np.random.default_rng(0)
     drawn = np.random.default_rng(0).choice(4000, 500, replace=False)
@@ -151,7 +151,7 @@ def test_an_attribute_that_is_constant_in_the_sample_is_measured(others, monkeyp
 def test_a_constant_attribute_has_no_disparity_on_many_rows_as_on_few(monkeypatch):
     f, nothing = np.random.default_rng(0).standard_normal(2000), np.zeros(2000)
     together = dpvar_interval(f, sensitive_features=nothing)
-    monkeypatch.setattr(linear_estimators, "MANY_ROWS", 1000)
+    monkeypatch.setattr(linear_estimators, "MOST_AT_ONCE", 1000)
     monkeypatch.setattr(linear_estimators, "SAMPLE_ROWS", 500)
     blocks = dpvar_interval(f, sensitive_features=nothing)
     assert (blocks.estimate, blocks.low, blocks.p_value) == (0.0, 0.0, 1.0)

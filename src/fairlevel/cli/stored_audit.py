@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairlevel.auditing.audit import Verdict
     from fairlevel.auditing.audit_files import StoredAudit
 
-MANY_ROWS = 150_000  # of one file, above which its rows are not all held in memory
+MOST_IN_MEMORY = 150_000  # rows of one file; of more, not all are held at the same time
 
 
 def in_parts(files: Sequence[str], in_memory: bool) -> bool:
@@ -39,7 +39,7 @@ def _is_large(file: Path) -> bool:
     import pyarrow.parquet
 
     try:
-        return int(pyarrow.parquet.read_metadata(file).num_rows) > MANY_ROWS
+        return int(pyarrow.parquet.read_metadata(file).num_rows) > MOST_IN_MEMORY
     except (OSError, pyarrow.ArrowException):
         return False  # reading it will say what is wrong
 

@@ -40,7 +40,7 @@ from fairlevel.models.model import Model
 from fairlevel.progress import stage
 
 TRAINING = "training candidates"  # the stage that takes longest
-MANY_ROWS = 8000  # from here on a part of the rows is judged, not all
+JUDGED_IN_PART = 8000  # from here on a part of the rows is judged, not all
 JUDGED = 0.25  # that part
 FOLDS = 3
 FEWEST_ROWS = 60
@@ -131,7 +131,7 @@ def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[Path
         kind = "rows" if settings.unseen is None else "unseen rows"
         kind = kind if table.known is None else f"{kind} with sensitive attributes"
         raise InvalidInput(f"{len(may_judge)} {kind} were given; a path needs at least {FEWEST_ROWS} to choose by.")
-    few = len(may_judge) < MANY_ROWS and not table.splits.in_time
+    few = len(may_judge) < JUDGED_IN_PART and not table.splits.in_time
     parts = _parts(table, may_judge, few, seed)
     fitted, selection, predictions = _trained(table, settings, parts, report)
     stage("choosing mixtures of them")

@@ -20,14 +20,14 @@ from fairlevel.metrics.streamed import LEAST_DF, Plan, measured
 from fairlevel.metrics.units import null_variance
 from fairlevel.threads import on_single_threads
 
-MANY_ROWS, SAMPLE_ROWS = 150_000, 30_000
-"""Above ``MANY_ROWS`` rows, mean and ridge are chosen on ``SAMPLE_ROWS`` of them, and DPVar is computed on all, in
+MOST_AT_ONCE, SAMPLE_ROWS = 150_000, 30_000
+"""Above ``MOST_AT_ONCE`` rows, mean and ridge are chosen on ``SAMPLE_ROWS`` of them, and DPVar is computed on all, in
 blocks."""
 
 
 def linear_estimator(rows: Attributes, regressor: LinearMean | None, seed: int) -> InMemory | Blockwise:
     """All rows at once, or block by block where they are many and independent."""
-    many = len(rows) > MANY_ROWS and rows.groups is None
+    many = len(rows) > MOST_AT_ONCE and rows.groups is None
     return (Blockwise if many else InMemory)(rows, regressor, seed)
 
 
