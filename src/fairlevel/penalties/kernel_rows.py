@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -36,6 +37,16 @@ class KernelRows:
 
     def to(self, dtype: torch.dtype, device: torch.device | str) -> KernelRows:
         return to_device(self, dtype, device)
+
+    @cached_property
+    def lengths(self) -> Tensor:
+        """|a_i|² of each row, (row,)."""
+        return self.sensitive.square().sum(dim=1)
+
+    @cached_property
+    def exponents(self) -> Tensor:
+        """−1/2σ_A², what squared distances are multiplied by, (bandwidth,)."""
+        return -0.5 / self.bandwidths.square()
 
     def centred(self, rows: slice, others: slice) -> Tensor:
         """(H L H) between some rows and others: (bandwidth, row, other)."""

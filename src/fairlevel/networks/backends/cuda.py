@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from importlib import import_module
 from math import log
 from typing import Any, NamedTuple
 
@@ -153,12 +154,17 @@ SECOND_TILE = {"BLOCK": 32, "num_warps": 8, "num_stages": 1}
 ADAM_BLOCK = 1024
 
 
-def load() -> CompiledTriton | None:
-    """The backend, or None where Triton is missing or compiled code is switched off."""
+def triton_kernels(module: str) -> Any:
+    """A module of kernels, or None where Triton is missing or compiled code is switched off."""
     if os.environ.get(SWITCH, "").lower() == "off":
         return None
     try:
-        from fairlevel.networks.backends import cuda_kernels
+        return import_module(module)
     except ImportError:
         return None
-    return CompiledTriton(cuda_kernels)
+
+
+def load() -> CompiledTriton | None:
+    """The backend, or None where there are no kernels."""
+    kernels = triton_kernels("fairlevel.networks.backends.cuda_kernels")
+    return None if kernels is None else CompiledTriton(kernels)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from fairlevel.networks.backends.build import SWITCH
+from fairlevel.networks.backends.cuda import triton_kernels
 from fairlevel.penalties.kernel_rows import KernelRows, PairSums
 
 MOST_ATTRIBUTES = 64  # more do not fit the registers
@@ -29,7 +28,7 @@ class PairsOnGPU:
         (configs, count), attributes = u.shape, sensitive.shape[1]
         launch = self._kernels.pair_sums[(configs, -(-count // ROWS))]
         padded = max(16, 1 << max(attributes - 1, 0).bit_length())
-        of_a = sensitive, sensitive.square().sum(dim=1), -0.5 / rows.bandwidths.square()
+        of_a = sensitive, rows.lengths, rows.exponents
         means = rows.row_mean.contiguous(), rows.mean
         ends = which, rows.row_weight.contiguous(), value, slope, count, attributes
         launch(u, *of_a, *means, *ends, PADDED=padded, BLOCK=ROWS, num_warps=4, num_stages=1)
@@ -44,11 +43,5 @@ def pairs_on_gpu(u: Tensor, sensitive: Tensor) -> PairsOnGPU | None:
 
 @cache
 def _load() -> PairsOnGPU | None:
-    """None where Triton is missing or compiled code is switched off."""
-    if os.environ.get(SWITCH, "").lower() == "off":
-        return None
-    try:
-        from fairlevel.penalties.on_gpu import cuda_kernels
-    except ImportError:
-        return None
-    return PairsOnGPU(cuda_kernels)
+    kernels = triton_kernels("fairlevel.penalties.on_gpu.cuda_kernels")
+    return None if kernels is None else PairsOnGPU(kernels)
