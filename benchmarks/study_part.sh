@@ -9,7 +9,7 @@ data=$1 results=$2 end=$((SECONDS + $3))
 : "${STUDY_TWELVE:=communities_crime,elevators,pol,wind,space_ga,california_housing,abalone,concrete,cpu_act,miami_housing,skillcraft,air_quality}"
 # tables of folder60 where indicators of one text column are split between X and A if they are chosen one by one
 : "${STUDY_TEXT:=acs_gov_census,adult_hours,ames_housing,college_distance,cps_85_wages,garment_productivity,hotel_rates,moneyball,nmes1988,seoul_bike,stackoverflow_salary,wage_islr}"
-: "${STUDY_METHODS:=paper,ours,references}" "${STUDY_VARIANTS:=variants}" "${STUDY_SCREENED:=paper,references}"
+: "${STUDY_VARIANT_SEEDS:=0 1 2}" "${STUDY_METHODS:=paper,ours,references}" "${STUDY_VARIANTS:=variants}" "${STUDY_SCREENED:=paper,references}"
 mkdir -p "$results"
 runs=$(mktemp -d)
 
@@ -29,12 +29,12 @@ stage() {
 for seed in $STUDY_SEEDS; do
   stage study "$STUDY_PROTOCOL" "$STUDY_SUITE" "$seed" "$STUDY_METHODS"
   stage study "$STUDY_PROTOCOL" "$STUDY_REAL" "$seed" "$STUDY_METHODS"
-  if [ "$seed" = 0 ]; then
-    stage study "$STUDY_PROTOCOL" "$STUDY_TWELVE" 0 "$STUDY_VARIANTS"
-    for variant in "" +short_diagnostic +adam_diagnostic +listed_weights +adam +stopped; do
-      stage variants "$STUDY_SCREEN$variant" "$STUDY_TWELVE" 0 "$STUDY_SCREENED"
-    done
-    for variant in "" +apart; do stage variants "$STUDY_SCREEN$variant" "$STUDY_TEXT" 0 "$STUDY_SCREENED"; done
-  fi
+done
+for seed in $STUDY_VARIANT_SEEDS; do
+  stage study "$STUDY_PROTOCOL" "$STUDY_TWELVE" "$seed" "$STUDY_VARIANTS"
+  for variant in "" +short_diagnostic +adam_diagnostic +listed_weights +adam +stopped; do
+    stage variants "$STUDY_SCREEN$variant" "$STUDY_TWELVE" "$seed" "$STUDY_SCREENED"
+  done
+  for variant in "" +apart; do stage variants "$STUDY_SCREEN$variant" "$STUDY_TEXT" "$seed" "$STUDY_SCREENED"; done
 done
 ls -l "$results"
