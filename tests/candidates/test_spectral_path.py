@@ -39,6 +39,13 @@ def test_a_member_that_diverged_is_left_out(learning_rate, members):
     assert level[-1] < 0.05 < 0.5 < level[0]
 
 
-def test_candidates_diverge_where_both_members_do():
+def test_the_step_size_is_halved_where_both_members_diverge():
+    found, x, *_ = path(3.2)
+    assert found.table["learning_rate"].tolist() == [0.4] * 4
+    assert found.usable.all()
+    np.testing.assert_array_equal(found.predict(x, "cpu"), path(0.4)[0].predict(x, "cpu"))
+
+
+def test_candidates_diverge_where_both_members_do_at_every_step_size():
     found, *_ = path(1e4)
     assert not found.usable.any()

@@ -22,6 +22,8 @@ from fairlevel.penalties import ClosedFBO
 from fairlevel.training.outcome import Status
 from fairlevel.training.rows import AllRows, TrainingRows
 
+MOST_HALVINGS = 4  # of a step size at which both members diverge
+
 
 @dataclass(frozen=True)
 class Head:
@@ -75,15 +77,23 @@ class SpectralPath:
         weights = tuple(coarse(self.weights, limits.weights).tolist())
         groups = groupby(enumerate(self.heads[: limits.settings]), key=lambda pair: pair[1].learning_rate)
         by_rate = [(rate, {number: head.ridge for number, head in group}) for rate, group in groups]
-        unjudged, pair = replace(setup, judge=None), Limits(models=2, settings=1, weights=2, coarse=2)
         parts = []
         for number, (rate, ridges) in enumerate(by_rate):
-            grid = PenaltyGrid((Setting(ClosedFBO(self.mean), rate),), (0.0, self.middle))
             own = replace(rows, steps=self._steps_of_bodies(rows, weights[0], min(ridges)))
-            bodies = grid.train(own, unjudged, pair, portion(report, number, len(by_rate)))
+            bodies = self._bodies(rate, own, setup, portion(report, number, len(by_rate)))
             parts.append(self._solved(bodies, ridges, weights, solved_on, setup))
         found = reduce(CandidateSet.joined, parts)
         return found if setup.judge is None else setup.judge(found)
+
+    def _bodies(self, rate: float, rows: CandidateRows, setup: TrainingSetup, report: Report) -> CandidateSet:
+        """Both members at a step size; where both diverge at half of it, and so on."""
+        unjudged, pair = replace(setup, judge=None), Limits(models=2, settings=1, weights=2, coarse=2)
+        for halvings in range(MOST_HALVINGS + 1):
+            grid = PenaltyGrid((Setting(ClosedFBO(self.mean), rate / 2**halvings),), (0.0, self.middle))
+            bodies = grid.train(rows, unjudged, pair, report)
+            if bodies.usable.any():
+                break
+        return bodies
 
     def _steps_of_bodies(self, rows: CandidateRows, weight: float, setting: int) -> dict[CandidateKey, int] | None:
         """Where steps are known, both members take those of the candidates that are solved on them."""
@@ -101,7 +111,7 @@ class SpectralPath:
         setup: TrainingSetup,
     ) -> CandidateSet:
         """The paths on the trained members, one per ridge. A member that diverged is left out; all candidates have
-        diverged where both did.
+        diverged where both did at every step size tried.
         """
         solvable = bool(bodies.usable.any())
         table = candidate_table(
