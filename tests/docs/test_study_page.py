@@ -8,6 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
 
+from support import variants_page  # noqa: E402
 from support.study_page import PAGE, ROWS, numbers, page, study_report  # noqa: E402
 
 from fairlevel.benchmark.kept import kept_rows  # noqa: E402
@@ -20,6 +21,12 @@ def test_the_page_holds_what_its_rows_say():
     assert page(text, numbers(study_report(rows), rows)) == text, "run python docs/support/study_page.py"
     if ROWS.exists():
         assert ROWS.stat().st_size <= 20 * 2**20
+
+
+@pytest.mark.study
+def test_the_tables_on_variants_are_those_of_their_rows():
+    found = variants_page.variant_numbers(kept_rows(variants_page.STUDY), kept_rows(variants_page.SCREENED))
+    assert found in PAGE.read_text(encoding="utf-8"), "run python docs/support/variants_page.py"
 
 
 @pytest.mark.study

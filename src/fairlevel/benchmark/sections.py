@@ -30,6 +30,8 @@ from fairlevel.report.page import Notes, Section, TableBlock
 
 LABELS = {name: method.label for name, method in METHODS.items()}
 GAIN = "gain over shrinking, same learner"
+SMALLEST_R2 = 0.01
+"""Below it there is nothing to lose, and shares of it say nothing."""
 
 
 def named(table: pd.DataFrame) -> pd.DataFrame:
@@ -176,8 +178,8 @@ def _price(row: Mapping[Any, Any]) -> str:
     entry = catalogue().get(slug)
     across = f" across {', '.join(entry.sensitive)}" if entry and str(row["dataset"]).endswith(NAMED) else ""
     cost, accuracy = float(row["cost"]), float(row["R2"])
-    if not np.isfinite(cost):
-        return f"{slug}: no model is better than the mean."
+    if not np.isfinite(cost) or accuracy < SMALLEST_R2:
+        return f"{slug}: no model is clearly better than the mean (R² {accuracy:.2f})."
     return f"{slug}: halving the disparity{across} costs {percent(max(cost, 0.0), 0)} of an R² of {accuracy:.2f}."
 
 
