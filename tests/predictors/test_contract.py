@@ -125,6 +125,17 @@ def test_snapshots_are_kept_by_configuration(case):
     assert not torch.allclose(first, start)
 
 
+@pytest.mark.parametrize("case", [name for name, own in CASES.items() if own.linear_head], indirect=True)
+def test_training_changes_what_a_linear_head_reads_unless_it_is_fixed(case):
+    name, factory, x = case
+    own, inputs, around = learner(factory, x)
+    before = own.model(1).features(x.numpy())
+    with torch.no_grad():
+        own.follow(own.predictions(inputs) + 1, torch.ones(around.configs), around)
+    after = own.model(1).features(x.numpy())
+    assert np.array_equal(before, after) == CASES[name].fixed_features
+
+
 def test_members_predict_what_the_learner_predicted(case):
     _, factory, x = case
     own, inputs, around = learner(factory, x)

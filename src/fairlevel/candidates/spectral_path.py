@@ -79,7 +79,7 @@ class SpectralPath:
         by_rate = [(rate, {number: head.ridge for number, head in group}) for rate, group in groups]
         parts = []
         for number, (rate, ridges) in enumerate(by_rate):
-            own = replace(rows, steps=self._steps_of_bodies(rows, weights[0], min(ridges)))
+            own = self._rows_of_bodies(rows, setup, CandidateKey("spectral", weights[0], min(ridges)))
             bodies = self._bodies(rate, own, setup, portion(report, number, len(by_rate)))
             parts.append(self._solved(bodies, ridges, weights, solved_on, setup))
         found = reduce(CandidateSet.joined, parts)
@@ -95,12 +95,14 @@ class SpectralPath:
                 break
         return bodies
 
-    def _steps_of_bodies(self, rows: CandidateRows, weight: float, setting: int) -> dict[CandidateKey, int] | None:
-        """Where steps are known, both members take those of the candidates that are solved on them."""
-        if rows.steps is None:
-            return None
-        steps = rows.steps[CandidateKey("spectral", weight, setting)]
-        return {CandidateKey(ClosedFBO.name, body, 0): steps for body in (0.0, self.middle)}
+    def _rows_of_bodies(self, rows: CandidateRows, setup: TrainingSetup, first: CandidateKey) -> CandidateRows:
+        """Where steps are known, both members take those of the candidates that are solved on them. Where features do
+        not depend on training, nothing else of a member is used, and one step is enough.
+        """
+        bodies = [CandidateKey(ClosedFBO.name, weight, 0) for weight in (0.0, self.middle)]
+        if setup.predictor.fixed_features:
+            return replace(rows, held_out=None, steps=dict.fromkeys(bodies, 1))
+        return rows if rows.steps is None else replace(rows, steps=dict.fromkeys(bodies, rows.steps[first]))
 
     def _solved(
         self,

@@ -21,6 +21,7 @@ class Linear:
     native: ClassVar[bool] = False
     batches: ClassVar[bool] = True
     linear_head: ClassVar[bool] = True
+    fixed_features: ClassVar[bool] = True
 
     def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> NetworkFactory:
         input_map = InputMap.standardising(scaler).whitened(x.numpy(), ridge=0.0)

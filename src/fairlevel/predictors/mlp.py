@@ -23,6 +23,7 @@ class MLP:
     native: ClassVar[bool] = False
     batches: ClassVar[bool] = True
     linear_head: ClassVar[bool] = True
+    fixed_features: ClassVar[bool] = False
 
     def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> NetworkFactory:
         return NetworkFactory.of(InputMap.standardising(scaler), self.hidden, x, seed, device)

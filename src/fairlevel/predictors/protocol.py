@@ -121,13 +121,15 @@ class Predictor(Protocol):
     """One frozen object per kind of model. ``native`` says whether it reads gaps (NaN) and categories (whole numbers);
     such a predictor has a field ``categorical`` for the numbers of those columns. ``batches`` says whether it can
     train on some rows at a time, ``linear_head`` whether its members have one, as in
-    :class:`fairlevel.members.protocol.LinearHead`.
+    :class:`fairlevel.members.protocol.LinearHead`, ``fixed_features`` whether training leaves what that head reads as
+    it is.
     """
 
     name: ClassVar[str]
     native: ClassVar[bool]
     batches: ClassVar[bool]
     linear_head: ClassVar[bool]
+    fixed_features: ClassVar[bool]
 
     def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> LearnerFactory:
         """Prepare on training rows, (row, feature), as given. ``scaler`` standardises features, for predictors that

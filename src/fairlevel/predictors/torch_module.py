@@ -43,6 +43,7 @@ class TorchModule:
     native: ClassVar[bool] = False
     batches: ClassVar[bool] = True
     linear_head: ClassVar[bool] = False
+    fixed_features: ClassVar[bool] = False
 
     def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> ModuleFactory:
         template = deepcopy(self.module).to(device, torch.float32)
