@@ -60,10 +60,64 @@ static inline __attribute__((always_inline)) void products_of(
     }
 }
 
+#ifdef __aarch64__
+/* The same for LANES rows of a transposed A (ai = 1). One load brings a factor for each row, and products take it from
+   its lane of the register. */
+static inline __attribute__((always_inline)) void products_of_columns(
+    const float *A, int64_t ak, const float *B, int64_t depth, const float *start, float *C)
+{
+    for (int side = 0; side < WIDTH; side += VECTORS * LANES) {
+        vec sum[LANES][VECTORS];
+        for (int i = 0; i < LANES; i++)
+            for (int v = 0; v < VECTORS; v++)
+                sum[i][v] = load((start ? start : C + i * WIDTH) + side + v * LANES);
+        for (int64_t k = 0; k < depth; k++) {
+            vec factors = load(A + k * ak), row[VECTORS];
+            for (int v = 0; v < VECTORS; v++) row[v] = load(B + k * WIDTH + side + v * LANES);
+            for (int i = 0; i < LANES; i++)
+                for (int v = 0; v < VECTORS; v++) sum[i][v] += factors[i] * row[v];
+        }
+        for (int i = 0; i < LANES; i++)
+            for (int v = 0; v < VECTORS; v++) store(C + i * WIDTH + side + v * LANES, sum[i][v]);
+    }
+}
+
+/* The same for EIGHT rows whose factors stand side by side (ak = 1), LANES of them at a time. */
+#define EIGHT 8
+static inline __attribute__((always_inline)) void products_of_rows(
+    const float *A, int64_t ai, const float *B, int64_t depth, const float *start, float *C)
+{
+    for (int side = 0; side < WIDTH; side += 2 * LANES) {
+        vec sum[EIGHT][2];
+        for (int i = 0; i < EIGHT; i++)
+            for (int v = 0; v < 2; v++) sum[i][v] = load((start ? start : C + i * WIDTH) + side + v * LANES);
+        for (int64_t k = 0; k < depth; k += LANES) {
+            vec factors[EIGHT];
+            for (int i = 0; i < EIGHT; i++) factors[i] = load(A + i * ai + k);
+            #pragma GCC unroll 4
+            for (int j = 0; j < LANES; j++) {
+                vec row[2];
+                for (int v = 0; v < 2; v++) row[v] = load(B + (k + j) * WIDTH + side + v * LANES);
+                for (int i = 0; i < EIGHT; i++)
+                    for (int v = 0; v < 2; v++) sum[i][v] += factors[i][j] * row[v];
+            }
+        }
+        for (int i = 0; i < EIGHT; i++)
+            for (int v = 0; v < 2; v++) store(C + i * WIDTH + side + v * LANES, sum[i][v]);
+    }
+}
+#endif
+
 static void products(
     int64_t rows, const float *A, int64_t ai, int64_t ak, const float *B, int64_t depth, const float *start, float *C)
 {
     int64_t i = 0;
+#ifdef __aarch64__
+    if (ai == 1)
+        for (; i + LANES <= rows; i += LANES) products_of_columns(A + i, ak, B, depth, start, C + i * WIDTH);
+    else if (ak == 1 && depth % LANES == 0)
+        for (; i + EIGHT <= rows; i += EIGHT) products_of_rows(A + i * ai, ai, B, depth, start, C + i * WIDTH);
+#endif
     for (; i + TALL <= rows; i += TALL) products_of(TALL, A + i * ai, ai, ak, B, depth, start, C + i * WIDTH);
     for (; i < rows; i++) products_of(1, A + i * ai, ai, ak, B, depth, start, C + i * WIDTH);
 }
@@ -90,9 +144,15 @@ static inline vec tanh_of(vec x)
     return e / (e + 2.0f);
 }
 
+/* Of `count` values, a multiple of WIDTH. Four vectors at a time: each waits for its own chain of operations. */
 static void tanh_all(float *values, int64_t count)
 {
-    for (int64_t i = 0; i < count; i += LANES) store(values + i, tanh_of(load(values + i)));
+    for (int64_t i = 0; i < count; i += 4 * LANES) {
+        vec x[4];
+        for (int v = 0; v < 4; v++) x[v] = load(values + i + v * LANES);
+        for (int v = 0; v < 4; v++) x[v] = tanh_of(x[v]);
+        for (int v = 0; v < 4; v++) store(values + i + v * LANES, x[v]);
+    }
 }
 
 /* One block forward: z1, z2 (rows, WIDTH) and f (rows). */
@@ -115,10 +175,12 @@ static void forward_block(
 
 static inline void add_rows(const float *values, int64_t rows, float *sums)
 {
-    for (int v = 0; v < WIDTH; v += LANES) {
-        vec sum = load(sums + v);
-        for (int64_t i = 0; i < rows; i++) sum += load(values + i * WIDTH + v);
-        store(sums + v, sum);
+    for (int side = 0; side < WIDTH; side += VECTORS * LANES) {
+        vec sum[VECTORS];
+        for (int v = 0; v < VECTORS; v++) sum[v] = load(sums + side + v * LANES);
+        for (int64_t i = 0; i < rows; i++)
+            for (int v = 0; v < VECTORS; v++) sum[v] += load(values + i * WIDTH + side + v * LANES);
+        for (int v = 0; v < VECTORS; v++) store(sums + side + v * LANES, sum[v]);
     }
 }
 
@@ -127,14 +189,20 @@ static void backward_block(
     const Shape *s, const float *P, const float *transposed, const float *x, const float *z1, const float *z2,
     const float *g, int64_t rows, float *d1, float *d2, float *G)
 {
-    const float *w3 = P + s->w3;
-    for (int64_t i = 0; i < rows; i++) {
-        G[s->b3] += g[i];
-        for (int v = 0; v < WIDTH; v += LANES) {
-            vec z = load(z2 + i * WIDTH + v);
-            store(G + s->w3 + v, load(G + s->w3 + v) + g[i] * z);
-            store(d2 + i * WIDTH + v, g[i] * load(w3 + v) * (1.0f - z * z));
+    for (int64_t i = 0; i < rows; i++) G[s->b3] += g[i];
+    for (int side = 0; side < WIDTH; side += VECTORS * LANES) {
+        vec w3[VECTORS], sum[VECTORS];
+        for (int v = 0; v < VECTORS; v++) {
+            w3[v] = load(P + s->w3 + side + v * LANES);
+            sum[v] = load(G + s->w3 + side + v * LANES);
         }
+        for (int64_t i = 0; i < rows; i++)
+            for (int v = 0; v < VECTORS; v++) {
+                vec z = load(z2 + i * WIDTH + side + v * LANES);
+                sum[v] += g[i] * z;
+                store(d2 + i * WIDTH + side + v * LANES, g[i] * w3[v] * (1.0f - z * z));
+            }
+        for (int v = 0; v < VECTORS; v++) store(G + s->w3 + side + v * LANES, sum[v]);
     }
     products(WIDTH, z1, 1, WIDTH, d2, rows, NULL, G + s->w2);
     add_rows(d2, rows, G + s->b2);
