@@ -20,6 +20,7 @@
 #elif defined(__aarch64__)
 #define LANES 4    /* wider vectors would be taken apart on the stack */
 #define TALL 6
+#define TALLER 8   /* rows of a tile whose factors come from lanes: 8 x 2 sums, 8 vectors of factors */
 #else
 #define LANES 8
 #define TALL 3
@@ -82,27 +83,26 @@ static inline __attribute__((always_inline)) void products_of_columns(
     }
 }
 
-/* The same for EIGHT rows whose factors stand side by side (ak = 1), LANES of them at a time. */
-#define EIGHT 8
+/* The same for TALLER rows whose factors stand side by side (ak = 1), LANES of them at a time. */
 static inline __attribute__((always_inline)) void products_of_rows(
     const float *A, int64_t ai, const float *B, int64_t depth, const float *start, float *C)
 {
     for (int side = 0; side < WIDTH; side += 2 * LANES) {
-        vec sum[EIGHT][2];
-        for (int i = 0; i < EIGHT; i++)
+        vec sum[TALLER][2];
+        for (int i = 0; i < TALLER; i++)
             for (int v = 0; v < 2; v++) sum[i][v] = load((start ? start : C + i * WIDTH) + side + v * LANES);
         for (int64_t k = 0; k < depth; k += LANES) {
-            vec factors[EIGHT];
-            for (int i = 0; i < EIGHT; i++) factors[i] = load(A + i * ai + k);
+            vec factors[TALLER];
+            for (int i = 0; i < TALLER; i++) factors[i] = load(A + i * ai + k);
             #pragma GCC unroll 4
             for (int j = 0; j < LANES; j++) {
                 vec row[2];
                 for (int v = 0; v < 2; v++) row[v] = load(B + (k + j) * WIDTH + side + v * LANES);
-                for (int i = 0; i < EIGHT; i++)
+                for (int i = 0; i < TALLER; i++)
                     for (int v = 0; v < 2; v++) sum[i][v] += factors[i][j] * row[v];
             }
         }
-        for (int i = 0; i < EIGHT; i++)
+        for (int i = 0; i < TALLER; i++)
             for (int v = 0; v < 2; v++) store(C + i * WIDTH + side + v * LANES, sum[i][v]);
     }
 }
@@ -116,7 +116,7 @@ static void products(
     if (ai == 1)
         for (; i + LANES <= rows; i += LANES) products_of_columns(A + i, ak, B, depth, start, C + i * WIDTH);
     else if (ak == 1 && depth % LANES == 0)
-        for (; i + EIGHT <= rows; i += EIGHT) products_of_rows(A + i * ai, ai, B, depth, start, C + i * WIDTH);
+        for (; i + TALLER <= rows; i += TALLER) products_of_rows(A + i * ai, ai, B, depth, start, C + i * WIDTH);
 #endif
     for (; i + TALL <= rows; i += TALL) products_of(TALL, A + i * ai, ai, ak, B, depth, start, C + i * WIDTH);
     for (; i < rows; i++) products_of(1, A + i * ai, ai, ak, B, depth, start, C + i * WIDTH);
