@@ -13,6 +13,7 @@ from fairlevel.benchmark.analysis.comparisons import COMPARISONS, compared_rows,
 from fairlevel.benchmark.analysis.construction import attribute_table
 from fairlevel.benchmark.analysis.costs import cost_table
 from fairlevel.benchmark.analysis.informative import validation_ranges
+from fairlevel.benchmark.analysis.prices import constant_errors
 from fairlevel.benchmark.datasets import NAMED
 from fairlevel.benchmark.methods import METHODS, PAPER_METHODS, VARIANT_METHODS
 from fairlevel.benchmark.panels import DatasetPanels, Drawn
@@ -124,7 +125,8 @@ def _part(rows: pd.DataFrame, stem: str, before: str) -> _Part:
     sections += [comparison.section() for comparison in comparisons]
     sections += [definitions_section(compared, methods), costs_section(rows, present)]
     if "auto" in methods:
-        sections.append(prices_section(points_on_test(by_default[by_default["method"] == "auto"])))
+        of_auto = points_on_test(by_default[by_default["method"] == "auto"])
+        sections.append(prices_section(of_auto, constant_errors(used)))
     sections.append(
         Section(
             "Fronts by dataset",
