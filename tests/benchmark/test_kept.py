@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 from fairlevel.benchmark.analysis.claims import informative_claim, regret_claims, win_claims
-from fairlevel.benchmark.analysis.comparisons import points_on_test, with_shares
+from fairlevel.benchmark.analysis.comparisons import in_units_of_the_constant, points_on_test, with_shares
 from fairlevel.benchmark.analysis.costs import cost_table
 from fairlevel.benchmark.analysis.flips import flipped, winners
 from fairlevel.benchmark.analysis.gains import gain_table
-from fairlevel.benchmark.analysis.prices import constant_errors, price_table
+from fairlevel.benchmark.analysis.prices import price_table
 from fairlevel.benchmark.kept import keep_rows, kept_rows, kept_tasks
 from fairlevel.benchmark.methods import PAPER_METHODS
 from fairlevel.benchmark.rows import tidy
@@ -95,13 +95,17 @@ def test_costs_count_models_and_divergence():
 
 
 def test_the_price_of_half_the_disparity():
-    front = points((0.2, 1.0), (0.3, 0.6), (0.4, 0.5), (0.9, 0.1))
-    found = price_table(front, pd.Series(dtype=float)).iloc[0]
+    found = price_table(points((0.2, 1.0), (0.3, 0.6), (0.4, 0.5), (0.9, 0.1))).iloc[0]
     assert (found["R2"], found["R2 within"]) == (pytest.approx(0.8), pytest.approx(0.6))
     assert found["cost"] == pytest.approx(0.25)
-    constant = front.iloc[[0, 0]].assign(family=["constant", "fbo"], mse_test=[1.6, 9.0])
-    found = price_table(front, constant_errors(constant)).iloc[0]  # test rows that vary more than training rows
-    assert (found["R2"], found["R2 within"]) == (pytest.approx(0.875), pytest.approx(0.75))
+
+
+def test_errors_in_units_of_the_constant():
+    """Test rows of seed 0 vary more than training rows; nobody has selected the constant at seed 1."""
+    table = pd.concat([rows(mse_test=[0.4, 0.8, 1.6, np.nan]), rows(seed=1, mse_test=[0.4] * 4)], ignore_index=True)
+    table.loc[2, "family"] = "constant"
+    found = in_units_of_the_constant(table)["mse_test"]
+    np.testing.assert_allclose(found, [0.25, 0.5, 1.0, np.nan, *[0.4] * 4])
 
 
 @pytest.mark.parametrize(("ahead", "verdict"), [("fbo", "reproduced"), ("gdp", "not reproduced")])

@@ -9,11 +9,16 @@ from pathlib import Path
 import pandas as pd
 
 from fairlevel.benchmark.analysis.budgets import budget_table
-from fairlevel.benchmark.analysis.comparisons import COMPARISONS, compared_rows, complete, points_on_test
+from fairlevel.benchmark.analysis.comparisons import (
+    COMPARISONS,
+    compared_rows,
+    complete,
+    in_units_of_the_constant,
+    points_on_test,
+)
 from fairlevel.benchmark.analysis.construction import attribute_table
 from fairlevel.benchmark.analysis.costs import cost_table
 from fairlevel.benchmark.analysis.informative import validation_ranges
-from fairlevel.benchmark.analysis.prices import constant_errors
 from fairlevel.benchmark.datasets import NAMED
 from fairlevel.benchmark.methods import METHODS, PAPER_METHODS, VARIANT_METHODS
 from fairlevel.benchmark.panels import DatasetPanels, Drawn
@@ -64,6 +69,7 @@ def build_report(rows: pd.DataFrame) -> Report:
     """Analyse rows; methods are compared on the datasets that have a trade-off, tables with named attributes apart from
     the others.
     """
+    rows = in_units_of_the_constant(rows)
     real = rows["dataset"].str.endswith(NAMED)
     groups = [(rows[~real], "", ""), (rows[real], "real-", "Named attributes: ")]
     parts = [_part(group, stem, before) for group, stem, before in groups if not group.empty]
@@ -125,8 +131,7 @@ def _part(rows: pd.DataFrame, stem: str, before: str) -> _Part:
     sections += [comparison.section() for comparison in comparisons]
     sections += [definitions_section(compared, methods), costs_section(rows, present)]
     if "auto" in methods:
-        of_auto = points_on_test(by_default[by_default["method"] == "auto"])
-        sections.append(prices_section(of_auto, constant_errors(used)))
+        sections.append(prices_section(points_on_test(by_default[by_default["method"] == "auto"])))
     sections.append(
         Section(
             "Fronts by dataset",
@@ -161,7 +166,9 @@ def _overview(rows: pd.DataFrame, used: pd.DataFrame, ranges: pd.DataFrame, meth
         f"{len(trained):,} models were trained, {diverged:,} diverged. {wide} of {len(ranges)} datasets have a range "
         "of at least 0.1 in both MSE and DPVar on validation rows; methods are compared on those"
         + ("." if wide else ", or on all datasets if there is none, as here."),
-        "MSE and DPVar are in squared standard deviations of the target. DPVar is the paper's cross-fitted diagnostic.",
+        "MSE is in units of the constant prediction's on the same test rows, where some method has selected it, else "
+        "in squared standard deviations of the target on training rows, as DPVar is, so that R² = 1 − MSE. DPVar is "
+        "the paper's cross-fitted diagnostic.",
     ]
     if dropped:
         paragraphs.append(f"{dropped} pairs of dataset and seed lack some method and are left out.")

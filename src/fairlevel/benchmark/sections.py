@@ -161,13 +161,10 @@ def costs_section(rows: pd.DataFrame, methods: Sequence[str]) -> Section:
     return Section("What it costs", (), (block,))
 
 
-def prices_section(points: pd.DataFrame, constant: pd.Series) -> Section:
-    """What halving the disparity costs, dataset by dataset, in words; ``constant`` is the constant's test MSE."""
-    sentences = [_price(row) for row in price_table(points, constant).to_dict("records")]
-    text = (
-        "Mixtures of auto on test rows, median over seeds; R² against the constant on the same rows; DPVar is the "
-        "paper's diagnostic."
-    )
+def prices_section(points: pd.DataFrame) -> Section:
+    """What halving the disparity costs, dataset by dataset, in words."""
+    sentences = [_price(row) for row in price_table(points).to_dict("records")]
+    text = "Mixtures of auto on test rows, median over seeds; DPVar is the paper's diagnostic."
     return Section("The price of half the disparity", (text,), (Notes(tuple(sentences)),))
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from fairlevel.benchmark.methods import REFERENCES
+from fairlevel.candidates.constant import FAMILY as CONSTANT
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.points import non_dominated_within
 
@@ -50,6 +51,17 @@ def complete(rows: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
     present = rows[rows["method"].isin(list(methods))].groupby(["dataset", "seed"])["method"].nunique()
     full = present[present == len(set(methods))].index
     return rows[pd.MultiIndex.from_frame(rows[["dataset", "seed"]]).isin(full)]
+
+
+def in_units_of_the_constant(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with ``mse_test`` divided by that of the constant prediction on the same dataset and seed, where some method
+    has selected the constant; R² on test rows is then 1 − MSE. Errors in rows are in units of the training rows'
+    variance, and a few hundred test rows may vary by 40 % more or less.
+    """
+    constant = rows[(rows["family"] == CONSTANT) & rows["mse_test"].notna()]
+    errors = constant.groupby(["dataset", "seed"])["mse_test"].first()
+    pairs = pd.MultiIndex.from_frame(rows[["dataset", "seed"]])
+    return rows.assign(mse_test=rows["mse_test"] / errors.reindex(pairs).fillna(1.0).to_numpy())
 
 
 def with_shares(rows: pd.DataFrame) -> pd.DataFrame:
