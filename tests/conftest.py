@@ -1,14 +1,20 @@
-import matplotlib
-import matplotlib.pyplot as plt
+"""Imports are light: the process that hands out tests to others reads this file, too."""
+
 import numpy as np
 import pytest
-import torch
 
-matplotlib.use("Agg")
+
+@pytest.fixture(scope="session", autouse=True)
+def no_windows():
+    import matplotlib
+
+    matplotlib.use("Agg")
 
 
 @pytest.fixture(autouse=True)
 def figures_closed():
+    import matplotlib.pyplot as plt
+
     yield
     plt.close("all")
 
@@ -27,12 +33,3 @@ def short_diagnostic(request):
 @pytest.fixture
 def random():
     return np.random.default_rng(0)
-
-
-def gaussian(rows, attributes, configs, seed=0):
-    """Predictions (config, row) and attributes (row, attribute) of unlike means and scales, in float64."""
-    random = np.random.default_rng(seed)
-    mean, scale = 3.0 * np.arange(attributes) - 2.0, 0.5 + np.arange(attributes)
-    a = mean + scale * random.standard_normal((rows, attributes))
-    f = torch.from_numpy(random.standard_normal((configs, rows)) + np.sin(a[:, 0]) * np.arange(1, configs + 1)[:, None])
-    return f, a

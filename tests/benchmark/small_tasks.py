@@ -4,8 +4,6 @@ import os
 import signal
 import time
 
-import pandas as pd
-
 from fairlevel.exceptions import InvalidInput
 
 
@@ -13,7 +11,7 @@ class Environment:
     """Reports a variable as its worker sees it."""
 
     def __call__(self):
-        return pd.DataFrame({"value": [os.environ.get("OMP_WAIT_POLICY")]})
+        return os.environ.get("OMP_WAIT_POLICY")
 
 
 class Sleeps:

@@ -114,7 +114,7 @@ def test_a_killed_run_goes_on_where_it_stopped(data, undisturbed, tmp_path):
             process.kill()
     wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in orphans), 20)
     kept = {path: path.stat().st_mtime_ns for path in out.glob("rows/*/*/*/rows.parquet")}
-    result = run(data, out)
+    result = run_without_workers(data, out)
     assert result.returncode == 0, result.stderr
     assert all(path.stat().st_mtime_ns == when for path, when in kept.items())  # nothing is computed twice
     pd.testing.assert_frame_equal(rows_of(out), undisturbed)
@@ -196,12 +196,16 @@ def test_status_counts(calm):
 
 @pytest.fixture(scope="module")
 def cluster():
-    """A head; tests add a second node and lose it."""
+    """A head; tests add a second node and lose it. Ray's workers are nice to other processes by default: beside tests
+    that keep all cores busy they would hardly run.
+    """
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    yield cluster
-    cluster.shutdown()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_worker_niceness", "0")
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        yield cluster
+        cluster.shutdown()
 
 
 def test_a_ray_cluster_that_loses_a_node_finishes_with_the_same_rows(data, undisturbed, tmp_path, monkeypatch, cluster):

@@ -11,7 +11,7 @@ from fairlevel.conditional_mean.leave_one_out import leave_out_covariance
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.leave_one_out import leave_out_dpvar, leave_out_matrix
 from fairlevel.metrics.streamed import Plan, measured
-from tests.conftest import gaussian
+from tests.drawn_rows import gaussian
 
 MEANS = sorted(LINEAR_MEANS)
 WEIGHTS = {"equal": np.ones(90), "unequal": np.linspace(1, 4, 90)}

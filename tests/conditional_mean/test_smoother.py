@@ -7,7 +7,7 @@ from sklearn.preprocessing import SplineTransformer, StandardScaler
 from fairlevel.conditional_mean import LINEAR_MEANS, GroupMean, RandomFeaturesMean, RidgeMean, SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.spectrum import RIDGES
-from tests.conftest import gaussian
+from tests.drawn_rows import gaussian
 
 MEANS = sorted(LINEAR_MEANS)
 

@@ -12,8 +12,8 @@ from fairlevel.penalties.protocol import BatchAttributes, BatchPenalty
 from fairlevel.predictors import MLP, Configurations
 from fairlevel.training.engine import train
 from fairlevel.training.rows import AllRows, TrainingRows
-from tests.conftest import gaussian
 from tests.contracts.sanity import measure
+from tests.drawn_rows import gaussian
 
 ROWS, BATCH_ROWS = 60, 600
 

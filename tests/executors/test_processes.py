@@ -18,7 +18,7 @@ def test_waiting_threads_of_workers_sleep_unless_the_user_says_otherwise(monkeyp
     if given is not None:
         monkeypatch.setenv("OMP_WAIT_POLICY", given)
     ((_, found),) = LocalExecutor(1).run([Environment()])
-    assert found["value"].tolist() == [seen]
+    assert found == seen
     assert os.environ.get("OMP_WAIT_POLICY") == given
 
 

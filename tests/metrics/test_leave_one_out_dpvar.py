@@ -6,7 +6,7 @@ from fairlevel.conditional_mean import GroupMean, RandomFeaturesMean, RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics.leave_one_out import LeaveOut, leave_out_dpvar, leave_out_matrix
 from fairlevel.metrics.units import Units, null_variance
-from tests.conftest import gaussian
+from tests.drawn_rows import gaussian
 
 
 def test_for_a_projection_it_is_the_covariance_with_refitted_means():

@@ -10,7 +10,7 @@ from fairlevel.conditional_mean.inner_losses import Huber, Pinball
 from fairlevel.penalties import FBO, ClosedFBO, fbo_closed
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, IN_OUT
 from fairlevel.penalties.trained_mean import Warm
-from tests.conftest import gaussian
+from tests.drawn_rows import gaussian
 
 EVERYTHING = ALL_TRAINING_ROWS.assign(0, 50)
 

@@ -6,7 +6,7 @@ import torch
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties import GeDI
-from tests.conftest import gaussian
+from tests.drawn_rows import gaussian
 from tests.penalties.test_hgr_kernel import drawn, evaluated
 
 

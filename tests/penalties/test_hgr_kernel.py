@@ -8,7 +8,7 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties import GeDI, KernelHGR
 from fairlevel.penalties.hgr_kernel import largest_share
 from fairlevel.penalties.polynomials import hermite, lowered, products
-from tests.conftest import gaussian
+from tests.drawn_rows import gaussian
 
 RHOS = np.array([[0.0], [0.3], [0.6], [0.9]])
 

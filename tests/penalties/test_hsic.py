@@ -11,8 +11,8 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties import HSIC, FeatureHSIC
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
-from tests.conftest import gaussian
 from tests.contracts.sanity import RHO, gaussian_hsic
+from tests.drawn_rows import gaussian
 
 
 def evaluated(penalty, f, a, seed=0):

@@ -12,7 +12,7 @@ from fairlevel.networks.network import Network
 from fairlevel.penalties import FBO, ITD, ClosedFBO
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, IN_OUT
 from fairlevel.penalties.trained_mean import Warm
-from tests.conftest import gaussian
+from tests.drawn_rows import gaussian
 
 ROWS, RATE = 50, 0.2
 

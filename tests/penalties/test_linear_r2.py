@@ -7,7 +7,7 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties import ClosedFBO, LinearR2
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
-from tests.conftest import gaussian
+from tests.drawn_rows import gaussian
 
 ROWS = ALL_TRAINING_ROWS.assign(0, 200)
 

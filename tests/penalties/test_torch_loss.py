@@ -16,7 +16,7 @@ from fairlevel.conditional_mean.random_features import median_distance
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.exceptions import InvalidInput
 from fairlevel.torch import DPVarPenalty
-from tests.conftest import gaussian
+from tests.drawn_rows import gaussian
 from tests.penalties.two_workers import gradients, load_example, network, parameters, work
 
 EXAMPLE = Path(__file__).parents[2] / "docs/examples/ddp.py"

@@ -16,7 +16,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from fairlevel import dpvar_interval, relevel
-from fairlevel.estimators import judging
 from fairlevel.exceptions import InvalidInput, InvalidType, SeenRows, UnknownName
 from fairlevel.metrics.evaluator import DPVarEvaluator
 from tests.releveling.elsewhere import predictions_elsewhere
@@ -181,9 +180,7 @@ def unusual(name, kind):
     }.get((name, kind), {})
     model = UNUSUAL[name](**more).fit(*train[:2], **fit)
     front = relevel(model, own[0], sensitive_features=own[2], y=own[1])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(judging, "SHARE_POINTS", 3)  # of 8, each of which solves programmes in every fold
-        return model, front.best(max_share=0.1)
+    return model, front.best(max_share=0.1)
 
 
 @pytest.mark.parametrize(("name", "kind"), KINDS)

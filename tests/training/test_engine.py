@@ -8,7 +8,17 @@ from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.exceptions import FairLevelError
 from fairlevel.networks.network import Network
 from fairlevel.networks.optimizers import Adam, GradientDescent
-from fairlevel.penalties import MINE, PENALTIES, Adversarial, ClosedFBO, NeuralHGR, NoPenalty, PlainAdversarial
+from fairlevel.penalties import (
+    FBO,
+    ITD,
+    MINE,
+    PENALTIES,
+    Adversarial,
+    ClosedFBO,
+    NeuralHGR,
+    NoPenalty,
+    PlainAdversarial,
+)
 from fairlevel.predictors import MLP, PREDICTORS, Boosting, Configurations, Linear
 from fairlevel.training.engine import resolve_device, train
 from fairlevel.training.outcome import Status
@@ -16,9 +26,10 @@ from fairlevel.training.rows import AllRows, TrainingRows
 from tests.contracts.penalty_cases import CASES, as_they_are
 
 WEIGHTS = np.r_[0, np.logspace(-2, 0.5, 23)]
-OPTIMIZERS = {"gd": GradientDescent(0.05, steps=3), "adam": Adam(0.01, steps=3)}
+OPTIMIZERS = {"gd": GradientDescent(0.05, steps=2), "adam": Adam(0.01, steps=2)}
 FEW_STEPS = {kind.name: kind(critic_steps=2) for kind in (Adversarial, PlainAdversarial, NeuralHGR, MINE)}
-"""Penalties with a critic, which takes fewer steps than by default for each of the predictor."""
+FEW_STEPS |= {kind.name: kind(inner_steps=2) for kind in (FBO, ITD)}
+"""Penalties with networks of their own, which take fewer steps than by default for each of the predictor."""
 
 
 def samples(rows=151, seed=0, attributes=as_they_are):

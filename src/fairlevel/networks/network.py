@@ -116,9 +116,9 @@ class Network(Layout):
             # in this order of factors a single output costs a third; several outputs cost the same in either order
             weight_gradient = torch.bmm(upstream.transpose(1, 2), below).transpose(1, 2).flatten(1)
             pieces += [
-                _padding(gradient, layer.bias.stop),
+                *_padding(gradient, layer.bias.stop),
                 upstream.sum(dim=1),
-                _padding(gradient, layer.weight.stop),
+                *_padding(gradient, layer.weight.stop),
                 weight_gradient,
             ]
         return torch.cat(pieces[::-1], dim=1)
@@ -144,13 +144,16 @@ class Network(Layout):
                 upstream = torch.ops.aten.tanh_backward(upstream, below)  # times 1 − tanh², in one pass
 
 
-def _padding(like: Tensor, stop: int) -> Tensor:
-    return like.new_zeros(len(like), aligned(stop) - stop)
+def _padding(like: Tensor, stop: int) -> tuple[Tensor, ...]:
+    """Zeros up to the next aligned parameter, where there are any."""
+    missing = aligned(stop) - stop
+    return (like.new_zeros(len(like), missing),) if missing else ()
 
 
 def _joined(signals: Iterable[Tensor]) -> Tensor:
     """Single outputs of all blocks of rows, (config, row, 1) each -> (config, sample)."""
-    return torch.cat(list(signals), dim=1).squeeze(-1)
+    blocks = list(signals)
+    return (blocks[0] if len(blocks) == 1 else torch.cat(blocks, dim=1)).squeeze(-1)
 
 
 def _unpack(parameters: Tensor, layer: Layer) -> tuple[Tensor, Tensor]:

@@ -7,7 +7,7 @@ that a step recorded in a CUDA graph needs no number from the CPU.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import pi
+from math import cos, pi
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -108,19 +108,22 @@ class Adam:
         if backend is not None and isinstance(step, Tensor):
             backend.adam(parameters, gradient, (mean, square), learning_rate, step, self._numbers)
             return parameters, Moments(mean, square)
+        taken = step if parameters.is_cuda else float(step)  # operations on a scalar tensor cost more than on a number
         mean.lerp_(gradient, 1 - self.beta1)
         square.mul_(self.beta2).addcmul_(gradient, gradient, value=1 - self.beta2)
-        scale = (square / (1 - self.beta2 ** (step + 1))).sqrt_().add_(self.epsilon)
-        rate = learning_rate.unsqueeze(1) * (self._anneal(step) / (1 - self.beta1 ** (step + 1)))
+        scale = (square / (1 - self.beta2 ** (taken + 1))).sqrt_().add_(self.epsilon)
+        rate = learning_rate.unsqueeze(1) * (self._anneal(taken) / (1 - self.beta1 ** (taken + 1)))
         return parameters.sub_(mean.div(scale).mul_(rate)), Moments(mean, square)
 
     @property
     def _numbers(self) -> AdamNumbers:
         return AdamNumbers(self.beta1, self.beta2, self.epsilon, self.final_fraction, max(self.steps - 1, 1))
 
-    def _anneal(self, step: int | Tensor) -> Tensor:
-        progress = torch.as_tensor(step / max(self.steps - 1, 1), dtype=torch.float64).clamp_max(1)
-        return self.final_fraction + (1 - self.final_fraction) * (1 + torch.cos(pi * progress)) / 2
+    def _anneal(self, step: float | Tensor) -> float | Tensor:
+        """The share of the step size that is left after so many steps."""
+        progress = step / max(self.steps - 1, 1)
+        wave = torch.cos(pi * progress.clamp_max(1)) if isinstance(progress, Tensor) else cos(pi * min(progress, 1.0))
+        return self.final_fraction + (1 - self.final_fraction) * (1 + wave) / 2
 
 
 OPTIMIZERS: dict[str, type[GradientDescent] | type[Adam]] = {"gd": GradientDescent, "adam": Adam}

@@ -102,8 +102,10 @@ def critic_backend_for(hidden: tuple[int, ...], parameters: Tensor, fit: CriticF
 
 def adam_backend_for(*tensors: Tensor) -> FusedAdam | None:
     """The backend that takes steps of Adam on these tensors, or None where PyTorch must do the work."""
-    backend = _backend_for_tensors(tensors) if all(each.is_contiguous() for each in tensors) else None
-    return backend if isinstance(backend, FusedAdam) else None
+    backend = _adam_backend(tensors[0].device.type)
+    if backend is None or not all(each.is_contiguous() for each in tensors):
+        return None
+    return backend if _backend_for_tensors(tensors) is not None else None
 
 
 def needs_autograd(*tensors: Tensor) -> bool:
@@ -119,6 +121,13 @@ def _backend_for_tensors(tensors: tuple[Tensor, ...]) -> Backend | None:
     if not all(each.device.type == device and each.dtype == torch.float32 for each in tensors):
         return None
     return _backend(device)
+
+
+@cache
+def _adam_backend(device: str) -> FusedAdam | None:
+    """Asked once per device: comparing with a protocol takes as long as a small product."""
+    backend = _backend(device)
+    return backend if isinstance(backend, FusedAdam) else None
 
 
 @cache

@@ -72,12 +72,14 @@ class FixedGroups:
 
     def _joined(self, prediction: Tensor, steps: list[PenaltyStep]) -> PenaltyStep:
         """The steps of all groups as one, without the copies that fill the last group."""
-        value, gradient, after = prediction.new_empty(len(prediction)), torch.empty_like(prediction), []
-        for start, found in zip(range(0, len(prediction), self.size), steps, strict=True):
-            real = slice(start, min(start + self.size, len(prediction)))
+        count, after = len(prediction), tuple(found.state for found in steps)
+        if len(steps) == 1:
+            return PenaltyStep(steps[0].value[:count], steps[0].gradient[:count], after)
+        value, gradient = prediction.new_empty(count), torch.empty_like(prediction)
+        for start, found in zip(range(0, count, self.size), steps, strict=True):
+            real = slice(start, min(start + self.size, count))
             value[real], gradient[real] = found.value[: real.stop - start], found.gradient[: real.stop - start]
-            after.append(found.state)
-        return PenaltyStep(value, gradient, tuple(after))
+        return PenaltyStep(value, gradient, after)
 
     def along(self, direction: Tensor, value: Tensor, prepared: Any, state: tuple[Any, ...]) -> Along | None:
         """That of all groups; ``products`` are those of each."""
