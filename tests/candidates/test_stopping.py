@@ -1,4 +1,4 @@
-"""The number of steps of a model that is trained once more on all rows."""
+"""The number of steps, and the settings, of a model that is trained once more on all rows."""
 
 import numpy as np
 import pandas as pd
@@ -6,8 +6,9 @@ import pytest
 
 from fairlevel import FairRegressor
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet, Course, candidate_table
-from fairlevel.candidates.fitting import Stopping, best_steps
+from fairlevel.candidates.fitting import Stopping, best_setup, best_steps
 from fairlevel.data.splitting import AnyRows, WholeGroups
+from fairlevel.predictors import Boosting
 
 KEY = CandidateKey("fbo_closed", 3.0, 0)
 
@@ -74,3 +75,55 @@ def test_scores_beyond_measure_decide_nothing():
     with np.errstate(over="raise", invalid="raise"):
         found = best_steps([trained(1e-290, 1e9, 1e9), trained(1.0, 0.5, 0.9)])
     assert found == {KEY: 0}
+
+
+@pytest.mark.parametrize(
+    ("scores", "number"),
+    [
+        ([(1.0, 0.8, 0.9), (1.0, 0.79, 0.9), (1.0, 0.9)], 0),  # a gain of 1.25 %
+        ([(1.0, 0.8, 0.9), (1.0, 0.78, 0.9), (1.0, 0.9)], 1),  # of 2.5 %
+        ([(1.0, 0.8, 0.9), (1.0, 0.75, 0.9), (1.0, 0.9, 0.74)], 2),
+        ([(1.0, 0.8, 0.9)], 0),
+        ([(np.inf, np.inf), (1.0, 0.9)], 1),
+        ([(np.nan, np.nan), (np.nan, np.nan)], 0),  # all have diverged
+    ],
+)
+def test_other_settings_are_chosen_where_held_out_rows_gain_enough(scores, number):
+    assert best_setup([[trained(*own)] for own in scores]) == number
+
+
+def curve(random, x):
+    return x[:, 0] + 0.3 * random.standard_normal(len(x))
+
+
+def far_out(random, x):
+    """One target at fifty standard deviations: leaves of many rows dilute it."""
+    y = curve(random, x)
+    y[1] = 50.0
+    return y
+
+
+def steps(random, x):
+    """A function of one feature with 150 values: leaves of few rows follow it."""
+    return random.standard_normal(150)[(150 * x[:, 0]).astype(int)]
+
+
+QUICK = {"rounds": 40, "learning_rate": 0.2}
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+@pytest.mark.parametrize(
+    ("target", "rows", "size"),
+    [(curve, 1600, (15, 20)), (far_out, 1600, (15, 60)), (steps, 1600, (31, 10)), (steps, 1500, (15, 20))],
+)
+def test_held_out_rows_choose_the_size_of_trees(target, rows, size, weight):
+    """The model is the one of the chosen size, bit for bit; up to 1500 rows it is always the usual one."""
+    random = np.random.default_rng(0)
+    x, a = random.uniform(size=(rows, 3)), random.standard_normal(rows)
+    y, (leaves, rows_in_leaf) = target(random, x), size
+    predictors = Boosting(**QUICK), Boosting(leaves=leaves, rows_in_leaf=rows_in_leaf, **QUICK)
+    chosen, given = (
+        FairRegressor(weight, predictor=each, random_state=0).fit(x, y, sensitive_features=a) for each in predictors
+    )
+    np.testing.assert_array_equal(chosen.predict(x), given.predict(x))
+    assert chosen.n_iter_ == given.n_iter_

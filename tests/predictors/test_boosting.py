@@ -225,6 +225,7 @@ def test_monotone_constraints_are_kept():
     ("settings", "sentence"),
     [
         ({"leaves": 1}, "leaves=1"),
+        ({"rows_in_leaf": 0}, "rows_in_leaf=0"),
         ({"rounds": 0}, "rounds=0"),
         ({"learning_rate": 0.0}, "learning_rate=0"),
         ({"l2": -1.0}, "l2=-1"),
@@ -234,6 +235,15 @@ def test_monotone_constraints_are_kept():
 def test_settings_that_mean_nothing_are_refused(settings, sentence):
     with pytest.raises(InvalidInput, match=sentence):
         Boosting(**settings)
+
+
+def test_what_is_given_is_not_chosen():
+    assert [(each.leaves, each.rows_in_leaf) for each in Boosting().choices()] == [(15, 20), (15, 60), (31, 10)]
+    assert [(each.leaves, each.rows_in_leaf) for each in Boosting(rows_in_leaf=5).choices()] == [(15, 5), (31, 5)]
+    assert Boosting(leaves=15).choices() == (Boosting(leaves=15),)
+    usual = Boosting(leaves=15, rows_in_leaf=20)
+    assert Boosting(leaves=15).parameters(3, 0, 1, True) == usual.parameters(3, 0, 1, True)
+    assert Boosting().parameters(3, 0, 1, True) == usual.parameters(3, 0, 1, True)
 
 
 def test_rows_too_few_for_a_split_give_the_mean():

@@ -36,6 +36,7 @@ from fairlevel.training.rows import AllRows, TrainingRows
 MOST_HELD_OUT = 5_000  # rows for early stopping of training in batches: they are evaluated every few steps
 HOPELESS = 1e9  # times the score of the constant; squares of larger ones overflow
 TOLERATED = 0.5  # standard errors that fewer steps may be worse
+WORTH = 0.02  # of the held-out score of the usual settings: others that gain less are not chosen
 
 
 @dataclass(frozen=True)
@@ -106,12 +107,13 @@ class Stopping:
     """When training ends: ``fraction`` of the rows are held out and decide; with ``refit`` all rows then train again
     for as many steps as were best. Without a fraction, training takes all its steps. Where ``every`` row is held out
     once, as many folds as the fraction says are trained, and the steps are best for their mean: a few dozen rows alone
-    would follow chance.
+    would follow chance. With ``choose`` the held-out rows also decide about settings that the predictor leaves open.
     """
 
     fraction: float | None
     refit: bool = False
     every: bool = False
+    choose: bool = False
 
     def parts(self, splits: Splitting, seed: int) -> list[tuple[Index, Index | None]]:
         """Row numbers to train on, shuffled, and those held out, for each training."""
@@ -130,18 +132,23 @@ def fit_candidates(
     stopping: Stopping,
     report: Report,
 ) -> FittedCandidates:
-    """Train on all rows of a table at every step; some rows decide when to stop, if asked."""
+    """Train on all rows of a table at every step; some rows decide when to stop, and with what, if asked."""
     given, (table, encoding) = table, table.encoded()
-    scaling, parts, found = Scaling.of(table), stopping.parts(table.splits, setup.seed), []
-    trainings = len(parts) + stopping.refit
-    for number, (kept, held) in enumerate(parts):
+    scaling, parts, setups = Scaling.of(table), stopping.parts(table.splits, setup.seed), [setup]
+    if stopping.choose:
+        setups = setup.choices()
+    trainings = len(parts) * len(setups) + stopping.refit
+    shares = (portion(report, number, trainings) for number in range(trainings))
+    found: list[list[CandidateSet]] = []
+    for kept, held in parts:
         held_out = None if held is None else scaling.rows(table, held)
         rows = replace(candidate_rows(table, scaling, kept), held_out=held_out)
-        found.append(source.train(rows, setup, limits, portion(report, number, trainings)))
+        found.append([source.train(rows, each, limits, next(shares)) for each in setups])
     if stopping.refit:
-        last = portion(report, len(parts), trainings)
-        return refitted(given, source, setup, limits, best_steps(found), last)
-    return FittedCandidates(found[0], scaling.y, encoding)
+        by_setup = list(zip(*found, strict=True))
+        best = best_setup(by_setup)
+        return refitted(given, source, setups[best], limits, best_steps(by_setup[best]), next(shares))
+    return FittedCandidates(found[0][0], scaling.y, encoding)
 
 
 def refitted(
@@ -158,6 +165,16 @@ def refitted(
     every = np.random.default_rng(setup.seed).permutation(len(table))
     rows = replace(candidate_rows(table, scaling, every), steps=steps)
     return FittedCandidates(source.train(rows, setup, limits, report), scaling.y, encoding)
+
+
+def best_setup(found: Sequence[Sequence[CandidateSet]]) -> int:
+    """The number of the setup with the lowest held-out score; the first, which is the usual one, unless that is higher
+    by more than a fiftieth. ``found`` holds the trainings of each setup.
+    """
+    lowest = [[course.held_out.min() for each in own for course in each.courses] for own in found]
+    scores = [float(np.mean(own)) for own in lowest]
+    best = int(np.argmin(scores))
+    return best if scores[best] < (1 - WORTH) * scores[0] else 0
 
 
 def best_steps(found: Sequence[CandidateSet]) -> dict[CandidateKey, int]:

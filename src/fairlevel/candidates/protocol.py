@@ -11,6 +11,7 @@ from fairlevel.data.scaling import Scaler
 from fairlevel.losses import Loss, SquaredLoss
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.predictors import Predictor
+from fairlevel.predictors.protocol import Choosable
 from fairlevel.training.rows import RowSampler, TrainingRows
 
 PLAIN_RATE = 0.1
@@ -48,6 +49,12 @@ class TrainingSetup:
     def at_rate_of(cls, predictor: Predictor, optimizer: Optimizer, seed: int, device: str) -> TrainingSetup:
         """Settings that name no step size of their own get that of the optimiser."""
         return cls(predictor, optimizer, seed, device, optimizer.learning_rate / PLAIN_RATE)
+
+    def choices(self) -> list[TrainingSetup]:
+        """This setup with each predictor that held-out rows may choose, the usual one first."""
+        if not isinstance(self.predictor, Choosable):
+            return [self]
+        return [replace(self, predictor=each) for each in self.predictor.choices()]
 
 
 def for_columns(predictor: Predictor, categorical: tuple[int, ...]) -> Predictor:

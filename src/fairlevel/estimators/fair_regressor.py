@@ -49,8 +49,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         Of networks: "adam", "gd", or an object such as ``Adam(learning_rate=3e-3, steps=2000)``.
     validation_fraction : float, None or "auto", default="auto"
         Share of the rows held out for early stopping; None trains on all rows for all steps. "auto" holds out a fifth
-        to find the best number of steps, and then trains on all rows for as many; up to 1500 rows each fifth is held
-        out once, and boosters may end as the constant. Not with a budget, which holds rows out in any case.
+        to find the best number of steps, and what ``Boosting`` leaves open, and then trains on all rows for as many;
+        up to 1500 rows each fifth is held out once, and boosters may end as the constant. Not with a budget, which
+        holds rows out in any case.
     batch_size : int, optional
         Rows per step; None uses all of them. For tables of a million rows: X may then be a memory map (also
         :func:`fairlevel.data.memmaps.parquet_memmaps`), the optimiser's steps are batches, the conditional mean is kept

@@ -65,7 +65,8 @@ def _stopping(validation_fraction: float | str | None, splits: Splitting) -> Sto
         return Stopping(validation_fraction)  # type: ignore[arg-type]
     if len(splits) < FEWEST_TO_SPLIT:
         return Stopping(None)
-    return Stopping(HELD_OUT, refit=True, every=len(splits) <= FEW_ROWS and not splits.in_time)
+    few = len(splits) <= FEW_ROWS
+    return Stopping(HELD_OUT, refit=True, every=few and not splits.in_time, choose=not few)
 
 
 def _only_candidate(fitted: FittedCandidates, table: Table, weight: float) -> FittedModel:

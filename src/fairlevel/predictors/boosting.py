@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import lightgbm as lgb
@@ -20,6 +20,7 @@ from fairlevel.predictors.configurations import Configurations
 from fairlevel.predictors.protocol import Move, Surroundings, Tiling
 from fairlevel.trees.lightgbm_text import LightGBMText
 
+SIZES = ((15, 20), (15, 60), (31, 10))  # leaves, and fewest rows in a leaf; the first is the usual one
 PATIENCE = 8  # checks, ten trees apart
 FEW_COLUMNS = 11  # up to here every tree may use all features
 SMALL = 1_000_000  # numbers in a table for which more than one thread per booster costs more than it saves
@@ -35,10 +36,12 @@ class Boosting:
 
     Parameters
     ----------
-    leaves : most leaves of a tree
+    leaves : most leaves of a tree. None: where one model is trained at a weight, on more than 1500 rows, with
+        ``validation_fraction="auto"``, held-out rows choose 15 leaves of at least 20 rows, 15 of 60 or 31 of 10, the
+        first unless another lowers their score by more than 2 %; elsewhere 15
     learning_rate : η
     rounds : trees; fewer where held-out rows stop training early
-    rows_in_leaf : fewest training rows in a leaf, whatever their weights
+    rows_in_leaf : fewest training rows in a leaf, whatever their weights; None: chosen with ``leaves``, elsewhere 20
     l2 : ridge on the values of the leaves
     features : share of the features that each tree may use; None stands for all of up to 11, and half of more
     bins : most bins of a feature
@@ -47,10 +50,10 @@ class Boosting:
     monotone : for each feature 1 (predictions may only rise along it), -1 (only fall) or 0; empty for no constraint
     """
 
-    leaves: int = 15
+    leaves: int | None = None
     learning_rate: float = 0.05
     rounds: int = 2000
-    rows_in_leaf: int = 20
+    rows_in_leaf: int | None = None
     l2: float = 1.0
     features: float | None = None
     bins: int = 255
@@ -66,6 +69,8 @@ class Boosting:
     def __post_init__(self) -> None:
         for name, least in (("leaves", 2), ("rounds", 1), ("rows_in_leaf", 1), ("bins", 2)):
             value = getattr(self, name)
+            if name in ("leaves", "rows_in_leaf") and value is None:
+                continue
             if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
                 raise InvalidInput(f"{name}={value!r} was given; a whole number ≥ {least} is needed.")
         for name, above, most in (("learning_rate", 0.0, 1.0), ("features", 0.0, 1.0)):
@@ -81,6 +86,13 @@ class Boosting:
         if not set(self.monotone) <= {-1, 0, 1}:
             raise InvalidInput(f"monotone={self.monotone!r} was given; one of -1, 0 and 1 is needed for each feature.")
 
+    def choices(self) -> tuple[Boosting, ...]:
+        """Itself in each size that may be chosen, the usual one first; only itself where ``leaves`` are given."""
+        if self.leaves is not None:
+            return (self,)
+        sizes = [replace(self, leaves=leaves, rows_in_leaf=self.rows_in_leaf or rows) for leaves, rows in SIZES]
+        return tuple(dict.fromkeys(sizes))
+
     def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> BoosterFactory:
         if self.monotone and len(self.monotone) != x.shape[1]:
             raise InvalidInput(
@@ -93,12 +105,13 @@ class Boosting:
         deterministic mode makes results independent of the number of threads; it needs to be told in which order
         histograms are filled, and in large tables column after column is faster.
         """
+        leaves, rows = SIZES[0]
         share = self.features if self.features is not None else (1.0 if columns <= FEW_COLUMNS else 0.5)
         given = {
             "objective": "none",
             "learning_rate": 1.0,
-            "num_leaves": int(self.leaves),
-            "min_data_in_leaf": int(self.rows_in_leaf),
+            "num_leaves": int(self.leaves or leaves),
+            "min_data_in_leaf": int(self.rows_in_leaf or rows),
             "min_sum_hessian_in_leaf": 1e-3,
             "lambda_l2": float(self.l2),
             "feature_fraction": share,

@@ -135,3 +135,11 @@ class Predictor(Protocol):
         """Prepare on training rows, (row, feature), as given. ``scaler`` standardises features, for predictors that
         need it; None where they are standardised already. Members read features as given.
         """
+
+
+@runtime_checkable
+class Choosable(Protocol):
+    """A predictor that may leave settings open for held-out rows to choose."""
+
+    def choices(self) -> tuple[Predictor, ...]:
+        """Itself with the settings that may be chosen, the usual ones first; only itself where none are open."""
