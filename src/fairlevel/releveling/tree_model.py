@@ -104,10 +104,14 @@ class TreeModel:
         if target is None:
             found = leaf_averages(averages, self.prediction, disparity)
             return {AVERAGES: Family(DenseColumns(found.columns), RIDGES, about=found.values)}
-        start = towards_target(within, self.total, target, disparity.row_weight, self.response)
-        found = leaf_averages(averages, self.response.prediction(self.total + start.column), disparity)
-        about = np.vstack([found.values, start.values])
-        return {AVERAGES: Family(DenseColumns(found.columns), RIDGES, about, start.column)}
+        moved = towards_target(within, self.total, target, disparity.row_weight, self.response)
+        families = {}
+        for share in self.response.starts:
+            start = share * moved.column
+            found = leaf_averages(averages, self.response.prediction(self.total + start), disparity)
+            about = np.vstack([found.values, share * moved.values])
+            families[f"{AVERAGES} from {share:g}"] = Family(DenseColumns(found.columns), RIDGES, about, start)
+        return families
 
     def changed(self, change: Change, families: Mapping[str, Family]) -> Any:
         if change.nothing:
