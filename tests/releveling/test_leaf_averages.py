@@ -12,14 +12,35 @@ RANDOM = np.random.default_rng(0)
 ROWS, SIZES = 30, (3, 4)
 LEAVES = np.column_stack([RANDOM.integers(0, size, ROWS) for size in SIZES]).astype(np.int32)
 FITTED = np.arange(4, 26)
-WITHIN = LeafRows.of(JointLeaves.of(LEAVES, SIZES), FITTED)
+VALUES = [np.array([0.0, 1.0, 3.0]), np.array([0.5, -0.5, 0.2, 1.0])]
 WEIGHT = RANDOM.uniform(0.5, 2, len(FITTED))
 WEIGHT /= WEIGHT.sum()
+WITHIN = LeafRows.of(JointLeaves.of(LEAVES, SIZES), FITTED, WEIGHT, VALUES)
 AVERAGES = Averages(WITHIN, len(FITTED) * WEIGHT)
 F = RANDOM.standard_normal(ROWS) + 3
 FUNCTIONS = RANDOM.standard_normal((len(FITTED), 2))
 FUNCTIONS -= WEIGHT @ FUNCTIONS
 DISPARITY = Disparity(WEIGHT[:, None] * FUNCTIONS * (1.0, 0.6), WEIGHT)
+
+
+def tree_counts():
+    """How much each tree counts: the standard deviation of what it adds, over its mean."""
+    added = np.column_stack([values[LEAVES[FITTED, tree]] for tree, values in enumerate(VALUES)])
+    spread = np.sqrt([np.cov(column, aweights=WEIGHT, ddof=0) for column in added.T])
+    return spread / spread.mean()
+
+
+TREE_COUNTS = tree_counts()
+
+
+def test_leaves_count_by_how_far_their_tree_tells_rows_apart():
+    np.testing.assert_allclose(WITHIN.counts, np.repeat(TREE_COUNTS, SIZES), rtol=1e-12)
+    assert TREE_COUNTS[0] > 1.5 * TREE_COUNTS[1]
+
+
+def test_trees_that_tell_no_rows_apart_count_the_same():
+    within = LeafRows.of(JointLeaves.of(LEAVES, SIZES), FITTED, WEIGHT, [np.ones(size) for size in SIZES])
+    assert (within.counts == 1).all()
 
 
 def first_column(row):
@@ -29,7 +50,8 @@ def first_column(row):
     for tree in range(len(SIZES)):
         inside = LEAVES[FITTED, tree] == LEAVES[row, tree]
         others = inside & (row != FITTED)
-        total -= (weight * explained)[others].sum() / (weight[inside].sum() + EMPTY_ROWS) / len(SIZES)
+        average = (weight * explained)[others].sum() / (weight[inside].sum() + EMPTY_ROWS)
+        total -= TREE_COUNTS[tree] * average / len(SIZES)
     return total
 
 
@@ -71,7 +93,7 @@ def by_hand(response, target):
             inside = LEAVES[FITTED, tree] == LEAVES[row, tree]
             others = inside & (row != FITTED)
             room = mass[inside].sum() + EMPTY_ROWS * mass.mean()
-            column[row] += error[others].sum() / room / len(SIZES)
+            column[row] += TREE_COUNTS[tree] * error[others].sum() / room / len(SIZES)
     here = column[FITTED]
     return np.clip((here @ error) / (mass @ here**2), 0, LONGEST) * column
 
@@ -93,5 +115,5 @@ def test_the_first_step_towards_the_target_averages_errors(monkeypatch, response
 def test_leaves_stay_where_the_target_is_noise():
     target = F[FITTED] + np.random.default_rng(8).permutation(np.repeat([-1.0, 1.0], len(FITTED) // 2))
     alone = JointLeaves.of(np.arange(ROWS, dtype=np.int32)[:, None], (ROWS,))  # every row has a leaf of its own
-    found = towards_target(LeafRows.of(alone, FITTED), F, target, WEIGHT, Number())
+    found = towards_target(LeafRows.of(alone, FITTED, WEIGHT, [F]), F, target, WEIGHT, Number())
     assert not found.column.any()

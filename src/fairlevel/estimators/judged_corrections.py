@@ -17,6 +17,8 @@ from fairlevel.releveling.fitting import CrossFitted, FittedCorrections
 from fairlevel.releveling.protocol import ExistingModel
 from fairlevel.threads import numpy_on_one_thread
 
+CHANCE = 2.0  # standard errors that count as disparity: of many mixtures, some look level on few rows by chance
+
 
 @dataclass(frozen=True)
 class JudgedCorrections:
@@ -52,9 +54,10 @@ class JudgedCorrections:
         candidates = (found.predictions - centre) / scale
         stage("choosing among them")
         with numpy_on_one_thread():  # its threads would keep a core busy after their work
-            judged = JudgedRows.of(candidates, (aim - centre) / scale, rows, fold, model.response.combiner, seed)
+            combiner = model.response.combiner
+            judged = JudgedRows.of(candidates, (aim - centre) / scale, rows, fold, combiner, seed, CHANCE)
             most = judged.choosing.figures(np.eye(len(candidates))[0]).dpvar
-            budgets = SelectionBudget.points(judged.choosing, points, most)[:-1]
+            budgets = SelectionBudget.points(judged.choosing, points + 1, most)[1:-1]  # the first is the constant
         return cls(found.fitted, Judgement(judged, budgets, scale, last=candidates[0]), centre, scale)
 
     @property

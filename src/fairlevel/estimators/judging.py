@@ -35,6 +35,7 @@ class JudgedRows:
 
     Shapes: predictions (candidate, row), target (row,), attributes of the rows, fold (row,): :meth:`cross_fitted` sets
     the shares for a fold on the other folds. ``mean`` is the conditional mean, with its ridge, of all candidates.
+    ``chance`` standard errors that DPVar has by chance count as disparity where shares are set.
     """
 
     predictions: Array
@@ -44,16 +45,24 @@ class JudgedRows:
     mean: SharedMean
     combiner: Combiner
     seed: int
+    chance: float
     _kept: dict[int, Choosing] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def of(
-        cls, predictions: Array, target: Array, attributes: Attributes, fold: Index, combiner: Combiner, seed: int
+        cls,
+        predictions: Array,
+        target: Array,
+        attributes: Attributes,
+        fold: Index,
+        combiner: Combiner,
+        seed: int,
+        chance: float = 0.0,
     ) -> JudgedRows:
         """With one smoother for all candidates: the one that describes the most accurate of them best."""
         kept = KeptAttributes.of(attributes)
         mean = shared_mean(predictions, target, kept, seed)
-        return cls(predictions, target, kept, fold, mean, combiner, seed)
+        return cls(predictions, target, kept, fold, mean, combiner, seed, chance)
 
     @cached_property
     def choosing(self) -> Choosing:
@@ -82,7 +91,10 @@ class JudgedRows:
     def _choosing_on(self, rows: Index) -> Choosing:
         predictions, attributes = self.predictions[:, rows], self.attributes.take(rows)
         disparity = self.mean.disparity(predictions, attributes, self.seed)
-        return self.combiner.over(predictions, self.target[rows], attributes.weight, disparity)
+        centred = predictions - (predictions @ attributes.weight)[:, None]
+        by_chance = self.chance * self.mean.chance(attributes, self.seed)
+        counted = disparity + by_chance * (centred * attributes.weight) @ centred.T
+        return self.combiner.over(predictions, self.target[rows], attributes.weight, counted)
 
 
 @dataclass(frozen=True)

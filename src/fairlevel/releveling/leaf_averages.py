@@ -6,6 +6,7 @@ smooths what is wrong with its own predictions: what functions of A explain of t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,35 +16,50 @@ from fairlevel.candidates.corrections import Disparity
 from fairlevel.releveling.joint_leaves import JointLeaves
 from fairlevel.releveling.responses import Response
 
-STEPS = 8
-EMPTY_ROWS = 5.0  # rows without disparity and without error that every leaf counts besides its own
+STEPS = 4
+EMPTY_ROWS = 1.0  # rows without disparity and without error that every leaf counts besides its own
 LONGEST = 3.0  # step: averages are too small by about so much where leaves hold few rows
 
 
 class LeafRows(NamedTuple):
-    """The leaves of all rows, the rows that set their values, and the leaves of these."""
+    """The leaves of all rows, the rows that set their values, the leaves of these, and how much each leaf counts, (leaf
+    of any tree,).
+    """
 
     leaves: JointLeaves
     rows: Index
     own: JointLeaves
+    counts: Array
 
     @classmethod
-    def of(cls, leaves: JointLeaves, rows: Index) -> LeafRows:
-        return cls(leaves, rows, leaves.take(rows))
+    def of(cls, leaves: JointLeaves, rows: Index, row_weight: Array, values: Sequence[Array]) -> LeafRows:
+        """Leaves count as their tree does, and a tree by the standard deviation of what it adds to the rows that set
+        values, as a multiple of the mean of all trees. The first trees of a booster tell rows apart, its last ones
+        hardly.
+
+        Shapes: row_weight (row that sets values,), summing to 1; values of the leaves of each tree.
+        """
+        own = leaves.take(rows)
+        sizes = [len(each) for each in values]
+        held = np.split(own.over_rows(row_weight), np.cumsum(sizes)[:-1])
+        spread = np.array([np.sqrt(part @ (each - part @ each) ** 2) for part, each in zip(held, values, strict=True)])
+        relative = spread / spread.mean() if spread.any() else np.ones_like(spread)
+        return cls(leaves, rows, own, np.repeat(relative, sizes))
 
 
 class Averages:
     r"""Averages of a value g over the rows in each leaf ℓ of T trees, at any row the sum over its leaves of
 
-    .. math:: v_\ell = \frac{1}{T} \, \frac{\sum_{i \in \ell} w_i g_i}{\sum_{i \in \ell} m_i + r \bar m} .
+    .. math:: v_\ell = \frac{\omega_\ell}{T} \, \frac{\sum_{i \in \ell} w_i g_i}{\sum_{i \in \ell} m_i + r \bar m} ,
 
-    Each row that sets values is left out of its own averages, else columns would fit them better than new rows.
+    where ω is how much the tree of the leaf counts. Each row that sets values is left out of its own averages, else
+    columns would fit them better than new rows.
     Shapes: mass m (row that sets values,).
     """
 
     def __init__(self, within: LeafRows, mass: Array) -> None:
-        self._leaves, self.rows, self._own = within
-        self._shares = 1 / (self._own.trees * (self._own.over_rows(mass) + EMPTY_ROWS * mass.mean()))
+        self._leaves, self.rows, self._own, counts = within
+        self._shares = counts / (self._own.trees * (self._own.over_rows(mass) + EMPTY_ROWS * mass.mean()))
         self._itself = self._own.over_trees(self._shares)
 
     def __call__(self, values: Array) -> tuple[Array, Array]:

@@ -37,6 +37,12 @@ class Response(Protocol):
     def combiner(self) -> Combiner:
         """How a model is made from candidates: mixtures where they can be written as one model of the same type."""
 
+    @property
+    def starts(self) -> tuple[float, ...]:
+        """From how much of the move of leaves towards y corrections start; mixtures with the model as it is reach less
+        of it.
+        """
+
     def prediction(self, total: Array) -> Array:
         """Of the shape of the total."""
 
@@ -55,6 +61,7 @@ class Number:
     """The total is the prediction. Candidates can be mixed, and mixing with the constant shrinks them."""
 
     combiner: Combiner = Stacked()
+    starts: tuple[float, ...] = (1.0,)
 
     def prediction(self, total: Array) -> Array:
         return total
@@ -79,6 +86,7 @@ class LogOdds:
     """
 
     combiner: Combiner = Best()
+    starts: tuple[float, ...] = (0.0, 1.0)
 
     def prediction(self, total: Array) -> Array:
         return expit(total)

@@ -20,7 +20,6 @@ from fairlevel.trees import Output, TreeEnsemble
 from fairlevel.trees.protocol import Leaves, by_tree
 
 AVERAGES, TREES, LEAVES = "averages", "trees", "leaves"
-UPDATED = "updated averages"  # the same after leaves were moved towards y
 LEAF_RIDGES = (0.1,)
 
 
@@ -100,15 +99,18 @@ class TreeModel:
             return {TREES: Family(DenseColumns(self.by_tree), RIDGES)}
         if self.method == LEAVES:
             return {LEAVES: Family(self.leaf_columns, LEAF_RIDGES)}
-        within = LeafRows.of(self.joint_leaves, rows)
+        within = LeafRows.of(self.joint_leaves, rows, disparity.row_weight, self.values)
         averages = Averages(within, len(rows) * disparity.row_weight)
-        found = leaf_averages(averages, self.prediction, disparity)
-        families = {AVERAGES: Family(DenseColumns(found.columns), RIDGES, about=found.values)}
-        if target is not None:
-            start = towards_target(within, self.total, target, disparity.row_weight, self.response)
-            found = leaf_averages(averages, self.response.prediction(self.total + start.column), disparity)
-            about = np.vstack([found.values, start.values])
-            families[UPDATED] = Family(DenseColumns(found.columns), RIDGES, about, start.column)
+        if target is None:
+            found = leaf_averages(averages, self.prediction, disparity)
+            return {AVERAGES: Family(DenseColumns(found.columns), RIDGES, about=found.values)}
+        moved = towards_target(within, self.total, target, disparity.row_weight, self.response)
+        families = {}
+        for share in self.response.starts:
+            start = share * moved.column
+            found = leaf_averages(averages, self.response.prediction(self.total + start), disparity)
+            about = np.vstack([found.values, share * moved.values])
+            families[f"{AVERAGES} from {share:g}"] = Family(DenseColumns(found.columns), RIDGES, about, start)
         return families
 
     def changed(self, change: Change, families: Mapping[str, Family]) -> Any:
