@@ -166,9 +166,9 @@ def _overview(rows: pd.DataFrame, used: pd.DataFrame, ranges: pd.DataFrame, meth
         f"{len(trained):,} models were trained, {diverged:,} diverged. {wide} of {len(ranges)} datasets have a range "
         "of at least 0.1 in both MSE and DPVar on validation rows; methods are compared on those"
         + ("." if wide else ", or on all datasets if there is none, as here."),
-        "MSE is in units of the constant prediction's on the same test rows, where some method has selected it, else "
-        "in squared standard deviations of the target on training rows, as DPVar is, so that R² = 1 − MSE. DPVar is "
-        "the paper's cross-fitted diagnostic.",
+        "MSE is a share of the constant prediction's on the same test rows, so that R² = 1 − MSE; where no method has "
+        "selected the constant, it is in squared standard deviations of the training target. DPVar, the paper's "
+        "cross-fitted diagnostic, always is.",
     ]
     if dropped:
         paragraphs.append(f"{dropped} pairs of dataset and seed lack some method and are left out.")
