@@ -323,3 +323,11 @@ def test_an_interrupted_fit_is_no_fit(table, estimator):
         estimator.fit(x, y, sensitive_features=a)
     with pytest.raises(NotFittedError):
         estimator.predict(x)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_the_default_path_trains_on_a_gpu(table):
+    x, y, a = table
+    path = FairnessPath(device="cuda", random_state=0).fit(x, y, sensitive_features=a)
+    assert path.front_["mse"].iloc[-1] < path.front_["mse"].iloc[0] < y.var(ddof=0)
+    assert np.isfinite(path.best(max_share=0.05).predict(x)).all()

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -198,6 +200,15 @@ def test_cuda_agrees_with_the_cpu(penalty):
     rows = AllRows(samples(attributes=CASES[penalty].attributes))
     here, there = (train(rows, grid, device=device, **settings) for device in ("cpu", "cuda"))
     torch.testing.assert_close(here.loss, there.loss, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_cuda_agrees_with_the_cpu_where_steps_are_given():
+    grid = replace(Configurations.of([0.0, 1.0, 3.0], 0.01), steps=torch.tensor([1, 20, 50]))
+    settings = {"penalty": ClosedFBO(), "predictor": MLP(), "optimizer": Adam(0.01, steps=50)}
+    here, there = (train(AllRows(samples()), grid, device=device, **settings) for device in ("cpu", "cuda"))
+    torch.testing.assert_close(here.loss, there.loss, rtol=1e-3, atol=1e-4)
+    assert there.steps.tolist() == [1, 20, 50]
 
 
 @pytest.mark.parametrize("weight", [[-1.0], [float("nan")], [float("inf")]])

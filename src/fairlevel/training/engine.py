@@ -111,9 +111,9 @@ def _train_tile(
     advance: Callable[[int], None],
 ) -> Trained:
     loss, penalty, tile, held_out = objective
-    ends = None if tile.steps is None else tile.steps.clamp(0, length.steps)
-    steps = length.steps if ends is None else max(1, int(ends.max()))
     final = rows.final
+    ends = None if tile.steps is None else tile.steps.clamp(0, length.steps).to(final.target.device)
+    steps = length.steps if ends is None else max(1, int(ends.max()))
     weight = tile.weight.to(final.target)
     fair, curvature = (weight > 0).unsqueeze(1), penalty.curvature(weight)
 
