@@ -9,7 +9,13 @@ from pathlib import Path
 import pandas as pd
 
 from fairlevel.benchmark.analysis.budgets import best_by_budget
-from fairlevel.benchmark.analysis.comparisons import COMPARISONS, compared_rows, complete, points_on_test
+from fairlevel.benchmark.analysis.comparisons import (
+    COMPARISONS,
+    compared_rows,
+    complete,
+    in_units_of_the_constant,
+    points_on_test,
+)
 from fairlevel.benchmark.analysis.regrets import regret_table
 from fairlevel.benchmark.analysis.wins import win_rates
 from fairlevel.benchmark.kept import kept_rows
@@ -48,7 +54,7 @@ def without_a(methods: list[str]) -> list[str]:
 
 def single_models() -> pd.DataFrame:
     """The stored rows of single models, and of the plain network shrunk towards its mean."""
-    rows = kept_rows(ROWS)
+    rows = in_units_of_the_constant(kept_rows(ROWS))
     _, combiner_of = COMPARISONS["single"]
     return compared_rows(rows, known(rows), combiner_of)
 
