@@ -54,7 +54,7 @@ def small(monkeypatch):
 def few_tasks(side, frame, seed):
     assert len(side) == len(frame) <= 150
     empty = pd.DataFrame({"attribute": [], "alone": [], "lost": []})
-    return (lambda: (0.0, 0.0), lambda: empty, lambda: (), dict, pd.DataFrame)
+    return (lambda: (), lambda: (0.0, 0.0), lambda: empty, dict, pd.DataFrame)
 
 
 @pytest.fixture(autouse=True)

@@ -243,7 +243,7 @@ def test_an_audit_on_a_ray_cluster_that_loses_a_node_has_the_same_sums(tmp_path,
 
     monkeypatch.setattr(parquet_parts, "PART_ROWS", 200)
     empty = pd.DataFrame({"attribute": [], "alone": [], "lost": []})
-    beside = (lambda: (0.0, 0.0), lambda: empty, lambda: (), dict, pd.DataFrame)  # they have tests of their own
+    beside = (lambda: (), lambda: (0.0, 0.0), lambda: empty, dict, pd.DataFrame)  # they have tests of their own
     monkeypatch.setattr(SideFigures, "tasks", staticmethod(lambda side, frame, seed: beside))
     monkeypatch.setattr(module, "find_flags", lambda *figures: ())
     random = np.random.default_rng(0)

@@ -15,7 +15,7 @@ from tests.terminal import run_here
 def folder(tmp_path, monkeypatch):
     """Side figures have tests of their own."""
     empty = pd.DataFrame({"attribute": [], "alone": [], "lost": []})
-    tasks = (lambda: (0.0, 0.0), lambda: empty, lambda: (), dict, pd.DataFrame)
+    tasks = (lambda: (), lambda: (0.0, 0.0), lambda: empty, dict, pd.DataFrame)
     monkeypatch.setattr(SideFigures, "tasks", staticmethod(lambda side, frame, seed: tasks))
     monkeypatch.setattr(module, "find_flags", lambda *figures: ())
     random = np.random.default_rng(0)

@@ -65,6 +65,23 @@ def test_blocks_give_the_same_estimate_and_noise(drawn, mean, weighted, monkeypa
     assert_same_evidence(found, torch.from_numpy(prediction), together, 1e-3)
 
 
+@pytest.mark.parametrize("mean", [SplineMean(), RandomFeaturesMean(features=40), GroupMean()], ids=lambda m: m.name)
+def test_functions_in_32_bits_give_the_same_estimate_and_noise(mean):
+    """From 20,000 rows on; leverages are not small beside rounding errors on fewer."""
+    random = np.random.default_rng(0)
+    a = np.column_stack([random.standard_normal(21_000), random.integers(0, 4, 21_000)])
+    rows = Attributes(a, row_weight=random.uniform(0.9, 1.1, len(a)))
+    f = a[:, 0] ** 2 + 0.3 * a[:, 1] + random.standard_normal(len(a))
+    centred = f - rows.weight @ f
+    prediction = centred / np.sqrt(rows.weight @ centred**2)
+    plan = one_plan(mean, rows, 1e-3)
+    prepared = plan.prepared(plan.moments(rows, prediction[None]))
+    assert prepared.smoothers[0].precision == torch.float32
+    (found,) = prepared.evidence(prepared.terms(rows, prediction[None]))
+    together = factor(_features(mean.joint_map(Attributes(a), 0), rows), torch.from_numpy(rows.weight))
+    assert_same_evidence(found, torch.from_numpy(prediction), together, 1e-3)
+
+
 def test_parts_add_up_wherever_they_are_computed(drawn):
     """Moments and terms of parts, each through files, are those of all rows."""
     a, f, weight = drawn

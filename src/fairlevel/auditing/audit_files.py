@@ -186,11 +186,19 @@ def _key(table: ParquetRows, rows: StoredRows, plan: Plan) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def _then_freed(task: Callable[[], Any]) -> Any:
+    """The result of a task; the memory that it has freed is not kept for its thread while others need theirs."""
+    found = task()
+    return_freed_memory()
+    return found
+
+
 def _audit(name: str, sample: Sample, sums: AuditSums, survey: Survey, table: ParquetRows, seed: int) -> Audit:
     roles, side = sample.rows.roles, sample.side(name)
     frame = sample.frame.iloc[: len(side)].reset_index(drop=True)
     attributes = frame[list(roles.sensitive)]
-    figures = SideFigures(*on_single_threads(*SideFigures.tasks(side, attributes, seed)))
+    tasks = SideFigures.tasks(side, attributes, seed)
+    figures = SideFigures(*on_single_threads(*(partial(_then_freed, task) for task in tasks)))
     interval = interval_of(sums.evidence[name, ""])
     target = None if roles.target is None else frame[roles.target].to_numpy(copy=True)
     asked = quantities(side.prediction, target, roles.threshold)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -88,7 +88,7 @@ def maximal_correlation(pairings: Pairings, attributes: Attributes, seed: int) -
     combinations of lower ones, as for a prediction of two values, are left out.
     """
     mean: LinearMean = suitable_means(attributes.values)[-1]
-    smoother = mean.prepare(attributes, seed=seed)
+    smoother = mean.prepare(replace(attributes), seed=seed)  # a copy: attributes would keep the smoother
     first, weight = smoother.nuisance, smoother.row_weight.unsqueeze(1)
     powers = torch.stack([pairings.prediction**degree for degree in range(1, _DEGREE + 1)], dim=1)
     powers = powers - powers.mean(dim=0)
@@ -99,6 +99,7 @@ def maximal_correlation(pairings: Pairings, attributes: Attributes, seed: int) -
         return pairings.prediction.new_zeros(len(pairings.order))
     components = components / components.norm(dim=0) * len(components) ** 0.5
     functions = smoother.fit_basis[:, first:] * smoother.shrinkage(_RIDGE)[first:].sqrt()
+    del smoother  # as large as its functions
     cross = pairings.sums(components, functions.mul_(weight))
     products = (components.unsqueeze(2) * components.unsqueeze(1)).flatten(1)
     moments = pairings.sums(torch.cat([components, products], dim=1), weight).squeeze(2)

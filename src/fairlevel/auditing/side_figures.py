@@ -26,22 +26,22 @@ PAPER_ROWS, FLOOR_DRAWS = 2000, 4
 class SideFigures:
     """See :class:`fairlevel.auditing.findings.Findings`."""
 
+    measures: tuple[Measure, ...]
     paper: tuple[float, float]
     attributes: pd.DataFrame
-    measures: tuple[Measure, ...]
     profiles: dict[str, MeanProfile]
     worst: pd.DataFrame
 
     @staticmethod
     def tasks(side: EvaluationRows, frame: pd.DataFrame, seed: int) -> tuple[Callable[[], Any], ...]:
-        """What computes them, in the order of the fields, the longest first; ``frame`` holds the attributes as they
-        were given.
+        """What computes them, in the order of the fields; ``frame`` holds the attributes as they were given. The one
+        that needs most memory comes first, beside the one that needs least, and short ones last.
         """
         names = tuple(map(str, frame.columns))
         return (
+            lambda: measure_dependence(side.prediction, side.attributes(seed).values, side.row_weight, seed),
             lambda: _paper_estimate(side, seed),
             lambda: attribute_shares(side.prediction, side.attributes(seed), names, side.sources, seed),
-            lambda: measure_dependence(side.prediction, side.attributes(seed).values, side.row_weight, seed),
             lambda: _profiles(side, frame),
             lambda: worst_profiles(side, frame, seed),
         )

@@ -33,9 +33,10 @@ def worst_profiles(rows: EvaluationRows, frame: pd.DataFrame, seed: int, level: 
         return pd.DataFrame(columns=columns)
     known = candidates(attributes, seed)
     choice = choose((centred / scale).unsqueeze(0), known)
-    smoother, units = known[int(choice.index)].smoother, known[int(choice.index)].units
-    found = units.leave_out((centred / scale).unsqueeze(0), smoother, choice.ridge)
-    first, shrinkage = smoother.nuisance, smoother.shrinkage(choice.ridge)[0]
+    smoother, units, ridge = known[int(choice.index)].smoother, known[int(choice.index)].units, choice.ridge
+    del known, choice  # functions that were not chosen
+    found = units.leave_out((centred / scale).unsqueeze(0), smoother, ridge)
+    first, shrinkage = smoother.nuisance, smoother.shrinkage(ridge)[0]
     if first == len(shrinkage):
         return pd.DataFrame(columns=columns)
     # the noise of ĥ, and chance in the mean (or the average of rows with the same factors) that it is compared with
@@ -44,6 +45,7 @@ def worst_profiles(rows: EvaluationRows, frame: pd.DataFrame, seed: int, level: 
     scores[:, :-first] *= found.residual[0].unsqueeze(1)
     scores[:, -first:] *= found.fitted[0].unsqueeze(1)
     scatter = units.scatter(torch.ones_like(weight), scores, weight)
+    del scores
     random = np.random.default_rng(seed)
     picked = np.sort(random.choice(len(rows), min(_PROFILES, len(rows)), replace=False))
     at = torch.from_numpy(picked)
@@ -52,7 +54,7 @@ def worst_profiles(rows: EvaluationRows, frame: pd.DataFrame, seed: int, level: 
     errors = loading @ (vectors * variances.clamp_min(0).sqrt())  # (profile, basis)
     error = errors.square().sum(dim=1).sqrt().clamp_min(1e-300)
     draws = torch.from_numpy(random.standard_normal((errors.shape[1], _DRAWS)))
-    largest = ((errors @ draws).abs() / error.unsqueeze(1)).amax(dim=0)
+    largest = (errors @ draws).abs_().div_(error.unsqueeze(1)).amax(dim=0)
     half = (torch.quantile(largest, level) * error * scale).numpy()
     difference = found.fitted[0].numpy()[picked] * scale
     chosen = _furthest(difference, half, _standard(rows.sensitive[picked]))

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.factorisation import RANK_TOLERANCE
-from fairlevel.conditional_mean.protocol import JointMap, LinearMean, Standardiser, standardiser
+from fairlevel.conditional_mean.protocol import JointMap, LinearMean, Standardiser, may_round, standardiser
 from fairlevel.conditional_mean.spectrum import Spectrum
 
 BLOCK = 4_096  # rows at a time: their basis takes 7 MiB for 211 functions
@@ -44,7 +44,7 @@ class Functions:
     @classmethod
     def unshifted(cls, mean: LinearMean, sample: Attributes, seed: int) -> Functions:
         """The same without means."""
-        features = mean.joint_map(sample, seed)
+        features = mean.joint_many_rows_map(sample, seed)
         standardise = None if sample.given is None else standardiser(sample.given, sample.weight)
         free = features(sample.take(np.arange(1)))[0].shape[1]
         given = 0 if standardise is None else len(standardise.centre)
@@ -94,12 +94,27 @@ class BlockwiseSmoother:
         """The effect of a ridge, which does not depend on single rows."""
         return Spectrum(1 + self.transform.shape[1] - len(self.moments), self.moments, self.rows, self.nuisance)
 
+    @property
+    def precision(self) -> torch.dtype:
+        """What is enough for the basis where only sums of its squares are asked for."""
+        return torch.float32 if may_round(self.rows, 1 + self.transform.shape[1]) else torch.float64
+
     def basis(self, features: Tensor) -> Tensor:
-        """Basis values from features: (row, feature) -> (row, basis); the first basis function is the constant."""
+        """Basis values from features, in their precision: (row, feature) -> (row, basis); the first basis function is
+        the constant.
+        """
         values = _like(features, 1 + self.transform.shape[1])
         values[:, 0] = 1
-        torch.addmm(-self.mean @ self.transform, features, self.transform, out=values[:, 1:])
+        offset, transform = (each.to(features.dtype) for each in (-self.mean @ self.transform, self.transform))
+        torch.addmm(offset, features, transform, out=values[:, 1:])
         return values
+
+    def combined(self, features: Tensor, coefficients: Tensor) -> Tensor:
+        """Linear combinations B c of the basis, which is not made: (row, feature), (basis, function) -> (row,
+        function).
+        """
+        towards = self.transform @ coefficients[1:]
+        return torch.addmm(coefficients[0] - self.mean @ towards, features, towards)
 
     def coefficients(self, products: Tensor) -> Tensor:
         """BᵀWf of predictions with mean 0 from their weighted products with z: (config, feature) -> (config, basis)."""

@@ -27,6 +27,14 @@ plain numbers, which files can hold; see :mod:`fairlevel.conditional_mean.stored
 _MOST_FACTORED = 14  # columns of A and of L whose products are used: 14² products at most
 
 
+def may_round(rows: float, functions: int) -> bool:
+    """Whether so many functions of so many rows may be computed in 32 bits: there are 100 rows per function and 20,000
+    in all. The average leverage of a row is then a hundredth or less, and errors of 1e-7 of it are far below what the
+    rows can say.
+    """
+    return rows >= max(20_000, 100 * functions)
+
+
 @runtime_checkable
 class ConditionalMean(Protocol):
     """Any estimator of E[f(X) | A = a]; its kind says how DPVar is estimated with it."""
@@ -69,19 +77,19 @@ class LinearMean(ABC):
     def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> FeatureMap:
         """Features of A, fitted on these rows: knots, bandwidths, categories. ``sensitive`` is standardised."""
 
+    def many_rows_map(self, sensitive: Array, row_weight: Array, seed: int) -> FeatureMap:
+        """The same functions for very many rows, of which these are a sample; rounded to 32 bits where that makes them
+        faster and :func:`may_round` allows it.
+        """
+        return self.feature_map(sensitive, row_weight, seed)
+
     def joint_map(self, fit: Attributes, seed: int) -> JointMap:
         """Features of A, or of A and L together, fitted on these rows."""
-        weight = fit.weight
-        standardise = standardiser(fit.values, weight)
-        attributes = standardise(fit.values)
-        if fit.factors is None:
-            features = self.feature_map(attributes, weight, seed)
-            return FeaturesOf(standardise, features)
-        standardise_factors = standardiser(fit.factors, weight)
-        factors = standardise_factors(fit.factors)
-        features = self.feature_map(np.hstack([attributes, factors]), weight, seed)
-        leading, leading_factor = _leading(attributes, weight), _leading(factors, weight)
-        return FeaturesWithin(standardise, standardise_factors, features, leading, leading_factor)
+        return _joint_map(self.feature_map, fit, seed)
+
+    def joint_many_rows_map(self, fit: Attributes, seed: int) -> JointMap:
+        """The same for very many rows, of which these are a sample."""
+        return _joint_map(self.many_rows_map, fit, seed)
 
     def prepare(self, fit: Attributes, at: Array | Attributes | None = None, *, seed: int = 0) -> LinearSmoother:
         """Factor the smoother that is fitted on the rows ``fit`` and evaluated at the rows ``at`` (default: the same
@@ -102,6 +110,23 @@ class LinearMean(ABC):
 
 JointMap = Callable[[Attributes], tuple[Array, Array]]
 """Rows -> (free features, penalised features) of A, or of A and L together."""
+
+
+def _joint_map(feature_map: Callable[[Array, Array, int], FeatureMap], fit: Attributes, seed: int) -> JointMap:
+    """Features of A, or of A and L together, fitted on these rows: A alone, or both side by side, are standardised for
+    the given ``feature_map``.
+    """
+    weight = fit.weight
+    standardise = standardiser(fit.values, weight)
+    attributes = standardise(fit.values)
+    if fit.factors is None:
+        features = feature_map(attributes, weight, seed)
+        return FeaturesOf(standardise, features)
+    standardise_factors = standardiser(fit.factors, weight)
+    factors = standardise_factors(fit.factors)
+    features = feature_map(np.hstack([attributes, factors]), weight, seed)
+    leading, leading_factor = _leading(attributes, weight), _leading(factors, weight)
+    return FeaturesWithin(standardise, standardise_factors, features, leading, leading_factor)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.arrays import Array
-from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean, free_linear_part
+from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean, free_linear_part, may_round
 from fairlevel.exceptions import InvalidInput
 
 
@@ -35,12 +35,18 @@ class RandomFeaturesMean(LinearMean):
         if self.features < 1:
             raise InvalidInput(f"features={self.features} was given; at least 1 is needed, such as 200.")
 
-    def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> FeatureMap:
+    def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> Waves:
         random = np.random.default_rng(seed)
         scale = self.bandwidth * median_distance(sensitive, random)
         frequencies, phases = draw_waves(sensitive.shape[1], self.features, scale, random)
         linear_is_free = free_linear_part(sensitive)[0].shape[1] > 0
         return Waves(frequencies, phases, linear_is_free)
+
+    def many_rows_map(self, sensitive: Array, row_weight: Array, seed: int) -> FeatureMap:
+        exact = self.feature_map(sensitive, row_weight, seed)
+        if not may_round(len(sensitive), self.features):
+            return exact
+        return RoundedWaves(exact.frequencies, exact.phases, exact.linear_is_free)
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,22 @@ class Waves:
             torch.from_numpy(each.astype(rows.dtype, copy=False)) for each in (rows, self.frequencies, self.phases)
         )
         values = waves(at, directions, shifts).numpy()
+        return (rows, values) if self.linear_is_free else (rows[:, :0], np.hstack([rows, values]))
+
+
+@dataclass(frozen=True)
+class RoundedWaves(Waves):
+    """The same in 32 bits, for very many rows: cosines take a third of the time. What rounding adds to a wave, 1e-7 of
+    its size, has a variance far below the smallest that counts as a function of A.
+    """
+
+    def __call__(self, rows: Array) -> tuple[Array, Array]:
+        at, directions, shifts = (
+            torch.from_numpy(each.astype(np.float32)) for each in (rows, self.frequencies, self.phases)
+        )
+        values = torch.addmm(shifts, at, directions).numpy()
+        np.cos(values, out=values)  # a third faster than PyTorch's in 32 bits
+        values *= np.float32((2 / len(shifts)) ** 0.5)
         return (rows, values) if self.linear_is_free else (rows[:, :0], np.hstack([rows, values]))
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-_BLOCK, _STRIP = 512, 64  # rows and functions at a time that stay in cache
+_BLOCK, _STRIP = 2048, 48  # rows and functions at a time
 
 
 def scatter(scale: Tensor, basis: Tensor) -> Tensor:
     """Σ_i s_i² b_i b_iᵀ: (row,), (row, basis) -> (basis, basis). With s = √w these are second moments; with s = w v the
     covariance of BᵀWf for noise v.
 
-    Blocks of rows stay in cache, and of the symmetric result only the upper part is computed, in strips.
+    Rows are scaled in blocks, so that no copy of very many is made, and of the symmetric result only the upper part is
+    computed, in strips.
     """
     count = basis.shape[1]
     starts = range(0, count, _STRIP)

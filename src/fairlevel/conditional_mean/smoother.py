@@ -190,5 +190,5 @@ class LinearSmoother:
             left_out = (1 - (basis.square() @ columns) * weight).clamp_min_(0.02)  # 1 − S_ii, (row, ridge)
             residual = (basis @ towards).view(len(basis), configs, ridges)
             residual -= prediction[:, rows].T.unsqueeze(2)
-            errors += residual.square_().mul_((weight * left_out.pow_(-2 * cost)).unsqueeze(1)).sum(dim=0)
+            errors += residual.square_().mul_((weight * left_out.pow_(-cost).square_()).unsqueeze(1)).sum(dim=0)
         return errors

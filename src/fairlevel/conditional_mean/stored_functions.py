@@ -13,7 +13,7 @@ from fairlevel.conditional_mean.cells import Cells
 from fairlevel.conditional_mean.factors import FactorFeatures, LegitimateFactors
 from fairlevel.conditional_mean.groups import GroupFeatures
 from fairlevel.conditional_mean.protocol import FeaturesOf, FeaturesWithin, Standardiser
-from fairlevel.conditional_mean.random_features import Waves
+from fairlevel.conditional_mean.random_features import RoundedWaves, Waves
 from fairlevel.conditional_mean.ridge import PenalisedColumns
 from fairlevel.conditional_mean.splines import SplineFeatures
 from fairlevel.exceptions import InvalidInput
@@ -29,6 +29,7 @@ FUNCTIONS: dict[str, type] = {
         GroupFeatures,
         LegitimateFactors,
         PenalisedColumns,
+        RoundedWaves,
         SplineFeatures,
         Standardiser,
         Waves,

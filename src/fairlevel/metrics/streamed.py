@@ -172,7 +172,12 @@ class Prepared:
     varies: Array
 
     def terms(self, rows: Attributes, predictions: Array) -> Sums:
-        """Sums of what depends on the smoothers; predictions (config, row)."""
+        """Sums of what depends on the smoothers; predictions (config, row).
+
+        Of very many rows the basis is computed in 32 bits: S_ii, Q_ii and the noise matrix are sums of its squares,
+        without cancellation, and a row's leverage is a small number beside 1. Predictions, ĥ and their products are in
+        64 bits.
+        """
         return reduce(add, map_on_single_threads(self._terms, _blocks(rows, predictions)))
 
     def _terms(self, block: tuple[Attributes, Array]) -> Sums:
@@ -182,42 +187,21 @@ class Prepared:
         standard = torch.from_numpy((predictions - self.location[:, None]) / size[:, None])
         found: Sums = {}
         for number, smoother in enumerate(self.smoothers):
-            own = self.plan.own(number)
-            basis = smoother.basis(smoother.functions(rows))
+            own, first = self.plan.own(number), smoother.nuisance
+            features = smoother.functions(rows)
+            exact = smoother.combined(features, self._directions[number])
+            basis = smoother.basis(features.to(smoother.precision))
+            diagonals = (basis.square() @ self._diagonals[number].to(basis.dtype)).double().T * weight
             for place, config in enumerate(own.tolist()):
-                own_sums = self._of_one(standard[config], basis, weight, number, place)
+                functions = _Functions(
+                    exact[:, :first], exact[:, first + place], basis[:, first:], *diagonals[place :: len(own)]
+                )
+                coefficients = self.coefficients[number][place][:first]
+                own_sums = functions.sums(standard[config], coefficients, weight)
                 if not self.plan.is_tested(config):
-                    first = smoother.nuisance
-                    centred = standard[config] - basis[:, :first] @ self.coefficients[number][place][:first]
-                    noise = centred / nuisance_left_out(basis, first, weight).sqrt()
-                    own_sums["null"] = scatter(weight * noise, basis[:, first:])
+                    own_sums["null"] = functions.null(standard[config], coefficients, weight)
                 found |= {f"{name} {config}": value for name, value in own_sums.items()}
         return found
-
-    def _of_one(self, prediction: Tensor, basis: Tensor, weight: Tensor, number: int, place: int) -> Sums:
-        first, coefficients = self.smoothers[number].nuisance, self.coefficients[number][place]
-        shrinkage, kept = self._shrinkage[number][place], self._kept[number][place]
-        squares = basis.square()
-        centred = prediction - basis[:, :first] @ coefficients[:first]
-        fitted = basis[:, first:] @ (coefficients * shrinkage)[first:]
-        diagonal = (squares @ kept) * weight
-        leverage = Leverage.of((squares @ shrinkage) * weight, weight)
-        of_factors, alone = factor_leverage(basis, first, weight, leverage)
-        beyond, alone_error = centred / alone, (centred - fitted) / leverage.left_out
-        residual = (centred - fitted) / leverage.left_out.sqrt()
-        weighted = influence_parts(prediction, fitted, residual) * weight.unsqueeze(1)
-        return {
-            "noise": leverage.noise_sums(diagonal, centred, fitted).stacked,
-            "others": torch.stack(
-                [
-                    (of_factors * beyond * (beyond - alone_error)).sum(),
-                    (weight * fitted.square()).sum(),
-                    (weight * diagonal * residual.square()).square().sum(),
-                ]
-            ),
-            "influence": weighted.T @ weighted,
-            "residual": scatter(weight * residual, basis[:, first:]),
-        }
 
     @cached_property
     def _shrinkage(self) -> list[Tensor]:
@@ -229,6 +213,22 @@ class Prepared:
         return [
             kept_share(shrinkage, each.nuisance)
             for shrinkage, each in zip(self._shrinkage, self.smoothers, strict=True)
+        ]
+
+    @cached_property
+    def _directions(self) -> list[Tensor]:
+        """Coefficients of the nuisance functions, then of ĥ of each own prediction, (basis, function)."""
+        return [
+            torch.cat([_nuisance_directions(each), _beyond(coefficients * shrinkage, each.nuisance).T], dim=1)
+            for each, coefficients, shrinkage in zip(self.smoothers, self.coefficients, self._shrinkage, strict=True)
+        ]
+
+    @cached_property
+    def _diagonals(self) -> list[Tensor]:
+        """d of each own prediction, then q of each, (basis, 2 · own config)."""
+        return [
+            torch.cat([shrinkage, kept]).T.contiguous()
+            for shrinkage, kept in zip(self._shrinkage, self._kept, strict=True)
         ]
 
     def evidence(self, terms: Sums) -> list[Evidence]:
@@ -264,6 +264,63 @@ class Prepared:
         return p_value(
             forms(spectrum, ridges_to_try(self.plan.asked[number], spectrum)), scatter, coefficients, self.plan.seed
         )
+
+
+@dataclass(frozen=True)
+class _Functions:
+    """The functions of A of one prediction at some rows.
+
+    Shapes: nuisance (row, nuisance), fitted ĥ beyond the nuisance functions (row,), basis beyond them (row, function),
+    own_weight S_ii and diagonal Q_ii (row,). The basis may be in 32 bits, see :meth:`Prepared.terms`.
+    """
+
+    nuisance: Tensor
+    fitted: Tensor
+    basis: Tensor
+    own_weight: Tensor
+    diagonal: Tensor
+
+    def sums(self, prediction: Tensor, coefficients: Tensor, weight: Tensor) -> Sums:
+        """What a prediction (row,) adds to the sums; coefficients of the nuisance functions (nuisance,)."""
+        fitted, diagonal = self.fitted, self.diagonal
+        centred = prediction - self.nuisance @ coefficients
+        leverage = Leverage.of(self.own_weight, weight)
+        of_factors, alone = factor_leverage(self.nuisance, len(coefficients), weight, leverage)
+        beyond, alone_error = centred / alone, (centred - fitted) / leverage.left_out
+        residual = (centred - fitted) / leverage.left_out.sqrt()
+        weighted = influence_parts(prediction, fitted, residual) * weight.unsqueeze(1)
+        return {
+            "noise": leverage.noise_sums(diagonal, centred, fitted).stacked,
+            "others": torch.stack(
+                [
+                    (of_factors * beyond * (beyond - alone_error)).sum(),
+                    (weight * fitted.square()).sum(),
+                    (weight * diagonal * residual.square()).square().sum(),
+                ]
+            ),
+            "influence": weighted.T @ weighted,
+            "residual": self._scatter(weight * residual),
+        }
+
+    def null(self, prediction: Tensor, coefficients: Tensor, weight: Tensor) -> Tensor:
+        """What it adds to K of the test, (function, function)."""
+        centred = prediction - self.nuisance @ coefficients
+        return self._scatter(weight * centred / nuisance_left_out(self.nuisance, len(coefficients), weight).sqrt())
+
+    def _scatter(self, scale: Tensor) -> Tensor:
+        return scatter(scale.to(self.basis.dtype), self.basis).double()
+
+
+def _nuisance_directions(smoother: BlockwiseSmoother) -> Tensor:
+    """Coefficients of the nuisance functions, (basis, nuisance)."""
+    return torch.eye(1 + smoother.transform.shape[1], smoother.nuisance, dtype=torch.float64)
+
+
+def _beyond(coefficients: Tensor, nuisance: int) -> Tensor:
+    """Coefficients without those of the nuisance functions: (…, basis) -> (…, basis)."""
+    rest = coefficients.clone()
+    rest[..., :nuisance] = 0
+    return rest
 
 
 def measured(plan: Plan, rows: Attributes, predictions: Array) -> list[Evidence]:
