@@ -3,10 +3,12 @@ r"""From features of A to an orthonormal basis: how :class:`LinearSmoother` is m
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import torch
 from torch import Tensor
 
+from fairlevel.conditional_mean.cell_functions import Membership, OwnFunctions, RotatedCells
 from fairlevel.conditional_mean.scatter import scatter
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.conditional_mean.thin_svd import thin_svd
@@ -17,12 +19,17 @@ RANK_TOLERANCE = 1e-10  # directions with less than this share of the largest se
 @dataclass(frozen=True)
 class Features:
     """Features of some rows, each (row, feature): functions of legitimate factors L, free and penalised functions of
-    A.
+    A. The indicators of ``cells`` are penalised, too.
     """
 
     given: Tensor
     free: Tensor
     penalised: Tensor
+    cells: Membership
+
+    def with_cells(self, cells: RotatedCells) -> Tensor:
+        """Penalised functions, those of cells first that overlap with others: (row, feature)."""
+        return torch.cat([self.cells.values(cells.shared), self.penalised], dim=1)
 
 
 @dataclass(frozen=True)
@@ -85,7 +92,6 @@ def factor(fit: Features, row_weight: Tensor, at: Features | None = None) -> Lin
     nuisance = Whitening.of(fit.given, row_weight)
     given = nuisance(fit.given)
     free_residual = Residual.of(fit.free, given, row_weight)
-    penalised_residual = Residual.of(fit.penalised, given, row_weight)
     root = row_weight.sqrt().unsqueeze(1)
 
     free = free_residual(fit.free, given)
@@ -95,29 +101,60 @@ def factor(fit: Features, row_weight: Tensor, at: Features | None = None) -> Lin
     whiten_free = directions[kept].T / singular[kept]
     white = free @ whiten_free
 
-    rest = penalised_residual(fit.penalised, given)
+    cells, rotated = fit.cells, RotatedCells.of(fit.cells, (given, white, fit.penalised), row_weight)
+    penalised = fit.with_cells(rotated)
     del fit  # the largest part of it lives on in ``rest``
+    penalised_residual = Residual.of(penalised, given, row_weight)
+    rest = penalised_residual(penalised, given)
+    del penalised
     overlap = (row_weight.unsqueeze(1) * white).T @ rest
     rest.addmm_(white, overlap, alpha=-1)
-    moments, whiten = _principal(rest, row_weight, penalised_residual.spread)
+    moments, whiten = _principal(rest, row_weight, max(penalised_residual.spread, rotated.heaviest))
+    merged = Merged.of(moments, rotated.own)
 
-    basis = _basis(given, white, rest, whiten)
+    basis = merged.basis(torch.cat([given, white], dim=1), rest, whiten, cells)
     if at is None:
-        return LinearSmoother(basis, basis, moments, row_weight, 1 + given.shape[1])
+        return LinearSmoother(basis, basis, merged.moments, row_weight, 1 + given.shape[1])
     given = nuisance(at.given)
     white = free_residual(at.free, given) @ whiten_free
-    rest = penalised_residual(at.penalised, given) - white @ overlap
-    return LinearSmoother(basis, _basis(given, white, rest, whiten), moments, row_weight, 1 + given.shape[1])
+    rest = penalised_residual(at.with_cells(rotated), given) - white @ overlap
+    there = merged.basis(torch.cat([given, white], dim=1), rest, whiten, at.cells)
+    return LinearSmoother(basis, there, merged.moments, row_weight, 1 + given.shape[1])
 
 
-def _basis(given: Tensor, free: Tensor, rest: Tensor, whiten: Tensor) -> Tensor:
-    """The constant, functions of L, free functions and rest · W side by side, written in place: (row, basis)."""
-    before = 1 + given.shape[1] + free.shape[1]
-    basis = rest.new_empty(len(rest), before + whiten.shape[1])
-    basis[:, 0] = 1
-    basis[:, 1:before] = torch.cat([given, free], dim=1)
-    torch.mm(rest, whiten, out=basis[:, before:])
-    return basis
+@dataclass(frozen=True)
+class Merged:
+    """Penalised functions in the order of their moments: principal ones, and those that cells have of their own, each
+    set of these after as many principal functions as ``places`` says.
+    """
+
+    moments: Tensor
+    own: tuple[OwnFunctions, ...]
+    places: tuple[int, ...]
+
+    @classmethod
+    def of(cls, principal: Tensor, own: tuple[OwnFunctions, ...]) -> Merged:
+        """Moments of the principal functions, and of the others, both descending."""
+        places = tuple(int((principal >= each.moment).sum()) for each in own)
+        sets = [principal.new_full((each.table.shape[1],), each.moment) for each in own]
+        return cls(torch.cat([principal, *sets]).sort(descending=True, stable=True).values, own, places)
+
+    def basis(self, free: Tensor, rest: Tensor, whiten: Tensor, cells: Membership) -> Tensor:
+        """The constant, free functions, and rest · W with the functions of cells among its columns, written in place:
+        (row, function), (row, feature), (feature, principal) -> (row, basis).
+        """
+        column = 1 + free.shape[1]
+        basis = rest.new_empty(len(rest), column + len(self.moments))
+        basis[:, 0] = 1
+        basis[:, 1:column] = free
+        parts = torch.tensor_split(whiten, self.places, dim=1)
+        for part, own in zip_longest(parts, self.own):
+            torch.mm(rest, part, out=basis[:, column : column + part.shape[1]])
+            column += part.shape[1]
+            if own is not None:
+                basis[:, column : column + own.table.shape[1]] = own(cells)
+                column += own.table.shape[1]
+        return basis
 
 
 def _principal(rest: Tensor, row_weight: Tensor, spread: float) -> tuple[Tensor, Tensor]:

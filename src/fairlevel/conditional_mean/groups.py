@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fairlevel.arrays import Array, Flags
+from fairlevel.arrays import Array, Flags, Index
 from fairlevel.conditional_mean.cells import ROWS_PER_CELL, Cells, discrete_columns, indicators
 from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean
 from fairlevel.conditional_mean.random_features import RandomFeaturesMean
@@ -54,22 +54,39 @@ class GroupFeatures:
     columns_are_free: bool
 
     def __call__(self, rows: Array) -> tuple[Array, Array]:
-        cells = self.cells
-        columns = cells.columns(rows[:, self.discrete])
-        cell = indicators(cells.number(columns), cells.count) if columns else np.empty((len(rows), 0))
-        continuous = rows[:, ~self.discrete]
-        curved = _curved(continuous, cell[:, self.well_filled], self.smooth)
+        free, additive, number, curved = self._parts(rows)
+        return free, np.hstack([additive, indicators(number, self.penalised_cells), curved])
+
+    @property
+    def penalised_cells(self) -> int:
+        """How many of the penalised functions are indicators of cells."""
+        return 0 if self.cells_are_free else self.cells.count
+
+    def with_cells_apart(self, rows: Array) -> tuple[Array, Array, Index]:
+        """Free features, penalised ones without the indicators of cells, and the cell of each row, −1 where it has no
+        penalised indicator: (row, attribute) -> (row, feature), (row, feature), (row,).
+        """
+        free, additive, number, curved = self._parts(rows)
+        return free, np.hstack([additive, curved]), number
+
+    def _parts(self, rows: Array) -> tuple[Array, Array, Index, Array]:
+        """Free features, penalised ones of single columns, cells with penalised indicators, and what is curved."""
+        columns, continuous = self.cells.columns(rows[:, self.discrete]), rows[:, ~self.discrete]
+        none = np.full(len(rows), -1)
+        number = self.cells.number(columns) if columns else none
+        curved = self._curved(continuous, number)
         if self.cells_are_free:
-            return np.hstack([cell, continuous]), curved
-        each = [indicators(column, len(known)) for column, known in zip(columns, cells.categories, strict=True)]
+            return np.hstack([indicators(number, self.cells.count), continuous]), continuous[:, :0], none, curved
+        each = [indicators(column, len(known)) for column, known in zip(columns, self.cells.categories, strict=True)]
         additive = np.hstack([*each, continuous])
         if self.columns_are_free:
-            return additive, np.hstack([cell, curved])
-        return additive[:, :0], np.hstack([additive, cell, curved])
+            return additive, additive[:, :0], number, curved
+        return additive[:, :0], additive, number, curved
 
-
-def _curved(continuous: Array, cell: Array, smooth: FeatureMap) -> Array:
-    """Random features of the continuous columns and their slopes by cell; nothing where there are none."""
-    if not continuous.shape[1]:
-        return continuous
-    return np.hstack([smooth(continuous)[1], *(cell * column[:, None] for column in continuous.T)])
+    def _curved(self, continuous: Array, number: Index) -> Array:
+        """Random features of the continuous columns and their slopes by cell; nothing where there are none."""
+        if not continuous.shape[1]:
+            return continuous
+        filled = np.where(self.well_filled, np.cumsum(self.well_filled) - 1, -1)
+        cell = indicators(np.append(filled, -1)[number], int(self.well_filled.sum()))  # a row of no cell is the last
+        return np.hstack([self.smooth(continuous)[1], *(cell * column[:, None] for column in continuous.T)])

@@ -13,8 +13,9 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 import torch
 
-from fairlevel.arrays import Array, Flags
+from fairlevel.arrays import Array, Flags, Index
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.cell_functions import Membership
 from fairlevel.conditional_mean.factorisation import Features, factor
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput, InvalidType
@@ -23,6 +24,23 @@ FeatureMap = Callable[[Array], tuple[Array, Array]]
 """A (row, attribute) -> (free features, penalised features), fitted on the rows that fit h. Ours are frozen values of
 plain numbers, which files can hold; see :mod:`fairlevel.conditional_mean.stored_functions`.
 """
+
+
+@runtime_checkable
+class CellFeatures(Protocol):
+    """A feature map of which some penalised features are indicators of cells, which no two rows of different cells
+    share; they are factored at less cost than features of any kind.
+    """
+
+    @property
+    def penalised_cells(self) -> int:
+        """How many of the penalised features are indicators of cells."""
+
+    def with_cells_apart(self, rows: Array) -> tuple[Array, Array, Index]:
+        """Free features, penalised ones without the indicators of cells, and the cell of each row, −1 where it has no
+        penalised indicator: (row, attribute) -> (row, feature), (row, feature), (row,).
+        """
+
 
 _MOST_FACTORED = 14  # columns of A and of L whose products are used: 14² products at most
 
@@ -83,7 +101,7 @@ class LinearMean(ABC):
         """
         return self.feature_map(sensitive, row_weight, seed)
 
-    def joint_map(self, fit: Attributes, seed: int) -> JointMap:
+    def joint_map(self, fit: Attributes, seed: int) -> FeaturesOf | FeaturesWithin:
         """Features of A, or of A and L together, fitted on these rows."""
         return _joint_map(self.feature_map, fit, seed)
 
@@ -112,7 +130,9 @@ JointMap = Callable[[Attributes], tuple[Array, Array]]
 """Rows -> (free features, penalised features) of A, or of A and L together."""
 
 
-def _joint_map(feature_map: Callable[[Array, Array, int], FeatureMap], fit: Attributes, seed: int) -> JointMap:
+def _joint_map(
+    feature_map: Callable[[Array, Array, int], FeatureMap], fit: Attributes, seed: int
+) -> FeaturesOf | FeaturesWithin:
     """Features of A, or of A and L together, fitted on these rows: A alone, or both side by side, are standardised for
     the given ``feature_map``.
     """
@@ -139,6 +159,10 @@ class FeaturesOf:
     def __call__(self, rows: Attributes) -> tuple[Array, Array]:
         return self.features(self.standardise(rows.values))
 
+    def with_cells_apart(self, rows: Attributes) -> tuple[Array, Array, Membership]:
+        """Free features, penalised ones without the indicators of cells, and the cells."""
+        return _cells_apart(self.features, self.standardise(rows.values))
+
 
 @dataclass(frozen=True)
 class FeaturesWithin:
@@ -153,18 +177,38 @@ class FeaturesWithin:
     leading_factor: Array
 
     def __call__(self, rows: Attributes) -> tuple[Array, Array]:
+        here, within = self._standardised(rows)
+        free, penalised = self.features(np.hstack([here, within]))
+        return free, np.hstack([penalised, self._products(here, within)])
+
+    def with_cells_apart(self, rows: Attributes) -> tuple[Array, Array, Membership]:
+        """Free features, penalised ones without the indicators of cells, and the cells."""
+        here, within = self._standardised(rows)
+        free, penalised, cells = _cells_apart(self.features, np.hstack([here, within]))
+        return free, np.hstack([penalised, self._products(here, within)]), cells
+
+    def _standardised(self, rows: Attributes) -> tuple[Array, Array]:
         if rows.factors is None:
             raise InvalidInput("Legitimate factors are needed for both the fitted rows and the rows at.")
-        here, within = self.standardise(rows.values), self.standardise_factors(rows.factors)
-        free, penalised = self.features(np.hstack([here, within]))
+        return self.standardise(rows.values), self.standardise_factors(rows.factors)
+
+    def _products(self, here: Array, within: Array) -> Array:
         products = (here @ self.leading)[:, :, None] * (within @ self.leading_factor)[:, None, :]
-        return free, np.hstack([penalised, products.reshape(len(here), -1)])
+        return products.reshape(len(here), -1)
 
 
-def _features(features: JointMap, rows: Attributes) -> Features:
-    free, penalised = map(torch.from_numpy, features(rows))
+def _cells_apart(features: FeatureMap, rows: Array) -> tuple[Array, Array, Membership]:
+    """Free features of standardised rows, penalised ones without the indicators of cells, and the cells."""
+    if not isinstance(features, CellFeatures):
+        return *features(rows), Membership.none(len(rows))
+    free, penalised, number = features.with_cells_apart(rows)
+    return free, penalised, Membership(torch.from_numpy(number), features.penalised_cells)
+
+
+def _features(features: FeaturesOf | FeaturesWithin, rows: Attributes) -> Features:
+    free, penalised, cells = features.with_cells_apart(rows)
     functions = np.empty((len(rows), 0)) if rows.given is None else rows.given.astype(np.float64, copy=False)
-    return Features(torch.from_numpy(functions), free, penalised)
+    return Features(torch.from_numpy(functions), torch.from_numpy(free), torch.from_numpy(penalised), cells)
 
 
 def _leading(standard: Array, row_weight: Array) -> Array:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.cell_functions import Membership
 from fairlevel.conditional_mean.factorisation import Features, factor
 from fairlevel.conditional_mean.leave_one_out import leave_out_covariance
 from fairlevel.conditional_mean.smoother import LinearSmoother
@@ -54,7 +55,8 @@ class GeDI(PenaltyDefaults):
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> LinearSmoother:
         nothing = torch.zeros(len(attributes), 0, dtype=torch.float64)
         functions = torch.from_numpy(products(attributes.values, self.degree))
-        return factor(Features(nothing, functions, nothing), torch.from_numpy(attributes.weight))
+        features = Features(nothing, functions, nothing, Membership.none(len(attributes)))
+        return factor(features, torch.from_numpy(attributes.weight))
 
     def init(self, prepared: LinearSmoother, configs: int, settings: Settings) -> Tensor:
         """The coefficients c = BᵀWf of the last predictions on the orthonormal functions, (config, padded basis)."""

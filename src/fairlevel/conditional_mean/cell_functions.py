@@ -1,0 +1,140 @@
+r"""Indicators of cells, rotated so that most of them need no decomposition.
+
+Indicators Z of cells have a diagonal second moment, ZᵀWZ = diag(p), with p the weight of each cell. Let Y be all other
+functions. Among the cells of one weight p, a combination Zx with
+
+.. math:: x^\top Z^\top W Y = 0, \qquad \lVert x \rVert = 1
+
+is orthogonal to Y and has the second moment p; so are all such combinations to each other, and to those of cells of
+other weights. They are diagonal as they stand. Y has few columns: where many cells have the same weight, such as cells
+of a single row, these are all combinations but as many as Y has columns, and no eigendecomposition is needed to find
+them. Only the few others are left for one. A rotation of features does not change their penalty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from fairlevel.conditional_mean.thin_svd import thin_svd
+
+_ROUNDING = 1e-12  # relative difference up to which weights are the same
+_LEAST_WEIGHT = 1e-10  # of the heaviest cell; the indicators of lighter cells are rounding errors
+_DEPENDENT = 1e-14  # of the largest singular value
+_FEWEST = 64  # cells of one weight; fewer are decomposed at no cost
+_WORTH_IT = 2  # times as many cells as other functions: a decomposition of fewer cells costs no more than the rotation
+
+
+@dataclass(frozen=True)
+class Membership:
+    """The cell of each row, (row,), −1 for rows of none, and the number of cells."""
+
+    number: Tensor
+    count: int
+
+    @classmethod
+    def none(cls, rows: int) -> Membership:
+        """No cells."""
+        return cls(torch.full((rows,), -1), 0)
+
+    def values(self, table: Tensor) -> Tensor:
+        """Functions of the cell at each row, 0 for rows of none: (cell, function) -> (row, function)."""
+        return torch.cat([table, table.new_zeros(1, table.shape[1])])[self.number]  # −1 is the last
+
+    def sums(self, values: Tensor, row_weight: Tensor) -> Tensor:
+        """Σ w_i v_i over the rows of each cell: (row, function), (row,) -> (cell, function)."""
+        seen = torch.nonzero(self.number >= 0).squeeze(1)
+        weighted = values[seen] * row_weight[seen].unsqueeze(1)
+        return values.new_zeros(self.count, values.shape[1]).index_add_(0, self.number[seen], weighted)
+
+
+@dataclass(frozen=True)
+class OwnFunctions:
+    """Orthonormal functions of some cells, orthogonal to every other function. Before they were scaled to a second
+    moment of 1, that was ``moment`` for each.
+
+    Shapes: cells (own cell,), table (own cell, function).
+    """
+
+    cells: Tensor
+    table: Tensor
+    moment: float
+
+    def __call__(self, cells: Membership) -> Tensor:
+        """At the rows of these cells, 0 at all others: (row, function)."""
+        place = torch.full((cells.count + 1,), -1)
+        place[self.cells] = torch.arange(len(self.cells))
+        return Membership(place[cells.number], len(self.cells)).values(self.table)
+
+
+@dataclass(frozen=True)
+class RotatedCells:
+    """All combinations of the indicators: those that overlap with other functions, (cell, shared function), and those
+    that do not, the largest moment first. ``heaviest`` is the largest weight of a cell, 0 without cells.
+    """
+
+    shared: Tensor
+    own: tuple[OwnFunctions, ...]
+    heaviest: float
+
+    @classmethod
+    def of(cls, cells: Membership, functions: tuple[Tensor, ...], row_weight: Tensor) -> RotatedCells:
+        """For the constant and other functions, together Y, each part (row, function); row weights (row,)."""
+        weight = cells.sums(torch.ones_like(row_weight).unsqueeze(1), row_weight)
+        overlap = torch.cat([weight, *(cells.sums(part, row_weight) for part in functions)], dim=1)
+        weight = weight.squeeze(1)
+        heaviest = float(weight.max()) if cells.count else 0.0
+        left = weight > _LEAST_WEIGHT * heaviest
+        alike = [own for own in _of_one_weight(weight, torch.nonzero(left).squeeze(1)) if len(own) >= _FEWEST]
+        overlap = overlap @ _independent(overlap[torch.cat([torch.arange(0), *alike])])
+        shared, own = [], []
+        for group in alike:
+            if len(group) < _WORTH_IT * overlap.shape[1]:
+                continue
+            span, moment = torch.linalg.qr(overlap[group]).Q, float(weight[group].mean())
+            shared.append(_spread_out(span, group, cells.count))
+            own.append(OwnFunctions(group, _complement(span).div_(moment**0.5), moment))
+            left[group] = False
+        single = torch.nonzero(left).squeeze(1)
+        indicators = _spread_out(torch.eye(len(single), dtype=weight.dtype), single, cells.count)
+        return cls(torch.cat([indicators, *shared], dim=1), tuple(own), heaviest)
+
+
+def _independent(columns: Tensor) -> Tensor:
+    """Combinations that span the columns of a matrix, fewer where some depend on others: (row, column) -> (column,
+    combination).
+    """
+    _, singular, right = thin_svd(columns)
+    return right[singular > _DEPENDENT * singular[:1]].T
+
+
+def _of_one_weight(weight: Tensor, cells: Tensor) -> list[Tensor]:
+    """These cells by their weight, the heaviest first; each part (cell,) in ascending order."""
+    falling, order = weight[cells].sort(descending=True, stable=True)
+    ends = torch.nonzero(falling[:-1] - falling[1:] > _ROUNDING * falling[:-1]).squeeze(1) + 1
+    return list(torch.tensor_split(cells[order], ends.tolist()))
+
+
+def _spread_out(table: Tensor, cells: Tensor, count: int) -> Tensor:
+    """The rows of a table at their places among all cells, 0 elsewhere: (own cell, function) -> (cell, function)."""
+    result = table.new_zeros(count, table.shape[1])
+    result[cells] = table
+    return result
+
+
+def _complement(columns: Tensor) -> Tensor:
+    r"""Orthonormal columns orthogonal to k orthonormal ones: (row, k) -> (row, row − k).
+
+    With UΣVᵀ the first k rows and P the other rows times V, they are one block reflector's, at the cost of a product:
+
+    .. math:: \begin{pmatrix} -U P^\top \\ I - P (I + \Sigma)^{-1} P^\top \end{pmatrix}
+    """
+    count = columns.shape[1]
+    left, singular, right = thin_svd(columns[:count])
+    others = columns[count:] @ right.T
+    result = columns.new_zeros(len(columns), len(others))
+    torch.mm(-left, others.T, out=result[:count])
+    result[count:].fill_diagonal_(1).addmm_(others / (1 + singular), others.T, alpha=-1)
+    return result
