@@ -23,6 +23,7 @@ from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.front_page import front_page
 from fairlevel.estimators.judging import knee_index
+from fairlevel.estimators.path_fit import HALVES, JUDGED_IN_PART
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, InvalidType, MissingSensitiveFeatures, UnknownName
 from fairlevel.fronts.combiners import Best, Stacked
 from fairlevel.fronts.points import non_dominated
@@ -215,9 +216,10 @@ def test_names_of_penalties_are_solvers(table, solver):
 
 def test_many_rows_have_sets_of_their_own():
     random = np.random.default_rng(0)
-    a = random.standard_normal((8200, 1))
-    x = np.c_[a + random.standard_normal((8200, 1)), random.standard_normal((8200, 2))]
-    y = x[:, 0] + x[:, 1] + 0.1 * random.standard_normal(8200)
+    rows = JUDGED_IN_PART + 200
+    a = random.standard_normal((rows, 1))
+    x = np.c_[a + random.standard_normal((rows, 1)), random.standard_normal((rows, 2))]
+    y = x[:, 0] + x[:, 1] + 0.1 * random.standard_normal(rows)
     path = FairnessPath(**QUICK | {"predictor": "linear"}).fit(x, y, sensitive_features=a)
     assert not path.cross_fitted_
     budget = 0.25
@@ -331,3 +333,13 @@ def test_the_default_path_trains_on_a_gpu(table):
     path = FairnessPath(device="cuda", random_state=0).fit(x, y, sensitive_features=a)
     assert path.front_["mse"].iloc[-1] < path.front_["mse"].iloc[0] < y.var(ddof=0)
     assert np.isfinite(path.best(max_share=0.05).predict(x)).all()
+
+
+def test_every_row_is_judged_up_to_many_rows():
+    random = np.random.default_rng(0)
+    a = random.standard_normal((HALVES, 1))
+    x = np.c_[a + random.standard_normal((HALVES, 1)), random.standard_normal((HALVES, 1))]
+    y = x.sum(axis=1) + random.standard_normal(HALVES)
+    path = FairnessPath(**QUICK | {"predictor": "linear"}).fit(x, y, sensitive_features=a)
+    assert path.cross_fitted_
+    assert f"all {HALVES:,} rows" in str(path.provenance())

@@ -99,7 +99,8 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         units of y². Where y has two classes, mse is the Brier score, and instead of r2 there are log_loss, auc,
         accuracy and decision_dpvar, the DPVar of decisions at the threshold.
     cross_fitted_ : bool
-        Whether rows were few, so that all of them are judged by cross-validation, instead of a quarter kept apart.
+        Whether all rows are judged by cross-validation, as fewer than 40,000 are that have no order in time, instead
+        of a quarter kept apart.
     best_estimator_ : FairRegressor or FairClassifier
         What ``predict`` uses: the model within the budget, where one was asked for and is within reach, else the knee.
     classes_ : array of shape (2,), or None for a regression

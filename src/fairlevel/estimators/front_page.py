@@ -220,7 +220,7 @@ def _standing_notes(path: Front) -> tuple[str, ...]:
     if "r2" in path.front_ and path.front_["r2"].max() <= 0:
         notes.insert(0, "No model errs less on unseen rows than the average alone would (R² is not above 0).")
     if path.cross_fitted_:
-        notes.append("Rows are few, so figures come from cross-validation; the saved models are trained on all rows.")
+        notes.append("Figures come from cross-validation; the saved models are trained on all rows.")
     if path.reliabilities():
         notes.append("Level probabilities do not imply level decisions: see the row on decisions.")
     return tuple(notes)

@@ -40,9 +40,10 @@ from fairlevel.models.model import Model
 from fairlevel.progress import stage
 
 TRAINING = "training candidates"  # the stage that takes longest
-JUDGED_IN_PART = 8000  # from here on a part of the rows is judged, not all
-JUDGED = 0.25  # that part
 FOLDS = 3
+HALVES = 8000  # from so many rows on two folds are enough
+JUDGED_IN_PART = 40_000  # from here on a part of the rows is judged, not all
+JUDGED = 0.25  # that part
 FEWEST_ROWS = 60
 EARLY_STOPPING = 0.15  # share of the training rows that decide when to stop
 
@@ -176,8 +177,9 @@ def _parts(table: Table, rows: Index, few: bool, seed: int) -> list[Index]:
     """Row numbers that are judged together, by candidates that all others train: every row where they are few."""
     splits = table.splits.take(rows)
     if few:
-        fold = splits.folds(FOLDS, seed)
-        return [rows[fold == number] for number in range(FOLDS)]
+        count = FOLDS if len(rows) < HALVES else 2
+        fold = splits.folds(count, seed)
+        return [rows[fold == number] for number in range(count)]
     return [rows[splits.split_off(JUDGED, seed)[1]]]
 
 
