@@ -6,6 +6,7 @@ PyTorch is imported where it is used: models that were saved need neither it nor
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,6 +24,16 @@ Result = TypeVar("Result")
 def cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def use_one_thread() -> None:
+    """PyTorch works on one thread from now on, also where it is imported later: it then reads OMP_NUM_THREADS."""
+    if "torch" in sys.modules:
+        import torch
+
+        torch.set_num_threads(1)
+    else:
+        os.environ["OMP_NUM_THREADS"] = "1"
 
 
 @contextmanager

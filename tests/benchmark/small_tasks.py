@@ -14,6 +14,15 @@ class Environment:
         return os.environ.get("OMP_WAIT_POLICY")
 
 
+class Threads:
+    """Reports how many threads PyTorch has, which it imports itself."""
+
+    def __call__(self):
+        import torch
+
+        return torch.get_num_threads()
+
+
 class Sleeps:
     """Never ends."""
 

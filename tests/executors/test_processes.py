@@ -9,7 +9,7 @@ import pytest
 
 from fairlevel.benchmark.run import in_stages
 from fairlevel.executors import LocalExecutor
-from tests.benchmark.small_tasks import Environment, Sleeps
+from tests.benchmark.small_tasks import Environment, Sleeps, Threads
 
 
 @pytest.mark.parametrize(("given", "seen"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
@@ -20,6 +20,11 @@ def test_waiting_threads_of_workers_sleep_unless_the_user_says_otherwise(monkeyp
     ((_, found),) = LocalExecutor(1).run([Environment()])
     assert found == seen
     assert os.environ.get("OMP_WAIT_POLICY") == given
+
+
+def test_tasks_that_import_pytorch_themselves_compute_on_one_thread(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert list(LocalExecutor(1).run([Threads()])) == [(0, 1)]
 
 
 def test_only_own_workers_are_ended():

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
-import torch
-
 from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.executors.protocol import Answer, Failure, call
 from fairlevel.executors.shared_gpu import is_shared, shared_gpu
@@ -44,7 +42,7 @@ class LocalExecutor:
         return nullcontext()
 
     def run(self, tasks: Sequence[Callable[[], Answer]]) -> Iterator[tuple[int, Answer | Failure]]:
-        with shared_gpu() if torch.cuda.is_available() and self.processes != 1 else nullcontext():
+        with shared_gpu() if _has_gpu() and self.processes != 1 else nullcontext():
             yield from self._run(dict(enumerate(tasks)))
 
     def _run(self, left: dict[int, Callable[[], Answer]]) -> Iterator[tuple[int, Answer | Failure]]:
@@ -96,8 +94,14 @@ class _OwnProcesses(SpawnContext):
         return process
 
 
+def _has_gpu() -> bool:
+    import torch  # workers whose tasks do without it need not import it
+
+    return torch.cuda.is_available()
+
+
 def _default_processes() -> int:
-    return min(GPU_IN_TURNS, cores()) if torch.cuda.is_available() and not is_shared() else cores()
+    return min(GPU_IN_TURNS, cores()) if _has_gpu() and not is_shared() else cores()
 
 
 @contextmanager

@@ -8,9 +8,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-import torch
-
 from fairlevel.exceptions import FairLevelError
+from fairlevel.threads import use_one_thread
 
 Answer = TypeVar("Answer")
 """What a task returns: rows of a study, or sums of an audit. A task has no arguments and can be pickled."""
@@ -35,7 +34,7 @@ class Executor(Protocol):
 
 def call(task: Callable[[], Answer]) -> Answer | Failure:
     """Run a task on one thread, so that its numbers do not depend on the number of cores; errors become failures."""
-    torch.set_num_threads(1)
+    use_one_thread()
     try:
         return task()
     except FairLevelError as error:

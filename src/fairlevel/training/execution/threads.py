@@ -35,10 +35,9 @@ def in_threads(
         if stopped.is_set():
             raise Cancelled("training was stopped.")
 
-    threads = min(tiling.threads, len(tiles))
-    if threads == 1 and not tiling.one_thread_each:
+    threads, before = min(tiling.threads, len(tiles)), torch.get_num_threads()
+    if threads == 1 and (before == 1 or not tiling.one_thread_each):
         return [work(tile, check) for tile in tiles]
-    before = torch.get_num_threads()
     pool = ThreadPoolExecutor(threads, initializer=lambda: torch.set_num_threads(1))
     try:
         running = [pool.submit(work, tile, check) for tile in tiles]
