@@ -61,29 +61,47 @@ def browser():
         started.close()
 
 
-@pytest.fixture
-def visit(browser, pages):
-    """Open a page; complaints and requests that leave the page fail the test."""
-    troubles, opened = [], []
+@pytest.fixture(scope="module")
+def tab(browser):
+    """One tab for all tests: a new one costs more than most of them."""
+    return browser.new_page()
 
-    def go(name, **settings):
-        tab = browser.new_page(**{"viewport": {"width": 1200, "height": 900}, **settings})
-        opened.append(tab)
-        tab.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
-        tab.on("pageerror", lambda error: troubles.append(str(error)))
-        tab.on(
-            "request",
-            lambda request: (
-                troubles.append(request.url) if not request.url.startswith(("file:", "data:", "blob:")) else None
-            ),
-        )
+
+@pytest.fixture
+def visit(tab, pages):
+    """Open a page as in a new tab; complaints and requests that leave the page fail the test."""
+    troubles = []
+
+    def complain(message):
+        if message.type == "error":
+            troubles.append(message.text)
+
+    def fail(error):
+        troubles.append(str(error))
+
+    def ask(request):
+        if not request.url.startswith(("file:", "data:", "blob:")):
+            troubles.append(request.url)
+
+    def leave():
+        assert tab.evaluate("window.harmed") is None
+        tab.goto("about:blank")
+        tab.mouse.move(0, 0)
+
+    def go(name, viewport=None, color_scheme="light"):
+        leave()
+        tab.set_viewport_size(viewport or {"width": 1200, "height": 900})
+        tab.emulate_media(media="screen", color_scheme=color_scheme)
         tab.goto((pages / f"{name}.html").as_uri())
         return tab
 
+    listeners = {"console": complain, "pageerror": fail, "request": ask}
+    for event, listener in listeners.items():
+        tab.on(event, listener)
     yield go
-    assert all(tab.evaluate("window.harmed") is None for tab in opened)
-    for tab in opened:
-        tab.close()
+    leave()
+    for event, listener in listeners.items():
+        tab.remove_listener(event, listener)
     assert troubles == []
 
 
