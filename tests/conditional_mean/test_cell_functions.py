@@ -1,4 +1,4 @@
-"""Penalised cells of discrete attributes against dense least squares, which knows nothing of cells."""
+"""Penalised and free cells of discrete attributes against dense least squares, which knows nothing of cells."""
 
 from dataclasses import replace
 
@@ -8,10 +8,11 @@ import torch
 
 from fairlevel.conditional_mean import GroupMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.cell_functions import Membership, RotatedCells
+from fairlevel.conditional_mean.cell_functions import RotatedCells
 from fairlevel.conditional_mean.cells import few_categories
 from fairlevel.conditional_mean.factorisation import Features, factor
 from fairlevel.conditional_mean.factors import LegitimateFactors
+from fairlevel.conditional_mean.membership import CellsApart, Membership
 from fairlevel.metrics.leave_one_out import leave_out_dpvar
 from fairlevel.metrics.units import Units, null_variance
 
@@ -29,8 +30,16 @@ def numbers(rows=ROWS, seed=1):
     return np.random.default_rng(seed).standard_normal((rows, 1))
 
 
-def within(factors, weight=None):
-    a = drawn((12, 12, 9))
+def few_profiles(count=75, rows=ROWS):
+    """Three columns that form some of 100 possible profiles: enough rows for a free average of each."""
+    random = np.random.default_rng(6)
+    every = np.stack(np.meshgrid(np.arange(5), np.arange(5), np.arange(4), indexing="ij"), axis=-1).reshape(-1, 3)
+    known = random.permutation(every)[:count]
+    return known[np.r_[np.arange(count), random.integers(0, count, rows - count)]].astype(float)
+
+
+def within(factors, weight=None, a=None):
+    a = drawn((12, 12, 9)) if a is None else a
     return LegitimateFactors.of(factors, weight).attributes(a, factors, weight)
 
 
@@ -47,6 +56,16 @@ CASES = {
     "discrete factor": lambda: within(drawn((4,), seed=5)),
     "continuous factor, counted rows": lambda: within(numbers(), COUNTS),
 }
+FREE_CASES = {
+    "free": lambda: Attributes(few_profiles()),
+    "free, few cells": lambda: Attributes(few_profiles(20)),
+    "free, counted rows, some none": lambda: Attributes(few_profiles(), row_weight=COUNTS),
+    "free, empty cells": lambda: Attributes(few_profiles(), row_weight=UNEVEN * (few_profiles()[:, 0] != 2)),
+    "free, one continuous column": lambda: Attributes(np.hstack([few_profiles(), numbers()]), row_weight=UNEVEN),
+    "free, continuous factor": lambda: within(numbers(), UNEVEN, few_profiles()),
+    "free, discrete factor": lambda: within(few_profiles()[:, 2:], UNEVEN, few_profiles()[:, [0, 1, 1]]),
+}
+CASES |= FREE_CASES
 
 
 def design(mean, fit, at):
@@ -74,6 +93,10 @@ def is_smooth(rows):
     return not few_categories(rows.columns).all()
 
 
+def has_free_cells(rows):
+    return GroupMean().joint_map(rows, 0).features.cells_are_free
+
+
 def unseen(profiles):
     """Profiles of known categories that no row has."""
     every = np.stack(np.meshgrid(*map(np.unique, profiles.T), indexing="ij"), axis=-1).reshape(-1, profiles.shape[1])
@@ -95,8 +118,9 @@ def test_means_are_those_of_dense_least_squares(case):
     for ridge in RIDGES:
         # smooth functions with next to no second moment are left out: what they add is small at rows that count
         limit = 1e-10 / ridge if is_smooth(fit) else 1e-11
+        # and of free cells that no row has, least squares knows nothing
         rows, rows_at = fit.counts > 0, (at.counts > 0) & (np.arange(len(at)) >= UNSEEN)
-        if not is_smooth(fit):
+        if not is_smooth(fit) and not has_free_cells(fit):
             rows, rows_at = slice(None), slice(None)
         coefficients = dense(columns, free, fit.weight, ridge)
         expected, expected_at = columns @ coefficients, columns_at @ coefficients
@@ -120,7 +144,7 @@ def test_cells_are_columns_like_any_others(case):
 def as_columns(features, rows):
     """Features of which none is known to be the indicator of a cell."""
     given = np.empty((len(rows), 0)) if rows.given is None else rows.given
-    return Features(*map(torch.from_numpy, (given, *features(rows))), Membership.none(len(rows)))
+    return Features.of(given, CellsApart.without_cells(*features(rows)))
 
 
 def test_estimate_and_noise_are_those_of_dense_matrices(case):
@@ -157,6 +181,27 @@ def test_functions_are_orthonormal_and_moments_fall(case):
     gram = smoother.fit_basis.T @ (smoother.row_weight.unsqueeze(1) * smoother.fit_basis)
     torch.testing.assert_close(gram, torch.eye(len(gram), dtype=torch.float64), atol=1e-6, rtol=0)
     assert (smoother.moments.diff() <= 0).all()
+
+
+def test_free_cells_need_no_decomposition(monkeypatch):
+    assert all(has_free_cells(make()) for make in FREE_CASES.values())
+    sizes, svd = [], torch.linalg.svd
+    monkeypatch.setattr(torch.linalg, "svd", lambda x, **how: sizes.append(min(x.shape)) or svd(x, **how))
+    smoother = GroupMean().prepare(FREE_CASES["free, counted rows, some none"]())
+    assert smoother.fit_basis.shape[1] > 60
+    assert max(sizes) <= 1
+
+
+def test_profiles_never_seen_get_the_average_of_those_with_the_same_factor():
+    fit = FREE_CASES["free, discrete factor"]()
+    at = fit.take(np.arange(8))
+    at.values[:] = 99.0
+    f = np.random.default_rng(3).standard_normal(ROWS)
+    found = GroupMean().prepare(fit, at).apply(torch.from_numpy(f)[None], 0.0)[0]
+    profiles, cell = np.unique(fit.columns, axis=0, return_inverse=True)
+    means = np.bincount(cell, fit.weight * f) / np.bincount(cell, fit.weight)
+    expected = [means[profiles[:, -1] == factor].mean() for factor in at.factors[:, 0]]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["discrete", "counted rows, some none", "two weights"])
