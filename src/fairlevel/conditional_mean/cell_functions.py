@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.membership import Membership
+from fairlevel.conditional_mean.squares import CellSet
 from fairlevel.conditional_mean.thin_svd import thin_svd
 
 _ROUNDING = 1e-12  # relative difference up to which weights are the same
@@ -33,12 +34,20 @@ class OwnFunctions:
     """Orthonormal functions of some cells, orthogonal to every other function. Before they were scaled to a second
     moment of 1, that was ``moment`` for each.
 
-    Shapes: cells (own cell,), table (own cell, function).
+    Together with those in ``lacking`` they are all functions of these cells.
+
+    Shapes: cells (own cell,), table (own cell, function), lacking (own cell, other function).
     """
 
     cells: Tensor
     table: Tensor
+    lacking: Tensor
     moment: float
+
+    def as_set(self, first: int, cells: Membership) -> CellSet:
+        """As columns of a basis from this one on."""
+        weight = torch.full((len(self.cells),), self.moment, dtype=self.table.dtype)
+        return CellSet(first, cells.among(self.cells), weight, self.lacking)
 
     def __call__(self, cells: Membership) -> Tensor:
         """At the rows of these cells, 0 at all others: (row, function)."""
@@ -72,7 +81,7 @@ class RotatedCells:
             overlapping, alone = split(overlap[group], weight[group])
             moment = float(weight[group].mean())
             shared.append(_spread_out(overlapping * moment**0.5, group, cells.count))
-            own.append(OwnFunctions(group, alone, moment))
+            own.append(OwnFunctions(group, alone, overlapping, moment))
             left[group] = False
         single = torch.nonzero(left).squeeze(1)
         indicators = _spread_out(torch.eye(len(single), dtype=weight.dtype), single, cells.count)

@@ -14,6 +14,7 @@ from fairlevel.conditional_mean.free_cells import FreeCells
 from fairlevel.conditional_mean.membership import CellsApart, Membership
 from fairlevel.conditional_mean.scatter import scatter
 from fairlevel.conditional_mean.smoother import LinearSmoother
+from fairlevel.conditional_mean.squares import CellSet
 from fairlevel.conditional_mean.thin_svd import thin_svd
 
 RANK_TOLERANCE = 1e-10  # directions with less than this share of the largest second moment are rounding errors
@@ -133,8 +134,10 @@ def factor(fit: Features, row_weight: Tensor, at: Features | None = None) -> Lin
     merged = Merged.of(moments, rotated.own)
 
     basis = merged.basis((nuisance, own, white), rest, whiten, cells)
+    free_count = basis.shape[1] - len(merged.moments)
+    sets = free_cells.sets(nuisance.shape[1], of_free_cells) + merged.sets(free_count, cells)
     if at is None:
-        return LinearSmoother(basis, basis, merged.moments, row_weight, nuisance.shape[1])
+        return LinearSmoother(basis, basis, merged.moments, row_weight, nuisance.shape[1], sets)
     given = whitening(at.given)
     nuisance = with_constant(given)
     white = free_residual(at.with_free(free_cells, nuisance), given) @ whiten_free
@@ -142,7 +145,7 @@ def factor(fit: Features, row_weight: Tensor, at: Features | None = None) -> Lin
     rest = penalised_residual(at.with_penalised(rotated), given) - white @ overlap
     rest.sub_(free_cells.values(along_own, at.free_cells, nuisance))
     there = merged.basis((nuisance, own, white), rest, whiten, at.penalised_cells)
-    return LinearSmoother(basis, there, merged.moments, row_weight, nuisance.shape[1])
+    return LinearSmoother(basis, there, merged.moments, row_weight, nuisance.shape[1], sets)
 
 
 def with_constant(functions: Tensor) -> Tensor:
@@ -166,6 +169,14 @@ class Merged:
         places = tuple(int((principal >= each.moment).sum()) for each in own)
         sets = [principal.new_full((each.table.shape[1],), each.moment) for each in own]
         return cls(torch.cat([principal, *sets]).sort(descending=True, stable=True).values, own, places)
+
+    def sets(self, free: int, cells: Membership) -> tuple[CellSet, ...]:
+        """The functions that cells have of their own as columns of the basis, after so many free ones."""
+        found, before = [], free
+        for own, place in zip(self.own, self.places, strict=True):
+            found.append(own.as_set(before + place, cells))
+            before += own.table.shape[1]
+        return tuple(found)
 
     def basis(self, free: tuple[Tensor, ...], rest: Tensor, whiten: Tensor, cells: Membership) -> Tensor:
         """Functions that are not penalised, and rest · W with the functions of cells among its columns, written in

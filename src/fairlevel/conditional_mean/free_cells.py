@@ -19,6 +19,7 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.cell_functions import LEAST_WEIGHT, independent, split, worth_splitting
 from fairlevel.conditional_mean.membership import Membership
+from fairlevel.conditional_mean.squares import CellSet
 from fairlevel.conditional_mean.thin_svd import thin_svd
 
 _WITHIN = 1e-10  # of a combination of cells; what L leaves of it is a rounding error
@@ -29,11 +30,12 @@ class FreeCells:
     """Orthonormal combinations of the indicators of the cells that count: those that overlap with other free functions,
     and those that do not.
 
-    Shapes: kept (cell that counts,), shared and own (cell that counts, function), shares T N⁺ (nuisance function, cell
-    that counts); nuisance functions are the constant and those of L.
+    Shapes: kept and weight (cell that counts,), shared and own (cell that counts, function), shares T N⁺ (nuisance
+    function, cell that counts); nuisance functions are the constant and those of L.
     """
 
     kept: Tensor
+    weight: Tensor
     shared: Tensor
     own: Tensor
     shares: Tensor
@@ -53,12 +55,18 @@ class FreeCells:
         else:
             shared = torch.diag(1 / weight.sqrt())
             own = shared[:, :0]
-        return cls(kept, shared, own, _shares(of_nuisance, weight))
+        return cls(kept, weight, shared, own, _shares(of_nuisance, weight))
 
     @property
     def moment(self) -> float:
         """The second moment of each function before others were projected out; 0 without cells."""
         return 1.0 if len(self.kept) else 0.0
+
+    def sets(self, first: int, cells: Membership) -> tuple[CellSet, ...]:
+        """Functions that cells have of their own as columns of a basis, from this one on; none where there are none."""
+        if not self.own.shape[1]:
+            return ()
+        return (CellSet(first, cells.among(self.kept), self.weight, self.shared),)
 
     def values(self, table: Tensor, cells: Membership, nuisance: Tensor) -> Tensor:
         """Functions of the cell at each row: (cell that counts, function), (row, nuisance function) -> (row,
