@@ -52,5 +52,6 @@ FREE_CASES = {
     "free, one continuous column": lambda: Attributes(np.hstack([few_profiles(), numbers()]), row_weight=UNEVEN),
     "free, continuous factor": lambda: within(numbers(), UNEVEN, few_profiles()),
     "free, discrete factor": lambda: within(few_profiles()[:, 2:], UNEVEN, few_profiles()[:, [0, 1, 1]]),
+    "free, discrete factor, counted rows": lambda: within(few_profiles()[:, 2:], COUNTS, few_profiles()[:, [0, 1, 1]]),
 }
 CASES |= FREE_CASES
