@@ -7,6 +7,7 @@ import pandas as pd
 import torch
 
 from fairlevel.arrays import Array
+from fairlevel.conditional_mean.squares import Squares
 from fairlevel.metrics.choice import candidates, choose
 from fairlevel.metrics.inputs import EvaluationRows
 
@@ -44,7 +45,7 @@ def worst_profiles(rows: EvaluationRows, frame: pd.DataFrame, seed: int, level: 
     scores = torch.cat([functions, nuisance], dim=1)
     scores[:, :-first] *= found.residual[0].unsqueeze(1)
     scores[:, -first:] *= found.fitted[0].unsqueeze(1)
-    scatter = units.scatter(torch.ones_like(weight), scores, weight)
+    scatter = units.scatter(torch.ones_like(weight), Squares.plain(scores), weight).columns
     del scores
     random = np.random.default_rng(seed)
     picked = np.sort(random.choice(len(rows), min(_PROFILES, len(rows)), replace=False))

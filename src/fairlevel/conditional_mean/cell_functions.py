@@ -1,4 +1,4 @@
-r"""Indicators of cells, rotated so that most of them need no decomposition.
+r"""Penalised indicators of cells, rotated so that most of them need no decomposition.
 
 Indicators Z of cells have a diagonal second moment, ZᵀWZ = diag(p), with p the weight of each cell. Let Y be all other
 functions. Among the cells of one weight p, a combination Zx with
@@ -18,36 +18,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from fairlevel.conditional_mean.membership import Membership
+from fairlevel.conditional_mean.squares import CellSet
 from fairlevel.conditional_mean.thin_svd import thin_svd
 
 _ROUNDING = 1e-12  # relative difference up to which weights are the same
-_LEAST_WEIGHT = 1e-10  # of the heaviest cell; the indicators of lighter cells are rounding errors
+LEAST_WEIGHT = 1e-10  # of the heaviest cell; the indicators of lighter cells are rounding errors
 _DEPENDENT = 1e-14  # of the largest singular value
 _FEWEST = 64  # cells of one weight; fewer are decomposed at no cost
 _WORTH_IT = 2  # times as many cells as other functions: a decomposition of fewer cells costs no more than the rotation
-
-
-@dataclass(frozen=True)
-class Membership:
-    """The cell of each row, (row,), −1 for rows of none, and the number of cells."""
-
-    number: Tensor
-    count: int
-
-    @classmethod
-    def none(cls, rows: int) -> Membership:
-        """No cells."""
-        return cls(torch.full((rows,), -1), 0)
-
-    def values(self, table: Tensor) -> Tensor:
-        """Functions of the cell at each row, 0 for rows of none: (cell, function) -> (row, function)."""
-        return torch.cat([table, table.new_zeros(1, table.shape[1])])[self.number]  # −1 is the last
-
-    def sums(self, values: Tensor, row_weight: Tensor) -> Tensor:
-        """Σ w_i v_i over the rows of each cell: (row, function), (row,) -> (cell, function)."""
-        seen = torch.nonzero(self.number >= 0).squeeze(1)
-        weighted = values[seen] * row_weight[seen].unsqueeze(1)
-        return values.new_zeros(self.count, values.shape[1]).index_add_(0, self.number[seen], weighted)
 
 
 @dataclass(frozen=True)
@@ -55,18 +34,24 @@ class OwnFunctions:
     """Orthonormal functions of some cells, orthogonal to every other function. Before they were scaled to a second
     moment of 1, that was ``moment`` for each.
 
-    Shapes: cells (own cell,), table (own cell, function).
+    Together with those in ``lacking`` they are all functions of these cells.
+
+    Shapes: cells (own cell,), table (own cell, function), lacking (own cell, other function).
     """
 
     cells: Tensor
     table: Tensor
+    lacking: Tensor
     moment: float
+
+    def as_set(self, first: int, cells: Membership) -> CellSet:
+        """As columns of a basis from this one on."""
+        weight = torch.full((len(self.cells),), self.moment, dtype=self.table.dtype)
+        return CellSet(first, cells.among(self.cells), weight, self.lacking)
 
     def __call__(self, cells: Membership) -> Tensor:
         """At the rows of these cells, 0 at all others: (row, function)."""
-        place = torch.full((cells.count + 1,), -1)
-        place[self.cells] = torch.arange(len(self.cells))
-        return Membership(place[cells.number], len(self.cells)).values(self.table)
+        return cells.among(self.cells).values(self.table)
 
 
 @dataclass(frozen=True)
@@ -86,23 +71,39 @@ class RotatedCells:
         overlap = torch.cat([weight, *(cells.sums(part, row_weight) for part in functions)], dim=1)
         weight = weight.squeeze(1)
         heaviest = float(weight.max()) if cells.count else 0.0
-        left = weight > _LEAST_WEIGHT * heaviest
+        left = weight > LEAST_WEIGHT * heaviest
         alike = [own for own in _of_one_weight(weight, torch.nonzero(left).squeeze(1)) if len(own) >= _FEWEST]
-        overlap = overlap @ _independent(overlap[torch.cat([torch.arange(0), *alike])])
+        overlap = overlap @ independent(overlap[torch.cat([torch.arange(0), *alike])])
         shared, own = [], []
         for group in alike:
-            if len(group) < _WORTH_IT * overlap.shape[1]:
+            if not worth_splitting(len(group), overlap.shape[1]):
                 continue
-            span, moment = torch.linalg.qr(overlap[group]).Q, float(weight[group].mean())
-            shared.append(_spread_out(span, group, cells.count))
-            own.append(OwnFunctions(group, _complement(span).div_(moment**0.5), moment))
+            overlapping, alone = split(overlap[group], weight[group])
+            moment = float(weight[group].mean())
+            shared.append(_spread_out(overlapping * moment**0.5, group, cells.count))
+            own.append(OwnFunctions(group, alone, overlapping, moment))
             left[group] = False
         single = torch.nonzero(left).squeeze(1)
         indicators = _spread_out(torch.eye(len(single), dtype=weight.dtype), single, cells.count)
         return cls(torch.cat([indicators, *shared], dim=1), tuple(own), heaviest)
 
 
-def _independent(columns: Tensor) -> Tensor:
+def worth_splitting(cells: int, others: int) -> bool:
+    """Whether :func:`split` costs less than a decomposition of all indicators."""
+    return cells >= max(_FEWEST, _WORTH_IT * others)
+
+
+def split(overlap: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Combinations of the indicators of cells that are orthonormal functions: those that overlap with others, and those
+    that do not. Shapes: overlap Σ w_i y_i in each cell (cell, other function), weight (cell,) -> (cell, shared
+    function), (cell, own function).
+    """
+    root = weight.sqrt().unsqueeze(1)
+    span = torch.linalg.qr(overlap / root).Q
+    return span / root, _complement(span).div_(root)
+
+
+def independent(columns: Tensor) -> Tensor:
     """Combinations that span the columns of a matrix, fewer where some depend on others: (row, column) -> (column,
     combination).
     """

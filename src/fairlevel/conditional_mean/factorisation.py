@@ -8,9 +8,13 @@ from itertools import zip_longest
 import torch
 from torch import Tensor
 
-from fairlevel.conditional_mean.cell_functions import Membership, OwnFunctions, RotatedCells
+from fairlevel.arrays import Array
+from fairlevel.conditional_mean.cell_functions import OwnFunctions, RotatedCells
+from fairlevel.conditional_mean.free_cells import FreeCells
+from fairlevel.conditional_mean.membership import CellsApart, Membership
 from fairlevel.conditional_mean.scatter import scatter
 from fairlevel.conditional_mean.smoother import LinearSmoother
+from fairlevel.conditional_mean.squares import CellSet
 from fairlevel.conditional_mean.thin_svd import thin_svd
 
 RANK_TOLERANCE = 1e-10  # directions with less than this share of the largest second moment are rounding errors
@@ -19,17 +23,28 @@ RANK_TOLERANCE = 1e-10  # directions with less than this share of the largest se
 @dataclass(frozen=True)
 class Features:
     """Features of some rows, each (row, feature): functions of legitimate factors L, free and penalised functions of
-    A. The indicators of ``cells`` are penalised, too.
+    A. The indicators of ``free_cells`` are free, too, and those of ``penalised_cells`` penalised.
     """
 
     given: Tensor
     free: Tensor
     penalised: Tensor
-    cells: Membership
+    free_cells: Membership
+    penalised_cells: Membership
 
-    def with_cells(self, cells: RotatedCells) -> Tensor:
+    @classmethod
+    def of(cls, given: Array, features: CellsApart) -> Features:
+        """Of L, (row, feature), and of A."""
+        free, penalised = torch.from_numpy(features.free), torch.from_numpy(features.penalised)
+        return cls(torch.from_numpy(given), free, penalised, features.free_cells, features.penalised_cells)
+
+    def with_free(self, cells: FreeCells, nuisance: Tensor) -> Tensor:
+        """Free functions, those of cells first that overlap with others: (row, feature)."""
+        return torch.cat([cells.values(cells.shared, self.free_cells, nuisance), self.free], dim=1)
+
+    def with_penalised(self, cells: RotatedCells) -> Tensor:
         """Penalised functions, those of cells first that overlap with others: (row, feature)."""
-        return torch.cat([self.cells.values(cells.shared), self.penalised], dim=1)
+        return torch.cat([self.penalised_cells.values(cells.shared), self.penalised], dim=1)
 
 
 @dataclass(frozen=True)
@@ -89,37 +104,53 @@ def factor(fit: Features, row_weight: Tensor, at: Features | None = None) -> Lin
     Shapes: row_weight (row,) summing to 1; ``at`` the features of other rows to evaluate at. Functions that are linear
     combinations of others are dropped.
     """
-    nuisance = Whitening.of(fit.given, row_weight)
-    given = nuisance(fit.given)
-    free_residual = Residual.of(fit.free, given, row_weight)
-    root = row_weight.sqrt().unsqueeze(1)
-
-    free = free_residual(fit.free, given)
-    _, singular, directions = thin_svd(root * free)
-    largest = max(float(singular.max()), free_residual.spread**0.5) if singular.numel() else 0.0
+    whitening = Whitening.of(fit.given, row_weight)
+    given = whitening(fit.given)
+    nuisance = with_constant(given)
+    free_cells = FreeCells.of(fit.free_cells, nuisance, fit.free, row_weight)
+    free = fit.with_free(free_cells, nuisance)
+    free_residual = Residual.of(free, given, row_weight)
+    free = free_residual(free, given)
+    _, singular, directions = thin_svd(row_weight.sqrt().unsqueeze(1) * free)
+    spread = max(free_residual.spread, free_cells.moment)
+    largest = max(float(singular.max()), spread**0.5) if singular.numel() else 0.0
     kept = singular > RANK_TOLERANCE**0.5 * largest
     whiten_free = directions[kept].T / singular[kept]
     white = free @ whiten_free
+    own = free_cells.values(free_cells.own, fit.free_cells, nuisance)
 
-    cells, rotated = fit.cells, RotatedCells.of(fit.cells, (given, white, fit.penalised), row_weight)
-    penalised = fit.with_cells(rotated)
+    cells = fit.penalised_cells
+    rotated = RotatedCells.of(cells, (given, own, white, fit.penalised), row_weight)
+    penalised, of_free_cells = fit.with_penalised(rotated), fit.free_cells
     del fit  # the largest part of it lives on in ``rest``
     penalised_residual = Residual.of(penalised, given, row_weight)
     rest = penalised_residual(penalised, given)
     del penalised
     overlap = (row_weight.unsqueeze(1) * white).T @ rest
+    along_own = free_cells.along_own(rest, of_free_cells, row_weight)
     rest.addmm_(white, overlap, alpha=-1)
+    rest.sub_(free_cells.values(along_own, of_free_cells, nuisance))
     moments, whiten = _principal(rest, row_weight, max(penalised_residual.spread, rotated.heaviest))
     merged = Merged.of(moments, rotated.own)
 
-    basis = merged.basis(torch.cat([given, white], dim=1), rest, whiten, cells)
+    basis = merged.basis((nuisance, own, white), rest, whiten, cells)
+    free_count = basis.shape[1] - len(merged.moments)
+    sets = free_cells.sets(nuisance.shape[1], of_free_cells) + merged.sets(free_count, cells)
     if at is None:
-        return LinearSmoother(basis, basis, merged.moments, row_weight, 1 + given.shape[1])
-    given = nuisance(at.given)
-    white = free_residual(at.free, given) @ whiten_free
-    rest = penalised_residual(at.with_cells(rotated), given) - white @ overlap
-    there = merged.basis(torch.cat([given, white], dim=1), rest, whiten, at.cells)
-    return LinearSmoother(basis, there, merged.moments, row_weight, 1 + given.shape[1])
+        return LinearSmoother(basis, basis, merged.moments, row_weight, nuisance.shape[1], sets)
+    given = whitening(at.given)
+    nuisance = with_constant(given)
+    white = free_residual(at.with_free(free_cells, nuisance), given) @ whiten_free
+    own = free_cells.values(free_cells.own, at.free_cells, nuisance)
+    rest = penalised_residual(at.with_penalised(rotated), given) - white @ overlap
+    rest.sub_(free_cells.values(along_own, at.free_cells, nuisance))
+    there = merged.basis((nuisance, own, white), rest, whiten, at.penalised_cells)
+    return LinearSmoother(basis, there, merged.moments, row_weight, nuisance.shape[1], sets)
+
+
+def with_constant(functions: Tensor) -> Tensor:
+    """The constant 1 before other functions: (row, function) -> (row, 1 + function)."""
+    return torch.cat([functions.new_ones(len(functions), 1), functions], dim=1)
 
 
 @dataclass(frozen=True)
@@ -139,14 +170,21 @@ class Merged:
         sets = [principal.new_full((each.table.shape[1],), each.moment) for each in own]
         return cls(torch.cat([principal, *sets]).sort(descending=True, stable=True).values, own, places)
 
-    def basis(self, free: Tensor, rest: Tensor, whiten: Tensor, cells: Membership) -> Tensor:
-        """The constant, free functions, and rest · W with the functions of cells among its columns, written in place:
-        (row, function), (row, feature), (feature, principal) -> (row, basis).
+    def sets(self, free: int, cells: Membership) -> tuple[CellSet, ...]:
+        """The functions that cells have of their own as columns of the basis, after so many free ones."""
+        found, before = [], free
+        for own, place in zip(self.own, self.places, strict=True):
+            found.append(own.as_set(before + place, cells))
+            before += own.table.shape[1]
+        return tuple(found)
+
+    def basis(self, free: tuple[Tensor, ...], rest: Tensor, whiten: Tensor, cells: Membership) -> Tensor:
+        """Functions that are not penalised, and rest · W with the functions of cells among its columns, written in
+        place: parts (row, function), (row, feature), (feature, principal) -> (row, basis).
         """
-        column = 1 + free.shape[1]
+        column = sum(part.shape[1] for part in free)
         basis = rest.new_empty(len(rest), column + len(self.moments))
-        basis[:, 0] = 1
-        basis[:, 1:column] = free
+        torch.cat(free, dim=1, out=basis[:, :column])
         parts = torch.tensor_split(whiten, self.places, dim=1)
         for part, own in zip_longest(parts, self.own):
             torch.mm(rest, part, out=basis[:, column : column + part.shape[1]])

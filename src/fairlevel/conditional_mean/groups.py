@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import torch
 
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.conditional_mean.cells import ROWS_PER_CELL, Cells, discrete_columns, indicators
+from fairlevel.conditional_mean.membership import CellsApart, Membership
 from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean
 from fairlevel.conditional_mean.random_features import RandomFeaturesMean
 
@@ -55,28 +57,25 @@ class GroupFeatures:
 
     def __call__(self, rows: Array) -> tuple[Array, Array]:
         free, additive, number, curved = self._parts(rows)
-        return free, np.hstack([additive, indicators(number, self.penalised_cells), curved])
+        cell = indicators(number, self.cells.count)
+        if self.cells_are_free:
+            return np.hstack([cell, free]), np.hstack([additive, curved])
+        return free, np.hstack([additive, cell, curved])
 
-    @property
-    def penalised_cells(self) -> int:
-        """How many of the penalised functions are indicators of cells."""
-        return 0 if self.cells_are_free else self.cells.count
-
-    def with_cells_apart(self, rows: Array) -> tuple[Array, Array, Index]:
-        """Free features, penalised ones without the indicators of cells, and the cell of each row, −1 where it has no
-        penalised indicator: (row, attribute) -> (row, feature), (row, feature), (row,).
-        """
+    def with_cells_apart(self, rows: Array) -> CellsApart:
+        """The same without the indicators of cells, and the cells."""
         free, additive, number, curved = self._parts(rows)
-        return free, np.hstack([additive, curved]), number
+        known, none = Membership(torch.from_numpy(number), self.cells.count), Membership.none(len(rows))
+        free_cells, penalised_cells = (known, none) if self.cells_are_free else (none, known)
+        return CellsApart(free, np.hstack([additive, curved]), free_cells, penalised_cells)
 
     def _parts(self, rows: Array) -> tuple[Array, Array, Index, Array]:
-        """Free features, penalised ones of single columns, cells with penalised indicators, and what is curved."""
+        """Free features and penalised ones of single columns, without cells; the cells; and what is curved."""
         columns, continuous = self.cells.columns(rows[:, self.discrete]), rows[:, ~self.discrete]
-        none = np.full(len(rows), -1)
-        number = self.cells.number(columns) if columns else none
+        number = self.cells.number(columns) if columns else np.full(len(rows), -1)
         curved = self._curved(continuous, number)
         if self.cells_are_free:
-            return np.hstack([indicators(number, self.cells.count), continuous]), continuous[:, :0], none, curved
+            return continuous, continuous[:, :0], number, curved
         each = [indicators(column, len(known)) for column, known in zip(columns, self.cells.categories, strict=True)]
         additive = np.hstack([*each, continuous])
         if self.columns_are_free:

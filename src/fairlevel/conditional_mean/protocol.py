@@ -13,10 +13,10 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 import torch
 
-from fairlevel.arrays import Array, Flags, Index
+from fairlevel.arrays import Array, Flags
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.cell_functions import Membership
 from fairlevel.conditional_mean.factorisation import Features, factor
+from fairlevel.conditional_mean.membership import CellsApart
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput, InvalidType
 
@@ -28,18 +28,12 @@ plain numbers, which files can hold; see :mod:`fairlevel.conditional_mean.stored
 
 @runtime_checkable
 class CellFeatures(Protocol):
-    """A feature map of which some penalised features are indicators of cells, which no two rows of different cells
-    share; they are factored at less cost than features of any kind.
+    """A feature map of which some features are indicators of cells, which no two rows of different cells share; they
+    are factored at less cost than features of any kind.
     """
 
-    @property
-    def penalised_cells(self) -> int:
-        """How many of the penalised features are indicators of cells."""
-
-    def with_cells_apart(self, rows: Array) -> tuple[Array, Array, Index]:
-        """Free features, penalised ones without the indicators of cells, and the cell of each row, −1 where it has no
-        penalised indicator: (row, attribute) -> (row, feature), (row, feature), (row,).
-        """
+    def with_cells_apart(self, rows: Array) -> CellsApart:
+        """Features without the indicators of cells, and the cells; (row, attribute)."""
 
 
 _MOST_FACTORED = 14  # columns of A and of L whose products are used: 14² products at most
@@ -159,8 +153,8 @@ class FeaturesOf:
     def __call__(self, rows: Attributes) -> tuple[Array, Array]:
         return self.features(self.standardise(rows.values))
 
-    def with_cells_apart(self, rows: Attributes) -> tuple[Array, Array, Membership]:
-        """Free features, penalised ones without the indicators of cells, and the cells."""
+    def with_cells_apart(self, rows: Attributes) -> CellsApart:
+        """The same without the indicators of cells, and the cells."""
         return _cells_apart(self.features, self.standardise(rows.values))
 
 
@@ -181,11 +175,11 @@ class FeaturesWithin:
         free, penalised = self.features(np.hstack([here, within]))
         return free, np.hstack([penalised, self._products(here, within)])
 
-    def with_cells_apart(self, rows: Attributes) -> tuple[Array, Array, Membership]:
-        """Free features, penalised ones without the indicators of cells, and the cells."""
+    def with_cells_apart(self, rows: Attributes) -> CellsApart:
+        """The same without the indicators of cells, and the cells."""
         here, within = self._standardised(rows)
-        free, penalised, cells = _cells_apart(self.features, np.hstack([here, within]))
-        return free, np.hstack([penalised, self._products(here, within)]), cells
+        found = _cells_apart(self.features, np.hstack([here, within]))
+        return found._replace(penalised=np.hstack([found.penalised, self._products(here, within)]))
 
     def _standardised(self, rows: Attributes) -> tuple[Array, Array]:
         if rows.factors is None:
@@ -197,18 +191,16 @@ class FeaturesWithin:
         return products.reshape(len(here), -1)
 
 
-def _cells_apart(features: FeatureMap, rows: Array) -> tuple[Array, Array, Membership]:
-    """Free features of standardised rows, penalised ones without the indicators of cells, and the cells."""
-    if not isinstance(features, CellFeatures):
-        return *features(rows), Membership.none(len(rows))
-    free, penalised, number = features.with_cells_apart(rows)
-    return free, penalised, Membership(torch.from_numpy(number), features.penalised_cells)
+def _cells_apart(features: FeatureMap, rows: Array) -> CellsApart:
+    """Features of standardised rows without the indicators of cells, and the cells."""
+    if isinstance(features, CellFeatures):
+        return features.with_cells_apart(rows)
+    return CellsApart.without_cells(*features(rows))
 
 
 def _features(features: FeaturesOf | FeaturesWithin, rows: Attributes) -> Features:
-    free, penalised, cells = features.with_cells_apart(rows)
-    functions = np.empty((len(rows), 0)) if rows.given is None else rows.given.astype(np.float64, copy=False)
-    return Features(torch.from_numpy(functions), torch.from_numpy(free), torch.from_numpy(penalised), cells)
+    given = np.empty((len(rows), 0)) if rows.given is None else rows.given.astype(np.float64, copy=False)
+    return Features.of(given, features.with_cells_apart(rows))
 
 
 def _leading(standard: Array, row_weight: Array) -> Array:

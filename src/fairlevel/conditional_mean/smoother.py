@@ -14,7 +14,7 @@ functions after the nuisance explain is disparity.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -22,6 +22,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from fairlevel.conditional_mean.spectrum import Spectrum
+from fairlevel.conditional_mean.squares import CellSet
 from fairlevel.tensors import to_device
 
 _MANY_ROWS = 100_000  # whose functions are stored once
@@ -35,7 +36,7 @@ class LinearSmoother:
 
     Shapes: fit_basis (fit row, basis), at_basis (at row, basis), moments (penalised basis,), row_weight (fit row,);
     predictions (config, fit row), smoothed (config, at row). The first basis function is the constant 1; the first
-    ``nuisance`` functions are no disparity.
+    ``nuisance`` functions are no disparity. ``cell_sets`` are functions of cells at the fit rows.
     """
 
     fit_basis: Tensor
@@ -43,6 +44,7 @@ class LinearSmoother:
     moments: Tensor
     row_weight: Tensor
     nuisance: int = 1
+    cell_sets: tuple[CellSet, ...] = ()
 
     @property
     def free(self) -> int:
@@ -103,7 +105,12 @@ class LinearSmoother:
         return coefficients @ self.aligned_functions
 
     def to(self, dtype: torch.dtype, device: torch.device | str = "cpu") -> LinearSmoother:
-        return to_device(self, dtype, device)
+        return to_device(replace(self, cell_sets=()), dtype, device)
+
+    @property
+    def sets_beyond_nuisance(self) -> tuple[CellSet, ...]:
+        """Sets of functions of cells among the functions after the nuisance functions."""
+        return tuple(each.moved(-self.nuisance) for each in self.cell_sets)
 
     def trimmed(self, ridge: float, least: float) -> LinearSmoother:
         """Without the functions of which this ridge leaves less than ``least`` times what it leaves of the first

@@ -182,15 +182,16 @@ class Paired:
         product = mean_u * mean_s
         moves = torch.stack([residual_s * mean_u, residual_u * mean_s, product - product @ weight], dim=1)
         sums = units.sums(moves * weight.unsqueeze(1))
-        kept, functions = found.kept[0, first:], smoother.fit_basis[:, first:]
+        functions = units.squares(smoother.fit_basis[:, first:], smoother.sets_beyond_nuisance)
+        kept = functions.weights(found.kept[0, first:])
         scatter_a, scatter_b, scatter_u, scatter_s = (units.scatter(own, functions, weight) for own in found.residual)
-        crossed = (scatter_s - scatter_u) / 4
+        crossed = (scatter_s - scatter_u).form(kept) / 16  # of K_s/4 − K_u/4
         noise_u = units.null_variance(scatter_u, residual_u, functions, kept, weight)
         noise_s = units.null_variance(scatter_s, residual_s, functions, kept, weight)
         own = units.own_difference(residual_a, residual_b, functions, kept, weight)
         variances = predictions.square() @ weight
         deviations = units.sums(((predictions.square() - variances.unsqueeze(1)) * weight).T)
-        total = kept @ (scatter_a.square() + scatter_b.square() - 2 * crossed.square()) @ kept - own
+        total = scatter_a.form(kept) + scatter_b.form(kept) - 2 * crossed - own
         return cls(
             found.estimate[:2].numpy(),
             found.estimate[2:].clamp_min(0.0).numpy(),
@@ -200,7 +201,7 @@ class Paired:
             max(2 * float(total), 0.0),
             variances.numpy(),
             deviations.square().sum(dim=0).sqrt().numpy(),
-            float(kept.sum()) >= LEAST_DF,
+            float(found.kept[0].sum()) >= LEAST_DF,
         )
 
     @property

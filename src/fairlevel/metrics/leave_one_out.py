@@ -29,7 +29,8 @@ from torch import Tensor
 from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
 from fairlevel.conditional_mean.smoother import LinearSmoother
 
-LARGE_LEVERAGE = 0.5  # above it, what functions of L fit of a row is mostly its noise
+LARGE_LEVERAGE = 0.5 - 1e-9  # from it on, what functions of L fit of a row is mostly its noise
+"""Where two rows make up a cell, their leverage is 0.5 up to rounding, which must not decide."""
 _FEWEST_USABLE = 0.25  # share of rows below which their average noise is no estimate: all variance may be noise
 
 

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.spectrum import Spectrum
+from fairlevel.conditional_mean.squares import CellSet, Scatter, Squares
 from fairlevel.metrics.choice import Candidate
 from fairlevel.metrics.leave_one_out import kept_share
 from fairlevel.threads import on_single_threads
@@ -42,11 +43,12 @@ class NoDisparityTest:
         return on_single_threads(lambda: self._p_value(prediction))[0]
 
     def _p_value(self, prediction: Tensor) -> float:
-        if not self._functions.shape[1]:
+        if not self._forms.numel():
             return 1.0
         smoother, units = self.known[0].smoother, self.known[0].units
         centred = smoother.beyond_nuisance(prediction)
-        coefficients, noise = (smoother.row_weight * centred) @ self._functions, units.null_noise(centred, smoother)
+        coefficients = self._functions.coefficients(smoother.row_weight * centred)
+        noise = units.null_noise(centred, smoother)
         if beyond_every_draw(coefficients, self._traces(smoother.row_weight * noise), self._forms, self.seed):
             return SMALLEST_P
         scatter = units.scatter(noise, self._functions, smoother.row_weight)
@@ -57,29 +59,35 @@ class NoDisparityTest:
         groups = self.known[0].units.groups
         if groups is None:
             return weighted.square() @ self._row_traces
-        return groups.sums(weighted.unsqueeze(1) * self._functions).square().sum(dim=0) @ self._forms.T
+        return groups.sums(weighted.unsqueeze(1) * self._functions.columns).square().sum(dim=0) @ self._forms.T
 
     @cached_property
     def _row_traces(self) -> Tensor:
         """Σ_j q_j b_ij² for each form, (row, form): tr qK is their sum with the weights (w_i v_i)²."""
-        return self._functions.square() @ self._forms.T
+        return self._functions.at_rows(self._forms)
 
     @cached_property
-    def _functions(self) -> Tensor:
-        """The functions of A of all candidates, (row, basis)."""
-        return torch.cat([each.smoother.fit_basis[:, each.smoother.nuisance :] for each in self.known], dim=1)
+    def _functions(self) -> Squares:
+        """The functions of A of all candidates. One of them knows of cells: groups."""
+        smoothers, before = [each.smoother for each in self.known], 0
+        sets: tuple[CellSet, ...] = ()
+        for each in smoothers:
+            sets = sets or tuple(own.moved(before) for own in each.sets_beyond_nuisance)
+            before += each.fit_basis.shape[1] - each.nuisance
+        functions = torch.cat([each.fit_basis[:, each.nuisance :] for each in smoothers], dim=1)
+        return self.known[0].units.squares(functions, sets)
 
     @cached_property
     def _forms(self) -> Tensor:
-        """The weights q of each form, (form, basis): each uses the functions of one candidate."""
+        """The weights q of each form, (form, function): each uses the functions of one candidate."""
         spectra = [(each.smoother.spectrum, each.mean.ridge) for each in self.known]
         own = [forms(spectrum, ridges_to_try(asked, spectrum)) for spectrum, asked in spectra]
-        together = self._functions.new_zeros(sum(map(len, own)), self._functions.shape[1])
+        together = torch.zeros(sum(map(len, own)), sum(each.shape[1] for each in own), dtype=torch.float64)
         row = column = 0
         for weights in own:
             together[row : row + len(weights), column : column + weights.shape[1]] = weights
             row, column = row + len(weights), column + weights.shape[1]
-        return together
+        return self._functions.weights(together)
 
 
 def beyond_every_draw(coefficients: Tensor, traces: Tensor, weights: Tensor, seed: int) -> Tensor:
@@ -134,17 +142,15 @@ def ridges_to_try(asked: float | None, spectrum: Spectrum) -> list[float]:
     ]
 
 
-def p_value(weights: Tensor, scatter: Tensor, coefficients: Tensor, seed: int) -> float:
-    """P-value of the largest form over weights q (form, basis), noise K (basis, basis), coefficients c (basis,); 1
-    where A has no function that varies.
+def p_value(weights: Tensor, scatter: Scatter, coefficients: Tensor, seed: int) -> float:
+    """P-value of the largest form over weights q (form, function), noise K, coefficients c (function,); 1 where A has
+    no function that varies.
     """
     if not weights.numel():
         return 1.0
-    moments, vectors = torch.linalg.eigh(scatter)
-    root = vectors * moments.clamp_min(0).sqrt()
-    draws = _standard_normal(len(moments), seed) @ root.T
+    draws = scatter.drawn(_standard_normal(len(coefficients), seed))
     expected = weights @ scatter.diagonal()
-    spread = (2 * ((weights @ scatter.square()) * weights).sum(dim=1)).sqrt().clamp_min(1e-300)
+    spread = (2 * scatter.form(weights)).sqrt().clamp_min(1e-300)
     null = ((draws.square_() @ weights.T - expected) / spread).amax(dim=1)
     seen = (coefficients.square() @ weights.T - expected) / spread
     return (1 + int((null >= seen.max()).sum())) / (1 + _DRAWS)

@@ -20,6 +20,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.blockwise import BlockwiseSmoother, Functions, parts
 from fairlevel.conditional_mean.scatter import scatter
+from fairlevel.conditional_mean.squares import Scatter
 from fairlevel.data.numbers import rounding_limit
 from fairlevel.metrics.choice import Candidate, in_words
 from fairlevel.metrics.evidence import Evidence, influence_parts
@@ -262,7 +263,10 @@ class Prepared:
             return SMALLEST_P
         spectrum = self.smoothers[number].spectrum
         return p_value(
-            forms(spectrum, ridges_to_try(self.plan.asked[number], spectrum)), scatter, coefficients, self.plan.seed
+            forms(spectrum, ridges_to_try(self.plan.asked[number], spectrum)),
+            Scatter.plain(scatter),
+            coefficients,
+            self.plan.seed,
         )
 
 

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
-from fairlevel.conditional_mean.scatter import scatter
 from fairlevel.conditional_mean.smoother import LinearSmoother
+from fairlevel.conditional_mean.squares import CellSet, Scatter, Squares
 from fairlevel.metrics.leave_group_out import (
     RowGroups,
     group_scores,
@@ -58,50 +58,54 @@ class Units:
             return centred / nuisance_left_out(smoother.fit_basis, smoother.nuisance, smoother.row_weight).sqrt()
         return left_out(centred, smoother, nuisance_only(smoother), self.groups, 0.5, 1 - HIGH_LEVERAGE)
 
-    def scatter(self, values: Tensor, basis: Tensor, row_weight: Tensor) -> Tensor:
-        """Σ_u s_u s_uᵀ with s_u the sum of w_i v_i b_i over the rows of a unit: (row,), (row, basis) -> (basis,
-        basis).
+    def squares(self, functions: Tensor, sets: tuple[CellSet, ...]) -> Squares:
+        """Functions (row, function) for sums of squares; where rows of different cells depend on each other, no cells
+        are known.
         """
-        if self.groups is None:
-            return scatter(row_weight * values, basis)
-        scores = group_scores(values, basis, row_weight, self.groups)
-        return scores.T @ scores
+        return Squares.of(functions, sets if self.groups is None else ())
 
-    def own_squares(self, values: Tensor, basis: Tensor, kept: Tensor, row_weight: Tensor) -> Tensor:
+    def scatter(self, values: Tensor, functions: Squares, row_weight: Tensor) -> Scatter:
+        """K = Σ_u s_u s_uᵀ with s_u the sum of w_i v_i b_i over the rows of a unit; (row,)."""
+        if self.groups is None:
+            return functions.scatter(row_weight * values)
+        scores = group_scores(values, functions.columns, row_weight, self.groups)
+        return Scatter.plain(scores.T @ scores)
+
+    def own_squares(self, values: Tensor, functions: Squares, kept: Tensor, row_weight: Tensor) -> Tensor:
         """Σ_u (s_uᵀ q s_u)², what pairs of a unit with itself add to tr(qKqK); a number."""
-        return self._own(values, basis, kept, row_weight).square().sum()
+        return self._own(values, functions, kept, row_weight).square().sum()
 
     def own_difference(
-        self, values_a: Tensor, values_b: Tensor, basis: Tensor, kept: Tensor, row_weight: Tensor
+        self, values_a: Tensor, values_b: Tensor, functions: Squares, kept: Tensor, row_weight: Tensor
     ) -> Tensor:
         """Σ_u (s_buᵀ q s_bu − s_auᵀ q s_au)², the own part for the difference of two estimates; a number."""
-        own_a, own_b = (self._own(values, basis, kept, row_weight) for values in (values_a, values_b))
+        own_a, own_b = (self._own(values, functions, kept, row_weight) for values in (values_a, values_b))
         return (own_b - own_a).square().sum()
 
-    def _own(self, values: Tensor, basis: Tensor, kept: Tensor, row_weight: Tensor) -> Tensor:
+    def _own(self, values: Tensor, functions: Squares, kept: Tensor, row_weight: Tensor) -> Tensor:
         """s_uᵀ q s_u of each unit, (unit,)."""
         if self.groups is None:
-            return (row_weight * values).square() * (basis.square() @ kept)
-        return group_scores(values, basis, row_weight, self.groups).square() @ kept
+            return (row_weight * values).square() * functions.at_rows(kept.unsqueeze(0)).squeeze(1)
+        return group_scores(values, functions.columns, row_weight, self.groups).square() @ kept
 
     def null_variance(
-        self, scatter: Tensor, residual: Tensor, basis: Tensor, kept: Tensor, row_weight: Tensor
+        self, scatter: Scatter, residual: Tensor, functions: Squares, kept: Tensor, row_weight: Tensor
     ) -> Tensor:
         r"""Variance of an estimate that is left when DPVar = 0, a number: 2 tr(qKqK) with K the scatter of the
-        residuals, less the units' own part, which the estimate leaves out.
+        residuals, less the units' own part, which the estimate leaves out. ``kept`` is q, (function,).
         """
-        own = self.own_squares(residual, basis, kept, row_weight)
-        return 2 * (kept @ scatter.square() @ kept - own)
+        own = self.own_squares(residual, functions, kept, row_weight)
+        return 2 * (scatter.form(kept) - own)
 
 
 def null_variance(found: LeaveOut, smoother: LinearSmoother, units: Units) -> Tensor:
     """:meth:`Units.null_variance` of each estimate, (config,)."""
     first, weight = smoother.nuisance, smoother.row_weight
-    functions = smoother.fit_basis[:, first:]
+    functions = units.squares(smoother.fit_basis[:, first:], smoother.sets_beyond_nuisance)
 
     def of(residual: Tensor, kept: Tensor) -> Tensor:
         scatter = units.scatter(residual, functions, weight)
         return units.null_variance(scatter, residual, functions, kept, weight)
 
-    estimates = zip(found.residual, found.kept[:, first:], strict=True)
+    estimates = zip(found.residual, functions.weights(found.kept[:, first:]), strict=True)
     return torch.stack(on_single_threads(*(partial(of, residual, kept) for residual, kept in estimates)))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.cell_functions import Membership
 from fairlevel.conditional_mean.factorisation import Features, factor
 from fairlevel.conditional_mean.leave_one_out import leave_out_covariance
+from fairlevel.conditional_mean.membership import CellsApart
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.penalties.hgr_kernel import check_degrees
 from fairlevel.penalties.polynomials import products
@@ -53,10 +54,9 @@ class GeDI(PenaltyDefaults):
         check_degrees(degree=self.degree)
 
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> LinearSmoother:
-        nothing = torch.zeros(len(attributes), 0, dtype=torch.float64)
-        functions = torch.from_numpy(products(attributes.values, self.degree))
-        features = Features(nothing, functions, nothing, Membership.none(len(attributes)))
-        return factor(features, torch.from_numpy(attributes.weight))
+        nothing = np.empty((len(attributes), 0))
+        functions = CellsApart.without_cells(products(attributes.values, self.degree), nothing)
+        return factor(Features.of(nothing, functions), torch.from_numpy(attributes.weight))
 
     def init(self, prepared: LinearSmoother, configs: int, settings: Settings) -> Tensor:
         """The coefficients c = BᵀWf of the last predictions on the orthonormal functions, (config, padded basis)."""

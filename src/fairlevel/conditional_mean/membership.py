@@ -1,0 +1,57 @@
+"""Which cell of discrete attributes each row belongs to, and functions of the cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from fairlevel.arrays import Array
+
+
+@dataclass(frozen=True)
+class Membership:
+    """The cell of each row, (row,), −1 for rows of none, and the number of cells."""
+
+    number: Tensor
+    count: int
+
+    @classmethod
+    def none(cls, rows: int) -> Membership:
+        """No cells."""
+        return cls(torch.full((rows,), -1), 0)
+
+    def values(self, table: Tensor) -> Tensor:
+        """Functions of the cell at each row, 0 for rows of none: (cell, function) -> (row, function)."""
+        return torch.cat([table, table.new_zeros(1, table.shape[1])])[self.number]  # −1 is the last
+
+    def sums(self, values: Tensor, row_weight: Tensor) -> Tensor:
+        """Σ w_i v_i over the rows of each cell: (row, function), (row,) -> (cell, function)."""
+        seen = torch.nonzero(self.number >= 0).squeeze(1)
+        weighted = values[seen] * row_weight[seen].unsqueeze(1)
+        return values.new_zeros(self.count, values.shape[1]).index_add_(0, self.number[seen], weighted)
+
+    def among(self, cells: Tensor) -> Membership:
+        """The same rows with these cells alone, numbered in their order: (own cell,)."""
+        place = torch.full((self.count + 1,), -1)
+        place[cells] = torch.arange(len(cells))
+        return Membership(place[self.number], len(cells))
+
+
+class CellsApart(NamedTuple):
+    """Features of some rows, each (row, feature), without the indicators of cells; cells with free indicators, and
+    cells with penalised ones.
+    """
+
+    free: Array
+    penalised: Array
+    free_cells: Membership
+    penalised_cells: Membership
+
+    @classmethod
+    def without_cells(cls, free: Array, penalised: Array) -> CellsApart:
+        """Features of which none is known to be the indicator of a cell."""
+        none = Membership.none(len(free))
+        return cls(free, penalised, none, none)

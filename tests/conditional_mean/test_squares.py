@@ -1,0 +1,86 @@
+"""Sums of squares by cells against those of all functions of the basis."""
+
+import numpy as np
+import pytest
+import torch
+
+from fairlevel.conditional_mean import GroupMean
+from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.squares import Scatter, Squares
+from fairlevel.metrics.choice import candidates
+from fairlevel.metrics.no_disparity_test import NoDisparityTest
+from fairlevel.metrics.units import Units
+from tests.conditional_mean.discrete_rows import CASES, ROWS, few_profiles
+
+NO_SETS = ("rows of any weight", "continuous factor, counted rows", "free, few cells")  # too few cells of one weight
+RIDGES = torch.tensor([0.0, 1e-3, 0.1], dtype=torch.float64)
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request):
+    """Functions of A, the same with sums by cells, and weights q of three forms, which only moments determine."""
+    smoother = GroupMean().prepare(CASES[request.param]())
+    functions = smoother.fit_basis[:, smoother.nuisance :]
+    squares = Squares.of(functions, smoother.sets_beyond_nuisance)
+    assert bool(smoother.cell_sets) == (request.param not in NO_SETS)
+    q = smoother.shrinkage(RIDGES)[:, smoother.nuisance :]
+    return smoother.row_weight, functions, squares, q
+
+
+def noise(seed=0):
+    return torch.from_numpy(np.random.default_rng(seed).standard_normal(ROWS))
+
+
+def test_forms_are_those_of_all_functions(case):
+    weight, functions, squares, q = case
+    weighted = weight * noise()
+    expected = (weighted @ functions).square() @ q.T
+    found = squares.coefficients(weighted).square() @ squares.weights(q).T
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-14)
+    counted = weight > 0
+    rows, expected_rows = squares.at_rows(squares.weights(q)), functions.square() @ q.T
+    torch.testing.assert_close(rows[counted], expected_rows[counted], rtol=1e-9, atol=1e-9)
+
+
+def test_their_noise_is_that_of_all_functions(case):
+    weight, functions, squares, q = case
+    scale = weight * noise(1)
+    dense = functions.T @ (scale.square().unsqueeze(1) * functions)
+    found, weights = squares.scatter(scale), squares.weights(q)
+    torch.testing.assert_close(found.form(weights), ((q @ dense.square()) * q).sum(dim=1), rtol=1e-9, atol=0)
+    torch.testing.assert_close(weights @ found.diagonal(), q @ dense.diagonal(), rtol=1e-10, atol=0)
+
+
+def test_draws_have_the_covariance_of_the_functions(case):
+    weight, _, squares, _ = case
+    scale = weight * noise(1)
+    count = len(squares.sign)
+    every = torch.zeros(ROWS, count, dtype=torch.float64)
+    every[:, : squares.columns.shape[1]] = squares.columns
+    seen = squares.cells.number >= 0
+    place = squares.columns.shape[1] + squares.cells.number[seen]
+    every[seen, place] = squares.scale[squares.cells.number[seen]]
+    expected = every.T @ (scale.square().unsqueeze(1) * every)
+    map_of_draws = squares.scatter(scale).drawn(torch.eye(count, dtype=torch.float64))
+    size = float(expected.abs().max())
+    torch.testing.assert_close(map_of_draws.T @ map_of_draws, expected, rtol=0, atol=1e-10 * size)
+
+
+def test_cells_without_noise_are_drawn_as_zero():
+    scatter = Scatter(torch.eye(2).double(), torch.zeros(3, 2).double(), torch.tensor([1.0, 0.0, 4.0]).double())
+    expected = torch.diag(torch.tensor([1.0, 1.0, 1.0, 0.0, 2.0]).double())
+    torch.testing.assert_close(scatter.drawn(torch.eye(5).double()).abs(), expected)
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.3])
+def test_p_values_differ_by_chance_alone(strength, monkeypatch):
+    a = few_profiles()
+    f = torch.from_numpy(np.random.default_rng(8).standard_normal(ROWS) + strength * (a[:, 0] == a[:, 1]))
+    f = (f - f.mean()) / f.std(correction=0)
+    by_cells = NoDisparityTest(candidates(Attributes(a), 0), 0)
+    found = by_cells.p_value(f)
+    monkeypatch.setattr(Units, "squares", lambda self, functions, sets: Squares.plain(functions))
+    of_functions = NoDisparityTest(by_cells.known, 0)
+    expected = of_functions.p_value(f)
+    assert 0.01 < expected < 0.99
+    assert abs(found - expected) < 4 * (2 * expected * (1 - expected) / 4000) ** 0.5
