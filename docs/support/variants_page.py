@@ -19,7 +19,8 @@ from fairlevel.report.numbers import percent
 
 FOLDER = Path(__file__).parents[1] / "results"
 STUDY, SCREENED, PAGE = FOLDER / "study.parquet", FOLDER / "variants.parquet", FOLDER / "study.md"
-BEGIN = "<!-- numbers from variants.parquet and study.parquet: python docs/support/variants_page.py -->"
+BIAS_FREE = FOLDER / "bias_free.parquet"
+BEGIN = "<!-- numbers from variants, study and bias_free.parquet: python docs/support/variants_page.py -->"
 END = "<!-- end of variants -->"
 LABELS = {name: METHODS[name].label for name in PAPER_METHODS}
 HEADER = (
@@ -29,14 +30,16 @@ HEADER = (
 )
 
 
-def variant_numbers(study: pd.DataFrame, screened: pd.DataFrame) -> str:
-    """Both tables, as Markdown."""
+def variant_numbers(study: pd.DataFrame, screened: pd.DataFrame, bias_free: pd.DataFrame) -> str:
+    """All tables, as Markdown."""
     return "\n\n".join(
         (
             "Variants of the protocol, beside `small+descent` on the same tables and seeds:",
             _table(_of_protocol(screened)),
             "Other readings of a method, in its place among the six, protocol `paper2k`:",
             _table(_of_methods(study)),
+            "The synthetic design without biases, ten draws of its networks, protocol `paper2k`:",
+            _table(_of_bias_free(bias_free)),
         )
     )
 
@@ -64,6 +67,13 @@ def _of_methods(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
         yield f"`{name}`", others.assign(method=others["method"].replace(name, original))
 
 
+def _of_bias_free(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Each strength of the interaction, with DPVar by the paper's diagnostic and as it is by simulation."""
+    for beta, own in rows.groupby(rows["dataset"].str.extract(r"beta(\d+)", expand=False).astype(int)):
+        yield f"β = {beta}, paper's diagnostic", own
+        yield f"β = {beta}, true DPVar", own.assign(dpvar_test=own["dpvar_true"])
+
+
 def _table(lines: Iterator[tuple[str, pd.DataFrame]]) -> str:
     cells = [HEADER, tuple("---" for _ in HEADER), *(_cells(name, rows) for name, rows in lines)]
     return "\n".join("| " + " | ".join(each) + " |" for each in cells)
@@ -88,7 +98,7 @@ def _cells(name: str, rows: pd.DataFrame) -> tuple[str, ...]:
 def main() -> None:
     """Write the tables between the marks."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    inside = variant_numbers(kept_rows(STUDY), kept_rows(SCREENED))
+    inside = variant_numbers(*map(kept_rows, (STUDY, SCREENED, BIAS_FREE)))
     PAGE.write_text(f"{before}{BEGIN}\n\n{inside}\n\n{END}{rest.partition(END)[2]}", encoding="utf-8")
 
 
