@@ -7,7 +7,7 @@ import torch
 from fairlevel.auditing.dependence import MEASURES, gdp, hsic, linear_r2, maximal_correlation, measure_dependence
 from fairlevel.auditing.pairings import Pairings
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.metrics.choice import suitable_means
+from fairlevel.metrics.choice import general_mean
 from fairlevel.penalties import GDP, FeatureHSIC, LinearR2
 
 WEIGHTS = {"equal": np.ones(700), "unequal": np.linspace(1, 3, 700)}
@@ -57,7 +57,7 @@ def test_values_are_those_of_the_penalty(measure, penalty, attributes, weights):
 @pytest.mark.parametrize("attributes", ATTRIBUTES)
 def test_maximal_correlation_is_canonical_correlation(attributes, weights):
     pairings, rows = paired(attributes, weights)
-    smoother = suitable_means(rows.values)[-1].prepare(rows, seed=0)
+    smoother = general_mean(rows.values).prepare(rows, seed=0)
     root = np.sqrt(smoother.row_weight.numpy())[:, None]
     basis = (smoother.fit_basis * smoother.shrinkage(1e-3).sqrt()).numpy()[:, 1:] * root
     for found, order in zip(maximal_correlation(pairings, rows, 0), pairings.order, strict=True):
@@ -81,7 +81,7 @@ def test_maximal_correlation_in_known_cases():
     assert found(np.ones(4000)) == 0
     # two values have no square of their own: the correlation is that of the values
     two = (a + z > 0).astype(float)
-    smoother = suitable_means(rows.values)[-1].prepare(rows, seed=0)
+    smoother = general_mean(rows.values).prepare(rows, seed=0)
     standard = torch.from_numpy((two - two.mean()) / two.std())
     alone = (standard @ smoother.weighted_basis * smoother.shrinkage(1e-3).sqrt())[1:].norm()
     assert found(two) == pytest.approx(float(alone), rel=1e-9)

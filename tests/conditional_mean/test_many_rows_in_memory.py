@@ -61,7 +61,7 @@ def test_closed_form_fbo_of_many_rows_is_the_same_penalty(monkeypatch):
     for many in (10_000, 100):
         monkeypatch.setattr(fbo_closed, "MANY_ROWS", many)
         monkeypatch.setattr(tuning, "MANY_ROWS", many)
-        penalty = tuning.with_chosen_ridge(ClosedFBO(), rows, F, 0)
+        penalty = tuning.with_chosen_mean(ClosedFBO(), rows, F, 0)
         prepared = penalty.prepare(rows, ALL_TRAINING_ROWS.assign(0, 900), {}, 0).to(torch.float32)
         steps.append((penalty.ridge, *penalty.step(prediction, prepared, penalty.init(prepared, 1, {}))[:2]))
     (ridge, value, gradient), (other_ridge, other_value, other_gradient) = steps

@@ -77,7 +77,7 @@ def test_p_values_differ_by_chance_alone(strength, monkeypatch):
     a = few_profiles()
     f = torch.from_numpy(np.random.default_rng(8).standard_normal(ROWS) + strength * (a[:, 0] == a[:, 1]))
     f = (f - f.mean()) / f.std(correction=0)
-    by_cells = NoDisparityTest(candidates(Attributes(a), 0), 0)
+    by_cells = NoDisparityTest(candidates(f[None], Attributes(a), 0), 0)
     found = by_cells.p_value(f)
     monkeypatch.setattr(Units, "squares", lambda self, functions, sets: Squares.plain(functions))
     of_functions = NoDisparityTest(by_cells.known, 0)

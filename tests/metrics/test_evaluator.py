@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from fairlevel import MLPMean, RidgeMean, dpvar, dpvar_interval
 from fairlevel.conditional_mean import LINEAR_MEANS
@@ -59,7 +60,10 @@ def test_attributes_are_factored_once(monkeypatch):
     evaluator.errors(PREDICTIONS)
     evaluator.intervals(PREDICTIONS[:1])
     assert len(calls) == 1
-    assert evaluator.estimator.known is evaluator.estimator.known
+    first, other = (torch.from_numpy(each) for each in (PREDICTIONS, PREDICTIONS[:1]))
+    smoothers = [[each.smoother for each in evaluator.estimator.test(values).known] for values in (first, other)]
+    assert smoothers[1][0] is smoothers[0][0]
+    assert evaluator.estimator.test(first) is evaluator.estimator.test(first)
 
 
 def test_missing_predictions_are_refused():

@@ -181,7 +181,7 @@ def test_a_p_value_known_from_the_sample_is_that_of_all_rows(slope, known):
     random = np.random.default_rng(3)
     rows = Attributes(random.standard_normal((800, 2)))
     f = (slope * rows.values[:, 0] + random.standard_normal(800))[None]
-    plan = Plan.of(candidates_in_turn(rows, 0), rows, f, 0)
+    plan = Plan.of(candidates_in_turn(torch.from_numpy(f), rows, 0), rows, f, 0)
     assert plan.tested == (known,)
     (short,), (full,) = measured(plan, rows, f), measured(replace(plan, tested=()), rows, f)
     assert short.p_value == full.p_value

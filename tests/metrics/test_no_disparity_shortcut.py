@@ -15,8 +15,8 @@ def prepared(rows, strength, seed=0):
     random = np.random.default_rng(seed)
     a = random.standard_normal((rows, 3))
     f = strength * (a[:, 0] + np.sin(2 * a[:, 1])) + random.standard_normal(rows) * (1 + np.abs(a[:, 2]))
-    test = NoDisparityTest(candidates(Attributes(a), 0, None), 0)
-    return test, torch.from_numpy((f - f.mean()) / f.std())
+    prediction = torch.from_numpy((f - f.mean()) / f.std())
+    return NoDisparityTest(candidates(prediction[None], Attributes(a), 0), 0), prediction
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.05, 0.3, 2.0])

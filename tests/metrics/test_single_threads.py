@@ -51,7 +51,7 @@ def test_sums_of_rows_do_not_depend_on_the_number_of_threads():
     rows = Attributes(random.standard_normal((10_000, 2)))
     predictions = rows.values.sum(axis=1)[None] + random.standard_normal((1, 10_000))
     few = rows.take(np.arange(500))
-    plan = Plan.of(candidates_in_turn(few, 0), few, predictions[:, :500], 0)
+    plan = Plan.of(candidates_in_turn(torch.from_numpy(predictions[:, :500]), few, 0), few, predictions[:, :500], 0)
     before, found = torch.get_num_threads(), []
     for count in (1, 3):
         torch.set_num_threads(count)

@@ -11,10 +11,9 @@ from torch import Tensor
 
 from fairlevel.arrays import Array
 from fairlevel.auditing.pairings import Pairings
-from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.protocol import standardiser
-from fairlevel.metrics.choice import suitable_means
+from fairlevel.metrics.choice import general_mean
 from fairlevel.penalties import GDP, FeatureHSIC, LinearR2
 
 PERMUTATIONS = 99
@@ -87,8 +86,8 @@ def maximal_correlation(pairings: Pairings, attributes: Attributes, seed: int) -
     functions of A: canonical correlation. With f alone it is the root of the share of DPVar. Powers that are linear
     combinations of lower ones, as for a prediction of two values, are left out.
     """
-    mean: LinearMean = suitable_means(attributes.values)[-1]
-    smoother = mean.prepare(replace(attributes), seed=seed)  # a copy: attributes would keep the smoother
+    unkept = replace(attributes)  # attributes would keep the smoother
+    smoother = general_mean(attributes.values).prepare(unkept, seed=seed)
     first, weight = smoother.nuisance, smoother.row_weight.unsqueeze(1)
     powers = torch.stack([pairings.prediction**degree for degree in range(1, _DEGREE + 1)], dim=1)
     powers = powers - powers.mean(dim=0)

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+import torch
 
 from fairlevel.arrays import Array, Index
 from fairlevel.auditing.reads import in_order
@@ -111,7 +112,8 @@ class Sample:
         rows, frame = self.rows, self.frame
         factors = encoded(rows.given, frame) if rows.given else None
         sample = rows.attributes(encoded(rows.sensitive, frame), factors, self.weight)
-        return Plan.of(candidates_in_turn(sample, seed), sample, np.stack(list(self.quantities.values())), seed)
+        values = np.stack(list(self.quantities.values()))
+        return Plan.of(candidates_in_turn(torch.from_numpy(values), sample, seed), sample, values, seed)
 
     def side(self, prediction: str) -> EvaluationRows:
         """The first 10,000 sampled rows of one prediction."""

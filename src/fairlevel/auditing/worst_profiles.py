@@ -32,11 +32,12 @@ def worst_profiles(rows: EvaluationRows, frame: pd.DataFrame, seed: int, level: 
     columns = [*map(str, frame.columns), "difference", "low", "high"]
     if scale <= 1e-12 * float(np.abs(rows.prediction).max()):
         return pd.DataFrame(columns=columns)
-    known = candidates(attributes, seed)
-    choice = choose((centred / scale).unsqueeze(0), known)
+    standardised = (centred / scale).unsqueeze(0)
+    known = candidates(standardised, attributes, seed)
+    choice = choose(standardised, known)
     smoother, units, ridge = known[int(choice.index)].smoother, known[int(choice.index)].units, choice.ridge
     del known, choice  # functions that were not chosen
-    found = units.leave_out((centred / scale).unsqueeze(0), smoother, ridge)
+    found = units.leave_out(standardised, smoother, ridge)
     first, shrinkage = smoother.nuisance, smoother.shrinkage(ridge)[0]
     if first == len(shrinkage):
         return pd.DataFrame(columns=columns)

@@ -24,6 +24,7 @@ from fairlevel.arrays import Array
 from fairlevel.candidates.columns import Columns
 from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.resolution import with_chosen_resolution
 from fairlevel.threads import on_single_threads
 
 LEFT = (0.75, 0.55, 0.4, 0.27, 0.17, 0.1, 0.055, 0.025, 0.01, 0.003)
@@ -48,9 +49,11 @@ class Disparity:
 
     @classmethod
     def of(cls, prediction: Array, attributes: Attributes, seed: int, mean: LinearMean | None = None) -> Disparity:
-        """With the ridge that cross-validates best for this prediction, (row,)."""
-        smoother = (mean or RandomFeaturesMean()).prepare(attributes, seed=seed)
-        ridge = float(smoother.choose_ridge(torch.from_numpy(prediction - attributes.weight @ prediction)[None]))
+        """With the bandwidth and the ridge that cross-validate best for this prediction, (row,)."""
+        centred = prediction - attributes.weight @ prediction
+        chosen = with_chosen_resolution(mean or RandomFeaturesMean(), attributes, centred, seed)
+        smoother = chosen.prepare(attributes, seed=seed)
+        ridge = float(smoother.choose_ridge(torch.from_numpy(centred)[None]))
         smoother = smoother.trimmed(ridge, NEGLIGIBLE)
         shrinkage = smoother.shrinkage(ridge)[smoother.nuisance :]
         functions = smoother.weighted_basis[:, smoother.nuisance :] * shrinkage.sqrt()

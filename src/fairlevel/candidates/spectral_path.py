@@ -15,6 +15,7 @@ from fairlevel.candidates.penalty_grid import PenaltyGrid, Setting
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
 from fairlevel.candidates.spectral_head import spectral_head
 from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
+from fairlevel.conditional_mean.resolution import with_chosen_resolution
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.refinement import check_weights, coarse
 from fairlevel.members.protocol import LinearHead
@@ -130,8 +131,9 @@ class SpectralPath:
         if not isinstance(members, LinearHead):
             raise TypeError(f"{type(members).__name__} has no linear head.")
         target, attributes = torch.from_numpy(rows.y), rows.some_attributes
-        smoother = self.mean.prepare(attributes, seed=setup.seed)
-        chosen = smoother.choose_ridge(target.unsqueeze(0)) if self.mean.ridge is None else self.mean.ridge
+        mean = with_chosen_resolution(self.mean, attributes, rows.y, setup.seed)
+        smoother = mean.prepare(attributes, seed=setup.seed)
+        chosen = smoother.choose_ridge(target.unsqueeze(0)) if mean.ridge is None else mean.ridge
         features, path = torch.from_numpy(members.features(rows.x)), torch.tensor(weights, dtype=torch.float64)
         heads = [spectral_head(features, target, smoother, float(chosen), ridge) for ridge in ridges.values()]
         coefficients = [head.coefficients(path) for head in heads]

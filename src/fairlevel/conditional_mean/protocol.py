@@ -85,6 +85,17 @@ class LinearMean(ABC):
                 f"ridge={self.ridge} was given; a number ≥ 0 is needed, or None to choose it by cross-validation."
             )
 
+    @property
+    def label(self) -> str:
+        """The name in results."""
+        return self.name
+
+    def resolutions(self, sensitive: Array) -> tuple[LinearMean, ...]:
+        """This mean with each value that a number left open, other than the ridge, may take on these rows, (row,
+        attribute); the one to use where nothing is chosen comes first. Nothing is open here.
+        """
+        return (self,)
+
     @abstractmethod
     def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> FeatureMap:
         """Features of A, fitted on these rows: knots, bandwidths, categories. ``sensitive`` is standardised."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +13,14 @@ from fairlevel.arrays import Array
 from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean, free_linear_part, may_round
 from fairlevel.exceptions import InvalidInput
 
+BANDWIDTHS = (1.0, 1 / 4, 1 / 16)
+"""Those to choose from: smooth across all of A, and two for differences between near profiles, such as quarters of a
+city."""
+
+_ROWS_PER_PLACE = 10  # of a narrower kernel
+_ROWS_PER_FEATURE = 15
+_COUNTED = 4096  # rows whose different values are counted
+
 
 @dataclass(frozen=True)
 class RandomFeaturesMean(LinearMean):
@@ -20,24 +28,50 @@ class RandomFeaturesMean(LinearMean):
 
     .. math:: \phi_d(a) = \sqrt{2/D} \cos(w_d^\top a + b_d), \qquad w_d \sim N(0, \sigma^{-2} I),\; b_d \sim U[0, 2\pi)
 
-    ``bandwidth`` multiplies σ, the median distance between profiles. ``features`` is D.
+    ``features`` is D. ``bandwidth`` multiplies σ, the median distance between profiles. ``None`` leaves the choice to
+    the caller, as for the ridge: metrics and estimators choose among :meth:`resolutions`; where nothing is chosen it is
+    1.
     """
 
     features: int = 200
-    bandwidth: float = 1.0
+    bandwidth: float | None = None
 
     name: ClassVar[str] = "random_features"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.bandwidth > 0:
-            raise InvalidInput(f"bandwidth={self.bandwidth} was given; a positive number is needed, such as 1.0.")
+        if self.bandwidth is not None and not self.bandwidth > 0:
+            raise InvalidInput(
+                f"bandwidth={self.bandwidth} was given; a positive number is needed, such as 1.0, or None to choose it "
+                "by cross-validation."
+            )
         if self.features < 1:
             raise InvalidInput(f"features={self.features} was given; at least 1 is needed, such as 200.")
 
+    @property
+    def label(self) -> str:
+        return self.name if self.bandwidth in (None, 1.0) else f"{self.name} of bandwidth {self.bandwidth:g}"
+
+    def resolutions(self, sensitive: Array) -> tuple[RandomFeaturesMean, ...]:
+        """With bandwidths of 1, 1/4 and 1/16, or the given one. A kernel of width b tells 1/b places apart along each
+        column, or its different values where these are fewer; b is offered where there are 10 rows per place. Features
+        are two per place, but no fewer than at bandwidth 1, no more than 2.5 times as many and one per 15 rows.
+        """
+        if self.bandwidth is not None:
+            return (self,)
+        some = sensitive[np.linspace(0, len(sensitive) - 1, min(len(sensitive), _COUNTED)).astype(np.int64)]
+        values = np.array([len(np.unique(column)) for column in some.T], dtype=np.float64)
+        places = {width: float(np.minimum(values, 1 / width).prod()) for width in BANDWIDTHS}
+        most = min(2.5 * self.features, len(sensitive) / _ROWS_PER_FEATURE)
+        return tuple(
+            replace(self, bandwidth=width, features=max(self.features, int(min(2 * count, most))))
+            for width, count in places.items()
+            if width == 1 or _ROWS_PER_PLACE * count <= len(sensitive)
+        )
+
     def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> Waves:
         random = np.random.default_rng(seed)
-        scale = self.bandwidth * median_distance(sensitive, random)
+        scale = (self.bandwidth or 1.0) * median_distance(sensitive, random)
         frequencies, phases = draw_waves(sensitive.shape[1], self.features, scale, random)
         linear_is_free = free_linear_part(sensitive)[0].shape[1] > 0
         return Waves(frequencies, phases, linear_is_free)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,6 +15,7 @@ from fairlevel.conditional_mean import GroupMean, LinearMean, RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.cells import discrete_columns, few_categories
 from fairlevel.conditional_mean.many_rows import ManyRows, by_row
+from fairlevel.conditional_mean.resolution import resolutions_for
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.conditional_mean.spectrum import RIDGES, Spectrum
 from fairlevel.metrics.units import Units
@@ -64,32 +65,57 @@ class Choice:
 def in_words(mean: LinearMean, spectrum: Spectrum, ridge: float) -> str:
     """A mean with its ridge and what that leaves of it."""
     kept = f"ridge {ridge:.3g}" if np.isfinite(ridge) else "unpenalised functions only"
-    return f"{mean.name} ({kept}, {float(spectrum.df(ridge)):.1f} degrees of freedom)"
+    return f"{mean.label} ({kept}, {float(spectrum.df(ridge)):.1f} degrees of freedom)"
 
 
-def candidates(rows: Attributes, seed: int, regressor: LinearMean | None = None) -> tuple[Candidate, ...]:
-    """The given regressor, or all means that suit these attributes, each prepared for the rows."""
-    means = [regressor] if regressor is not None else suitable_means(rows.columns)
+def candidates(
+    prediction: Tensor, rows: Attributes, seed: int, regressor: LinearMean | None = None
+) -> tuple[Candidate, ...]:
+    """The given regressor, or all means that suit these attributes and predictions, (config, row), each prepared for
+    the rows.
+    """
+    return prepared(suitable_means(prediction, rows, seed, regressor), rows, seed)
+
+
+def prepared(means: tuple[LinearMean, ...], rows: Attributes, seed: int) -> tuple[Candidate, ...]:
+    """Candidates with these means."""
     units = Units.of(rows)
     return tuple(Candidate(mean, mean.prepare(rows, seed=seed), units) for mean in means)
 
 
-def candidates_in_turn(rows: Attributes, seed: int, regressor: LinearMean | None = None) -> Iterator[Candidate]:
+def candidates_in_turn(
+    prediction: Tensor, rows: Attributes, seed: int, regressor: LinearMean | None = None
+) -> Iterator[Candidate]:
     """The same on a sample of rows, each prepared when it is asked for and from moments: one basis is in memory."""
-    means = [regressor] if regressor is not None else suitable_means(rows.columns)
     units = Units.of(rows)
-    for mean in means:
+    for mean in suitable_means(prediction, rows, seed, regressor):
         yield Candidate(mean, ManyRows.factored(mean, rows, seed, by_row).whole(), units)
 
 
-def suitable_means(sensitive: Array) -> Sequence[LinearMean]:
-    """Groups for discrete attributes; splines and random features where any attribute is continuous. Constant columns
-    say nothing; groups where there is nothing else.
+def suitable_means(
+    prediction: Tensor, rows: Attributes, seed: int, regressor: LinearMean | None = None
+) -> tuple[LinearMean, ...]:
+    """Groups for discrete attributes; splines and random features where any attribute is continuous, also of narrower
+    bandwidths where these describe some of the predictions better, (config, row). A given regressor is the only one.
     """
-    varying = sensitive[:, np.ptp(sensitive, axis=0) > 0]
-    smooth: list[LinearMean] = [] if few_categories(varying).all() else [SplineMean(), RandomFeaturesMean()]
-    groups: list[LinearMean] = [GroupMean()] if not smooth or discrete_columns(varying).any() else []
-    return [*groups, *smooth]
+    if regressor is not None:
+        return resolutions_for(regressor, rows, prediction, seed)
+    varying = _varying(rows.columns)
+    if few_categories(varying).all():
+        return (GroupMean(),)
+    groups = (GroupMean(),) if discrete_columns(varying).any() else ()
+    return (*groups, SplineMean(), *resolutions_for(RandomFeaturesMean(), rows, prediction, seed))
+
+
+def general_mean(sensitive: Array) -> LinearMean:
+    """The one mean that finds differences of any smooth shape: random features, or groups where every attribute has few
+    values. Constant columns say nothing; groups where there is nothing else.
+    """
+    return GroupMean() if few_categories(_varying(sensitive)).all() else RandomFeaturesMean()
+
+
+def _varying(sensitive: Array) -> Array:
+    return sensitive[:, np.ptp(sensitive, axis=0) > 0]
 
 
 def choose(prediction: Tensor, known: tuple[Candidate, ...]) -> Choice:

@@ -117,7 +117,7 @@ def compare(
     if not varies.any():
         return Comparison(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, CONSTANT, level)
     predictions = torch.from_numpy(centred / scale)
-    candidate, ridge = _shared(predictions, candidates(rows, seed))
+    candidate, ridge = _shared(predictions, candidates(predictions, rows, seed))
     paired = Paired.of(predictions, candidate, ridge)
     low, high = paired.limits(NormalDist().inv_cdf((1 + level) / 2))
     return Comparison(

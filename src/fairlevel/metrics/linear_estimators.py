@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -13,7 +13,7 @@ from fairlevel.arrays import Index
 from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.splitting import rare_rows
-from fairlevel.metrics.choice import Candidate, Choice, candidates, candidates_in_turn, choose
+from fairlevel.metrics.choice import Candidate, Choice, candidates_in_turn, choose, prepared, suitable_means
 from fairlevel.metrics.evidence import Evidence, Standardised, influence_sums
 from fairlevel.metrics.no_disparity_test import NoDisparityTest
 from fairlevel.metrics.streamed import LEAST_DF, Plan, measured
@@ -41,22 +41,25 @@ class InMemory:
     regressor: LinearMean | None
     seed: int
 
-    @cached_property
-    def known(self) -> tuple[Candidate, ...]:
-        return candidates(self.rows, self.seed, self.regressor)
+    _known: dict[LinearMean, Candidate] = field(default_factory=dict, compare=False, repr=False)
+    _tests: dict[tuple[LinearMean, ...], NoDisparityTest] = field(default_factory=dict, compare=False, repr=False)
 
-    @cached_property
-    def test(self) -> NoDisparityTest:
-        return NoDisparityTest(self.known, self.seed)
+    def test(self, predictions: Tensor) -> NoDisparityTest:
+        """With the candidates for these predictions; each candidate and each test is prepared once."""
+        means = suitable_means(predictions, self.rows, self.seed, self.regressor)
+        new = tuple(mean for mean in means if mean not in self._known)
+        self._known.update(zip(new, prepared(new, self.rows, self.seed), strict=True))
+        return self._tests.setdefault(means, NoDisparityTest(tuple(self._known[mean] for mean in means), self.seed))
 
     def estimates(self, predictions: Tensor) -> Tensor:
-        known = self.known
+        known = self.test(predictions).known
         return on_single_threads(lambda: _estimates(predictions, choose(predictions, known)))[0]
 
     def evidence(self, predictions: Standardised) -> list[Evidence]:
-        choice, result = choose(predictions.values, self.known), dict[int, Evidence]()
+        test = self.test(predictions.values)
+        choice, result = choose(predictions.values, test.known), dict[int, Evidence]()
         for number, own in _by_candidate(choice):
-            smoother, units = self.known[number].smoother, self.known[number].units
+            smoother, units = test.known[number].smoother, test.known[number].units
             values, ridge = predictions.values[own], choice.ridge[own]
             (found,) = on_single_threads(partial(units.leave_out, values, smoother, ridge))
             degenerate = null_variance(found, smoother, units)
@@ -66,7 +69,7 @@ class InMemory:
                     variance=float(predictions.variance[config]),
                     estimate=float(found.estimate[place]),
                     degenerate=float(degenerate[place]),
-                    test=partial(self.test.p_value, prediction),
+                    test=partial(test.p_value, prediction),
                     regressor=choice.describe(config),
                     informative=float(found.kept[place].sum()) >= LEAST_DF,
                     spent=smoother.spectrum.spent_on_factors,
@@ -100,7 +103,7 @@ class Blockwise:
 
     def _measured(self, predictions: Tensor) -> list[Evidence]:
         sampled = predictions[:, torch.from_numpy(self._sampled)]
-        candidates = candidates_in_turn(self.sample, self.seed, self.regressor)
+        candidates = candidates_in_turn(sampled, self.sample, self.seed, self.regressor)
         plan = Plan.of(candidates, self.sample, sampled.numpy(), self.seed)
         return measured(plan, self.rows, predictions.numpy())
 

@@ -51,6 +51,7 @@ def shared_mean(predictions: Array, target: Array, attributes: Attributes, seed:
     """
     weight = attributes.weight
     accurate = predictions[((predictions - target) ** 2 @ weight).argmin()]
-    known = candidates(attributes, seed)
-    choice = choose(torch.from_numpy(accurate - weight @ accurate).unsqueeze(0), known)
+    centred = torch.from_numpy(accurate - weight @ accurate).unsqueeze(0)
+    known = candidates(centred, attributes, seed)
+    choice = choose(centred, known)
     return SharedMean(known[int(choice.index)].mean, float(choice.ridge))

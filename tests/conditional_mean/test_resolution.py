@@ -1,0 +1,133 @@
+"""The resolution of a conditional mean: which ones rows allow, and which one values need."""
+
+import numpy as np
+import pytest
+import torch
+
+from fairlevel import FairRegressor, GroupMean, RandomFeaturesMean, SplineMean, dpvar_interval
+from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.resolution import _errors, resolutions_for, with_chosen_resolution
+from fairlevel.exceptions import InvalidInput
+from fairlevel.penalties import ClosedFBO
+from fairlevel.training.tuning import with_chosen_mean
+
+ROWS = 6000
+PLACES = np.random.default_rng(0).uniform(size=(ROWS, 2))
+SMOOTH = PLACES[:, 0] + PLACES[:, 1] ** 2
+ROUGH = 2 * np.sin(6 * np.pi * PLACES[:, 0]) * np.sin(6 * np.pi * PLACES[:, 1])  # whole periods: variance 1
+NOISE = np.random.default_rng(1).standard_normal((2, ROWS))
+
+
+def widths(means):
+    return [mean.bandwidth for mean in means]
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "expected"),
+    [
+        (1, 30, [1]),
+        (1, 40, [1, 1 / 4]),
+        (1, 160, [1, 1 / 4, 1 / 16]),
+        (2, 2559, [1, 1 / 4]),
+        (2, 2560, [1, 1 / 4, 1 / 16]),
+        (3, 639, [1]),
+        (3, 640, [1, 1 / 4]),
+        (10, 100_000, [1]),
+    ],
+)
+def test_a_narrow_kernel_needs_ten_rows_per_place(columns, rows, expected):
+    a = np.random.default_rng(0).standard_normal((rows, columns))
+    assert widths(RandomFeaturesMean().resolutions(a)) == expected
+
+
+def test_a_column_of_two_values_has_two_places():
+    a = np.column_stack([PLACES, np.arange(ROWS) % 2])
+    assert widths(RandomFeaturesMean().resolutions(a[:5119])) == [1, 1 / 4]
+    assert widths(RandomFeaturesMean().resolutions(a[:5120])) == [1, 1 / 4, 1 / 16]
+
+
+def test_features_follow_the_places():
+    a = np.random.default_rng(0).standard_normal((20_000, 2))
+    assert [each.features for each in RandomFeaturesMean().resolutions(a)] == [200, 200, 500]
+    assert [each.features for each in RandomFeaturesMean().resolutions(a[:6000])] == [200, 200, 400]
+    assert [each.features for each in RandomFeaturesMean(features=50).resolutions(a)] == [50, 50, 125]
+
+
+@pytest.mark.parametrize("mean", [RandomFeaturesMean(bandwidth=0.5), SplineMean(), GroupMean()])
+def test_what_is_given_is_not_chosen(mean):
+    assert mean.resolutions(PLACES) == (mean,)
+    assert resolutions_for(mean, Attributes(PLACES), torch.from_numpy(ROUGH[None]), 0) == (mean,)
+
+
+def test_values_decide():
+    rows, values = Attributes(PLACES), torch.from_numpy(np.stack([SMOOTH, ROUGH]) + NOISE)
+    assert widths(resolutions_for(RandomFeaturesMean(), rows, values[:1], 0)) == [1]
+    assert widths(resolutions_for(RandomFeaturesMean(), rows, values, 0))[1:] == [1 / 16]
+    assert with_chosen_resolution(RandomFeaturesMean(), rows, SMOOTH, 0).bandwidth == 1
+    assert with_chosen_resolution(RandomFeaturesMean(), rows, ROUGH, 0).bandwidth == 1 / 16
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_errors_are_those_of_ridge_regression(given):
+    """Generalised cross-validation from the hat matrix of the augmented normal equations."""
+    count, ridge = 300, 0.02
+    a, weight = PLACES[:count], np.random.default_rng(2).uniform(0.5, 1.5, count)
+    factor = NOISE[1, :count, None] if given else None
+    rows = Attributes(a, row_weight=weight, given=factor, factors=factor)
+    mean = RandomFeaturesMean(ridge=ridge, bandwidth=0.25, features=20)
+    centred = torch.from_numpy(ROUGH[:count] - rows.weight @ ROUGH[:count])[None]
+    free, waves = mean.joint_map(rows, 0)(rows)
+    columns = [np.ones((count, 1)), *([factor] if given else []), free, waves]
+    design, w = np.hstack(columns), rows.weight
+    penalty = np.diag(np.r_[np.zeros(design.shape[1] - waves.shape[1]), np.full(waves.shape[1], ridge)])
+    hat = design @ np.linalg.solve(design.T @ (w[:, None] * design) + penalty, design.T * w)
+    residual = (np.eye(count) - hat) @ centred[0].numpy()
+    left = 1 - 2 * np.trace(hat) * (w**2).sum()
+    expected = (w @ residual**2) / left**2
+    assert float(_errors(mean, rows, centred, 0)[0]) == pytest.approx(expected, rel=1e-6)
+
+
+def test_differences_between_near_profiles_are_found():
+    """E[f|A] is 2 sin(6πa₁) sin(6πa₂), of variance 1; a smooth mean finds nothing of it."""
+    truth = float(ROUGH.var())
+    found = dpvar_interval(ROUGH + NOISE[0], sensitive_features=PLACES)
+    assert found.low < truth < found.high
+    assert found.low > 0.9
+    assert found.regressor.startswith("random_features of bandwidth 0.0625 (")
+    smooth = dpvar_interval(ROUGH + NOISE[0], sensitive_features=PLACES, regressor=RandomFeaturesMean(bandwidth=1.0))
+    assert smooth.high < 0.1
+
+
+def test_smooth_disparity_is_measured_as_before():
+    known = {
+        regressor: dpvar_interval(SMOOTH + NOISE[0], sensitive_features=PLACES, regressor=regressor)
+        for regressor in (RandomFeaturesMean(), RandomFeaturesMean(bandwidth=1.0))
+    }
+    open_, given = known.values()
+    assert open_ == given
+
+
+def test_penalties_train_with_the_bandwidth_that_y_needs():
+    rows = Attributes(PLACES)
+    assert with_chosen_mean(ClosedFBO(), rows, SMOOTH + NOISE[0], 0).mean.bandwidth == 1
+    assert with_chosen_mean(ClosedFBO(), rows, ROUGH + NOISE[0], 0).mean.bandwidth == 1 / 16
+    assert with_chosen_mean(ClosedFBO(RandomFeaturesMean(bandwidth=1.0)), rows, ROUGH, 0).mean.bandwidth == 1
+
+
+def test_a_model_levels_differences_between_near_profiles():
+    x = np.column_stack([ROUGH, NOISE[0]])
+    y = x.sum(axis=1) + 0.1 * NOISE[1]
+    model = FairRegressor(30.0, predictor="linear", random_state=0).fit(x, y, sensitive_features=PLACES)
+    smooth = FairRegressor(
+        30.0, penalty=ClosedFBO(RandomFeaturesMean(bandwidth=1.0)), predictor="linear", random_state=0
+    ).fit(x, y, sensitive_features=PLACES)
+    effects = [np.polyfit(ROUGH, each.predict(x), 1)[0] for each in (model, smooth)]
+    assert effects[0] < 0.1
+    assert effects[1] > 0.4
+
+
+def test_a_bandwidth_must_be_positive():
+    with pytest.raises(
+        InvalidInput, match=r"bandwidth=0 was given; a positive number is needed, such as 1\.0, or None"
+    ):
+        RandomFeaturesMean(bandwidth=0)
