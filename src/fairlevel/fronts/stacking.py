@@ -48,6 +48,19 @@ class Mixture:
 
 
 @dataclass(frozen=True)
+class _Constraints:
+    """The left side C of C w + slack = limits, (constraint, candidate), as an array and as a sparse matrix."""
+
+    rows: Array
+    matrix: sparse.csc_matrix
+
+    @classmethod
+    def of(cls, *blocks: Array) -> _Constraints:
+        rows = np.vstack(blocks)
+        return cls(rows, sparse.csc_matrix(rows))
+
+
+@dataclass(frozen=True)
 class Mixing:
     """The quadratic forms over candidates: G (candidate, candidate), q and mean (candidate,), mean of y², K (candidate,
     candidate). ``ridge`` · ‖w‖² is added to the error: similar candidates then get similar shares.
@@ -177,22 +190,31 @@ class Mixing:
         root: Array = (vectors[:, kept] * np.sqrt(values[kept])).T
         return root
 
+    @cached_property
+    def _simplex(self) -> _Constraints:
+        count = len(self.cross)
+        return _Constraints.of(np.ones((1, count)), -np.eye(count))
+
+    @cached_property
+    def _simplex_and_cone(self) -> _Constraints:
+        """With the rows of ‖R w‖ ≤ √budget."""
+        return _Constraints.of(self._simplex.rows, np.zeros((1, len(self.cross))), -self._root)
+
     def _solve(self, quadratic: Array, linear: Array, budget: float | None, ridge: float | None = None) -> Mixture:
         count = len(linear)
         penalty = 2 * (quadratic + (self.ridge if ridge is None else ridge) * np.eye(count))
-        blocks: list[Array] = [np.ones((1, count)), -np.eye(count)]
-        right: list[Array] = [np.ones(1), np.zeros(count)]
-        cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(count)]
-        if budget is not None:  # ‖R w‖ ≤ √budget
-            blocks += [np.zeros((1, count)), -self._root]
-            right += [np.array([np.sqrt(budget)]), np.zeros(len(self._root))]
+        constraints = self._simplex if budget is None else self._simplex_and_cone
+        rows, cones = constraints.rows, [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(count)]
+        limits = np.zeros(len(rows))
+        limits[0] = 1.0
+        if budget is not None:
+            limits[1 + count] = np.sqrt(budget)
             cones.append(clarabel.SecondOrderConeT(1 + len(self._root)))
-        rows, limits = np.vstack(blocks), np.concatenate(right)
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE
         solver = clarabel.DefaultSolver(
-            sparse.csc_matrix(np.triu(penalty)), -2 * linear, sparse.csc_matrix(rows), limits, cones, settings
+            _upper_triangle(penalty), -2 * linear, constraints.matrix, limits, cones, settings
         )
         answer = solver.solve()
         shares, dual, slack = (np.asarray(each) for each in (answer.x, answer.z, answer.s))
@@ -207,6 +229,13 @@ class Mixing:
         """MSE and DPVar of given shares, (candidate,)."""
         mse = float(shares @ self.gram @ shares - 2 * self.cross @ shares + self.mean_square)
         return Mixture(shares, mse, float(shares @ self.disparity @ shares), residual)
+
+
+def _upper_triangle(matrix: Array) -> sparse.csc_matrix:
+    """Of a symmetric matrix, without its zeros; SciPy takes twice as long from an array."""
+    column, row = np.nonzero(np.triu(matrix).T)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(column, minlength=len(matrix)))])
+    return sparse.csc_matrix((matrix[row, column], row, starts), shape=(len(matrix), len(matrix)))
 
 
 def without_small_shares(shares: Array) -> Array:
