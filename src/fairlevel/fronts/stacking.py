@@ -26,6 +26,7 @@ SMALLEST_SHARE = 1e-3  # models with a smaller share are left out of a mixture
 _TOLERANCE = 1e-9
 _SMALLEST_RATIO, _LARGEST_RATIO = 1e-2, 1e5  # of the weight of DPVar to that of the variance, under a budget on shares
 _RATIO_TOLERANCE = 4e-3  # of its logarithm
+_LONGEST = 2.0  # a linear term beyond twice its length would only press against the simplex
 _ROUNDING = 1e-6  # by which a share may be exceeded, as a share of itself
 
 
@@ -113,14 +114,16 @@ class Mixing:
         """
         if self.share(self._free) <= share:
             return self._free
+        low, high = float(np.log(_SMALLEST_RATIO)), float(np.log(_LARGEST_RATIO))
         tried: dict[float, Mixture] = {}
+        if _length(float(np.exp(high)), share) == _LONGEST:
+            tried[high] = self._most_level
 
         def excess(logarithm: float) -> float:
             if logarithm not in tried:
                 tried[logarithm] = self._levelled(float(np.exp(logarithm)), share)
             return float(np.log(max(self.share(tried[logarithm]), 1e-12) / share)) - _ROUNDING
 
-        low, high = float(np.log(_SMALLEST_RATIO)), float(np.log(_LARGEST_RATIO))
         if excess(high) > 0:
             raise OutOfReach(share, self.share(tried[high]))
         if excess(low) > 0:
@@ -139,6 +142,11 @@ class Mixing:
         return self.share(self._levelled(_LARGEST_RATIO, 1e-3))
 
     @cached_property
+    def _most_level(self) -> Mixture:
+        """At the largest ratio, for all budgets whose linear term is longest there."""
+        return self._levelled(float(np.exp(np.log(_LARGEST_RATIO))), 1.0)
+
+    @cached_property
     def _free(self) -> Mixture:
         """The most accurate mixture, whatever its DPVar."""
         return self._solve(self.gram, self.cross, None)
@@ -150,10 +158,8 @@ class Mixing:
         return variance
 
     def _levelled(self, ratio: float, share: float) -> Mixture:
-        """min of V + ratio · K with the linear term of a budget on the share; the mean is fitted as before. A linear
-        term beyond twice its length would only press against the simplex.
-        """
-        longer = min(1 + ratio * share, 2.0)
+        """min of V + ratio · K with the linear term of a budget on the share; the mean is fitted as before."""
+        longer = _length(ratio, share)
         square = np.outer(self.mean, self.mean)
         found = self._solve(self._variance + square * longer + ratio * self.disparity, longer * self.cross, None)
         return self._stretched(found)
@@ -236,6 +242,11 @@ def _upper_triangle(matrix: Array) -> sparse.csc_matrix:
     column, row = np.nonzero(np.triu(matrix).T)
     starts = np.concatenate([[0], np.cumsum(np.bincount(column, minlength=len(matrix)))])
     return sparse.csc_matrix((matrix[row, column], row, starts), shape=(len(matrix), len(matrix)))
+
+
+def _length(ratio: float, share: float) -> float:
+    """Of the linear term under a budget on the share, as a multiple of that without one."""
+    return min(1 + ratio * share, _LONGEST)
 
 
 def without_small_shares(shares: Array) -> Array:
