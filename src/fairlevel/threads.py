@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -81,14 +82,23 @@ def on_single_threads(*tasks: Callable[[], Result]) -> list[Result]:
         torch.set_num_threads(threads)  # for threads that start from now on; this one's number did not change
 
 
+@cache
+def _libraries() -> Any:
+    """The libraries that have threads of their own. NumPy's and SciPy's are loaded by the modules that multiply;
+    looking for them again would take 3 ms.
+    """
+    from threadpoolctl import ThreadpoolController  # audits need neither it nor scikit-learn
+
+    return ThreadpoolController()
+
+
 @contextmanager
 def numpy_on_one_thread() -> Iterator[None]:
     """NumPy's products use one thread inside, where tasks on several threads make them; PyTorch's number stays."""
     import torch
-    from threadpoolctl import threadpool_limits  # audits need neither it nor scikit-learn
 
     threads = torch.get_num_threads()
-    with threadpool_limits(1, user_api="blas"):
+    with _libraries().limit(limits=1, user_api="blas"):
         torch.set_num_threads(threads)  # some builds of PyTorch share their number with the library that was limited
         yield
 

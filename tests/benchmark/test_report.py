@@ -30,8 +30,16 @@ def study(methods=("fbo", "auto"), datasets=("wine", "<img src=x onerror=alert(1
     return tidy(pd.concat(parts, ignore_index=True))
 
 
-def test_the_page_has_every_figure_and_table(tmp_path):
+@pytest.fixture(scope="module")
+def built():
+    """A report, and the figures that pyplot knows of before and after."""
+    mine = plt.figure()
     report = build_report(study())
+    return report, [mine.number], plt.get_fignums()
+
+
+def test_the_page_has_every_figure_and_table(tmp_path, built):
+    report, _, _ = built
     report.save_figures(tmp_path)
     names = {drawn.name for drawn in report.figures}
     assert names == {"wins-single", "wins-default", "wins-stacked", "fronts", "seed-bands"}
@@ -50,10 +58,9 @@ def test_the_paper_alone_is_compared_where_it_was_run():
     assert set(report.tables["wins-single-paper"]["method"]) == {"fbo", "r2"}
 
 
-def test_figures_are_not_left_open_in_pyplot():
-    mine = plt.figure()
-    build_report(study())
-    assert plt.get_fignums() == [mine.number]
+def test_figures_are_not_left_open_in_pyplot(built):
+    _, before, after = built
+    assert after == before
 
 
 def test_incomplete_pairs_are_reported():

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fairlevel.benchmark.commit import COMMIT_VARIABLE, commit
 from fairlevel.benchmark.protocol import PROTOCOLS, NamedProtocol
 from fairlevel.benchmark.store import Store
 from fairlevel.exceptions import InvalidInput
@@ -34,9 +35,13 @@ app()
 
 @pytest.fixture(scope="module", autouse=True)
 def some_steps():
+    """Rows name a commit of these tests, whichever process makes them: a commit meanwhile would change Git's answer."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(PROTOCOLS, "small", NamedProtocol(lambda: SOME))
+        patch.setenv(COMMIT_VARIABLE, "0123456789")
+        commit.cache_clear()
         yield
+    commit.cache_clear()
 
 
 @pytest.fixture(scope="module")

@@ -78,7 +78,7 @@ class OpenML(BaseHTTPRequestHandler):
 @pytest.fixture
 def openml(tmp_path):
     server = ThreadingHTTPServer(("127.0.0.1", 0), OpenML)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)  # seconds until it sees the end
     thread.start()
     OpenML.trouble, OpenML.asked = "", []
     yield OpenMLSource(cache=tmp_path, mirror=f"http://127.0.0.1:{server.server_port}", retries=1, delay=0.01)
@@ -106,7 +106,8 @@ def test_openml_troubles_are_reported_and_leave_no_bad_cache(openml, trouble):
     assert len(openml.load("wind").target) == 4
 
 
-def test_without_a_server_the_error_is_one_sentence(tmp_path):
+def test_without_a_server_the_error_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda seconds: None)  # scikit-learn waits three seconds, whatever the delay
     source = OpenMLSource(cache=tmp_path, mirror="http://127.0.0.1:9", retries=1, delay=0.01)
     with pytest.raises(DownloadFailed, match="could not be fetched"):
         source.load("wind")

@@ -13,7 +13,7 @@ from fairlevel.predictors import Boosting
 def test_every_check_passes():
     assert issubclass(SkipTestWarning, UserWarning)
     results = check_estimator(
-        FairRegressor(predictor=Boosting(rounds=8, learning_rate=0.5)), on_fail=None, on_skip=None
+        FairRegressor(predictor=Boosting(rounds=4, learning_rate=1.0)), on_fail=None, on_skip=None
     )
     failed = {result["check_name"]: result["exception"] for result in results if result["status"] == "failed"}
     assert not failed

@@ -234,7 +234,10 @@ def test_models_are_given_before_any_interval_is_computed(monkeypatch):
     assert not asked
     assert len(front.front_) == 5
     front.best(max_dpvar=0.5 * front.front_["dpvar"].iloc[-1])
-    assert asked == [5]
+    assert asked == [4, 1]
+    asked.clear()
+    relevel(model, OWN[0], sensitive_features=OWN[2], y=OWN[1], method="trees", points=5).best(max_share=0.99)
+    assert asked == [1]  # the model as it is keeps the budget: no other point is needed
 
 
 @pytest.mark.parametrize("name", ["lightgbm", "histogram", "xgboost"])

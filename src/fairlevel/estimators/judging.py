@@ -236,10 +236,14 @@ class Judgement:
     last: Array | None = None
 
     @cached_property
+    def _within_budgets(self) -> Array:
+        """(budget, row)."""
+        return self.judged.cross_fitted(self.budgets)
+
+    @cached_property
     def predictions(self) -> Array:
         """(point, row)."""
-        unseen = self.judged.cross_fitted(self.budgets)
-        return unseen if self.last is None else np.concatenate([unseen, self.last[None]])
+        return self._within_budgets if self.last is None else np.concatenate([self._within_budgets, self.last[None]])
 
     @cached_property
     def _evaluator(self) -> DPVarEvaluator:
@@ -248,7 +252,18 @@ class Judgement:
     @cached_property
     def evidence(self) -> list[Evidence]:
         """One per point."""
-        return self._evaluator.evidence(self.predictions)
+        return self._evaluator.evidence(self._within_budgets) + self._evidence_of_last
+
+    @cached_property
+    def _evidence_of_last(self) -> list[Evidence]:
+        """One, or none; no other point need be known for it."""
+        return [] if self.last is None else self._evaluator.evidence(self.last[None])
+
+    @property
+    def last_interval(self) -> DPVarInterval:
+        """The interval of ``last``, in units of y²."""
+        (evidence,) = self._evidence_of_last
+        return interval_of(evidence).scaled(self.y_scale**2)
 
     @cached_property
     def intervals(self) -> list[DPVarInterval]:

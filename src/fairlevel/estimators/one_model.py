@@ -12,7 +12,7 @@ from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget, require_sensitive
 from fairlevel.estimators.fair_estimator import FairEstimator
 from fairlevel.estimators.fitted_model import FittedModel
-from fairlevel.estimators.path_fit import TRAINING, fit_path
+from fairlevel.estimators.path_fit import TRAINING, fit_within
 from fairlevel.estimators.reading import read_weight
 from fairlevel.estimators.settings import NO_LIMITS, default_predictor, path_settings, training_setup
 from fairlevel.exceptions import Diverged, InvalidInput
@@ -37,7 +37,7 @@ def train_model(settings: FairEstimator, table: Table, loss: Loss, budget: Budge
     require_sensitive(budget, table.sensitive is not None)
     chosen_by = path_settings(settings.penalty, settings.combiner, setup, settings.predictor is not None)
     with shown(settings.verbose > 0):
-        fit, _ = fit_path(table, chosen_by, share_of(TRAINING))
+        fit = fit_within(table, chosen_by, budget.name, share_of(TRAINING))
     chosen = fit.within(budget)
     return FittedModel(chosen.model, chosen.mse, chosen.dpvar, encoder=fit.encoder, mixture=chosen.mixture)
 

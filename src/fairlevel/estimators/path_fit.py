@@ -122,8 +122,52 @@ class ReportingRows:
     intervals: list[DPVarInterval]
 
 
+@dataclass(frozen=True)
+class _JudgedCandidates:
+    """Candidates that all rows have trained, and what the judged rows say of their mixtures."""
+
+    fitted: FittedCandidates
+    judgement: Judgement
+    rows: Table
+    y_mean: float
+    cross_fitted: bool
+
+    def fit(self, points: Sequence[SelectionBudget], names: Sequence[str], asked: int | None = None) -> PathFit:
+        """With the calibrations of the budgets of these names."""
+        calibrations = {name: self.judgement.calibration(name) for name in names}
+        choosing, y_scale = self.judgement.judged.choosing, self.judgement.y_scale
+        return PathFit(self.fitted, choosing, tuple(points), calibrations, y_scale, self.cross_fitted, asked)
+
+
+def fit_within(table: Table, settings: PathSettings, name: str, report: Report) -> PathFit:
+    """Train and judge for budgets of one name; figures of the points of the front are not measured."""
+    found = _judged(table, settings, report)
+    return found.fit(found.judgement.budgets, (name,))
+
+
 def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[PathFit, ReportingRows]:
-    """Train, judge and calibrate."""
+    """Train, judge, calibrate and measure."""
+    found = _judged(table, settings, report)
+    judgement, judged, y_scale = found.judgement, found.judgement.judged, found.judgement.y_scale
+    names = (SelectionBudget.name, SelectionShare.name)
+    points, intervals, number = list(judgement.budgets), list(judgement.intervals), None
+    standard = judgement.predictions
+    asked = None if settings.budget is None else _asked(judgement, settings.budget)
+    if asked is not None and asked.most == np.inf:
+        number = len(points) - 1  # the most accurate one keeps it
+    elif asked is not None:
+        alone = replace(judgement, budgets=[asked])
+        number = int(np.searchsorted([each.most for each in points], asked.dpvar(judged.choosing)))
+        points.insert(number, asked)
+        intervals.insert(number, alone.intervals[0])
+        standard = np.insert(standard, number, alone.predictions[0], axis=0)
+    shown = standard * y_scale + found.y_mean
+    means = judged.mean.fitted(shown, judged.attributes, settings.setup.seed)
+    reporting = ReportingRows(shown, means, found.rows.y, attributes_of(found.rows), intervals)
+    return found.fit(points, names, number), reporting
+
+
+def _judged(table: Table, settings: PathSettings, report: Report) -> _JudgedCandidates:
     seed, may_judge = settings.setup.seed, np.arange(len(table))
     if settings.unseen is not None:
         may_judge = np.flatnonzero(settings.unseen)
@@ -139,35 +183,18 @@ def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[Path
     y_mean = float(table.weight @ table.y)
     y_scale = float(np.sqrt(table.weight @ (table.y - y_mean) ** 2)) or 1.0
     chosen_on, standard = table.rows(selection), (predictions - y_mean) / y_scale
-    attributes = attributes_of(chosen_on)
     target = (chosen_on.y - y_mean) / y_scale
     fold = _fold_numbers(parts) if few else chosen_on.splits.folds(FOLDS, seed)
-    judged = JudgedRows.of(standard, target, attributes, fold, settings.combiner, seed)
+    judged = JudgedRows.of(standard, target, attributes_of(chosen_on), fold, settings.combiner, seed)
     budgets = SelectionBudget.points(judged.choosing, POINTS)
     stage("measuring the front on rows that it has not seen")
-    judgement = Judgement(judged, budgets, y_scale)
-    calibrations = {name: judgement.calibration(name) for name in (SelectionBudget.name, SelectionShare.name)}
-    points, intervals, number = list(budgets), list(judgement.intervals), None
-    standard = judgement.predictions
-    asked = None if settings.budget is None else _asked(calibrations, settings.budget)
-    if asked is not None and asked.most == np.inf:
-        number = len(points) - 1  # the most accurate one keeps it
-    elif asked is not None:
-        alone = Judgement(judged, [asked], y_scale)
-        number = int(np.searchsorted([each.most for each in budgets], asked.dpvar(judged.choosing)))
-        points.insert(number, asked)
-        intervals.insert(number, alone.intervals[0])
-        standard = np.insert(standard, number, alone.predictions[0], axis=0)
-    fit = PathFit(fitted, judged.choosing, tuple(points), calibrations, y_scale, few, number)
-    shown = standard * y_scale + y_mean
-    means = judged.mean.fitted(shown, judged.attributes, seed)
-    return fit, ReportingRows(shown, means, chosen_on.y, attributes, intervals)
+    return _JudgedCandidates(fitted, Judgement(judged, budgets, y_scale), chosen_on, y_mean, few)
 
 
-def _asked(calibrations: dict[str, Calibration], budget: Budget) -> SelectionBudget | None:
+def _asked(judgement: Judgement, budget: Budget) -> SelectionBudget | None:
     """The budget on selection rows that keeps a user's; a warning where it is out of reach: the front is kept."""
     try:
-        return allowed(calibrations[budget.name], budget)
+        return allowed(judgement.calibration(budget.name), budget)
     except InvalidInput as error:
         warnings.warn(BudgetOutOfReach(str(error)), stacklevel=4)  # the caller of fit
         return None

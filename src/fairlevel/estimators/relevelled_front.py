@@ -205,7 +205,7 @@ class RelevelledFront:
         if budget is None:
             raise InvalidInput("No budget was given; pass best(max_dpvar=...) or best(max_share=...).")
         judgement = self._judged.judgement
-        plain = judgement.intervals[-1]
+        plain = judgement.last_interval
         if (plain.share_high if budget.name == "max_share" else plain.high) <= budget.most:
             return None
         return allowed(judgement.calibration(budget.name), budget)

@@ -26,6 +26,7 @@ SMALLEST_SHARE = 1e-3  # models with a smaller share are left out of a mixture
 _TOLERANCE = 1e-9
 _SMALLEST_RATIO, _LARGEST_RATIO = 1e-2, 1e5  # of the weight of DPVar to that of the variance, under a budget on shares
 _RATIO_TOLERANCE = 4e-3  # of its logarithm
+_LONGEST = 2.0  # a linear term beyond twice its length would only press against the simplex
 _ROUNDING = 1e-6  # by which a share may be exceeded, as a share of itself
 
 
@@ -45,6 +46,19 @@ class Mixture:
     mse: float
     dpvar: float
     residual: float
+
+
+@dataclass(frozen=True)
+class _Constraints:
+    """The left side C of C w + slack = limits, (constraint, candidate), as an array and as a sparse matrix."""
+
+    rows: Array
+    matrix: sparse.csc_matrix
+
+    @classmethod
+    def of(cls, *blocks: Array) -> _Constraints:
+        rows = np.vstack(blocks)
+        return cls(rows, sparse.csc_matrix(rows))
 
 
 @dataclass(frozen=True)
@@ -100,14 +114,16 @@ class Mixing:
         """
         if self.share(self._free) <= share:
             return self._free
+        low, high = float(np.log(_SMALLEST_RATIO)), float(np.log(_LARGEST_RATIO))
         tried: dict[float, Mixture] = {}
+        if _length(float(np.exp(high)), share) == _LONGEST:
+            tried[high] = self._most_level
 
         def excess(logarithm: float) -> float:
             if logarithm not in tried:
                 tried[logarithm] = self._levelled(float(np.exp(logarithm)), share)
             return float(np.log(max(self.share(tried[logarithm]), 1e-12) / share)) - _ROUNDING
 
-        low, high = float(np.log(_SMALLEST_RATIO)), float(np.log(_LARGEST_RATIO))
         if excess(high) > 0:
             raise OutOfReach(share, self.share(tried[high]))
         if excess(low) > 0:
@@ -126,6 +142,11 @@ class Mixing:
         return self.share(self._levelled(_LARGEST_RATIO, 1e-3))
 
     @cached_property
+    def _most_level(self) -> Mixture:
+        """At the largest ratio, for all budgets whose linear term is longest there."""
+        return self._levelled(float(np.exp(np.log(_LARGEST_RATIO))), 1.0)
+
+    @cached_property
     def _free(self) -> Mixture:
         """The most accurate mixture, whatever its DPVar."""
         return self._solve(self.gram, self.cross, None)
@@ -137,10 +158,8 @@ class Mixing:
         return variance
 
     def _levelled(self, ratio: float, share: float) -> Mixture:
-        """min of V + ratio · K with the linear term of a budget on the share; the mean is fitted as before. A linear
-        term beyond twice its length would only press against the simplex.
-        """
-        longer = min(1 + ratio * share, 2.0)
+        """min of V + ratio · K with the linear term of a budget on the share; the mean is fitted as before."""
+        longer = _length(ratio, share)
         square = np.outer(self.mean, self.mean)
         found = self._solve(self._variance + square * longer + ratio * self.disparity, longer * self.cross, None)
         return self._stretched(found)
@@ -177,22 +196,31 @@ class Mixing:
         root: Array = (vectors[:, kept] * np.sqrt(values[kept])).T
         return root
 
+    @cached_property
+    def _simplex(self) -> _Constraints:
+        count = len(self.cross)
+        return _Constraints.of(np.ones((1, count)), -np.eye(count))
+
+    @cached_property
+    def _simplex_and_cone(self) -> _Constraints:
+        """With the rows of ‖R w‖ ≤ √budget."""
+        return _Constraints.of(self._simplex.rows, np.zeros((1, len(self.cross))), -self._root)
+
     def _solve(self, quadratic: Array, linear: Array, budget: float | None, ridge: float | None = None) -> Mixture:
         count = len(linear)
         penalty = 2 * (quadratic + (self.ridge if ridge is None else ridge) * np.eye(count))
-        blocks: list[Array] = [np.ones((1, count)), -np.eye(count)]
-        right: list[Array] = [np.ones(1), np.zeros(count)]
-        cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(count)]
-        if budget is not None:  # ‖R w‖ ≤ √budget
-            blocks += [np.zeros((1, count)), -self._root]
-            right += [np.array([np.sqrt(budget)]), np.zeros(len(self._root))]
+        constraints = self._simplex if budget is None else self._simplex_and_cone
+        rows, cones = constraints.rows, [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(count)]
+        limits = np.zeros(len(rows))
+        limits[0] = 1.0
+        if budget is not None:
+            limits[1 + count] = np.sqrt(budget)
             cones.append(clarabel.SecondOrderConeT(1 + len(self._root)))
-        rows, limits = np.vstack(blocks), np.concatenate(right)
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE
         solver = clarabel.DefaultSolver(
-            sparse.csc_matrix(np.triu(penalty)), -2 * linear, sparse.csc_matrix(rows), limits, cones, settings
+            _upper_triangle(penalty), -2 * linear, constraints.matrix, limits, cones, settings
         )
         answer = solver.solve()
         shares, dual, slack = (np.asarray(each) for each in (answer.x, answer.z, answer.s))
@@ -207,6 +235,18 @@ class Mixing:
         """MSE and DPVar of given shares, (candidate,)."""
         mse = float(shares @ self.gram @ shares - 2 * self.cross @ shares + self.mean_square)
         return Mixture(shares, mse, float(shares @ self.disparity @ shares), residual)
+
+
+def _upper_triangle(matrix: Array) -> sparse.csc_matrix:
+    """Of a symmetric matrix, without its zeros; SciPy takes twice as long from an array."""
+    column, row = np.nonzero(np.triu(matrix).T)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(column, minlength=len(matrix)))])
+    return sparse.csc_matrix((matrix[row, column], row, starts), shape=(len(matrix), len(matrix)))
+
+
+def _length(ratio: float, share: float) -> float:
+    """Of the linear term under a budget on the share, as a multiple of that without one."""
+    return min(1 + ratio * share, _LONGEST)
 
 
 def without_small_shares(shares: Array) -> Array:
