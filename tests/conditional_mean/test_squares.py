@@ -21,8 +21,8 @@ def case(request):
     """Functions of A, the same with sums by cells, and weights q of three forms, which only moments determine."""
     smoother = GroupMean().prepare(CASES[request.param]())
     functions = smoother.fit_basis[:, smoother.nuisance :]
-    squares = Squares.of(functions, smoother.sets_beyond_nuisance)
-    assert bool(smoother.cell_sets) == (request.param not in NO_SETS)
+    squares = smoother.fit.beyond(smoother.nuisance).squares
+    assert bool(smoother.fit.sets) == (request.param not in NO_SETS)
     q = smoother.shrinkage(RIDGES)[:, smoother.nuisance :]
     return smoother.row_weight, functions, squares, q
 
@@ -79,7 +79,7 @@ def test_p_values_differ_by_chance_alone(strength, monkeypatch):
     f = (f - f.mean()) / f.std(correction=0)
     by_cells = NoDisparityTest(candidates(Attributes(a), 0), 0)
     found = by_cells.p_value(f)
-    monkeypatch.setattr(Units, "squares", lambda self, functions, sets: Squares.plain(functions))
+    monkeypatch.setattr(Units, "squares", lambda self, basis: Squares.plain(basis.written_out))
     of_functions = NoDisparityTest(by_cells.known, 0)
     expected = of_functions.p_value(f)
     assert 0.01 < expected < 0.99

@@ -18,8 +18,9 @@ from functools import cached_property, lru_cache
 import torch
 from torch import Tensor
 
+from fairlevel.conditional_mean.basis import Basis
 from fairlevel.conditional_mean.spectrum import Spectrum
-from fairlevel.conditional_mean.squares import CellSet, Scatter, Squares
+from fairlevel.conditional_mean.squares import Scatter, Squares
 from fairlevel.metrics.choice import Candidate
 from fairlevel.metrics.leave_one_out import kept_share
 from fairlevel.threads import on_single_threads
@@ -69,13 +70,8 @@ class NoDisparityTest:
     @cached_property
     def _functions(self) -> Squares:
         """The functions of A of all candidates. One of them knows of cells: groups."""
-        smoothers, before = [each.smoother for each in self.known], 0
-        sets: tuple[CellSet, ...] = ()
-        for each in smoothers:
-            sets = sets or tuple(own.moved(before) for own in each.sets_beyond_nuisance)
-            before += each.fit_basis.shape[1] - each.nuisance
-        functions = torch.cat([each.fit_basis[:, each.nuisance :] for each in smoothers], dim=1)
-        return self.known[0].units.squares(functions, sets)
+        parts = tuple(each.smoother.fit.beyond(each.smoother.nuisance) for each in self.known)
+        return self.known[0].units.squares(Basis.side_by_side(parts))
 
     @cached_property
     def _forms(self) -> Tensor:
@@ -99,8 +95,11 @@ def beyond_every_draw(coefficients: Tensor, traces: Tensor, weights: Tensor, see
     :math:`s \le \sqrt 2 \operatorname{tr} qK`. Shapes: coefficients c (…, basis), traces tr qK (…, form), weights q
     (form, basis) -> (…).
     """
-    excess = coefficients.square() @ weights.T - traces
-    return (excess > _largest_square(weights.shape[1], seed) * traces.clamp_min(1e-300)).any(dim=-1)
+    excess, least = coefficients.square() @ weights.T - traces, traces.clamp_min(1e-300)
+    count = weights.shape[1]
+    if not (excess > count * least).any():  # the expected ‖z‖², which some of 4000 draws exceed
+        return excess.new_zeros(excess.shape[:-1], dtype=torch.bool)
+    return (excess > _largest_square(count, seed) * least).any(dim=-1)
 
 
 def surely_disparate(candidate: Candidate, predictions: Tensor, seed: int) -> list[bool]:
@@ -112,11 +111,12 @@ def surely_disparate(candidate: Candidate, predictions: Tensor, seed: int) -> li
         return [False] * len(predictions)
     weighted = smoother.row_weight * smoother.beyond_nuisance(predictions)
     noise = candidate.units.null_noise(weighted, smoother)
-    coefficients, traces = weighted @ smoother.fit_basis[:, first:], weighted.new_zeros(len(predictions), len(weights))
+    functions = smoother.fit.beyond(first).squares
+    weights, traces = functions.weights(weights), weighted.new_zeros(len(predictions), len(weights))
     for start in range(0, len(smoother.row_weight), _ROWS):
         part = slice(start, start + _ROWS)
-        traces += noise[:, part].square() @ (smoother.fit_basis[part, first:].square() @ weights.T)
-    return beyond_every_draw(coefficients, traces, weights, seed).tolist()
+        traces += noise[:, part].square() @ functions.take(part).at_rows(weights)
+    return beyond_every_draw(functions.coefficients(weighted), traces, weights, seed).tolist()
 
 
 def forms(spectrum: Spectrum, ridges: list[float]) -> Tensor:

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.basis import Basis
 from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
 from fairlevel.conditional_mean.smoother import LinearSmoother
-from fairlevel.conditional_mean.squares import CellSet, Scatter, Squares
+from fairlevel.conditional_mean.squares import Scatter, Squares
 from fairlevel.metrics.leave_group_out import (
     RowGroups,
     group_scores,
@@ -55,14 +56,13 @@ class Units:
         same of each group; (..., row) for rows, (row,) for groups.
         """
         if self.groups is None:
-            return centred / nuisance_left_out(smoother.fit_basis, smoother.nuisance, smoother.row_weight).sqrt()
+            nuisance = smoother.nuisance_functions
+            return centred / nuisance_left_out(nuisance, smoother.nuisance, smoother.row_weight).sqrt()
         return left_out(centred, smoother, nuisance_only(smoother), self.groups, 0.5, 1 - HIGH_LEVERAGE)
 
-    def squares(self, functions: Tensor, sets: tuple[CellSet, ...]) -> Squares:
-        """Functions (row, function) for sums of squares; where rows of different cells depend on each other, no cells
-        are known.
-        """
-        return Squares.of(functions, sets if self.groups is None else ())
+    def squares(self, basis: Basis) -> Squares:
+        """Functions for sums of squares; where rows of different cells depend on each other, no cells are known."""
+        return basis.squares if self.groups is None else Squares.plain(basis.written_out)
 
     def scatter(self, values: Tensor, functions: Squares, row_weight: Tensor) -> Scatter:
         """K = Σ_u s_u s_uᵀ with s_u the sum of w_i v_i b_i over the rows of a unit; (row,)."""
@@ -70,6 +70,14 @@ class Units:
             return functions.scatter(row_weight * values)
         scores = group_scores(values, functions.columns, row_weight, self.groups)
         return Scatter.plain(scores.T @ scores)
+
+    def scatter_beside(self, values: Tensor, functions: Squares, others: Tensor, row_weight: Tensor) -> Scatter:
+        """The same with further scores Σ w_i o_i of each unit after those of the columns; others (row, other)."""
+        if self.groups is None:
+            return functions.scatter_beside(row_weight * values, row_weight.unsqueeze(1) * others)
+        scores = torch.cat([functions.columns * values.unsqueeze(1), others], dim=1)
+        sums = self.groups.sums(scores * row_weight.unsqueeze(1))
+        return Scatter.plain(sums.T @ sums)
 
     def own_squares(self, values: Tensor, functions: Squares, kept: Tensor, row_weight: Tensor) -> Tensor:
         """Σ_u (s_uᵀ q s_u)², what pairs of a unit with itself add to tr(qKqK); a number."""
@@ -101,7 +109,7 @@ class Units:
 def null_variance(found: LeaveOut, smoother: LinearSmoother, units: Units) -> Tensor:
     """:meth:`Units.null_variance` of each estimate, (config,)."""
     first, weight = smoother.nuisance, smoother.row_weight
-    functions = units.squares(smoother.fit_basis[:, first:], smoother.sets_beyond_nuisance)
+    functions = units.squares(smoother.fit.beyond(first))
 
     def of(residual: Tensor, kept: Tensor) -> Tensor:
         scatter = units.scatter(residual, functions, weight)
