@@ -52,7 +52,7 @@ def test_their_noise_is_that_of_all_functions(case):
 
 
 def test_draws_have_the_covariance_of_the_functions(case):
-    weight, _, squares, _ = case
+    weight, _, squares, q = case
     scale = weight * noise(1)
     count = len(squares.sign)
     every = torch.zeros(ROWS, count, dtype=torch.float64)
@@ -61,15 +61,21 @@ def test_draws_have_the_covariance_of_the_functions(case):
     place = squares.columns.shape[1] + squares.cells.number[seen]
     every[seen, place] = squares.scale[squares.cells.number[seen]]
     expected = every.T @ (scale.square().unsqueeze(1) * every)
-    map_of_draws = squares.scatter(scale).drawn(torch.eye(count, dtype=torch.float64))
+    scatter = squares.scatter(scale)
+    root = scatter.errors(torch.eye(count, dtype=torch.float64))
     size = float(expected.abs().max())
-    torch.testing.assert_close(map_of_draws.T @ map_of_draws, expected, rtol=0, atol=1e-10 * size)
+    torch.testing.assert_close(root @ root.T, expected, rtol=0, atol=1e-10 * size)
+
+    normal = torch.from_numpy(np.random.default_rng(2).standard_normal((600, count)))
+    weights = squares.weights(q)
+    forms = (normal @ root.T).square() @ weights.T
+    torch.testing.assert_close(scatter.drawn_forms(normal, weights), forms, rtol=1e-9, atol=0)
 
 
 def test_cells_without_noise_are_drawn_as_zero():
     scatter = Scatter(torch.eye(2).double(), torch.zeros(3, 2).double(), torch.tensor([1.0, 0.0, 4.0]).double())
     expected = torch.diag(torch.tensor([1.0, 1.0, 1.0, 0.0, 2.0]).double())
-    torch.testing.assert_close(scatter.drawn(torch.eye(5).double()).abs(), expected)
+    torch.testing.assert_close(scatter.errors(torch.eye(5).double()).abs(), expected)
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.3])

@@ -21,6 +21,8 @@ from fairlevel.conditional_mean.cell_sets import CellSet
 from fairlevel.conditional_mean.membership import Membership
 from fairlevel.conditional_mean.scatter import scatter
 
+_DRAWS = 256  # at a time
+
 
 @dataclass(frozen=True)
 class Squares:
@@ -152,13 +154,17 @@ class Scatter:
         both = of_columns @ self.columns.square() + 2 * (of_cells @ self.across.square())
         return (both * of_columns).sum(dim=-1) + of_cells.square() @ self.cells.square()
 
-    def drawn(self, normal: Tensor) -> Tensor:
-        """Draws from N(0, K) made of standard normal ones: (draw, function) -> (draw, function). Cells come first; of
-        columns, what cells do not determine is left to be drawn.
+    def drawn_forms(self, normal: Tensor, weights: Tensor) -> Tensor:
+        """Σ_j q_j c_j² of draws c from N(0, K) made of standard normal ones: (draw, function), (form, function) ->
+        (draw, form). Cells come first; of columns, what cells do not determine is left to be drawn.
         """
-        of_columns, of_cells = normal.tensor_split([len(self.columns)], dim=1)
-        root, known = self._roots()
-        return torch.cat([of_columns @ root.T + of_cells @ known, of_cells * self.cells.sqrt()], dim=1)
+        (of_columns, of_cells), (root, known) = weights.tensor_split([len(self.columns)], dim=1), self._roots()
+        found = []
+        for part in torch.split(normal, _DRAWS):
+            free, given = part.tensor_split([len(self.columns)], dim=1)
+            columns = torch.addmm(free @ root.T, given, known)
+            found.append(torch.addmm(columns.square_() @ of_columns.T, given.square(), (of_cells * self.cells).T))
+        return torch.cat(found)
 
     def errors(self, loading: Tensor) -> Tensor:
         """Combinations of the coefficients as combinations of standard normal numbers, L R with K = R Rᵀ: (combination,

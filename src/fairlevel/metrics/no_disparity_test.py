@@ -28,6 +28,9 @@ from fairlevel.threads import on_single_threads
 _EXTRA_DF = (4.0, 16.0)
 _DRAWS = 4000
 _ROWS = 4096  # at a time
+REACH = 64.0
+"""What no draw of a standardised form reaches, but with a probability below 1e-16: a positive form of normal numbers
+exceeds √(2x) + √2 x with a probability below exp(−x) (Laurent & Massart, Annals of Statistics 2000)."""
 SMALLEST_P = 1 / (1 + _DRAWS)
 """What the test gives where no draw reaches the statistic; the p-value is then at most this."""
 
@@ -90,16 +93,17 @@ def beyond_every_draw(coefficients: Tensor, traces: Tensor, weights: Tensor, see
     r"""Whether the observed form is so large that no draw can reach it, without computing the noise matrix K.
 
     A draw z has the form :math:`(z^\top M z - \operatorname{tr} qK) / s`, where M has the eigenvalues of qK and
-    :math:`s^2 = 2 \sum \lambda^2`. So no draw exceeds :math:`\|z\|^2 / \sqrt 2`. The observed form is at least
+    :math:`s^2 = 2 \sum \lambda^2`. So no draw exceeds :math:`\|z\|^2 / \sqrt 2`, nor ``REACH``. The observed form
+    is at least
     :math:`(c^\top q c - \operatorname{tr} qK) / (\sqrt 2 \operatorname{tr} qK)`, because
     :math:`s \le \sqrt 2 \operatorname{tr} qK`. Shapes: coefficients c (…, basis), traces tr qK (…, form), weights q
     (form, basis) -> (…).
     """
-    excess, least = coefficients.square() @ weights.T - traces, traces.clamp_min(1e-300)
-    count = weights.shape[1]
-    if not (excess > count * least).any():  # the expected ‖z‖², which some of 4000 draws exceed
-        return excess.new_zeros(excess.shape[:-1], dtype=torch.bool)
-    return (excess > _largest_square(count, seed) * least).any(dim=-1)
+    excess, count = coefficients.square() @ weights.T - traces, weights.shape[1]
+    most = 2**0.5 * REACH
+    if count < most:  # the expected ‖z‖²
+        most = min(most, _largest_square(count, seed))
+    return (excess > most * traces.clamp_min(1e-300)).any(dim=-1)
 
 
 def surely_disparate(candidate: Candidate, predictions: Tensor, seed: int) -> list[bool]:
@@ -148,12 +152,14 @@ def p_value(weights: Tensor, scatter: Scatter, coefficients: Tensor, seed: int) 
     """
     if not weights.numel():
         return 1.0
-    draws = scatter.drawn(_standard_normal(len(coefficients), seed))
     expected = weights @ scatter.diagonal()
     spread = (2 * scatter.form(weights)).sqrt().clamp_min(1e-300)
-    null = ((draws.square_() @ weights.T - expected) / spread).amax(dim=1)
-    seen = (coefficients.square() @ weights.T - expected) / spread
-    return (1 + int((null >= seen.max()).sum())) / (1 + _DRAWS)
+    seen = ((coefficients.square() @ weights.T - expected) / spread).max()
+    if seen > REACH:
+        return SMALLEST_P
+    draws = scatter.drawn_forms(_standard_normal(len(coefficients), seed), weights)
+    null = ((draws - expected) / spread).amax(dim=1)
+    return (1 + int((null >= seen).sum())) / (1 + _DRAWS)
 
 
 def _drawn(count: int, seed: int) -> Tensor:
