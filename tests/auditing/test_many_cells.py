@@ -8,9 +8,9 @@ from fairlevel.auditing import worst_profiles as worst
 from fairlevel.auditing.dependence import maximal_correlation
 from fairlevel.auditing.pairings import Pairings
 from fairlevel.conditional_mean import GroupMean
+from fairlevel.conditional_mean.basis import Basis
 from fairlevel.conditional_mean.squares import Squares
 from fairlevel.metrics.inputs import EvaluationRows
-from fairlevel.metrics.units import Units
 from tests.conditional_mean.discrete_rows import CASES, ROWS, drawn, few_profiles, numbers
 
 PROFILES = {"penalised": drawn((12, 12, 9)), "free": few_profiles(), "within": drawn((12, 12, 9))}
@@ -44,7 +44,7 @@ def test_errors_of_worst_profiles_are_those_of_all_functions(rows, monkeypatch):
     """The draws differ, their covariance does not."""
     frame = pd.DataFrame(rows.sensitive, columns=["a", "b", "c"])
     found = worst.worst_profiles(rows, frame, 0)
-    monkeypatch.setattr(Units, "squares", lambda self, basis: Squares.plain(basis.written_out))
+    monkeypatch.setattr(Basis, "squares", property(lambda self: Squares.plain(self.written_out)))
     expected = worst.worst_profiles(rows, frame, 0)
     pd.testing.assert_frame_equal(found[["a", "b", "c", "difference"]], expected[["a", "b", "c", "difference"]])
     half, half_expected = ((each["high"] - each["low"]) / 2 for each in (found, expected))

@@ -6,10 +6,10 @@ import torch
 
 from fairlevel.conditional_mean import GroupMean
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.basis import Basis
 from fairlevel.conditional_mean.squares import Scatter, Squares
 from fairlevel.metrics.choice import candidates
 from fairlevel.metrics.no_disparity_test import NoDisparityTest
-from fairlevel.metrics.units import Units
 from tests.conditional_mean.discrete_rows import CASES, ROWS, few_profiles
 
 NO_SETS = ("rows of any weight", "continuous factor, counted rows", "free, few cells")  # too few cells of one weight
@@ -85,7 +85,7 @@ def test_p_values_differ_by_chance_alone(strength, monkeypatch):
     f = (f - f.mean()) / f.std(correction=0)
     by_cells = NoDisparityTest(candidates(Attributes(a), 0), 0)
     found = by_cells.p_value(f)
-    monkeypatch.setattr(Units, "squares", lambda self, basis: Squares.plain(basis.written_out))
+    monkeypatch.setattr(Basis, "squares", property(lambda self: Squares.plain(self.written_out)))
     of_functions = NoDisparityTest(by_cells.known, 0)
     expected = of_functions.p_value(f)
     assert 0.01 < expected < 0.99

@@ -40,7 +40,7 @@ def worst_profiles(rows: EvaluationRows, frame: pd.DataFrame, seed: int, level: 
     if first == len(shrinkage):
         return pd.DataFrame(columns=columns)
     # the noise of ĥ, and chance in the mean (or the average of rows with the same factors) that it is compared with
-    functions, nuisance = units.squares(smoother.fit.beyond(first)), smoother.nuisance_functions
+    functions, nuisance = smoother.fit.beyond(first).squares, smoother.nuisance_functions
     scatter = units.scatter_beside(found.residual[0], functions, nuisance * found.fitted[0].unsqueeze(1), weight)
     random = np.random.default_rng(seed)
     picked = np.sort(random.choice(len(rows), min(_PROFILES, len(rows)), replace=False))

@@ -106,6 +106,19 @@ class Squares:
         found = self.columns.square() @ of_columns.T
         return found.add_(self.cells.values((of_cells * self.scale.square()).T)) if self.cells.count else found
 
+    def within(self, rows: Tensor, weights: Tensor) -> Tensor:
+        """B_g diag(q) B_gᵀ of groups of as many rows each: (group, row of the group), (function,) -> (group, row,
+        row).
+        """
+        of_columns, of_cells = weights.tensor_split([self.columns.shape[1]])
+        own = self.columns[rows]
+        found = (own * of_columns) @ own.transpose(1, 2)
+        if self.cells.count:
+            number = self.cells.number[rows]
+            same = (number.unsqueeze(2) == number.unsqueeze(1)) & (number >= 0).unsqueeze(2)
+            found += same * (of_cells * self.scale.square())[number].unsqueeze(2)
+        return found
+
     def scatter(self, scale: Tensor) -> Scatter:
         """The covariance of coefficients Σ_i s_i ε_i b_i for independent ε of variance 1: (row,)."""
         squared = scale.square()
@@ -144,6 +157,11 @@ class Scatter:
     def __sub__(self, other: Scatter) -> Scatter:
         return Scatter(self.columns - other.columns, self.across - other.across, self.cells - other.cells)
 
+    @property
+    def normals(self) -> int:
+        """How many standard normal numbers a draw from N(0, K) takes."""
+        return len(self.columns) + len(self.cells)
+
     def diagonal(self) -> Tensor:
         """(function,)"""
         return torch.cat([self.columns.diagonal(), self.cells])
@@ -155,8 +173,8 @@ class Scatter:
         return (both * of_columns).sum(dim=-1) + of_cells.square() @ self.cells.square()
 
     def drawn_forms(self, normal: Tensor, weights: Tensor) -> Tensor:
-        """Σ_j q_j c_j² of draws c from N(0, K) made of standard normal ones: (draw, function), (form, function) ->
-        (draw, form). Cells come first; of columns, what cells do not determine is left to be drawn.
+        """Σ_j q_j c_j² of draws c from N(0, K) made of standard normal numbers: (draw, normal), (form, function)
+        -> (draw, form). Cells come first; of columns, what cells do not determine is left to be drawn.
         """
         (of_columns, of_cells), (root, known) = weights.tensor_split([len(self.columns)], dim=1), self._roots()
         found = []
@@ -168,7 +186,7 @@ class Scatter:
 
     def errors(self, loading: Tensor) -> Tensor:
         """Combinations of the coefficients as combinations of standard normal numbers, L R with K = R Rᵀ: (combination,
-        function) -> (combination, function).
+        function) -> (combination, normal).
         """
         of_columns, of_cells = loading.tensor_split([len(self.columns)], dim=1)
         root, known = self._roots()

@@ -22,6 +22,7 @@ from fairlevel.conditional_mean.basis import Basis
 from fairlevel.conditional_mean.spectrum import Spectrum
 from fairlevel.conditional_mean.squares import Scatter, Squares
 from fairlevel.metrics.choice import Candidate
+from fairlevel.metrics.group_scores import GroupScores
 from fairlevel.metrics.leave_one_out import kept_share
 from fairlevel.threads import on_single_threads
 
@@ -63,7 +64,7 @@ class NoDisparityTest:
         groups = self.known[0].units.groups
         if groups is None:
             return weighted.square() @ self._row_traces
-        return groups.sums(weighted.unsqueeze(1) * self._functions.columns).square().sum(dim=0) @ self._forms.T
+        return GroupScores.of(self._functions, weighted, groups).squares() @ self._forms.T
 
     @cached_property
     def _row_traces(self) -> Tensor:
@@ -74,7 +75,7 @@ class NoDisparityTest:
     def _functions(self) -> Squares:
         """The functions of A of all candidates. One of them knows of cells: groups."""
         parts = tuple(each.smoother.fit.beyond(each.smoother.nuisance) for each in self.known)
-        return self.known[0].units.squares(Basis.side_by_side(parts))
+        return Basis.side_by_side(parts).squares
 
     @cached_property
     def _forms(self) -> Tensor:
@@ -157,7 +158,7 @@ def p_value(weights: Tensor, scatter: Scatter, coefficients: Tensor, seed: int) 
     seen = ((coefficients.square() @ weights.T - expected) / spread).max()
     if seen > REACH:
         return SMALLEST_P
-    draws = scatter.drawn_forms(_standard_normal(len(coefficients), seed), weights)
+    draws = scatter.drawn_forms(_standard_normal(scatter.normals, seed), weights)
     null = ((draws - expected) / spread).amax(dim=1)
     return (1 + int((null >= seen).sum())) / (1 + _DRAWS)
 
