@@ -25,8 +25,8 @@ _LEAST_LEFT = 0.02  # as in LinearSmoother.leave_one_out
 def left_out(
     residual: Tensor, smoother: LinearSmoother, shrinkage: Tensor, groups: RowGroups, power: float, least: float
 ) -> Tensor:
-    """(I − S_gg)^(−power) of the residuals of each group, eigenvalues of I − S_gg at least ``least``; (row,),
-    (basis,) -> (row,).
+    """(I − S_gg)^(−power) of the residuals of each group, eigenvalues of I − S_gg at least ``least``; (…,
+    row), (basis,) -> (…, row).
     """
     result = torch.empty_like(residual)
     root, functions = smoother.row_weight.sqrt(), smoother.fit.squares
@@ -36,8 +36,8 @@ def left_out(
         own = functions.within(rows, weights) * scale.unsqueeze(2) * scale.unsqueeze(1)
         leverage, vectors = torch.linalg.eigh(own)
         stretch = (1 - leverage).clamp_min(least) ** -power
-        along = (vectors.transpose(1, 2) @ (root * residual)[rows].unsqueeze(2)).squeeze(2)
-        result[rows] = (vectors @ (stretch * along).unsqueeze(2)).squeeze(2) / root[rows]
+        along = vectors.transpose(1, 2) @ (root * residual)[..., rows].unsqueeze(-1)  # (…, group, row, 1)
+        result[..., rows] = (vectors @ (stretch.unsqueeze(2) * along)).squeeze(-1) / scale
     return result
 
 
@@ -51,9 +51,8 @@ def leave_group_out_errors(
     for number in tried.tolist():
         shrinkage = smoother.shrinkage(float(ridges[number]))
         residual = prediction - smoother.apply(prediction, float(ridges[number]))
-        for config, own in enumerate(residual):
-            alone = left_out(own, smoother, smoother.chosen_part(shrinkage), groups, cost, _LEAST_LEFT)
-            errors[config, number] = (smoother.row_weight * alone.square()).sum()
+        alone = left_out(residual, smoother, smoother.chosen_part(shrinkage), groups, cost, _LEAST_LEFT)
+        errors[:, number] = (smoother.row_weight * alone.square()).sum(dim=-1)
     if len(tried) < int(sensible.sum()):
         errors[:, sensible] = errors[:, tried]  # without a penalty all ridges agree
     return errors
