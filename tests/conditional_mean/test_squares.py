@@ -7,6 +7,7 @@ import torch
 from fairlevel.conditional_mean import GroupMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.basis import Basis
+from fairlevel.conditional_mean.overlap import Overlap
 from fairlevel.conditional_mean.squares import Scatter, Squares
 from fairlevel.metrics.choice import candidates
 from fairlevel.metrics.no_disparity_test import NoDisparityTest
@@ -73,7 +74,12 @@ def test_draws_have_the_covariance_of_the_functions(case):
 
 
 def test_cells_without_noise_are_drawn_as_zero():
-    scatter = Scatter(torch.eye(2).double(), torch.zeros(3, 2).double(), torch.tensor([1.0, 0.0, 4.0]).double())
+    scatter = Scatter(
+        torch.eye(2).double(),
+        torch.zeros(3, 2).double(),
+        torch.tensor([1.0, 0.0, 4.0]).double(),
+        overlap=Overlap((), torch.zeros(0, 2).double()),
+    )
     expected = torch.diag(torch.tensor([1.0, 1.0, 1.0, 0.0, 2.0]).double())
     torch.testing.assert_close(scatter.errors(torch.eye(5).double()).abs(), expected)
 

@@ -12,13 +12,16 @@ independent where rows are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.cell_sets import CellSet
 from fairlevel.conditional_mean.membership import Membership
+from fairlevel.conditional_mean.overlap import Overlap
 from fairlevel.conditional_mean.scatter import scatter
 
 _DRAWS = 256  # at a time
@@ -30,7 +33,7 @@ class Squares:
     ``scale`` (cell,).
 
     ``source`` (function,) says which function of the basis has the same weight q, and ``sign`` (function,) is −1 where
-    it counts against the sum.
+    it counts against the sum. ``sets`` are the cells of each set and the columns that it lacks, which come last.
     """
 
     columns: Tensor
@@ -38,6 +41,7 @@ class Squares:
     scale: Tensor
     source: Tensor
     sign: Tensor
+    sets: tuple[tuple[slice, slice], ...] = ()
 
     @classmethod
     def plain(cls, functions: Tensor) -> Squares:
@@ -60,11 +64,13 @@ class Squares:
         sign = columns.new_ones(every.shape[1] + cells.count)
         sign[columns.shape[1] : every.shape[1]] = -1
         scale = torch.cat([each.weight for each in sets]).rsqrt()
-        return cls(every, cells, scale, torch.cat(sources), sign)
+        own_cells = _one_after_another((len(each.weight) for each in sets), 0)
+        own_columns = _one_after_another((each.lacking.shape[1] for each in sets), columns.shape[1])
+        return cls(every, cells, scale, torch.cat(sources), sign, tuple(zip(own_cells, own_columns, strict=True)))
 
     def take(self, rows: slice) -> Squares:
         """Some of the rows."""
-        return Squares(self.columns[rows], self.cells.take(rows), self.scale, self.source, self.sign)
+        return replace(self, columns=self.columns[rows], cells=self.cells.take(rows))
 
     def at(self, rows: Tensor) -> Tensor:
         """All functions at a few rows: (some row,) -> (some row, function)."""
@@ -127,7 +133,14 @@ class Squares:
             scatter(scale, self.columns),
             self.cells.sums(self.columns, squared) * self.scale.unsqueeze(1),
             self.cells.sums(ones, squared).squeeze(1) * self.scale.square(),
+            overlap=self._overlap,
         )
+
+    @cached_property
+    def _overlap(self) -> Overlap:
+        once = torch.ones(len(self.columns), 1, dtype=self.columns.dtype)
+        sums, counts = (self.cells.sums(each, once.squeeze(1)) for each in (self.columns, once))
+        return Overlap.of(self.sets, sums / counts.clamp_min(1), self.scale**-2)
 
     def scatter_beside(self, scale: Tensor, others: Tensor) -> Scatter:
         """The same with further coefficients Σ_i ε_i o_i after those of the columns: (row,), (row, other)."""
@@ -136,26 +149,37 @@ class Squares:
             scatter(torch.ones_like(scale), columns),
             self.cells.sums(columns, scale) * self.scale.unsqueeze(1),
             self.cells.sums(scale.unsqueeze(1), scale).squeeze(1) * self.scale.square(),
+            overlap=Overlap((), columns.new_empty(0, columns.shape[1])),
         )
+
+
+def _one_after_another(lengths: Iterable[int], first: int) -> Iterator[slice]:
+    """Slices of these lengths."""
+    for length in lengths:
+        yield slice(first, first + length)
+        first += length
 
 
 @dataclass(frozen=True)
 class Scatter:
     """A covariance K of coefficients: of columns (column, column), of cells with columns (cell, column), and of cells,
-    which is diagonal, (cell,).
+    which is diagonal, (cell,). ``overlap`` makes products with cells cheaper.
     """
 
     columns: Tensor
     across: Tensor
     cells: Tensor
+    overlap: Overlap = field(kw_only=True)
 
     @classmethod
     def plain(cls, columns: Tensor) -> Scatter:
         """Of columns alone."""
-        return cls(columns, columns.new_empty(0, len(columns)), columns.new_empty(0))
+        across = columns.new_empty(0, len(columns))
+        return cls(columns, across, columns.new_empty(0), overlap=Overlap((), across))
 
     def __sub__(self, other: Scatter) -> Scatter:
-        return Scatter(self.columns - other.columns, self.across - other.across, self.cells - other.cells)
+        columns, across, cells = self.columns - other.columns, self.across - other.across, self.cells - other.cells
+        return Scatter(columns, across, cells, overlap=self.overlap)
 
     @property
     def normals(self) -> int:
@@ -177,10 +201,11 @@ class Scatter:
         -> (draw, form). Cells come first; of columns, what cells do not determine is left to be drawn.
         """
         (of_columns, of_cells), (root, known) = weights.tensor_split([len(self.columns)], dim=1), self._roots()
+        known_columns = self.overlap.factored(known)
         found = []
         for part in torch.split(normal, _DRAWS):
             free, given = part.tensor_split([len(self.columns)], dim=1)
-            columns = torch.addmm(free @ root.T, given, known)
+            columns = known_columns.products(given).addmm_(free, root.T)
             found.append(torch.addmm(columns.square_() @ of_columns.T, given.square(), (of_cells * self.cells).T))
         return torch.cat(found)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from fairlevel.conditional_mean.overlap import Overlap
 from fairlevel.conditional_mean.squares import Scatter, Squares
 from fairlevel.metrics.row_groups import RowGroups
 
@@ -62,7 +63,8 @@ class GroupScores:
             return Scatter.plain(columns)
         across = torch.from_numpy(self.cells.T @ self.columns.numpy())
         products = (self.cells.T @ self.cells).tocsr()
-        return DrawnByGroup(columns, across, torch.from_numpy(products.diagonal()), products, self)
+        overlap = Overlap((), columns.new_empty(0, len(columns)))
+        return DrawnByGroup(columns, across, torch.from_numpy(products.diagonal()), products, self, overlap=overlap)
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,8 @@ class GroupScatter(Scatter):
         if not isinstance(other, GroupScatter):
             return NotImplemented
         plain = super().__sub__(other)
-        return GroupScatter(plain.columns, plain.across, plain.cells, self.products - other.products)
+        products = self.products - other.products
+        return GroupScatter(plain.columns, plain.across, plain.cells, products, overlap=self.overlap)
 
     def form(self, weights: Tensor) -> Tensor:
         of_columns, of_cells = weights.tensor_split([len(self.columns)], dim=-1)
