@@ -89,7 +89,7 @@ def test_cells_are_columns_like_any_others(case):
     each, limit = torch.eye(ROWS, dtype=torch.float64), 1e-8 if is_smooth(fit) else 1e-11
     for ridge in (*RIDGES, float("inf")):
         torch.testing.assert_close(there.apply(each, ridge), plain.apply(each, ridge), rtol=0, atol=limit)
-        expected = replace(plain, at_basis=plain.fit_basis).apply(each, ridge)
+        expected = replace(plain, at=plain.fit).apply(each, ridge)
         torch.testing.assert_close(here.apply(each, ridge), expected, rtol=0, atol=limit)
 
 
@@ -180,11 +180,11 @@ def test_rotated_indicators_span_all_cells():
     cells = Membership(number, 300)
     rotated = RotatedCells.of(cells, (others,), weight)
     shared = cells.values(rotated.shared)
-    own = torch.cat([each(cells) for each in rotated.own], dim=1)
+    own = torch.cat([each.as_set(0, cells).written_out() for each in rotated.own], dim=1)
     assert shared.shape[1] + own.shape[1] == 300
     assert own.shape[1] == 180 + 100 - 2 * 8  # of one row and of two; twenty cells of three rows are few
     indicators = torch.nn.functional.one_hot(number, 300).double()
-    moment = torch.cat([torch.full((each.table.shape[1],), each.moment, dtype=torch.float64) for each in rotated.own])
+    moment = torch.cat([torch.full((each.count,), each.moment, dtype=torch.float64) for each in rotated.own])
     scaled = torch.cat([shared, own * moment.sqrt()], dim=1)
     torch.testing.assert_close(scaled @ scaled.T, indicators @ indicators.T, atol=1e-12, rtol=0)
     for other in (others, shared, torch.ones(440, 1)):

@@ -52,7 +52,7 @@ def test_basis_is_orthonormal_and_starts_with_the_constant(name):
 def test_gcv_is_its_formula(name):
     f, a = gaussian(60, 2, 3)
     smoother = LINEAR_MEANS[name]().prepare(Attributes(a))
-    found = smoother.spectrum.gcv(smoother.coefficients(f), f.square().mean(dim=1), RIDGES[5:8])
+    found = smoother.spectrum.gcv(smoother.coefficients(f).square(), f.square().mean(dim=1), RIDGES[5:8])
     for column, ridge in enumerate(RIDGES[5:8].tolist()):
         s = dense(smoother, ridge)
         residual = f - f @ s.T

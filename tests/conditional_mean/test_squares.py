@@ -6,10 +6,11 @@ import torch
 
 from fairlevel.conditional_mean import GroupMean
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.basis import Basis
+from fairlevel.conditional_mean.overlap import Overlap
 from fairlevel.conditional_mean.squares import Scatter, Squares
 from fairlevel.metrics.choice import candidates
 from fairlevel.metrics.no_disparity_test import NoDisparityTest
-from fairlevel.metrics.units import Units
 from tests.conditional_mean.discrete_rows import CASES, ROWS, few_profiles
 
 NO_SETS = ("rows of any weight", "continuous factor, counted rows", "free, few cells")  # too few cells of one weight
@@ -21,8 +22,8 @@ def case(request):
     """Functions of A, the same with sums by cells, and weights q of three forms, which only moments determine."""
     smoother = GroupMean().prepare(CASES[request.param]())
     functions = smoother.fit_basis[:, smoother.nuisance :]
-    squares = Squares.of(functions, smoother.sets_beyond_nuisance)
-    assert bool(smoother.cell_sets) == (request.param not in NO_SETS)
+    squares = smoother.fit.beyond(smoother.nuisance).squares
+    assert bool(smoother.fit.sets) == (request.param not in NO_SETS)
     q = smoother.shrinkage(RIDGES)[:, smoother.nuisance :]
     return smoother.row_weight, functions, squares, q
 
@@ -52,7 +53,7 @@ def test_their_noise_is_that_of_all_functions(case):
 
 
 def test_draws_have_the_covariance_of_the_functions(case):
-    weight, _, squares, _ = case
+    weight, _, squares, q = case
     scale = weight * noise(1)
     count = len(squares.sign)
     every = torch.zeros(ROWS, count, dtype=torch.float64)
@@ -61,15 +62,26 @@ def test_draws_have_the_covariance_of_the_functions(case):
     place = squares.columns.shape[1] + squares.cells.number[seen]
     every[seen, place] = squares.scale[squares.cells.number[seen]]
     expected = every.T @ (scale.square().unsqueeze(1) * every)
-    map_of_draws = squares.scatter(scale).drawn(torch.eye(count, dtype=torch.float64))
+    scatter = squares.scatter(scale)
+    root = scatter.errors(torch.eye(count, dtype=torch.float64))
     size = float(expected.abs().max())
-    torch.testing.assert_close(map_of_draws.T @ map_of_draws, expected, rtol=0, atol=1e-10 * size)
+    torch.testing.assert_close(root @ root.T, expected, rtol=0, atol=1e-10 * size)
+
+    normal = torch.from_numpy(np.random.default_rng(2).standard_normal((600, count)))
+    weights = squares.weights(q)
+    forms = (normal @ root.T).square() @ weights.T
+    torch.testing.assert_close(scatter.drawn_forms(normal, weights), forms, rtol=1e-9, atol=0)
 
 
 def test_cells_without_noise_are_drawn_as_zero():
-    scatter = Scatter(torch.eye(2).double(), torch.zeros(3, 2).double(), torch.tensor([1.0, 0.0, 4.0]).double())
+    scatter = Scatter(
+        torch.eye(2).double(),
+        torch.zeros(3, 2).double(),
+        torch.tensor([1.0, 0.0, 4.0]).double(),
+        overlap=Overlap((), torch.zeros(0, 2).double()),
+    )
     expected = torch.diag(torch.tensor([1.0, 1.0, 1.0, 0.0, 2.0]).double())
-    torch.testing.assert_close(scatter.drawn(torch.eye(5).double()).abs(), expected)
+    torch.testing.assert_close(scatter.errors(torch.eye(5).double()).abs(), expected)
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.3])
@@ -79,7 +91,7 @@ def test_p_values_differ_by_chance_alone(strength, monkeypatch):
     f = (f - f.mean()) / f.std(correction=0)
     by_cells = NoDisparityTest(candidates(f[None], Attributes(a), 0), 0)
     found = by_cells.p_value(f)
-    monkeypatch.setattr(Units, "squares", lambda self, functions, sets: Squares.plain(functions))
+    monkeypatch.setattr(Basis, "squares", property(lambda self: Squares.plain(self.written_out)))
     of_functions = NoDisparityTest(by_cells.known, 0)
     expected = of_functions.p_value(f)
     assert 0.01 < expected < 0.99

@@ -7,7 +7,8 @@ import torch
 from fairlevel import GroupMean, MLPMean, RandomFeaturesMean, RidgeMean, compare, dpvar, dpvar_interval
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
-from fairlevel.metrics.leave_group_out import RowGroups, leave_groups_out_dpvar, left_out
+from fairlevel.metrics.leave_group_out import leave_groups_out_dpvar, left_out
+from fairlevel.metrics.row_groups import RowGroups
 from fairlevel.networks.optimizers import Adam
 
 RANDOM = np.random.default_rng(1)

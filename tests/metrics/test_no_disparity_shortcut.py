@@ -52,3 +52,26 @@ def test_no_draw_exceeds_the_bound():
         forms = (draws @ (vectors * values.clamp_min(0).sqrt()).T).square() @ weights - weights @ scatter.diagonal()
         spread = (2 * (weights @ scatter.square() @ weights)).sqrt()
         assert (forms / spread).max() <= no_disparity_test._largest_square(20, 0) / 2**0.5
+
+
+@pytest.mark.parametrize("count", [1, 30, 3000])
+def test_draws_stay_far_below_what_none_reaches(count):
+    """Of one function, the form with the heaviest tail, and of many."""
+    draws = no_disparity_test._drawn(count, 0).square().sum(dim=1)
+    largest = float((draws - count).max() / (2 * count) ** 0.5)
+    x = 39.0  # exp(−39) is 1e-17
+    assert largest < no_disparity_test.REACH / 4
+    assert abs((2 * x) ** 0.5 + 2**0.5 * x - no_disparity_test.REACH) < 0.1
+
+
+def test_beyond_that_nothing_is_drawn(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("normal numbers were drawn")
+
+    strong, prediction = prepared(8000, 0.6)
+    monkeypatch.setattr(no_disparity_test, "beyond_every_draw", lambda *_: False)
+    with monkeypatch.context() as patch:
+        patch.setattr(no_disparity_test, "_standard_normal", refuse)
+        assert strong.p_value(prediction) == 1 / 4001
+    monkeypatch.setattr(no_disparity_test, "REACH", float("inf"))
+    assert strong.p_value(prediction) == 1 / 4001

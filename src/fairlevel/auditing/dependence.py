@@ -88,7 +88,7 @@ def maximal_correlation(pairings: Pairings, attributes: Attributes, seed: int) -
     """
     unkept = replace(attributes)  # attributes would keep the smoother
     smoother = general_mean(attributes.values).prepare(unkept, seed=seed)
-    first, weight = smoother.nuisance, smoother.row_weight.unsqueeze(1)
+    weight = smoother.row_weight.unsqueeze(1)
     powers = torch.stack([pairings.prediction**degree for degree in range(1, _DEGREE + 1)], dim=1)
     powers = powers - powers.mean(dim=0)
     scale = powers.norm(dim=0)
@@ -97,9 +97,11 @@ def maximal_correlation(pairings: Pairings, attributes: Attributes, seed: int) -
     if not count:
         return pairings.prediction.new_zeros(len(pairings.order))
     components = components / components.norm(dim=0) * len(components) ** 0.5
-    functions = smoother.fit_basis[:, first:] * smoother.shrinkage(_RIDGE)[first:].sqrt()
-    del smoother  # as large as its functions
-    cross = pairings.sums(components, functions.mul_(weight))
+    functions = smoother.fit.beyond(smoother.nuisance).squares
+    shares = functions.weights(smoother.shrinkage(_RIDGE)[smoother.nuisance :])
+    of_cells = pairings.sums_by_cell(components, functions.cells, smoother.row_weight) * functions.scale
+    cross = torch.cat([pairings.sums(components, functions.columns * weight), of_cells], dim=2)
+    explained = (cross * shares) @ cross.transpose(1, 2)  # (pairing, power, power)
     products = (components.unsqueeze(2) * components.unsqueeze(1)).flatten(1)
     moments = pairings.sums(torch.cat([components, products], dim=1), weight).squeeze(2)
     means = moments[:, :count]
@@ -107,8 +109,8 @@ def maximal_correlation(pairings: Pairings, attributes: Attributes, seed: int) -
     moments, vectors = torch.linalg.eigh(gram)
     usable = moments > _NEGLIGIBLE * moments.amax(dim=1, keepdim=True)  # with few heavy rows, powers nearly coincide
     whitening = vectors * torch.where(usable, moments, torch.inf).rsqrt().unsqueeze(1)
-    largest: Tensor = torch.linalg.matrix_norm(whitening.transpose(1, 2) @ cross, ord=2)
-    return largest.clamp_max(1.0)
+    squares: Tensor = torch.linalg.eigvalsh(whitening.transpose(1, 2) @ explained @ whitening)[:, -1]
+    return squares.clamp(0.0, 1.0).sqrt()
 
 
 def _principal(functions: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.arrays import Array
+from fairlevel.conditional_mean.membership import Membership
 
 _BLOCK = 2**17  # gathered values at a time, which stay in cache
 
@@ -57,3 +58,8 @@ class Pairings:
             paired = of_prediction[by_row[rows]].flatten(1)  # (row, pairing · u)
             total.addmm_(paired.T, of_attributes[rows])
         return total.view(pairings, count, -1)
+
+    def sums_by_cell(self, of_prediction: Tensor, cells: Membership, row_weight: Tensor) -> Tensor:
+        """Σ_i w_i u(f_π(i)) over the rows of each cell, for each pairing π: (row, u) -> (pairing, u, cell)."""
+        paired = of_prediction[self.order.T].flatten(1)  # (row, pairing · u)
+        return cells.sums(paired, row_weight).T.reshape(len(self.order), of_prediction.shape[1], -1)

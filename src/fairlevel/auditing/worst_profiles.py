@@ -7,7 +7,6 @@ import pandas as pd
 import torch
 
 from fairlevel.arrays import Array
-from fairlevel.conditional_mean.squares import Squares
 from fairlevel.metrics.choice import candidates, choose
 from fairlevel.metrics.inputs import EvaluationRows
 
@@ -42,18 +41,14 @@ def worst_profiles(rows: EvaluationRows, frame: pd.DataFrame, seed: int, level: 
     if first == len(shrinkage):
         return pd.DataFrame(columns=columns)
     # the noise of ĥ, and chance in the mean (or the average of rows with the same factors) that it is compared with
-    functions, nuisance = smoother.fit_basis[:, first:], smoother.fit_basis[:, :first]
-    scores = torch.cat([functions, nuisance], dim=1)
-    scores[:, :-first] *= found.residual[0].unsqueeze(1)
-    scores[:, -first:] *= found.fitted[0].unsqueeze(1)
-    scatter = units.scatter(torch.ones_like(weight), Squares.plain(scores), weight).columns
-    del scores
+    functions, nuisance = smoother.fit.beyond(first).squares, smoother.nuisance_functions
+    scatter = units.scatter_beside(found.residual[0], functions, nuisance * found.fitted[0].unsqueeze(1), weight)
     random = np.random.default_rng(seed)
     picked = np.sort(random.choice(len(rows), min(_PROFILES, len(rows)), replace=False))
     at = torch.from_numpy(picked)
-    loading = torch.cat([functions[at] * shrinkage[first:], -nuisance[at]], dim=1)
-    variances, vectors = torch.linalg.eigh(scatter)
-    errors = loading @ (vectors * variances.clamp_min(0).sqrt())  # (profile, basis)
+    loading = functions.at(at) * functions.weights(shrinkage[first:])
+    of_columns, of_cells = loading.tensor_split([functions.columns.shape[1]], dim=1)
+    errors = scatter.errors(torch.cat([of_columns, -nuisance[at], of_cells], dim=1))  # (profile, function)
     error = errors.square().sum(dim=1).sqrt().clamp_min(1e-300)
     draws = torch.from_numpy(random.standard_normal((errors.shape[1], _DRAWS)))
     largest = (errors @ draws).abs_().div_(error.unsqueeze(1)).amax(dim=0)

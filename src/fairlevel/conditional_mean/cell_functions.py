@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from fairlevel.conditional_mean.cell_sets import CellSet
 from fairlevel.conditional_mean.membership import Membership
-from fairlevel.conditional_mean.squares import CellSet
 from fairlevel.conditional_mean.thin_svd import thin_svd
 
 _ROUNDING = 1e-12  # relative difference up to which weights are the same
@@ -31,27 +31,25 @@ _WORTH_IT = 2  # times as many cells as other functions: a decomposition of fewe
 
 @dataclass(frozen=True)
 class OwnFunctions:
-    """Orthonormal functions of some cells, orthogonal to every other function. Before they were scaled to a second
-    moment of 1, that was ``moment`` for each.
+    """All functions of some cells of one weight that are orthogonal to every other function: all but those in
+    ``lacking``, which are orthonormal. ``moment`` is the second moment that each has.
 
-    Together with those in ``lacking`` they are all functions of these cells.
-
-    Shapes: cells (own cell,), table (own cell, function), lacking (own cell, other function).
+    Shapes: cells (own cell,), lacking (own cell, other function).
     """
 
     cells: Tensor
-    table: Tensor
     lacking: Tensor
     moment: float
 
-    def as_set(self, first: int, cells: Membership) -> CellSet:
-        """As columns of a basis from this one on."""
-        weight = torch.full((len(self.cells),), self.moment, dtype=self.table.dtype)
-        return CellSet(first, cells.among(self.cells), weight, self.lacking)
+    @property
+    def count(self) -> int:
+        """The number of functions."""
+        return len(self.cells) - self.lacking.shape[1]
 
-    def __call__(self, cells: Membership) -> Tensor:
-        """At the rows of these cells, 0 at all others: (row, function)."""
-        return cells.among(self.cells).values(self.table)
+    def as_set(self, first: int, cells: Membership) -> CellSet:
+        """Scaled to a second moment of 1, as functions of a basis from this one on."""
+        weight = torch.full((len(self.cells),), self.moment, dtype=self.lacking.dtype)
+        return CellSet(first, cells.among(self.cells), weight, self.lacking)
 
 
 @dataclass(frozen=True)
@@ -78,10 +76,9 @@ class RotatedCells:
         for group in alike:
             if not worth_splitting(len(group), overlap.shape[1]):
                 continue
-            overlapping, alone = split(overlap[group], weight[group])
-            moment = float(weight[group].mean())
+            overlapping, moment = overlapping_part(overlap[group], weight[group]), float(weight[group].mean())
             shared.append(_spread_out(overlapping * moment**0.5, group, cells.count))
-            own.append(OwnFunctions(group, alone, overlapping, moment))
+            own.append(OwnFunctions(group, overlapping, moment))
             left[group] = False
         single = torch.nonzero(left).squeeze(1)
         indicators = _spread_out(torch.eye(len(single), dtype=weight.dtype), single, cells.count)
@@ -89,18 +86,17 @@ class RotatedCells:
 
 
 def worth_splitting(cells: int, others: int) -> bool:
-    """Whether :func:`split` costs less than a decomposition of all indicators."""
+    """Whether :func:`overlapping_part` costs less than a decomposition of all indicators."""
     return cells >= max(_FEWEST, _WORTH_IT * others)
 
 
-def split(overlap: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Combinations of the indicators of cells that are orthonormal functions: those that overlap with others, and those
-    that do not. Shapes: overlap Σ w_i y_i in each cell (cell, other function), weight (cell,) -> (cell, shared
-    function), (cell, own function).
+def overlapping_part(overlap: Tensor, weight: Tensor) -> Tensor:
+    """Combinations of the indicators of cells that are orthonormal functions and hold all that overlaps with others.
+    Shapes: overlap Σ w_i y_i in each cell (cell, other function), weight (cell,) -> (cell, shared function).
     """
     root = weight.sqrt().unsqueeze(1)
-    span = torch.linalg.qr(overlap / root).Q
-    return span / root, _complement(span).div_(root)
+    span: Tensor = torch.linalg.qr(overlap / root).Q
+    return span / root
 
 
 def independent(columns: Tensor) -> Tensor:
@@ -122,20 +118,4 @@ def _spread_out(table: Tensor, cells: Tensor, count: int) -> Tensor:
     """The rows of a table at their places among all cells, 0 elsewhere: (own cell, function) -> (cell, function)."""
     result = table.new_zeros(count, table.shape[1])
     result[cells] = table
-    return result
-
-
-def _complement(columns: Tensor) -> Tensor:
-    r"""Orthonormal columns orthogonal to k orthonormal ones: (row, k) -> (row, row − k).
-
-    With UΣVᵀ the first k rows and P the other rows times V, they are one block reflector's, at the cost of a product:
-
-    .. math:: \begin{pmatrix} -U P^\top \\ I - P (I + \Sigma)^{-1} P^\top \end{pmatrix}
-    """
-    count = columns.shape[1]
-    left, singular, right = thin_svd(columns[:count])
-    others = columns[count:] @ right.T
-    result = columns.new_zeros(len(columns), len(others))
-    torch.mm(-left, others.T, out=result[:count])
-    result[count:].fill_diagonal_(1).addmm_(others / (1 + singular), others.T, alpha=-1)
     return result

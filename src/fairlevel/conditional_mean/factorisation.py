@@ -3,18 +3,18 @@ r"""From features of A to an orthonormal basis: how :class:`LinearSmoother` is m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import zip_longest
 
 import torch
 from torch import Tensor
 
 from fairlevel.arrays import Array
+from fairlevel.conditional_mean.basis import Basis
 from fairlevel.conditional_mean.cell_functions import OwnFunctions, RotatedCells
+from fairlevel.conditional_mean.cell_sets import CellSet
 from fairlevel.conditional_mean.free_cells import FreeCells
 from fairlevel.conditional_mean.membership import CellsApart, Membership
 from fairlevel.conditional_mean.scatter import scatter
 from fairlevel.conditional_mean.smoother import LinearSmoother
-from fairlevel.conditional_mean.squares import CellSet
 from fairlevel.conditional_mean.thin_svd import thin_svd
 
 RANK_TOLERANCE = 1e-10  # directions with less than this share of the largest second moment are rounding errors
@@ -38,9 +38,11 @@ class Features:
         free, penalised = torch.from_numpy(features.free), torch.from_numpy(features.penalised)
         return cls(torch.from_numpy(given), free, penalised, features.free_cells, features.penalised_cells)
 
-    def with_free(self, cells: FreeCells, nuisance: Tensor) -> Tensor:
-        """Free functions, those of cells first that overlap with others: (row, feature)."""
-        return torch.cat([cells.values(cells.shared, self.free_cells, nuisance), self.free], dim=1)
+    def with_free(self, shared: Tensor, cells: Membership) -> Tensor:
+        """Free functions, those of cells first that overlap with others: (cell that counts, function) -> (row,
+        feature).
+        """
+        return torch.cat([cells.values(shared), self.free], dim=1)
 
     def with_penalised(self, cells: RotatedCells) -> Tensor:
         """Penalised functions, those of cells first that overlap with others: (row, feature)."""
@@ -106,46 +108,23 @@ def factor(fit: Features, row_weight: Tensor, at: Features | None = None) -> Lin
     """
     whitening = Whitening.of(fit.given, row_weight)
     given = whitening(fit.given)
-    nuisance = with_constant(given)
-    free_cells = FreeCells.of(fit.free_cells, nuisance, fit.free, row_weight)
-    free = fit.with_free(free_cells, nuisance)
-    free_residual = Residual.of(free, given, row_weight)
-    free = free_residual(free, given)
-    _, singular, directions = thin_svd(row_weight.sqrt().unsqueeze(1) * free)
-    spread = max(free_residual.spread, free_cells.moment)
-    largest = max(float(singular.max()), spread**0.5) if singular.numel() else 0.0
-    kept = singular > RANK_TOLERANCE**0.5 * largest
-    whiten_free = directions[kept].T / singular[kept]
-    white = free @ whiten_free
-    own = free_cells.values(free_cells.own, fit.free_cells, nuisance)
-
+    free, here = FreeFunctions.fitted(fit, given, row_weight)
     cells = fit.penalised_cells
-    rotated = RotatedCells.of(cells, (given, own, white, fit.penalised), row_weight)
-    penalised, of_free_cells = fit.with_penalised(rotated), fit.free_cells
-    del fit  # the largest part of it lives on in ``rest``
-    penalised_residual = Residual.of(penalised, given, row_weight)
-    rest = penalised_residual(penalised, given)
-    del penalised
-    overlap = (row_weight.unsqueeze(1) * white).T @ rest
-    along_own = free_cells.along_own(rest, of_free_cells, row_weight)
-    rest.addmm_(white, overlap, alpha=-1)
-    rest.sub_(free_cells.values(along_own, of_free_cells, nuisance))
-    moments, whiten = _principal(rest, row_weight, max(penalised_residual.spread, rotated.heaviest))
-    merged = Merged.of(moments, rotated.own)
-
-    basis = merged.basis((nuisance, own, white), rest, whiten, cells)
-    free_count = basis.shape[1] - len(merged.moments)
-    sets = free_cells.sets(nuisance.shape[1], of_free_cells) + merged.sets(free_count, cells)
+    rotated = RotatedCells.of(cells, (given, here.white, fit.penalised), row_weight)
+    values = fit.with_penalised(rotated)
+    del fit  # its largest part lives on in ``values``
+    penalised, rest = PenalisedFunctions.fitted(values, given, here, free.cells, rotated, row_weight)
+    del values
+    basis = _basis(here, rest, penalised, free.cells, cells)
+    moments, nuisance = penalised.moments, here.nuisance.shape[1]
     if at is None:
-        return LinearSmoother(basis, basis, merged.moments, row_weight, nuisance.shape[1], sets)
+        return LinearSmoother(basis, basis, moments, row_weight, nuisance)
     given = whitening(at.given)
-    nuisance = with_constant(given)
-    white = free_residual(at.with_free(free_cells, nuisance), given) @ whiten_free
-    own = free_cells.values(free_cells.own, at.free_cells, nuisance)
-    rest = penalised_residual(at.with_penalised(rotated), given) - white @ overlap
-    rest.sub_(free_cells.values(along_own, at.free_cells, nuisance))
-    there = merged.basis((nuisance, own, white), rest, whiten, at.penalised_cells)
-    return LinearSmoother(basis, there, merged.moments, row_weight, nuisance.shape[1], sets)
+    there = free(at, given)
+    rest = penalised(at.with_penalised(rotated), given, there)
+    return LinearSmoother(
+        basis, _basis(there, rest, penalised, free.cells, at.penalised_cells), moments, row_weight, nuisance
+    )
 
 
 def with_constant(functions: Tensor) -> Tensor:
@@ -154,45 +133,113 @@ def with_constant(functions: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Merged:
-    """Penalised functions in the order of their moments: principal ones, and those that cells have of their own, each
-    set of these after as many principal functions as ``places`` says.
+class FreeValues:
+    """What is not penalised, at some rows: nuisance functions, whitened functions, each (row, function), and the cells
+    that count.
     """
 
+    nuisance: Tensor
+    white: Tensor
+    cells: Membership
+
+
+@dataclass(frozen=True)
+class FreeFunctions:
+    """Free functions of A made orthonormal, and orthogonal to the nuisance functions; whiten (feature, function)."""
+
+    cells: FreeCells
+    residual: Residual
+    whiten: Tensor
+
+    @classmethod
+    def fitted(cls, fit: Features, given: Tensor, row_weight: Tensor) -> tuple[FreeFunctions, FreeValues]:
+        """On these rows with whitened functions of L, and their values there."""
+        nuisance = with_constant(given)
+        cells = FreeCells.of(fit.free_cells, nuisance, fit.free, row_weight)
+        known = cells.among(fit.free_cells, nuisance)
+        free = fit.with_free(cells.shared, known)
+        residual = Residual.of(free, given, row_weight)
+        free = residual(free, given)
+        _, singular, directions = thin_svd(row_weight.sqrt().unsqueeze(1) * free)
+        spread = max(residual.spread, cells.moment)
+        largest = max(float(singular.max()), spread**0.5) if singular.numel() else 0.0
+        kept = singular > RANK_TOLERANCE**0.5 * largest
+        whiten = directions[kept].T / singular[kept]
+        return cls(cells, residual, whiten), FreeValues(nuisance, free @ whiten, known)
+
+    def __call__(self, at: Features, given: Tensor) -> FreeValues:
+        nuisance = with_constant(given)
+        cells = self.cells.among(at.free_cells, nuisance)
+        free = self.residual(at.with_free(self.cells.shared, cells), given)
+        return FreeValues(nuisance, free @ self.whiten, cells)
+
+
+@dataclass(frozen=True)
+class PenalisedFunctions:
+    """Penalised functions less their projection on all others, and W, which makes them orthonormal: principal ones.
+    Functions that cells have of their own stand among them, each set of these after as many principal functions as
+    ``places`` says.
+
+    Shapes: overlap (white function, feature), along_own (free cell that counts, feature), whiten W (feature,
+    principal), moments (penalised function,), falling.
+    """
+
+    residual: Residual
+    overlap: Tensor
+    along_own: Tensor
+    whiten: Tensor
     moments: Tensor
     own: tuple[OwnFunctions, ...]
     places: tuple[int, ...]
 
     @classmethod
-    def of(cls, principal: Tensor, own: tuple[OwnFunctions, ...]) -> Merged:
-        """Moments of the principal functions, and of the others, both descending."""
-        places = tuple(int((principal >= each.moment).sum()) for each in own)
-        sets = [principal.new_full((each.table.shape[1],), each.moment) for each in own]
-        return cls(torch.cat([principal, *sets]).sort(descending=True, stable=True).values, own, places)
+    def fitted(
+        cls,
+        values: Tensor,
+        given: Tensor,
+        here: FreeValues,
+        free_cells: FreeCells,
+        rotated: RotatedCells,
+        row_weight: Tensor,
+    ) -> tuple[PenalisedFunctions, Tensor]:
+        """On these features (row, feature), with what is left of them there."""
+        residual = Residual.of(values, given, row_weight)
+        rest = residual(values, given)
+        overlap = (row_weight.unsqueeze(1) * here.white).T @ rest
+        along_own = free_cells.along_own(rest, here.cells, row_weight)
+        rest.addmm_(here.white, overlap, alpha=-1)
+        rest.sub_(here.cells.values(along_own))
+        principal, whiten = _principal(rest, row_weight, max(residual.spread, rotated.heaviest))
+        places = tuple(int((principal >= each.moment).sum()) for each in rotated.own)
+        sets = [principal.new_full((each.count,), each.moment) for each in rotated.own]
+        moments = torch.cat([principal, *sets]).sort(descending=True, stable=True).values
+        return cls(residual, overlap, along_own, whiten, moments, rotated.own, places), rest
 
-    def sets(self, free: int, cells: Membership) -> tuple[CellSet, ...]:
-        """The functions that cells have of their own as columns of the basis, after so many free ones."""
-        found, before = [], free
+    def __call__(self, values: Tensor, given: Tensor, there: FreeValues) -> Tensor:
+        """What is left of features at other rows, (row, feature)."""
+        rest = self.residual(values, given) - there.white @ self.overlap
+        return rest.sub_(there.cells.values(self.along_own))
+
+    def sets(self, first: int, cells: Membership) -> tuple[CellSet, ...]:
+        """The functions that cells have of their own in a basis whose penalised functions start with this one."""
+        found, before = [], first
         for own, place in zip(self.own, self.places, strict=True):
             found.append(own.as_set(before + place, cells))
-            before += own.table.shape[1]
+            before += own.count
         return tuple(found)
 
-    def basis(self, free: tuple[Tensor, ...], rest: Tensor, whiten: Tensor, cells: Membership) -> Tensor:
-        """Functions that are not penalised, and rest · W with the functions of cells among its columns, written in
-        place: parts (row, function), (row, feature), (feature, principal) -> (row, basis).
-        """
-        column = sum(part.shape[1] for part in free)
-        basis = rest.new_empty(len(rest), column + len(self.moments))
-        torch.cat(free, dim=1, out=basis[:, :column])
-        parts = torch.tensor_split(whiten, self.places, dim=1)
-        for part, own in zip_longest(parts, self.own):
-            torch.mm(rest, part, out=basis[:, column : column + part.shape[1]])
-            column += part.shape[1]
-            if own is not None:
-                basis[:, column : column + own.table.shape[1]] = own(cells)
-                column += own.table.shape[1]
-        return basis
+
+def _basis(
+    free: FreeValues, rest: Tensor, penalised: PenalisedFunctions, free_cells: FreeCells, cells: Membership
+) -> Basis:
+    """Nuisance functions, free ones, those of cells first, and penalised ones, at the rows of these values."""
+    nuisance, white = free.nuisance.shape[1], free.white.shape[1]
+    columns = rest.new_empty(len(rest), nuisance + white + penalised.whiten.shape[1])
+    torch.cat([free.nuisance, free.white], dim=1, out=columns[:, : nuisance + white])
+    torch.mm(rest, penalised.whiten, out=columns[:, nuisance + white :])
+    own = free_cells.sets(nuisance, free.cells)
+    first = nuisance + sum(each.count for each in own) + white
+    return Basis(columns, own + penalised.sets(first, cells))
 
 
 def _principal(rest: Tensor, row_weight: Tensor, spread: float) -> tuple[Tensor, Tensor]:

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fairlevel.conditional_mean.cell_functions import LEAST_WEIGHT, independent, split, worth_splitting
-from fairlevel.conditional_mean.membership import Membership
-from fairlevel.conditional_mean.squares import CellSet
+from fairlevel.conditional_mean.cell_functions import LEAST_WEIGHT, independent, overlapping_part, worth_splitting
+from fairlevel.conditional_mean.cell_sets import CellSet
+from fairlevel.conditional_mean.membership import Membership, SharedMembership
 from fairlevel.conditional_mean.thin_svd import thin_svd
 
 _WITHIN = 1e-10  # of a combination of cells; what L leaves of it is a rounding error
@@ -27,17 +27,16 @@ _WITHIN = 1e-10  # of a combination of cells; what L leaves of it is a rounding 
 
 @dataclass(frozen=True)
 class FreeCells:
-    """Orthonormal combinations of the indicators of the cells that count: those that overlap with other free functions,
-    and those that do not.
+    """Orthonormal combinations of the indicators of the cells that count: those that overlap with other free functions.
+    All other combinations are functions that cells have of their own.
 
-    Shapes: kept and weight (cell that counts,), shared and own (cell that counts, function), shares T N⁺ (nuisance
-    function, cell that counts); nuisance functions are the constant and those of L.
+    Shapes: kept and weight (cell that counts,), shared (cell that counts, function), shares T N⁺ (nuisance function,
+    cell that counts); nuisance functions are the constant and those of L.
     """
 
     kept: Tensor
     weight: Tensor
     shared: Tensor
-    own: Tensor
     shares: Tensor
 
     @classmethod
@@ -51,39 +50,34 @@ class FreeCells:
         overlap = torch.cat([of_nuisance, own_cells.sums(others, row_weight)], dim=1)
         overlap = overlap @ independent(overlap)
         if worth_splitting(len(kept), overlap.shape[1]):
-            shared, own = split(overlap, weight)
+            shared = overlapping_part(overlap, weight)
         else:
             shared = torch.diag(1 / weight.sqrt())
-            own = shared[:, :0]
-        return cls(kept, weight, shared, own, _shares(of_nuisance, weight))
+        return cls(kept, weight, shared, _shares(of_nuisance, weight))
 
     @property
     def moment(self) -> float:
         """The second moment of each function before others were projected out; 0 without cells."""
         return 1.0 if len(self.kept) else 0.0
 
-    def sets(self, first: int, cells: Membership) -> tuple[CellSet, ...]:
-        """Functions that cells have of their own as columns of a basis, from this one on; none where there are none."""
-        if not self.own.shape[1]:
-            return ()
-        return (CellSet(first, cells.among(self.kept), self.weight, self.shared),)
+    def among(self, cells: Membership, nuisance: Tensor) -> SharedMembership:
+        """Rows and the cells that count, with the nuisance functions at these rows, (row, nuisance function)."""
+        own = cells.among(self.kept)
+        return SharedMembership(own.number, own.count, nuisance, self.shares)
 
-    def values(self, table: Tensor, cells: Membership, nuisance: Tensor) -> Tensor:
-        """Functions of the cell at each row: (cell that counts, function), (row, nuisance function) -> (row,
-        function).
+    def sets(self, first: int, cells: Membership) -> tuple[CellSet, ...]:
+        """Functions that cells have of their own as functions of a basis from this one on, with the cells that count at
+        its rows; none where there are none.
         """
-        own_cells = cells.among(self.kept)
-        found = own_cells.values(table)
-        if len(self.kept):
-            never_seen = torch.nonzero(own_cells.number < 0).squeeze(1)
-            found[never_seen] = nuisance[never_seen] @ (self.shares @ table)
-        return found
+        found = CellSet(first, cells, self.weight, self.shared)
+        return (found,) if found.count else ()
 
     def along_own(self, values: Tensor, cells: Membership, row_weight: Tensor) -> Tensor:
         """The projection of functions on those that cells have of their own, as functions of the cell: (row, function)
         -> (cell that counts, function).
         """
-        return self.own @ (self.own.T @ cells.among(self.kept).sums(values, row_weight))
+        sums = cells.sums(values, row_weight)
+        return sums / self.weight.unsqueeze(1) - self.shared @ (self.shared.T @ sums)
 
 
 def _shares(overlap: Tensor, weight: Tensor) -> Tensor:

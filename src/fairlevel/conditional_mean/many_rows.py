@@ -11,6 +11,7 @@ from torch import Tensor
 
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.basis import Basis
 from fairlevel.conditional_mean.blockwise import BlockwiseSmoother, Functions, parts
 from fairlevel.conditional_mean.protocol import LinearMean
 from fairlevel.conditional_mean.scatter import scatter
@@ -77,7 +78,7 @@ class ManyRows:
         for part in parts(len(target)):
             coefficients += weighted[part] @ self.basis[part].double()
         square = (weighted @ centred).unsqueeze(0)
-        return float(self.smoother.spectrum.choose_ridge(coefficients.unsqueeze(0), square))
+        return float(self.smoother.spectrum.choose_ridge(coefficients.square().unsqueeze(0), square))
 
     def trimmed(self, ridge: float, least: float) -> LinearSmoother:
         """:meth:`LinearSmoother.trimmed` of the smoother of all functions; no function is copied."""
@@ -90,7 +91,7 @@ class ManyRows:
         return self._first(self.basis.shape[1])
 
     def _first(self, kept: int) -> LinearSmoother:
-        spectrum, basis = self.smoother.spectrum, self.basis[:, :kept]
+        spectrum, basis = self.smoother.spectrum, Basis(self.basis[:, :kept])
         moments = spectrum.moments[: kept - spectrum.free]
         return LinearSmoother(basis, basis, moments, self.row_weight, spectrum.nuisance)
 

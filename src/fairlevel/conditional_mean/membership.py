@@ -23,9 +23,22 @@ class Membership:
         """No cells."""
         return cls(torch.full((rows,), -1), 0)
 
+    @classmethod
+    def joined(cls, parts: tuple[Membership, ...]) -> Membership:
+        """The cells of all parts, numbered in their order; no row has a cell in two of them."""
+        if len(parts) == 1:
+            return parts[0]
+        number, count = torch.full_like(parts[0].number, -1), 0
+        for each in parts:
+            number, count = torch.where(each.number >= 0, each.number + count, number), count + each.count
+        return Membership(number, count)
+
     def values(self, table: Tensor) -> Tensor:
         """Functions of the cell at each row, 0 for rows of none: (cell, function) -> (row, function)."""
-        return torch.cat([table, table.new_zeros(1, table.shape[1])])[self.number]  # −1 is the last
+        found = table.new_zeros(len(self.number), table.shape[1])
+        seen = torch.nonzero(self.number >= 0).squeeze(1)
+        found[seen] = table[self.number[seen]]
+        return found
 
     def sums(self, values: Tensor, row_weight: Tensor) -> Tensor:
         """Σ w_i v_i over the rows of each cell: (row, function), (row,) -> (cell, function)."""
@@ -39,10 +52,35 @@ class Membership:
         place[cells] = torch.arange(len(cells))
         return Membership(place[self.number], len(cells))
 
+    def take(self, rows: slice) -> Membership:
+        """Some of the rows."""
+        return Membership(self.number[rows], self.count)
+
+
+@dataclass(frozen=True)
+class SharedMembership(Membership):
+    """The same, where a row of no cell has a share of every cell, g T with g its nuisance functions.
+
+    Shapes: nuisance (row, nuisance function), shares T (nuisance function, cell).
+    """
+
+    nuisance: Tensor
+    shares: Tensor
+
+    def values(self, table: Tensor) -> Tensor:
+        """Functions of the cell at each row: (cell, function) -> (row, function)."""
+        found = super().values(table)
+        none = torch.nonzero(self.number < 0).squeeze(1)
+        found[none] = self.nuisance[none] @ (self.shares @ table)
+        return found
+
+    def take(self, rows: slice) -> SharedMembership:
+        return SharedMembership(self.number[rows], self.count, self.nuisance[rows], self.shares)
+
 
 class CellsApart(NamedTuple):
     """Features of some rows, each (row, feature), without the indicators of cells; cells with free indicators, and
-    cells with penalised ones.
+    cells with penalised ones. Only one of the two has any cells.
     """
 
     free: Array

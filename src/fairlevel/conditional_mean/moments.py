@@ -64,7 +64,7 @@ def _to_functions(free: Tensor, penalised: Tensor, target: Tensor, ridge: float 
     count = transform.shape[1] - len(moments)
     spectrum = Spectrum(1 + count, moments, len(features))
     coefficients = torch.cat([target.mean().unsqueeze(0), target @ centred @ transform / len(features)])
-    chosen = spectrum.choose_ridge(coefficients.unsqueeze(0), target.square().mean().unsqueeze(0))
+    chosen = spectrum.choose_ridge(coefficients.square().unsqueeze(0), target.square().mean().unsqueeze(0))
     root = spectrum.shrinkage(float(chosen) if ridge is None else ridge)[1 + count :].sqrt()
     towards_target = coefficients[1 + count :] * root
     first = torch.eye(len(root), dtype=root.dtype)[:, : MOST_PENALISED - 1]  # moments fall

@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from fairlevel.conditional_mean.basis import Basis
 from fairlevel.conditional_mean.spectrum import Spectrum
-from fairlevel.conditional_mean.squares import CellSet
 from fairlevel.tensors import to_device
 
 _MANY_ROWS = 100_000  # whose functions are stored once
@@ -34,22 +34,31 @@ _ROWS = 1024  # whose squared functions do
 class LinearSmoother:
     """The factored smoother.
 
-    Shapes: fit_basis (fit row, basis), at_basis (at row, basis), moments (penalised basis,), row_weight (fit row,);
-    predictions (config, fit row), smoothed (config, at row). The first basis function is the constant 1; the first
-    ``nuisance`` functions are no disparity. ``cell_sets`` are functions of cells at the fit rows.
+    Shapes: basis at the fit rows and at others, moments (penalised basis,), row_weight (fit row,); predictions (config,
+    fit row), smoothed (config, at row). The first basis function is the constant 1; the first ``nuisance`` functions
+    are no disparity, and columns of the basis.
     """
 
-    fit_basis: Tensor
-    at_basis: Tensor
+    fit: Basis
+    at: Basis
     moments: Tensor
     row_weight: Tensor
     nuisance: int = 1
-    cell_sets: tuple[CellSet, ...] = ()
+
+    @property
+    def fit_basis(self) -> Tensor:
+        """All functions at the fit rows, (fit row, basis); those of cells are written out."""
+        return self.fit.written_out
+
+    @property
+    def nuisance_functions(self) -> Tensor:
+        """At the fit rows, (fit row, nuisance)."""
+        return self.fit.columns[:, : self.nuisance]
 
     @property
     def free(self) -> int:
         """Number of unpenalised functions, nuisance functions included."""
-        return self.fit_basis.shape[1] - len(self.moments)
+        return self.fit.count - len(self.moments)
 
     @cached_property
     def effective_rows(self) -> float:
@@ -105,12 +114,10 @@ class LinearSmoother:
         return coefficients @ self.aligned_functions
 
     def to(self, dtype: torch.dtype, device: torch.device | str = "cpu") -> LinearSmoother:
-        return to_device(replace(self, cell_sets=()), dtype, device)
-
-    @property
-    def sets_beyond_nuisance(self) -> tuple[CellSet, ...]:
-        """Sets of functions of cells among the functions after the nuisance functions."""
-        return tuple(each.moved(-self.nuisance) for each in self.cell_sets)
+        """A copy with all functions as columns."""
+        fit = Basis(self.fit_basis.to(device, dtype))
+        at = fit if self.at is self.fit else Basis(self.at.written_out.to(device, dtype))
+        return to_device(replace(self, fit=fit, at=at), dtype, device)
 
     def trimmed(self, ridge: float, least: float) -> LinearSmoother:
         """Without the functions of which this ridge leaves less than ``least`` times what it leaves of the first
@@ -118,9 +125,9 @@ class LinearSmoother:
         """
         penalised = self.shrinkage(ridge)[self.free :]
         kept = self.free + int((penalised >= least * penalised[:1]).sum())  # moments fall
-        fit_basis = self.fit_basis[:, :kept].contiguous()
-        at_basis = fit_basis if self.at_basis is self.fit_basis else self.at_basis[:, :kept].contiguous()
-        return LinearSmoother(fit_basis, at_basis, self.moments[: kept - self.free], self.row_weight, self.nuisance)
+        fit = self.fit.until(kept)
+        at = fit if self.at is self.fit else self.at.until(kept)
+        return LinearSmoother(fit, at, self.moments[: kept - self.free], self.row_weight, self.nuisance)
 
     @cached_property
     def spectrum(self) -> Spectrum:
@@ -137,27 +144,34 @@ class LinearSmoother:
 
     def apply(self, prediction: Tensor, ridge: Tensor | float) -> Tensor:
         """h = S f: (config, fit row) -> (config, at row)."""
-        return (self.coefficients(prediction) * self.shrinkage(ridge)) @ self.at_basis.T
+        functions = self.fit.squares
+        coefficients = functions.coefficients(prediction * self.row_weight)
+        return self.at.squares.combined(coefficients * functions.weights(self.shrinkage(ridge)))
 
     def beyond_nuisance(self, prediction: Tensor) -> Tensor:
         """f less its projection on the nuisance functions, (config, fit row); by default f less its weighted mean."""
         result = prediction
-        for function in self.fit_basis[:, : self.nuisance].T:
+        for function in self.nuisance_functions.T:
             result = result - (prediction * (function * self.row_weight)).sum(dim=-1, keepdim=True) * function
         return result
 
     def leverage(self, diagonal: Tensor) -> Tensor:
-        """Diagonal of B diag(·) BᵀW on the fit rows: (…, basis) -> (…, fit row)."""
-        found = diagonal.new_empty(*diagonal.shape[:-1], len(self.row_weight))
+        """Diagonal of B diag(·) BᵀW on the fit rows: (…, basis) -> (…, fit row); functions of one set of cells have the
+        same number.
+        """
+        weights = self.fit.squares.weights(diagonal.reshape(-1, diagonal.shape[-1]))
+        found = diagonal.new_empty(len(weights), len(self.row_weight))
         for start in range(0, len(self.row_weight), _ROWS):
             rows = slice(start, start + _ROWS)
-            found[..., rows] = diagonal @ self.fit_basis[rows].square().T
-        return found.mul_(self.row_weight)
+            found[:, rows] = self.fit.squares.take(rows).at_rows(weights).T
+        return found.mul_(self.row_weight).view(*diagonal.shape[:-1], -1)
 
     def choose_ridge(self, prediction: Tensor) -> Tensor:
         """The ridge with the smallest generalised cross-validation error, (config,); the largest of several."""
         square = (prediction.square() * self.row_weight).sum(dim=-1)
-        return self.spectrum.choose_ridge(self.coefficients(prediction), square)
+        functions = self.fit.squares
+        energy = functions.energy(functions.coefficients(prediction * self.row_weight), self.fit.count)
+        return self.spectrum.choose_ridge(energy, square)
 
     def leave_one_out(self, prediction: Tensor, ridges: Tensor, cost: float) -> Tensor:
         r"""Leave-one-out error of each ridge, (config, ridge): like :meth:`Spectrum.gcv`, but with the leverage of each
@@ -186,16 +200,18 @@ class LinearSmoother:
 
     def _leave_one_out(self, prediction: Tensor, shrinkage: Tensor, cost: float) -> Tensor:
         """The same for given shrinkages (ridge, basis): (config, row) -> (config, ridge)."""
-        shrunk = self.coefficients(prediction).unsqueeze(1) * shrinkage  # (config, ridge, basis)
-        configs, ridges, _ = shrunk.shape
-        towards, columns = shrunk.flatten(0, 1).T.contiguous(), self.chosen_part(shrinkage).T.contiguous()
+        functions = self.fit.squares
+        coefficients = functions.coefficients(prediction * self.row_weight)
+        towards = (coefficients.unsqueeze(1) * functions.weights(shrinkage)).flatten(0, 1)  # (config · ridge, function)
+        own = functions.weights(self.chosen_part(shrinkage))
+        configs, ridges = len(prediction), len(shrinkage)
         errors = prediction.new_zeros(configs, ridges)
         size = max(64, min(1024, _BLOCK // (configs * ridges)))
         for start in range(0, len(self.row_weight), size):
             rows = slice(start, start + size)
-            basis, weight = self.fit_basis[rows], self.row_weight[rows].unsqueeze(1)
-            left_out = (1 - (basis.square() @ columns) * weight).clamp_min_(0.02)  # 1 − S_ii, (row, ridge)
-            residual = (basis @ towards).view(len(basis), configs, ridges)
+            part, weight = functions.take(rows), self.row_weight[rows].unsqueeze(1)
+            left_out = (1 - part.at_rows(own) * weight).clamp_min_(0.02)  # 1 − S_ii, (row, ridge)
+            residual = part.combined(towards).T.contiguous().view(-1, configs, ridges)
             residual -= prediction[:, rows].T.unsqueeze(2)
             errors += residual.square_().mul_((weight * left_out.pow_(-cost).square_()).unsqueeze(1)).sum(dim=0)
         return errors

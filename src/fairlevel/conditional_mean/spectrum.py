@@ -47,23 +47,22 @@ class Spectrum:
         least = min(4.0, len(self.moments) / 2) if self.free == self.nuisance else 0.0
         return (cost * df < self.rows) & (df - self.free >= least)
 
-    def gcv(self, coefficients: Tensor, square: Tensor, ridges: Tensor = RIDGES, cost: float = 1.0) -> Tensor:
+    def gcv(self, energy: Tensor, square: Tensor, ridges: Tensor = RIDGES, cost: float = 1.0) -> Tensor:
         r"""Generalised cross-validation error of each sensible ridge, (config, ridge).
 
         .. math:: \mathrm{GCV}(\lambda) =
                   \frac{\sum_i w_i (f_i - (S_\lambda f)_i)^2}{(1 - \kappa \operatorname{tr} S_\lambda / n)^2}
 
         ``cost`` is κ, the price of a degree of freedom: 1 aims at the smallest error, larger values make it less likely
-        that noise is mistaken for structure. Shapes: coefficients of f (config, basis), square Σ w f² (config,).
+        that noise is mistaken for structure. Shapes: energy c² of f (config, basis), square Σ w f² (config,).
         """
-        energy = coefficients.square()
         residual = (square.unsqueeze(-1) - energy.sum(dim=-1, keepdim=True)).clamp_min(0)
         lost = (1 - self.shrinkage(ridges)).square()
         left = 1 - cost * self.df(ridges) / self.rows
         error = (residual + energy @ lost.T) / left.square()
         return torch.where(self.sensible(ridges, cost), error, torch.inf)
 
-    def choose_ridge(self, coefficients: Tensor, square: Tensor) -> Tensor:
+    def choose_ridge(self, energy: Tensor, square: Tensor) -> Tensor:
         """The ridge with the smallest generalised cross-validation error, (config,); the largest of several."""
-        best = self.gcv(coefficients, square).flip(-1).argmin(dim=-1).cpu()
-        return RIDGES.flip(0)[best].to(coefficients.device)
+        best = self.gcv(energy, square).flip(-1).argmin(dim=-1).cpu()
+        return RIDGES.flip(0)[best].to(energy.device)

@@ -1,46 +1,30 @@
 r"""Weighted sums of squared coefficients, Σ_j q_j c_j² with c = BᵀWf, at less cost where B holds functions of cells.
 
-Let a set of functions be all combinations Ex of the scaled indicators E of some cells that are orthogonal to a few
-others, EU; both x and U are orthonormal. Where q is the same for the whole set, its part of the sum is
+With E and EU as in :mod:`fairlevel.conditional_mean.cell_sets` and one weight q for a whole set of functions Ex, its
+part of the sum is
 
 .. math:: q \lVert x^\top E^\top W f \rVert^2 = q \lVert E^\top W f \rVert^2 - q \lVert U^\top E^\top W f \rVert^2 .
 
-Sums over the rows of each cell replace the many functions of the set, and EU counts with the weight −q. Indicators of
-different cells share no row: their coefficients are independent where rows are.
+Sums over the rows of each cell replace the many functions of the set, and EU counts with the weight −q. For the same
+reason B diag(q) BᵀWf is the sum of such functions. Indicators of different cells share no row: their coefficients are
+independent where rows are.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
+from fairlevel.conditional_mean.cell_sets import CellSet
 from fairlevel.conditional_mean.membership import Membership
+from fairlevel.conditional_mean.overlap import Overlap
 from fairlevel.conditional_mean.scatter import scatter
 
-
-@dataclass(frozen=True)
-class CellSet:
-    """Columns of a basis, from ``first`` on, that are all functions of some cells but those in ``lacking``. Both are
-    orthonormal, and functions of the set have one weight q.
-
-    Shapes: weight (cell,), lacking EU (cell, function).
-    """
-
-    first: int
-    cells: Membership
-    weight: Tensor
-    lacking: Tensor
-
-    @property
-    def end(self) -> int:
-        """The column after the last one."""
-        return self.first + len(self.weight) - self.lacking.shape[1]
-
-    def moved(self, by: int) -> CellSet:
-        """The same columns in a basis in which they stand elsewhere."""
-        return replace(self, first=self.first + by)
+_DRAWS = 256  # at a time
 
 
 @dataclass(frozen=True)
@@ -49,7 +33,7 @@ class Squares:
     ``scale`` (cell,).
 
     ``source`` (function,) says which function of the basis has the same weight q, and ``sign`` (function,) is −1 where
-    it counts against the sum.
+    it counts against the sum. ``sets`` are the cells of each set and the columns that it lacks, which come last.
     """
 
     columns: Tensor
@@ -57,6 +41,7 @@ class Squares:
     scale: Tensor
     source: Tensor
     sign: Tensor
+    sets: tuple[tuple[slice, slice], ...] = ()
 
     @classmethod
     def plain(cls, functions: Tensor) -> Squares:
@@ -66,38 +51,79 @@ class Squares:
         return cls(functions, Membership.none(rows), functions.new_empty(0), source, sign)
 
     @classmethod
-    def of(cls, functions: Tensor, sets: tuple[CellSet, ...]) -> Squares:
-        """With sums over cells in place of these sets of functions, (row, function)."""
+    def of(cls, columns: Tensor, places: Tensor, sets: tuple[CellSet, ...]) -> Squares:
+        """Of a basis with these columns (row, column) at their places (column,), and sums over cells in place of these
+        sets of functions.
+        """
         if not sets:
-            return cls.plain(functions)
-        single = torch.ones(functions.shape[1], dtype=torch.bool)
-        number, count = torch.full((len(functions),), -1), 0
-        for each in sets:
-            single[each.first : each.end] = False
-            own = each.cells.number
-            number, count = torch.where(own >= 0, own + count, number), count + len(each.weight)
-        sources = [torch.nonzero(single).squeeze(1)]
-        sources += [torch.full((each.lacking.shape[1],), each.first) for each in sets]
-        columns = torch.cat([functions[:, single], *(each.cells.values(each.lacking) for each in sets)], dim=1)
-        sign = functions.new_ones(columns.shape[1] + count)
-        sign[len(sources[0]) : columns.shape[1]] = -1
+            return cls.plain(columns)
+        every = torch.cat([columns, *(each.cells.values(each.lacking) for each in sets)], dim=1)
+        cells = Membership.joined(tuple(each.cells for each in sets))
+        sources = [places, *(torch.full((each.lacking.shape[1],), each.first) for each in sets)]
         sources += [torch.full((len(each.weight),), each.first) for each in sets]
+        sign = columns.new_ones(every.shape[1] + cells.count)
+        sign[columns.shape[1] : every.shape[1]] = -1
         scale = torch.cat([each.weight for each in sets]).rsqrt()
-        return cls(columns, Membership(number, count), scale, torch.cat(sources), sign)
+        own_cells = _one_after_another((len(each.weight) for each in sets), 0)
+        own_columns = _one_after_another((each.lacking.shape[1] for each in sets), columns.shape[1])
+        return cls(every, cells, scale, torch.cat(sources), sign, tuple(zip(own_cells, own_columns, strict=True)))
+
+    def take(self, rows: slice) -> Squares:
+        """Some of the rows."""
+        return replace(self, columns=self.columns[rows], cells=self.cells.take(rows))
+
+    def at(self, rows: Tensor) -> Tensor:
+        """All functions at a few rows: (some row,) -> (some row, function)."""
+        number = self.cells.number[rows]
+        seen = torch.nonzero(number >= 0).squeeze(1)
+        of_cells = self.columns.new_zeros(len(rows), self.cells.count)
+        of_cells[seen, number[seen]] = self.scale[number[seen]]
+        return torch.cat([self.columns[rows], of_cells], dim=1)
 
     def weights(self, q: Tensor) -> Tensor:
         """The weight of each function, (…, basis) -> (…, function)."""
-        return q[..., self.source] * self.sign
+        return q[..., self.source] * self.sign if self.cells.count else q
 
     def coefficients(self, weighted: Tensor) -> Tensor:
-        """Coefficients of one prediction times the row weights: (row,) -> (function,)."""
-        of_cells = self.cells.sums(torch.ones_like(weighted).unsqueeze(1), weighted).squeeze(1)
-        return torch.cat([weighted @ self.columns, of_cells * self.scale])
+        """Coefficients of predictions times the row weights: (…, row) -> (…, function)."""
+        of_columns = weighted @ self.columns
+        if not self.cells.count:
+            return of_columns
+        rows = weighted.reshape(-1, weighted.shape[-1]).T
+        of_cells = self.cells.sums(rows, torch.ones_like(rows[:, 0])).T * self.scale
+        return torch.cat([of_columns, of_cells.reshape(*weighted.shape[:-1], -1)], dim=-1)
+
+    def energy(self, coefficients: Tensor, count: int) -> Tensor:
+        """Squared coefficients of a basis with so many functions; those of a set are added up at its first function:
+        (config, function) -> (config, basis).
+        """
+        found = coefficients.new_zeros(len(coefficients), count)
+        return found.index_add_(1, self.source, coefficients.square() * self.sign)
+
+    def combined(self, coefficients: Tensor) -> Tensor:
+        """Linear combinations at each row: (combination, function) -> (combination, row)."""
+        of_columns, of_cells = coefficients.tensor_split([self.columns.shape[1]], dim=-1)
+        found = of_columns @ self.columns.T
+        return found.add_(self.cells.values((of_cells * self.scale).T).T) if self.cells.count else found
 
     def at_rows(self, weights: Tensor) -> Tensor:
         """Σ_j q_j b_ij²: (form, function) -> (row, form)."""
         of_columns, of_cells = weights.tensor_split([self.columns.shape[1]], dim=-1)
-        return self.columns.square() @ of_columns.T + self.cells.values((of_cells * self.scale.square()).T)
+        found = self.columns.square() @ of_columns.T
+        return found.add_(self.cells.values((of_cells * self.scale.square()).T)) if self.cells.count else found
+
+    def within(self, rows: Tensor, weights: Tensor) -> Tensor:
+        """B_g diag(q) B_gᵀ of groups of as many rows each: (group, row of the group), (function,) -> (group, row,
+        row).
+        """
+        of_columns, of_cells = weights.tensor_split([self.columns.shape[1]])
+        own = self.columns[rows]
+        found = (own * of_columns) @ own.transpose(1, 2)
+        if self.cells.count:
+            number = self.cells.number[rows]
+            same = (number.unsqueeze(2) == number.unsqueeze(1)) & (number >= 0).unsqueeze(2)
+            found += same * (of_cells * self.scale.square())[number].unsqueeze(2)
+        return found
 
     def scatter(self, scale: Tensor) -> Scatter:
         """The covariance of coefficients Σ_i s_i ε_i b_i for independent ε of variance 1: (row,)."""
@@ -107,26 +133,58 @@ class Squares:
             scatter(scale, self.columns),
             self.cells.sums(self.columns, squared) * self.scale.unsqueeze(1),
             self.cells.sums(ones, squared).squeeze(1) * self.scale.square(),
+            overlap=self._overlap,
         )
+
+    @cached_property
+    def _overlap(self) -> Overlap:
+        once = torch.ones(len(self.columns), 1, dtype=self.columns.dtype)
+        sums, counts = (self.cells.sums(each, once.squeeze(1)) for each in (self.columns, once))
+        return Overlap.of(self.sets, sums / counts.clamp_min(1), self.scale**-2)
+
+    def scatter_beside(self, scale: Tensor, others: Tensor) -> Scatter:
+        """The same with further coefficients Σ_i ε_i o_i after those of the columns: (row,), (row, other)."""
+        columns = torch.cat([self.columns * scale.unsqueeze(1), others], dim=1)
+        return Scatter(
+            scatter(torch.ones_like(scale), columns),
+            self.cells.sums(columns, scale) * self.scale.unsqueeze(1),
+            self.cells.sums(scale.unsqueeze(1), scale).squeeze(1) * self.scale.square(),
+            overlap=Overlap((), columns.new_empty(0, columns.shape[1])),
+        )
+
+
+def _one_after_another(lengths: Iterable[int], first: int) -> Iterator[slice]:
+    """Slices of these lengths."""
+    for length in lengths:
+        yield slice(first, first + length)
+        first += length
 
 
 @dataclass(frozen=True)
 class Scatter:
     """A covariance K of coefficients: of columns (column, column), of cells with columns (cell, column), and of cells,
-    which is diagonal, (cell,).
+    which is diagonal, (cell,). ``overlap`` makes products with cells cheaper.
     """
 
     columns: Tensor
     across: Tensor
     cells: Tensor
+    overlap: Overlap = field(kw_only=True)
 
     @classmethod
     def plain(cls, columns: Tensor) -> Scatter:
         """Of columns alone."""
-        return cls(columns, columns.new_empty(0, len(columns)), columns.new_empty(0))
+        across = columns.new_empty(0, len(columns))
+        return cls(columns, across, columns.new_empty(0), overlap=Overlap((), across))
 
     def __sub__(self, other: Scatter) -> Scatter:
-        return Scatter(self.columns - other.columns, self.across - other.across, self.cells - other.cells)
+        columns, across, cells = self.columns - other.columns, self.across - other.across, self.cells - other.cells
+        return Scatter(columns, across, cells, overlap=self.overlap)
+
+    @property
+    def normals(self) -> int:
+        """How many standard normal numbers a draw from N(0, K) takes."""
+        return len(self.columns) + len(self.cells)
 
     def diagonal(self) -> Tensor:
         """(function,)"""
@@ -138,12 +196,29 @@ class Scatter:
         both = of_columns @ self.columns.square() + 2 * (of_cells @ self.across.square())
         return (both * of_columns).sum(dim=-1) + of_cells.square() @ self.cells.square()
 
-    def drawn(self, normal: Tensor) -> Tensor:
-        """Draws from N(0, K) made of standard normal ones: (draw, function) -> (draw, function). Cells come first; of
-        columns, what cells do not determine is left to be drawn.
+    def drawn_forms(self, normal: Tensor, weights: Tensor) -> Tensor:
+        """Σ_j q_j c_j² of draws c from N(0, K) made of standard normal numbers: (draw, normal), (form, function)
+        -> (draw, form). Cells come first; of columns, what cells do not determine is left to be drawn.
         """
-        of_columns, of_cells = normal.tensor_split([len(self.columns)], dim=1)
+        (of_columns, of_cells), (root, known) = weights.tensor_split([len(self.columns)], dim=1), self._roots()
+        known_columns = self.overlap.factored(known)
+        found = []
+        for part in torch.split(normal, _DRAWS):
+            free, given = part.tensor_split([len(self.columns)], dim=1)
+            columns = known_columns.products(given).addmm_(free, root.T)
+            found.append(torch.addmm(columns.square_() @ of_columns.T, given.square(), (of_cells * self.cells).T))
+        return torch.cat(found)
+
+    def errors(self, loading: Tensor) -> Tensor:
+        """Combinations of the coefficients as combinations of standard normal numbers, L R with K = R Rᵀ: (combination,
+        function) -> (combination, normal).
+        """
+        of_columns, of_cells = loading.tensor_split([len(self.columns)], dim=1)
+        root, known = self._roots()
+        return torch.cat([of_columns @ root, of_columns @ known.T + of_cells * self.cells.sqrt()], dim=1)
+
+    def _roots(self) -> tuple[Tensor, Tensor]:
+        """Of columns, the root of what cells do not determine (column, column), and what they do (cell, column)."""
         known = self.across * torch.where(self.cells > 0, self.cells.rsqrt(), 0).unsqueeze(1)
         moments, vectors = torch.linalg.eigh(self.columns - known.T @ known)
-        root = vectors * moments.clamp_min(0).sqrt()
-        return torch.cat([of_columns @ root.T + of_cells @ known, of_cells * self.cells.sqrt()], dim=1)
+        return vectors * moments.clamp_min(0).sqrt(), known

@@ -182,7 +182,7 @@ class Paired:
         product = mean_u * mean_s
         moves = torch.stack([residual_s * mean_u, residual_u * mean_s, product - product @ weight], dim=1)
         sums = units.sums(moves * weight.unsqueeze(1))
-        functions = units.squares(smoother.fit_basis[:, first:], smoother.sets_beyond_nuisance)
+        functions = smoother.fit.beyond(first).squares
         kept = functions.weights(found.kept[0, first:])
         scatter_a, scatter_b, scatter_u, scatter_s = (units.scatter(own, functions, weight) for own in found.residual)
         crossed = (scatter_s - scatter_u).form(kept) / 16  # of K_s/4 − K_u/4

@@ -122,19 +122,16 @@ def _from_others(share: Tensor, needed: Tensor) -> tuple[Tensor, Tensor]:
 def leave_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: Tensor) -> LeaveOut:
     """The debiased DPVar of each prediction; (config, row), (config,) -> :class:`LeaveOut`."""
     shrinkage = smoother.shrinkage(ridge)
-    coefficients = smoother.coefficients(prediction)
     kept = kept_share(shrinkage, smoother.nuisance)
     own_weight, diagonal = smoother.leverage(torch.stack([shrinkage, kept]))
     leverage = Leverage.of(own_weight, smoother.row_weight)
-    first, basis = smoother.nuisance, smoother.fit_basis
-    centred = prediction - coefficients[:, :first] @ basis[:, :first].T
-    fitted = (coefficients * shrinkage)[:, first:] @ basis[:, first:].T
+    coefficients, centred, fitted = beyond_nuisance(prediction, smoother, shrinkage)
     own, all_of_it = leverage.noise_weight(diagonal)
     noise = (own * centred * (centred - fitted)).sum(dim=-1) + (all_of_it * centred.square()).sum(dim=-1)
-    of_factors, alone = factor_leverage(basis, first, smoother.row_weight, leverage)
+    of_factors, alone = factor_leverage(smoother.nuisance_functions, smoother.nuisance, smoother.row_weight, leverage)
     beyond = centred / alone
     lost = (of_factors * beyond * (beyond - (centred - fitted) / leverage.left_out)).sum(dim=-1)
-    estimate = (kept * coefficients.square()).sum(dim=-1) - noise + lost
+    estimate = (smoother.fit.squares.weights(kept) * coefficients.square()).sum(dim=-1) - noise + lost
     return LeaveOut(estimate, fitted, (centred - fitted) / leverage.left_out.sqrt(), kept, diagonal)
 
 
@@ -149,17 +146,27 @@ def leave_out_matrix(prediction: Tensor, smoother: LinearSmoother, ridge: float)
     :func:`leave_out_dpvar` at this ridge.
     """
     shrinkage = smoother.shrinkage(ridge)
-    coefficients = smoother.coefficients(prediction)
     kept = kept_share(shrinkage, smoother.nuisance)
     leverage = Leverage.of(smoother.leverage(shrinkage), smoother.row_weight)
-    first, basis = smoother.nuisance, smoother.fit_basis
-    centred = prediction - coefficients[:, :first] @ basis[:, :first].T
-    fitted = (coefficients * shrinkage)[:, first:] @ basis[:, first:].T
+    coefficients, centred, fitted = beyond_nuisance(prediction, smoother, shrinkage)
     own, all_of_it = leverage.noise_weight(smoother.leverage(kept))
     noise = (centred * own) @ (centred - fitted).T + (centred * all_of_it) @ centred.T
-    of_factors, alone = factor_leverage(basis, first, smoother.row_weight, leverage)
+    of_factors, alone = factor_leverage(smoother.nuisance_functions, smoother.nuisance, smoother.row_weight, leverage)
     lost = (centred / alone * of_factors) @ (centred / alone - (centred - fitted) / leverage.left_out).T
-    return (coefficients * kept) @ coefficients.T - (noise + noise.T) / 2 + (lost + lost.T) / 2
+    kept_squares = (coefficients * smoother.fit.squares.weights(kept)) @ coefficients.T
+    return kept_squares - (noise + noise.T) / 2 + (lost + lost.T) / 2
+
+
+def beyond_nuisance(prediction: Tensor, smoother: LinearSmoother, shrinkage: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Coefficients of each prediction on the functions of ``Basis.squares`` (config, function), what the nuisance
+    functions leave of it, and what the smoother fits beyond them, both (config, row).
+    """
+    functions, first = smoother.fit.squares, smoother.nuisance
+    coefficients = functions.coefficients(prediction * smoother.row_weight)
+    centred = prediction - coefficients[:, :first] @ smoother.nuisance_functions.T
+    shrunk = coefficients * functions.weights(shrinkage)
+    shrunk[:, :first] = 0
+    return coefficients, centred, functions.combined(shrunk)
 
 
 def factor_leverage(basis: Tensor, nuisance: int, row_weight: Tensor, leverage: Leverage) -> tuple[Tensor, Tensor]:

@@ -18,15 +18,20 @@ from functools import cached_property, lru_cache
 import torch
 from torch import Tensor
 
+from fairlevel.conditional_mean.basis import Basis
 from fairlevel.conditional_mean.spectrum import Spectrum
-from fairlevel.conditional_mean.squares import CellSet, Scatter, Squares
+from fairlevel.conditional_mean.squares import Scatter, Squares
 from fairlevel.metrics.choice import Candidate
+from fairlevel.metrics.group_scores import GroupScores
 from fairlevel.metrics.leave_one_out import kept_share
 from fairlevel.threads import on_single_threads
 
 _EXTRA_DF = (4.0, 16.0)
 _DRAWS = 4000
 _ROWS = 4096  # at a time
+REACH = 64.0
+"""What no draw of a standardised form reaches, but with a probability below 1e-16: a positive form of normal numbers
+exceeds √(2x) + √2 x with a probability below exp(−x) (Laurent & Massart, Annals of Statistics 2000)."""
 SMALLEST_P = 1 / (1 + _DRAWS)
 """What the test gives where no draw reaches the statistic; the p-value is then at most this."""
 
@@ -59,7 +64,7 @@ class NoDisparityTest:
         groups = self.known[0].units.groups
         if groups is None:
             return weighted.square() @ self._row_traces
-        return groups.sums(weighted.unsqueeze(1) * self._functions.columns).square().sum(dim=0) @ self._forms.T
+        return GroupScores.of(self._functions, weighted, groups).squares() @ self._forms.T
 
     @cached_property
     def _row_traces(self) -> Tensor:
@@ -69,13 +74,8 @@ class NoDisparityTest:
     @cached_property
     def _functions(self) -> Squares:
         """The functions of A of all candidates. One of them knows of cells: groups."""
-        smoothers, before = [each.smoother for each in self.known], 0
-        sets: tuple[CellSet, ...] = ()
-        for each in smoothers:
-            sets = sets or tuple(own.moved(before) for own in each.sets_beyond_nuisance)
-            before += each.fit_basis.shape[1] - each.nuisance
-        functions = torch.cat([each.fit_basis[:, each.nuisance :] for each in smoothers], dim=1)
-        return self.known[0].units.squares(functions, sets)
+        parts = tuple(each.smoother.fit.beyond(each.smoother.nuisance) for each in self.known)
+        return Basis.side_by_side(parts).squares
 
     @cached_property
     def _forms(self) -> Tensor:
@@ -94,13 +94,17 @@ def beyond_every_draw(coefficients: Tensor, traces: Tensor, weights: Tensor, see
     r"""Whether the observed form is so large that no draw can reach it, without computing the noise matrix K.
 
     A draw z has the form :math:`(z^\top M z - \operatorname{tr} qK) / s`, where M has the eigenvalues of qK and
-    :math:`s^2 = 2 \sum \lambda^2`. So no draw exceeds :math:`\|z\|^2 / \sqrt 2`. The observed form is at least
+    :math:`s^2 = 2 \sum \lambda^2`. So no draw exceeds :math:`\|z\|^2 / \sqrt 2`, nor ``REACH``. The observed form
+    is at least
     :math:`(c^\top q c - \operatorname{tr} qK) / (\sqrt 2 \operatorname{tr} qK)`, because
     :math:`s \le \sqrt 2 \operatorname{tr} qK`. Shapes: coefficients c (…, basis), traces tr qK (…, form), weights q
     (form, basis) -> (…).
     """
-    excess = coefficients.square() @ weights.T - traces
-    return (excess > _largest_square(weights.shape[1], seed) * traces.clamp_min(1e-300)).any(dim=-1)
+    excess, count = coefficients.square() @ weights.T - traces, weights.shape[1]
+    most = 2**0.5 * REACH
+    if count < most:  # the expected ‖z‖²
+        most = min(most, _largest_square(count, seed))
+    return (excess > most * traces.clamp_min(1e-300)).any(dim=-1)
 
 
 def surely_disparate(candidate: Candidate, predictions: Tensor, seed: int) -> list[bool]:
@@ -112,11 +116,12 @@ def surely_disparate(candidate: Candidate, predictions: Tensor, seed: int) -> li
         return [False] * len(predictions)
     weighted = smoother.row_weight * smoother.beyond_nuisance(predictions)
     noise = candidate.units.null_noise(weighted, smoother)
-    coefficients, traces = weighted @ smoother.fit_basis[:, first:], weighted.new_zeros(len(predictions), len(weights))
+    functions = smoother.fit.beyond(first).squares
+    weights, traces = functions.weights(weights), weighted.new_zeros(len(predictions), len(weights))
     for start in range(0, len(smoother.row_weight), _ROWS):
         part = slice(start, start + _ROWS)
-        traces += noise[:, part].square() @ (smoother.fit_basis[part, first:].square() @ weights.T)
-    return beyond_every_draw(coefficients, traces, weights, seed).tolist()
+        traces += noise[:, part].square() @ functions.take(part).at_rows(weights)
+    return beyond_every_draw(functions.coefficients(weighted), traces, weights, seed).tolist()
 
 
 def forms(spectrum: Spectrum, ridges: list[float]) -> Tensor:
@@ -148,12 +153,14 @@ def p_value(weights: Tensor, scatter: Scatter, coefficients: Tensor, seed: int) 
     """
     if not weights.numel():
         return 1.0
-    draws = scatter.drawn(_standard_normal(len(coefficients), seed))
     expected = weights @ scatter.diagonal()
     spread = (2 * scatter.form(weights)).sqrt().clamp_min(1e-300)
-    null = ((draws.square_() @ weights.T - expected) / spread).amax(dim=1)
-    seen = (coefficients.square() @ weights.T - expected) / spread
-    return (1 + int((null >= seen.max()).sum())) / (1 + _DRAWS)
+    seen = ((coefficients.square() @ weights.T - expected) / spread).max()
+    if seen > REACH:
+        return SMALLEST_P
+    draws = scatter.drawn_forms(_standard_normal(scatter.normals, seed), weights)
+    null = ((draws - expected) / spread).amax(dim=1)
+    return (1 + int((null >= seen).sum())) / (1 + _DRAWS)
 
 
 def _drawn(count: int, seed: int) -> Tensor:

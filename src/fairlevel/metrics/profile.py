@@ -91,7 +91,7 @@ def mean_profiles(
     profiles = []
     for config, residual in enumerate(prediction - fitted):
         scaled = smoother.fit_basis * (smoother.row_weight * residual).unsqueeze(1)
-        loading = smoother.at_basis * shrinkage[config]
+        loading = smoother.at.written_out * shrinkage[config]
         error = ((loading @ (scaled.T @ scaled)) * loading).sum(dim=1).clamp_min(0).sqrt()
         middle, half = mean[config], half_width * error
         overall = float((smoother.row_weight * prediction[config]).sum())

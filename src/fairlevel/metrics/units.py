@@ -11,16 +11,11 @@ from torch import Tensor
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
 from fairlevel.conditional_mean.smoother import LinearSmoother
-from fairlevel.conditional_mean.squares import CellSet, Scatter, Squares
-from fairlevel.metrics.leave_group_out import (
-    RowGroups,
-    group_scores,
-    leave_group_out_errors,
-    leave_groups_out_dpvar,
-    left_out,
-    nuisance_only,
-)
+from fairlevel.conditional_mean.squares import Scatter, Squares
+from fairlevel.metrics.group_scores import GroupScores
+from fairlevel.metrics.leave_group_out import leave_group_out_errors, leave_groups_out_dpvar, left_out, nuisance_only
 from fairlevel.metrics.leave_one_out import LeaveOut, leave_out_dpvar, nuisance_left_out
+from fairlevel.metrics.row_groups import RowGroups
 from fairlevel.threads import on_single_threads
 
 
@@ -55,21 +50,22 @@ class Units:
         same of each group; (..., row) for rows, (row,) for groups.
         """
         if self.groups is None:
-            return centred / nuisance_left_out(smoother.fit_basis, smoother.nuisance, smoother.row_weight).sqrt()
+            nuisance = smoother.nuisance_functions
+            return centred / nuisance_left_out(nuisance, smoother.nuisance, smoother.row_weight).sqrt()
         return left_out(centred, smoother, nuisance_only(smoother), self.groups, 0.5, 1 - HIGH_LEVERAGE)
-
-    def squares(self, functions: Tensor, sets: tuple[CellSet, ...]) -> Squares:
-        """Functions (row, function) for sums of squares; where rows of different cells depend on each other, no cells
-        are known.
-        """
-        return Squares.of(functions, sets if self.groups is None else ())
 
     def scatter(self, values: Tensor, functions: Squares, row_weight: Tensor) -> Scatter:
         """K = Σ_u s_u s_uᵀ with s_u the sum of w_i v_i b_i over the rows of a unit; (row,)."""
         if self.groups is None:
             return functions.scatter(row_weight * values)
-        scores = group_scores(values, functions.columns, row_weight, self.groups)
-        return Scatter.plain(scores.T @ scores)
+        return GroupScores.of(functions, row_weight * values, self.groups).scatter()
+
+    def scatter_beside(self, values: Tensor, functions: Squares, others: Tensor, row_weight: Tensor) -> Scatter:
+        """The same with further scores Σ w_i o_i of each unit after those of the columns; others (row, other)."""
+        if self.groups is None:
+            return functions.scatter_beside(row_weight * values, row_weight.unsqueeze(1) * others)
+        sums = self.groups.sums(row_weight.unsqueeze(1) * others)
+        return GroupScores.of(functions, row_weight * values, self.groups).beside(sums).scatter()
 
     def own_squares(self, values: Tensor, functions: Squares, kept: Tensor, row_weight: Tensor) -> Tensor:
         """Σ_u (s_uᵀ q s_u)², what pairs of a unit with itself add to tr(qKqK); a number."""
@@ -86,7 +82,7 @@ class Units:
         """s_uᵀ q s_u of each unit, (unit,)."""
         if self.groups is None:
             return (row_weight * values).square() * functions.at_rows(kept.unsqueeze(0)).squeeze(1)
-        return group_scores(values, functions.columns, row_weight, self.groups).square() @ kept
+        return GroupScores.of(functions, row_weight * values, self.groups).own(kept)
 
     def null_variance(
         self, scatter: Scatter, residual: Tensor, functions: Squares, kept: Tensor, row_weight: Tensor
@@ -101,7 +97,7 @@ class Units:
 def null_variance(found: LeaveOut, smoother: LinearSmoother, units: Units) -> Tensor:
     """:meth:`Units.null_variance` of each estimate, (config,)."""
     first, weight = smoother.nuisance, smoother.row_weight
-    functions = units.squares(smoother.fit_basis[:, first:], smoother.sets_beyond_nuisance)
+    functions = smoother.fit.beyond(first).squares
 
     def of(residual: Tensor, kept: Tensor) -> Tensor:
         scatter = units.scatter(residual, functions, weight)

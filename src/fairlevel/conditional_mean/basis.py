@@ -1,0 +1,74 @@
+"""Orthonormal functions at some rows, of which those that only cells determine need not be written out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from fairlevel.conditional_mean.cell_sets import CellSet
+from fairlevel.conditional_mean.squares import Squares
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Functions as columns, (row, column), in their order, and sets of functions of cells, at their places among
+    them.
+    """
+
+    columns: Tensor
+    sets: tuple[CellSet, ...] = ()
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.columns)
+
+    @property
+    def count(self) -> int:
+        """The number of functions."""
+        return self.columns.shape[1] + sum(each.count for each in self.sets)
+
+    @cached_property
+    def written_out(self) -> Tensor:
+        """All functions, (row, function)."""
+        if not self.sets:
+            return self.columns
+        found = self.columns.new_empty(len(self), self.count)
+        found[:, self._places] = self.columns
+        for each in self.sets:
+            found[:, each.first : each.end] = each.written_out()
+        return found
+
+    @cached_property
+    def squares(self) -> Squares:
+        """What makes up sums of squares of all functions at the least cost."""
+        return Squares.of(self.columns, self._places, self.sets)
+
+    def beyond(self, first: int) -> Basis:
+        """Without the first functions, which are columns."""
+        return Basis(self.columns[:, first:], tuple(each.moved(-first) for each in self.sets))
+
+    def until(self, last: int) -> Basis:
+        """The first functions alone; no set is divided."""
+        sets = tuple(each for each in self.sets if each.first < last)
+        return Basis(self.columns[:, : last - sum(each.count for each in sets)].contiguous(), sets)
+
+    @classmethod
+    def side_by_side(cls, parts: tuple[Basis, ...]) -> Basis:
+        """The functions of several bases at the same rows, of which at most one has sets."""
+        sets: list[CellSet] = []
+        before = 0
+        for each in parts:
+            sets += [own.moved(before) for own in each.sets]
+            before += each.count
+        return cls(torch.cat([each.columns for each in parts], dim=1), tuple(sets))
+
+    @property
+    def _places(self) -> Tensor:
+        """The places of the columns among all functions, (column,)."""
+        single = torch.ones(self.count, dtype=torch.bool)
+        for each in self.sets:
+            single[each.first : each.end] = False
+        return torch.nonzero(single).squeeze(1)
