@@ -10,6 +10,7 @@ from fairlevel.arrays import Array, Flags, Index
 
 MOST_CATEGORIES = 12
 ROWS_PER_CELL = 5
+_MOST_VALUES = 500  # of all columns of whole numbers that are read as groups, unless there is one such column
 
 
 def few_categories(sensitive: Array) -> Flags:
@@ -18,10 +19,15 @@ def few_categories(sensitive: Array) -> Flags:
 
 
 def discrete_columns(sensitive: Array) -> Flags:
-    """Which columns can be read as groups: few categories, or evenly spaced values that repeat five times on
-    average.
+    """Which columns can be read as groups: few categories, or evenly spaced values that repeat five times on average.
+    Of several columns of the second kind those with the fewest values, up to 500 values in all.
     """
-    return np.array([_few(column) or _repeats(column) for column in sensitive.T], dtype=bool)
+    found, values = few_categories(sensitive), 0
+    repeating = {k: len(np.unique(sensitive[:, k])) for k in np.flatnonzero(~found) if _repeats(sensitive[:, k])}
+    for k in sorted(repeating, key=repeating.__getitem__):
+        values += repeating[k]
+        found[k] = values == repeating[k] or values <= _MOST_VALUES
+    return found
 
 
 def _few(column: Array) -> bool:

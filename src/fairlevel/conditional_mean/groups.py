@@ -14,6 +14,9 @@ from fairlevel.conditional_mean.membership import CellsApart, Membership
 from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean
 from fairlevel.conditional_mean.random_features import RandomFeaturesMean
 
+_LEAST_ROWS = 3  # of a penalised cell
+_MOST_FUNCTIONS = 600  # of penalised cells
+
 
 @dataclass(frozen=True)
 class GroupMean(LinearMean):
@@ -24,7 +27,9 @@ class GroupMean(LinearMean):
     A column with few distinct values, or of whole numbers that repeat, is discrete. Continuous columns add a free slope
     each, and penalised: random Fourier features and slopes that differ by cell (of five rows or more). Where the rows
     are too few for a free average per cell (five rows per cell, four per free function), columns act additively and
-    cells are penalised; where they are too few for that, everything is penalised.
+    cells of three rows or more are penalised; where they are too few for that, everything is penalised. The average of
+    one or two rows says next to nothing about another one, and a ridge that silences such cells silences all. Where
+    cells would add very many functions, the emptiest are left out.
     """
 
     name: ClassVar[str] = "groups"
@@ -34,30 +39,44 @@ class GroupMean(LinearMean):
         cells = Cells.of(sensitive[:, discrete])
         smooth = RandomFeaturesMean().feature_map(sensitive[:, ~discrete], row_weight, seed)
         rows, slopes = len(sensitive), int((~discrete).sum())
-        well_filled = np.zeros(cells.count, dtype=bool)
+        filled = np.zeros(0, dtype=np.int64)
         if cells.count:
             number = cells.number(cells.columns(sensitive[:, discrete]))
-            well_filled = np.bincount(number, minlength=cells.count) >= ROWS_PER_CELL
+            filled = np.bincount(number, minlength=cells.count)
+        categories = sum(map(len, cells.categories))
         cells_are_free = cells.count * ROWS_PER_CELL <= rows and 4 * (cells.count + slopes) <= rows
-        columns_are_free = 4 * (sum(map(len, cells.categories)) + slopes) <= rows
+        columns_are_free = 4 * (categories + slopes) <= rows
+        kept = filled >= (1 if cells_are_free else _least_filled(filled, categories))
+        return GroupFeatures(discrete, cells, smooth, filled >= ROWS_PER_CELL, kept, cells_are_free, columns_are_free)
 
-        return GroupFeatures(discrete, cells, smooth, well_filled, cells_are_free, columns_are_free)
+
+def _least_filled(filled: Index, categories: int) -> int:
+    """From how many rows on cells are penalised, by the rows of all cells, (cell,). Cells of the same number of rows
+    need as many functions of their own as there are categories, or cells; the fullest come first.
+    """
+    sizes, cells = np.unique(filled[filled >= _LEAST_ROWS], return_counts=True)
+    functions = np.cumsum(np.minimum(cells, categories)[::-1])[::-1]
+    affordable = sizes[functions <= _MOST_FUNCTIONS]
+    return int(affordable[0]) if len(affordable) else len(filled) + int(filled.sum())
 
 
 @dataclass(frozen=True)
 class GroupFeatures:
-    """Averages of cells, and what is smooth within them; discrete (column,), well_filled (cell,)."""
+    """Averages of cells, and what is smooth within them. Shapes: discrete (column,); well_filled, cells with slopes of
+    their own, and kept, those with averages, (cell,).
+    """
 
     discrete: Flags
     cells: Cells
     smooth: FeatureMap
     well_filled: Flags
+    kept: Flags
     cells_are_free: bool
     columns_are_free: bool
 
     def __call__(self, rows: Array) -> tuple[Array, Array]:
         free, additive, number, curved = self._parts(rows)
-        cell = indicators(number, self.cells.count)
+        cell = indicators(_renumbered(number, self.kept), int(self.kept.sum()))
         if self.cells_are_free:
             return np.hstack([cell, free]), np.hstack([additive, curved])
         return free, np.hstack([additive, cell, curved])
@@ -65,7 +84,8 @@ class GroupFeatures:
     def with_cells_apart(self, rows: Array) -> CellsApart:
         """The same without the indicators of cells, and the cells."""
         free, additive, number, curved = self._parts(rows)
-        known, none = Membership(torch.from_numpy(number), self.cells.count), Membership.none(len(rows))
+        own = torch.from_numpy(_renumbered(number, self.kept))
+        known, none = Membership(own, int(self.kept.sum())), Membership.none(len(rows))
         free_cells, penalised_cells = (known, none) if self.cells_are_free else (none, known)
         return CellsApart(free, np.hstack([additive, curved]), free_cells, penalised_cells)
 
@@ -86,6 +106,12 @@ class GroupFeatures:
         """Random features of the continuous columns and their slopes by cell; nothing where there are none."""
         if not continuous.shape[1]:
             return continuous
-        filled = np.where(self.well_filled, np.cumsum(self.well_filled) - 1, -1)
-        cell = indicators(np.append(filled, -1)[number], int(self.well_filled.sum()))  # a row of no cell is the last
+        cell = indicators(_renumbered(number, self.well_filled), int(self.well_filled.sum()))
         return np.hstack([self.smooth(continuous)[1], *(cell * column[:, None] for column in continuous.T)])
+
+
+def _renumbered(number: Index, some: Flags) -> Index:
+    """The number of each row's cell among some of the cells, −1 for the others and for rows of no cell."""
+    place = np.where(some, np.cumsum(some) - 1, -1)
+    found: Index = np.append(place, -1)[number]
+    return found

@@ -63,6 +63,6 @@ def _errors(mean: LinearMean, rows: Attributes, centred: Tensor, seed: int) -> T
     features, weighted = functions(rows), centred * weight
     first, second = weight @ features, scatter(weight.sqrt(), features)
     smoother = BlockwiseSmoother.of(functions, first, second, float(1 / weight.square().sum()))
-    coefficients, square = smoother.coefficients(weighted @ features), (weighted * centred).sum(dim=1)
+    energy, square = smoother.coefficients(weighted @ features).square(), (weighted * centred).sum(dim=1)
     ridges = RIDGES if mean.ridge is None else torch.tensor([mean.ridge], dtype=torch.float64)
-    return smoother.spectrum.gcv(coefficients, square, ridges, _COST).amin(dim=1)
+    return smoother.spectrum.gcv(energy, square, ridges, _COST).amin(dim=1)
