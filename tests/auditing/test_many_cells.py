@@ -8,17 +8,25 @@ from fairlevel.auditing import worst_profiles as worst
 from fairlevel.auditing.dependence import maximal_correlation
 from fairlevel.auditing.pairings import Pairings
 from fairlevel.conditional_mean import GroupMean
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.basis import Basis
 from fairlevel.conditional_mean.squares import Squares
 from fairlevel.metrics.inputs import EvaluationRows
-from tests.conditional_mean.discrete_rows import CASES, ROWS, drawn, few_profiles, numbers
+from tests.conditional_mean.discrete_rows import CASES, ROWS, by_profile, few_profiles, numbers, sparse_profiles
 
-PROFILES = {"penalised": drawn((12, 12, 9)), "free": few_profiles(), "within": drawn((12, 12, 9))}
+PROFILES = {"penalised": sparse_profiles(), "free": few_profiles(), "within": sparse_profiles()}
+ROWS_OF = {
+    "discrete": lambda: Attributes(sparse_profiles()),
+    "some rows none": lambda: Attributes(sparse_profiles(), row_weight=by_profile((0.0, 1.0), sparse_profiles())),
+    "two weights": lambda: Attributes(sparse_profiles(), row_weight=by_profile((0.7, 1.9), sparse_profiles())),
+    "free": CASES["free"],
+    "free, empty cells": CASES["free, empty cells"],
+}
 
 
-@pytest.mark.parametrize("name", ["discrete", "counted rows, some none", "two weights", "free", "free, empty cells"])
+@pytest.mark.parametrize("name", ROWS_OF)
 def test_maximal_correlation_is_canonical_correlation(name):
-    rows = CASES[name]()
+    rows = ROWS_OF[name]()
     f = np.random.default_rng(5).standard_normal(ROWS) + rows.values[:, 0] / 4
     pairings = Pairings.of(f, rows.counts, 3, 0)
     smoother = GroupMean().prepare(rows)

@@ -2,15 +2,30 @@
 
 import numpy as np
 
+from fairlevel.conditional_mean import GroupMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.factors import LegitimateFactors
 
 ROWS = 400
+ALL_CELLS = GroupMean(least_rows=1)
 
 
 def drawn(levels, rows=ROWS, seed=0):
     random = np.random.default_rng(seed)
     return np.stack([random.integers(0, count, rows) for count in levels], axis=1).astype(float)
+
+
+def sparse_profiles():
+    """Too few rows for a free average of each profile: 120 profiles of three rows, two of five, 30 of one row."""
+    random = np.random.default_rng(0)
+    known = random.permutation(np.unique(drawn((12, 12, 9)), axis=0))[:152]
+    return random.permutation(np.repeat(known, np.repeat([3, 5, 1], [120, 2, 30]), axis=0))
+
+
+def by_profile(values, rows):
+    """A value for each row, the same for all rows of a profile."""
+    profile = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+    return np.random.default_rng(2).choice(values, profile.max() + 1)[profile]
 
 
 def numbers(rows=ROWS, seed=1):

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from fairlevel.conditional_mean import GroupMean
 from fairlevel.conditional_mean.basis import Basis
 from fairlevel.conditional_mean.smoother import LinearSmoother
-from tests.conditional_mean.discrete_rows import CASES, ROWS
+from tests.conditional_mean.discrete_rows import ALL_CELLS, CASES, ROWS
 
 RIDGES = torch.tensor([1e-6, 1e-3, 0.1], dtype=torch.float64)
 
@@ -21,8 +20,8 @@ def dense(smoother):
 @pytest.fixture(scope="module", params=CASES)
 def both(request):
     rows = CASES[request.param]()
-    smoother = GroupMean().prepare(rows)
-    at = GroupMean().prepare(rows, rows.take(np.arange(0, ROWS, 3)))
+    smoother = ALL_CELLS.prepare(rows)
+    at = ALL_CELLS.prepare(rows, rows.take(np.arange(0, ROWS, 3)))
     return smoother, dense(smoother), at, dense(at)
 
 

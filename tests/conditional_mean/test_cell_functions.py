@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from fairlevel.conditional_mean import GroupMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.cell_functions import RotatedCells
 from fairlevel.conditional_mean.cells import few_categories
@@ -14,7 +13,7 @@ from fairlevel.conditional_mean.factorisation import Features, factor
 from fairlevel.conditional_mean.membership import CellsApart, Membership
 from fairlevel.metrics.leave_one_out import leave_out_dpvar
 from fairlevel.metrics.units import Units, null_variance
-from tests.conditional_mean.discrete_rows import CASES, FREE_CASES, ROWS
+from tests.conditional_mean.discrete_rows import ALL_CELLS, CASES, FREE_CASES, ROWS
 
 UNSEEN = 5  # rows of profiles that were never seen
 RIDGES = (1e-6, 1e-3, 0.1)
@@ -46,7 +45,7 @@ def is_smooth(rows):
 
 
 def has_free_cells(rows):
-    return GroupMean().joint_map(rows, 0).features.cells_are_free
+    return ALL_CELLS.joint_map(rows, 0).features.cells_are_free
 
 
 def unseen(profiles):
@@ -58,7 +57,7 @@ def unseen(profiles):
 @pytest.fixture(scope="module", params=CASES)
 def case(request):
     fit = CASES[request.param]()
-    mean = GroupMean()
+    mean = ALL_CELLS
     at = fit.take(np.arange(0, ROWS, 7))
     at.values[:UNSEEN, :3] = unseen(fit.values[:, :3])[:UNSEEN]
     return fit, at, mean.prepare(fit), mean.prepare(fit, at), *design(mean, fit, at)
@@ -83,7 +82,7 @@ def test_means_are_those_of_dense_least_squares(case):
 
 def test_cells_are_columns_like_any_others(case):
     fit, at, here, there, *_ = case
-    features = GroupMean().joint_map(fit, 0)
+    features = ALL_CELLS.joint_map(fit, 0)
     plain = factor(as_columns(features, fit), torch.from_numpy(fit.weight), as_columns(features, at))
     torch.testing.assert_close(here.moments, plain.moments, rtol=1e-9, atol=1e-14)
     each, limit = torch.eye(ROWS, dtype=torch.float64), 1e-8 if is_smooth(fit) else 1e-11
@@ -139,7 +138,7 @@ def test_free_cells_need_no_decomposition(monkeypatch):
     assert all(has_free_cells(make()) for make in FREE_CASES.values())
     sizes, svd = [], torch.linalg.svd
     monkeypatch.setattr(torch.linalg, "svd", lambda x, **how: sizes.append(min(x.shape)) or svd(x, **how))
-    smoother = GroupMean().prepare(FREE_CASES["free, counted rows, some none"]())
+    smoother = ALL_CELLS.prepare(FREE_CASES["free, counted rows, some none"]())
     assert smoother.fit_basis.shape[1] > 60
     assert max(sizes) <= 1
 
@@ -149,7 +148,7 @@ def test_profiles_never_seen_get_the_average_of_those_with_the_same_factor():
     at = fit.take(np.arange(8))
     at.values[:] = 99.0
     f = np.random.default_rng(3).standard_normal(ROWS)
-    found = GroupMean().prepare(fit, at).apply(torch.from_numpy(f)[None], 0.0)[0]
+    found = ALL_CELLS.prepare(fit, at).apply(torch.from_numpy(f)[None], 0.0)[0]
     profiles, cell = np.unique(fit.columns, axis=0, return_inverse=True)
     means = np.bincount(cell, fit.weight * f) / np.bincount(cell, fit.weight)
     expected = [means[profiles[:, -1] == factor].mean() for factor in at.factors[:, 0]]
@@ -160,14 +159,14 @@ def test_profiles_never_seen_get_the_average_of_those_with_the_same_factor():
 def test_most_cells_need_no_decomposition(name, monkeypatch):
     sizes, eigh = [], torch.linalg.eigh
     monkeypatch.setattr(torch.linalg, "eigh", lambda matrix: sizes.append(len(matrix)) or eigh(matrix))
-    smoother = GroupMean().prepare(CASES[name]())
+    smoother = ALL_CELLS.prepare(CASES[name]())
     assert max(sizes) < 0.6 * len(smoother.moments)
 
 
 def test_cells_that_single_columns_describe_add_nothing():
     random = np.random.default_rng(0)
     group = np.r_[np.arange(12), random.integers(0, 12, 38)].astype(float)
-    smoother = GroupMean().prepare(Attributes(group[:, None]))
+    smoother = ALL_CELLS.prepare(Attributes(group[:, None]))
     assert smoother.fit_basis.shape == (50, 12)
     assert not len(smoother.moments)
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from fairlevel.conditional_mean import GroupMean, RandomFeaturesMean
+from fairlevel.conditional_mean import RandomFeaturesMean
 from fairlevel.conditional_mean.basis import Basis
-from tests.conditional_mean.discrete_rows import CASES, ROWS
+from tests.conditional_mean.discrete_rows import ALL_CELLS, CASES, ROWS
 
 NAMES = [
     "discrete",
@@ -20,7 +20,7 @@ NAMES = [
 
 def squares_of(rows):
     """Of groups, and of smooth functions that know nothing of cells beside them."""
-    smoothers = [mean.prepare(rows) for mean in (GroupMean(), RandomFeaturesMean(features=20))]
+    smoothers = [mean.prepare(rows) for mean in (ALL_CELLS, RandomFeaturesMean(features=20))]
     assert smoothers[0].fit.sets
     return Basis.side_by_side(tuple(each.fit.beyond(each.nuisance) for each in smoothers)).squares, smoothers[0]
 

@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from fairlevel.conditional_mean import GroupMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.basis import Basis
 from fairlevel.conditional_mean.overlap import Overlap
 from fairlevel.conditional_mean.squares import Scatter, Squares
 from fairlevel.metrics.choice import candidates
 from fairlevel.metrics.no_disparity_test import NoDisparityTest
-from tests.conditional_mean.discrete_rows import CASES, ROWS, few_profiles
+from tests.conditional_mean.discrete_rows import ALL_CELLS, CASES, ROWS, few_profiles
 
 NO_SETS = ("rows of any weight", "continuous factor, counted rows", "free, few cells")  # too few cells of one weight
 RIDGES = torch.tensor([0.0, 1e-3, 0.1], dtype=torch.float64)
@@ -20,7 +19,7 @@ RIDGES = torch.tensor([0.0, 1e-3, 0.1], dtype=torch.float64)
 @pytest.fixture(scope="module", params=CASES)
 def case(request):
     """Functions of A, the same with sums by cells, and weights q of three forms, which only moments determine."""
-    smoother = GroupMean().prepare(CASES[request.param]())
+    smoother = ALL_CELLS.prepare(CASES[request.param]())
     functions = smoother.fit_basis[:, smoother.nuisance :]
     squares = smoother.fit.beyond(smoother.nuisance).squares
     assert bool(smoother.fit.sets) == (request.param not in NO_SETS)

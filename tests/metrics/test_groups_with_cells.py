@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from fairlevel.conditional_mean import GroupMean
 from fairlevel.conditional_mean.basis import Basis
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.metrics.choice import Candidate
@@ -13,7 +12,7 @@ from fairlevel.metrics.leave_group_out import leave_group_out_errors, leave_grou
 from fairlevel.metrics.no_disparity_test import NoDisparityTest, p_value
 from fairlevel.metrics.row_groups import RowGroups
 from fairlevel.metrics.units import Units, null_variance
-from tests.conditional_mean.discrete_rows import CASES, ROWS
+from tests.conditional_mean.discrete_rows import ALL_CELLS, CASES, ROWS
 
 NAMES = ["discrete", "two weights", "one continuous column", "discrete factor", "free", "free, continuous factor"]
 SIZES = {"persons": 150, "towns": 6}
@@ -22,7 +21,7 @@ RIDGES = torch.tensor([0.003, 0.05], dtype=torch.float64)
 
 @pytest.fixture(scope="module", params=NAMES)
 def smoothers(request):
-    found = GroupMean().prepare(CASES[request.param]())
+    found = ALL_CELLS.prepare(CASES[request.param]())
     assert found.fit.sets
     basis = Basis(found.fit.written_out)
     return found, LinearSmoother(basis, basis, found.moments, found.row_weight, found.nuisance)
@@ -103,6 +102,6 @@ def test_p_values_differ_by_chance_alone(scatters, smoothers, groups, prediction
     p = p_value(q, found.scatter(), torch.cat(coefficients) * 1.1, 0)
     dense = p_value(dense_q, expected.scatter(), expected.columns.sum(dim=0) * 1.1, 0)
     assert abs(p - dense) < 4 * (2 * dense * (1 - dense) / 4000) ** 0.5 + 1e-3
-    one, other = (NoDisparityTest((Candidate(GroupMean(), each, Units(groups)),), 0) for each in smoothers)
+    one, other = (NoDisparityTest((Candidate(ALL_CELLS, each, Units(groups)),), 0) for each in smoothers)
     weighted = smoothers[0].row_weight * predictions[1]
     torch.testing.assert_close(one._traces(weighted), other._traces(weighted), rtol=1e-10, atol=0)

@@ -13,8 +13,8 @@ from fairlevel.conditional_mean.cells import ROWS_PER_CELL, Cells, discrete_colu
 from fairlevel.conditional_mean.membership import CellsApart, Membership
 from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean
 from fairlevel.conditional_mean.random_features import RandomFeaturesMean
+from fairlevel.exceptions import InvalidInput
 
-_LEAST_ROWS = 3  # of a penalised cell
 _MOST_FUNCTIONS = 600  # of penalised cells
 
 
@@ -27,12 +27,19 @@ class GroupMean(LinearMean):
     A column with few distinct values, or of whole numbers that repeat, is discrete. Continuous columns add a free slope
     each, and penalised: random Fourier features and slopes that differ by cell (of five rows or more). Where the rows
     are too few for a free average per cell (five rows per cell, four per free function), columns act additively and
-    cells of three rows or more are penalised; where they are too few for that, everything is penalised. The average of
-    one or two rows says next to nothing about another one, and a ridge that silences such cells silences all. Where
-    cells would add very many functions, the emptiest are left out.
+    cells are penalised, those of ``least_rows`` rows or more; where they are too few for that, everything is penalised.
+    The average of one or two rows says next to nothing about another one, and a ridge that silences such cells silences
+    all. Where cells would add very many functions, the emptiest are left out.
     """
 
+    least_rows: int = 3
+
     name: ClassVar[str] = "groups"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.least_rows < 1:
+            raise InvalidInput(f"least_rows={self.least_rows} was given; at least 1 is needed, such as 3.")
 
     def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> FeatureMap:
         discrete = discrete_columns(sensitive)
@@ -46,18 +53,17 @@ class GroupMean(LinearMean):
         categories = sum(map(len, cells.categories))
         cells_are_free = cells.count * ROWS_PER_CELL <= rows and 4 * (cells.count + slopes) <= rows
         columns_are_free = 4 * (categories + slopes) <= rows
-        kept = filled >= (1 if cells_are_free else _least_filled(filled, categories))
+        kept = filled >= (1 if cells_are_free else self._least_filled(filled, categories))
         return GroupFeatures(discrete, cells, smooth, filled >= ROWS_PER_CELL, kept, cells_are_free, columns_are_free)
 
-
-def _least_filled(filled: Index, categories: int) -> int:
-    """From how many rows on cells are penalised, by the rows of all cells, (cell,). Cells of the same number of rows
-    need as many functions of their own as there are categories, or cells; the fullest come first.
-    """
-    sizes, cells = np.unique(filled[filled >= _LEAST_ROWS], return_counts=True)
-    functions = np.cumsum(np.minimum(cells, categories)[::-1])[::-1]
-    affordable = sizes[functions <= _MOST_FUNCTIONS]
-    return int(affordable[0]) if len(affordable) else len(filled) + int(filled.sum())
+    def _least_filled(self, filled: Index, categories: int) -> int:
+        """From how many rows on cells are penalised, by the rows of all cells, (cell,). Cells of equal size need as many
+        functions of their own as there are categories, or cells; the fullest come first.
+        """
+        sizes, cells = np.unique(filled[filled >= self.least_rows], return_counts=True)
+        functions = np.cumsum(np.minimum(cells, categories)[::-1])[::-1]
+        affordable = sizes[functions <= _MOST_FUNCTIONS]
+        return int(affordable[0]) if len(affordable) else int(filled.sum()) + 1
 
 
 @dataclass(frozen=True)
