@@ -57,8 +57,8 @@ class GroupMean(LinearMean):
         return GroupFeatures(discrete, cells, smooth, filled >= ROWS_PER_CELL, kept, cells_are_free, columns_are_free)
 
     def _least_filled(self, filled: Index, categories: int) -> int:
-        """From how many rows on cells are penalised, by the rows of all cells, (cell,). Cells of equal size need as many
-        functions of their own as there are categories, or cells; the fullest come first.
+        """From how many rows on cells are penalised, by the rows of all cells, (cell,). Cells of equal size need as
+        many functions of their own as there are categories, or cells; the fullest come first.
         """
         sizes, cells = np.unique(filled[filled >= self.least_rows], return_counts=True)
         functions = np.cumsum(np.minimum(cells, categories)[::-1])[::-1]
