@@ -115,13 +115,13 @@ def test_penalties_train_with_the_bandwidth_that_y_needs():
 
 
 def test_a_model_levels_differences_between_near_profiles():
-    x = np.column_stack([ROUGH, NOISE[0]])
-    y = x.sum(axis=1) + 0.1 * NOISE[1]
-    model = FairRegressor(30.0, predictor="linear", random_state=0).fit(x, y, sensitive_features=PLACES)
-    smooth = FairRegressor(
-        30.0, penalty=ClosedFBO(RandomFeaturesMean(bandwidth=1.0)), predictor="linear", random_state=0
-    ).fit(x, y, sensitive_features=PLACES)
-    effects = [np.polyfit(ROUGH, each.predict(x), 1)[0] for each in (model, smooth)]
+    some = slice(3000)
+    x, a = np.column_stack([ROUGH, NOISE[0]])[some], PLACES[some]
+    y = x.sum(axis=1) + 0.1 * NOISE[1, some]
+    effects = []
+    for mean in (RandomFeaturesMean(), RandomFeaturesMean(bandwidth=1.0)):
+        model = FairRegressor(30.0, penalty=ClosedFBO(mean), predictor="linear", random_state=0)
+        effects.append(np.polyfit(ROUGH[some], model.fit(x, y, sensitive_features=a).predict(x), 1)[0])
     assert effects[0] < 0.1
     assert effects[1] > 0.4
 

@@ -150,15 +150,7 @@ def stacked_cases():
             for seed in range(3):
                 drawn = SyntheticDesign(beta_int=beta).sample(rows, seed)
                 design = SyntheticDesign(beta_int=beta)
-                yield (
-                    f"synthetic n={rows} beta={beta:g}",
-                    drawn.x,
-                    drawn.y,
-                    drawn.a,
-                    seed,
-                    SOURCES["auto"],
-                    design.true_dpvar,
-                )
+                yield f"synthetic n={rows} beta={beta:g}", drawn.x, drawn.y, drawn.a, seed, design.true_dpvar
     for name, x, y, a in tables():
         yield name, x, y, a, 0, None
 
