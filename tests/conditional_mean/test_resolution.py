@@ -25,17 +25,17 @@ def widths(means):
 @pytest.mark.parametrize(
     ("columns", "rows", "expected"),
     [
-        (1, 30, [1]),
-        (1, 40, [1, 1 / 4]),
-        (1, 160, [1, 1 / 4, 1 / 16]),
+        (1, 999, [1]),
+        (1, 1000, [1, 1 / 4, 1 / 16]),
         (2, 2559, [1, 1 / 4]),
         (2, 2560, [1, 1 / 4, 1 / 16]),
-        (3, 639, [1]),
-        (3, 640, [1, 1 / 4]),
+        (3, 1000, [1, 1 / 4]),
+        (4, 2559, [1]),
+        (4, 2560, [1, 1 / 4]),
         (10, 100_000, [1]),
     ],
 )
-def test_a_narrow_kernel_needs_ten_rows_per_place(columns, rows, expected):
+def test_a_narrow_kernel_needs_ten_rows_per_place_and_a_thousand(columns, rows, expected):
     a = np.random.default_rng(0).standard_normal((rows, columns))
     assert widths(RandomFeaturesMean().resolutions(a)) == expected
 

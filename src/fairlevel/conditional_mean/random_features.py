@@ -17,7 +17,7 @@ BANDWIDTHS = (1.0, 1 / 4, 1 / 16)
 """Those to choose from: smooth across all of A, and two for differences between near profiles, such as quarters of a
 city."""
 
-_ROWS_PER_PLACE = 10  # of a narrower kernel
+_LEAST_ROWS, _ROWS_PER_PLACE = 1000, 10  # of a narrower kernel
 _ROWS_PER_FEATURE = 15
 _COUNTED = 4096  # rows whose different values are counted
 
@@ -54,11 +54,14 @@ class RandomFeaturesMean(LinearMean):
 
     def resolutions(self, sensitive: Array) -> tuple[RandomFeaturesMean, ...]:
         """With bandwidths of 1, 1/4 and 1/16, or the given one. A kernel of width b tells 1/b places apart along each
-        column, or its different values where these are fewer; b is offered where there are 10 rows per place. Features
-        are two per place, but no fewer than at bandwidth 1, no more than 2.5 times as many and one per 15 rows.
+        column, or its different values where these are fewer; b is offered where there are 10 rows per place, and 1000
+        in all. Features are two per place, but no fewer than at bandwidth 1, and at most 2.5 times as many and one per
+        15 rows.
         """
         if self.bandwidth is not None:
             return (self,)
+        if len(sensitive) < _LEAST_ROWS:
+            return (replace(self, bandwidth=1.0),)
         some = sensitive[np.linspace(0, len(sensitive) - 1, min(len(sensitive), _COUNTED)).astype(np.int64)]
         values = np.array([len(np.unique(column)) for column in some.T], dtype=np.float64)
         places = {width: float(np.minimum(values, 1 / width).prod()) for width in BANDWIDTHS}
