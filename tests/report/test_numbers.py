@@ -1,6 +1,6 @@
 import pytest
 
-from fairlevel.report.numbers import number, p_cell, p_phrase, percent
+from fairlevel.report.numbers import number, p_cell, p_phrase, percent, told_apart
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,18 @@ def test_p_values(p, text):
 def test_p_values_in_sentences():
     assert p_phrase(1 / 4001).split() == ["p", "<", ".0003"]
     assert p_phrase(0.5).split() == ["p", "=", ".50"]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([-122.134, -122.351], ["−122.134", "−122.351"]),
+        ([47.56, 47.71, 45.2], ["47.56", "47.71", "45.20"]),
+        ([35_000.57, 61_250.1], ["35,001", "61,250"]),
+        ([0.5, 0.5], ["0.5000", "0.5000"]),
+        ([1.5, float("nan"), 3.25], ["1.50", "–", "3.25"]),
+        ([], []),
+    ],
+)
+def test_numbers_of_a_column_are_told_apart(values, expected):
+    assert told_apart(values) == expected

@@ -10,7 +10,7 @@ from fairlevel.auditing.findings import Findings, Verdict
 from fairlevel.auditing.flags import SIGNIFICANT
 from fairlevel.report.charts.profiles import profile_chart, shared_axis, spread_of
 from fairlevel.report.charts.reliability import reliability_chart
-from fairlevel.report.numbers import number, p_cell, p_phrase, percent
+from fairlevel.report.numbers import number, p_cell, p_phrase, percent, told_apart
 from fairlevel.report.page import (
     Block,
     Charts,
@@ -216,10 +216,11 @@ def _profiles(findings: Findings) -> tuple[Block, ...]:
 
 
 def _as_written(table: pd.DataFrame) -> pd.DataFrame:
-    """Attributes that are whole numbers without decimals."""
+    """Attributes that are whole numbers without decimals, others with those that tell the profiles apart."""
     attributes = table.iloc[:, :-3].select_dtypes("number")
     whole = [name for name, column in attributes.items() if (column == column.round()).all()]
-    return table.astype(dict.fromkeys(whole, int))
+    others = {str(name): told_apart(attributes[name].tolist()) for name in attributes.columns.difference(whole)}
+    return table.astype(dict.fromkeys(whole, int)).assign(**others)
 
 
 def _questions(findings: Findings) -> TableBlock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from fairlevel.metrics.no_disparity_test import SMALLEST_P
 
@@ -22,6 +23,16 @@ def number(value: float, digits: int = 4) -> str:
         mantissa = f"{value / 10.0**size:.{min(digits, 3) - 1}f}" if size > -300 else "0"
         return f"{mantissa}{NO_BREAK}×{NO_BREAK}10{str(size).translate(_SUPERSCRIPT)}".replace("-", "−")
     return f"{value:,.{max(0, digits - 1 - size)}f}".replace("-", "−")
+
+
+def told_apart(values: Sequence[float], digits: int = 3) -> list[str]:
+    """Numbers of one column with as many decimals as give their range ``digits`` digits: −122.13 beside −122.35."""
+    finite = [float(value) for value in values if math.isfinite(value)]
+    spread = max(finite, default=0.0) - min(finite, default=0.0)
+    if spread == 0:
+        return [number(value) for value in values]
+    decimals = max(0, digits - 1 - math.floor(math.log10(spread)))
+    return [f"{value:,.{decimals}f}".replace("-", "−") if math.isfinite(value) else "–" for value in values]
 
 
 def percent(share: float, digits: int = 1) -> str:
