@@ -20,7 +20,8 @@ def front_table(rows: Mapping[str, pd.Series]) -> Table:
     error, _ = error_of(first)
     second = next(((heading, name) for name, heading in (("r2", "R²"), ("auc", "AUC")) if name in first), None)
     for heading in ("model", error, *([second[0]] if second else []), "±", "95 % interval", "share", "DPVar"):
-        table.add_column(heading, justify="left" if heading == "model" else "right")
+        whole = heading == "DPVar"  # its digits are not cut off: other columns get narrower first
+        table.add_column(heading, justify="left" if heading == "model" else "right", no_wrap=whole)
     for label, row in rows.items():
         table.add_row(
             label,
