@@ -90,7 +90,7 @@ def informative_claim(informative: int, tables: int) -> Claim:
     return Claim(
         "tables with a range of at least 0.1 in both figures",
         f"{INFORMATIVE} of {TABLES}",
-        f"{informative} of {tables}",
+        f"{informative} of {tables}; shares {ours:.2f} and {theirs:.2f}, two standard errors {2 * error:.2f}",
         verdict if tables >= TABLES else "cannot be told",
     )
 
