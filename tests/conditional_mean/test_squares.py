@@ -8,7 +8,7 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.basis import Basis
 from fairlevel.conditional_mean.overlap import Overlap
 from fairlevel.conditional_mean.squares import Scatter, Squares
-from fairlevel.metrics.choice import candidates
+from fairlevel.metrics.choice import candidates_for
 from fairlevel.metrics.no_disparity_test import NoDisparityTest
 from tests.conditional_mean.discrete_rows import ALL_CELLS, CASES, ROWS, few_profiles
 
@@ -88,10 +88,10 @@ def test_p_values_differ_by_chance_alone(strength, monkeypatch):
     a = few_profiles()
     f = torch.from_numpy(np.random.default_rng(8).standard_normal(ROWS) + strength * (a[:, 0] == a[:, 1]))
     f = (f - f.mean()) / f.std(correction=0)
-    by_cells = NoDisparityTest(candidates(f[None], Attributes(a), 0), 0)
+    by_cells = NoDisparityTest(candidates_for(f[None], Attributes(a), 0), 0)
     found = by_cells.p_value(f)
     monkeypatch.setattr(Basis, "squares", property(lambda self: Squares.plain(self.written_out)))
-    of_functions = NoDisparityTest(by_cells.known, 0)
+    of_functions = NoDisparityTest(by_cells.candidates, 0)
     expected = of_functions.p_value(f)
     assert 0.01 < expected < 0.99
     assert abs(found - expected) < 4 * (2 * expected * (1 - expected) / 4000) ** 0.5

@@ -8,7 +8,7 @@ from fairlevel import compare, dpvar_interval
 from fairlevel.conditional_mean import RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
-from fairlevel.metrics.choice import candidates
+from fairlevel.metrics.choice import candidates_for
 from fairlevel.metrics.compare import Paired
 
 RANDOM = np.random.default_rng(0)
@@ -53,7 +53,7 @@ def test_variance_without_disparity_is_what_simulation_shows():
     random = np.random.default_rng(1)
     rows = Attributes(random.standard_normal((200, 5)))
     shared, own = random.standard_normal((2, 1000, 200))
-    (candidate,) = candidates(torch.from_numpy(shared), rows, 0, RidgeMean(ridge=0.0))
+    (candidate,) = candidates_for(torch.from_numpy(shared), rows, 0, RidgeMean(ridge=0.0))
     pairs = np.stack([shared, 0.8 * shared + 0.6 * own], axis=1)
     found = [Paired.of(torch.from_numpy(pair), candidate, 0.0) for pair in pairs]
     differences = np.array([each.difference for each in found])

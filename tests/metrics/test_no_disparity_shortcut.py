@@ -6,7 +6,7 @@ import torch
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics import no_disparity_test
-from fairlevel.metrics.choice import candidates
+from fairlevel.metrics.choice import candidates_for
 from fairlevel.metrics.no_disparity_test import NoDisparityTest
 from fairlevel.metrics.units import Units
 
@@ -16,7 +16,7 @@ def prepared(rows, strength, seed=0):
     a = random.standard_normal((rows, 3))
     f = strength * (a[:, 0] + np.sin(2 * a[:, 1])) + random.standard_normal(rows) * (1 + np.abs(a[:, 2]))
     prediction = torch.from_numpy((f - f.mean()) / f.std())
-    return NoDisparityTest(candidates(prediction[None], Attributes(a), 0), 0), prediction
+    return NoDisparityTest(candidates_for(prediction[None], Attributes(a), 0), 0), prediction
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.05, 0.3, 2.0])

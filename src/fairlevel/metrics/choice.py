@@ -68,7 +68,7 @@ def in_words(mean: LinearMean, spectrum: Spectrum, ridge: float) -> str:
     return f"{mean.label} ({kept}, {float(spectrum.df(ridge)):.1f} degrees of freedom)"
 
 
-def candidates(
+def candidates_for(
     prediction: Tensor, rows: Attributes, seed: int, regressor: LinearMean | None = None
 ) -> tuple[Candidate, ...]:
     """The given regressor, or all means that suit these attributes and predictions, (config, row), each prepared for
@@ -118,8 +118,8 @@ def _varying(sensitive: Array) -> Array:
     return sensitive[:, np.ptp(sensitive, axis=0) > 0]
 
 
-def choose(prediction: Tensor, known: tuple[Candidate, ...]) -> Choice:
+def choose(prediction: Tensor, candidates: tuple[Candidate, ...]) -> Choice:
     """The candidate with the smallest leave-one-out error for each prediction; (config, row) -> :class:`Choice`."""
-    ridges, errors = zip(*on_single_threads(*(partial(each.best, prediction) for each in known)), strict=True)
+    ridges, errors = zip(*on_single_threads(*(partial(each.best, prediction) for each in candidates)), strict=True)
     index = torch.stack(errors).argmin(dim=0)
-    return Choice(known, index, torch.stack(ridges).gather(0, index.unsqueeze(0)).squeeze(0))
+    return Choice(candidates, index, torch.stack(ridges).gather(0, index.unsqueeze(0)).squeeze(0))

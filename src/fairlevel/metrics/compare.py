@@ -29,7 +29,7 @@ from torch import Tensor
 from fairlevel.arrays import Array
 from fairlevel.data.numbers import rounding_limit
 from fairlevel.exceptions import InvalidInput
-from fairlevel.metrics.choice import Candidate, candidates, in_words
+from fairlevel.metrics.choice import Candidate, candidates_for, in_words
 from fairlevel.metrics.evidence import CONSTANT
 from fairlevel.metrics.inputs import read_rows, read_seed, read_vector
 from fairlevel.metrics.streamed import LEAST_DF
@@ -117,7 +117,7 @@ def compare(
     if not varies.any():
         return Comparison(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, CONSTANT, level)
     predictions = torch.from_numpy(centred / scale)
-    candidate, ridge = _shared(predictions, candidates(predictions, rows, seed))
+    candidate, ridge = _shared(predictions, candidates_for(predictions, rows, seed))
     paired = Paired.of(predictions, candidate, ridge)
     low, high = paired.limits(NormalDist().inv_cdf((1 + level) / 2))
     return Comparison(
@@ -132,15 +132,15 @@ def compare(
     )
 
 
-def _shared(predictions: Tensor, known: tuple[Candidate, ...]) -> tuple[Candidate, float]:
+def _shared(predictions: Tensor, candidates: tuple[Candidate, ...]) -> tuple[Candidate, float]:
     """The mean and the ridge with the smallest sum of both leave-one-out errors, each relative to its variance."""
-    weight = known[0].smoother.row_weight
+    weight = candidates[0].smoother.row_weight
     variance = (predictions.square() * weight).sum(dim=1, keepdim=True).clamp_min(1e-24)
-    found = []
-    for candidate in known:
+    best = []
+    for candidate in candidates:
         error, index = (candidate.errors(predictions) / variance).sum(dim=0).min(dim=0)
-        found.append((float(error), candidate, float(candidate.ridges[index])))
-    _, candidate, ridge = min(found, key=lambda each: each[0])
+        best.append((float(error), candidate, float(candidate.ridges[index])))
+    _, candidate, ridge = min(best, key=lambda each: each[0])
     return candidate, ridge
 
 

@@ -41,40 +41,46 @@ class InMemory:
     regressor: LinearMean | None
     seed: int
 
-    _known: dict[LinearMean, Candidate] = field(default_factory=dict, compare=False, repr=False)
+    _candidates: dict[LinearMean, Candidate] = field(default_factory=dict, compare=False, repr=False)
     _tests: dict[tuple[LinearMean, ...], NoDisparityTest] = field(default_factory=dict, compare=False, repr=False)
 
-    def test(self, predictions: Tensor) -> NoDisparityTest:
-        """With the candidates for these predictions; each candidate and each test is prepared once."""
+    def candidates_for(self, predictions: Tensor) -> tuple[Candidate, ...]:
+        """The candidates for these predictions; each is prepared once."""
         means = suitable_means(predictions, self.rows, self.seed, self.regressor)
-        new = tuple(mean for mean in means if mean not in self._known)
-        self._known.update(zip(new, prepared(new, self.rows, self.seed), strict=True))
-        return self._tests.setdefault(means, NoDisparityTest(tuple(self._known[mean] for mean in means), self.seed))
+        new = tuple(mean for mean in means if mean not in self._candidates)
+        self._candidates.update(zip(new, prepared(new, self.rows, self.seed), strict=True))
+        return tuple(self._candidates[mean] for mean in means)
+
+    def test_with(self, candidates: tuple[Candidate, ...]) -> NoDisparityTest:
+        """The test with these candidates, one per set of candidates."""
+        means = tuple(candidate.mean for candidate in candidates)
+        return self._tests.setdefault(means, NoDisparityTest(candidates, self.seed))
 
     def estimates(self, predictions: Tensor) -> Tensor:
-        known = self.test(predictions).known
-        return on_single_threads(lambda: _estimates(predictions, choose(predictions, known)))[0]
+        candidates = self.candidates_for(predictions)
+        return on_single_threads(lambda: _estimates(predictions, choose(predictions, candidates)))[0]
 
     def evidence(self, predictions: Standardised) -> list[Evidence]:
-        test = self.test(predictions.values)
-        choice, result = choose(predictions.values, test.known), dict[int, Evidence]()
-        for number, own in _by_candidate(choice):
-            smoother, units = test.known[number].smoother, test.known[number].units
-            values, ridge = predictions.values[own], choice.ridge[own]
-            (found,) = on_single_threads(partial(units.leave_out, values, smoother, ridge))
-            degenerate = null_variance(found, smoother, units)
-            for place, config in enumerate(own.tolist()):
+        candidates = self.candidates_for(predictions.values)
+        test, choice = self.test_with(candidates), choose(predictions.values, candidates)
+        result: dict[int, Evidence] = {}
+        for number, configs in _by_candidate(choice):
+            smoother, units = candidates[number].smoother, candidates[number].units
+            values, ridge = predictions.values[configs], choice.ridge[configs]
+            (left_out,) = on_single_threads(partial(units.leave_out, values, smoother, ridge))
+            degenerate = null_variance(left_out, smoother, units)
+            for place, config in enumerate(configs.tolist()):
                 prediction = predictions.values[config]
                 result[config] = Evidence(
                     variance=float(predictions.variance[config]),
-                    estimate=float(found.estimate[place]),
+                    estimate=float(left_out.estimate[place]),
                     degenerate=float(degenerate[place]),
                     test=partial(test.p_value, prediction),
                     regressor=choice.describe(config),
-                    informative=float(found.kept[place].sum()) >= LEAST_DF,
+                    informative=float(left_out.kept[place].sum()) >= LEAST_DF,
                     spent=smoother.spectrum.spent_on_factors,
                     **influence_sums(
-                        prediction, found.fitted[place], found.residual[place], predictions.row_weight, units
+                        prediction, left_out.fitted[place], left_out.residual[place], predictions.row_weight, units
                     ),
                 )
         return [result[config] for config in range(len(predictions.values))]
@@ -115,9 +121,9 @@ class Blockwise:
 
 def _estimates(predictions: Tensor, choice: Choice) -> Tensor:
     estimate = torch.empty_like(choice.ridge)
-    for number, own in _by_candidate(choice):
-        candidate = choice.candidates[number]
-        estimate[own] = candidate.units.leave_out(predictions[own], candidate.smoother, choice.ridge[own]).estimate
+    for number, configs in _by_candidate(choice):
+        units, smoother = choice.candidates[number].units, choice.candidates[number].smoother
+        estimate[configs] = units.leave_out(predictions[configs], smoother, choice.ridge[configs]).estimate
     return estimate
 
 

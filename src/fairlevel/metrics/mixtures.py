@@ -10,7 +10,7 @@ import torch
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.metrics.choice import candidates, choose
+from fairlevel.metrics.choice import candidates_for, choose
 from fairlevel.metrics.leave_one_out import kept_share, leave_out_matrix
 from fairlevel.threads import on_single_threads
 
@@ -52,6 +52,5 @@ def shared_mean(predictions: Array, target: Array, attributes: Attributes, seed:
     weight = attributes.weight
     accurate = predictions[((predictions - target) ** 2 @ weight).argmin()]
     centred = torch.from_numpy(accurate - weight @ accurate).unsqueeze(0)
-    known = candidates(centred, attributes, seed)
-    choice = choose(centred, known)
-    return SharedMean(known[int(choice.index)].mean, float(choice.ridge))
+    choice = choose(centred, candidates_for(centred, attributes, seed))
+    return SharedMean(choice.candidates[int(choice.index)].mean, float(choice.ridge))

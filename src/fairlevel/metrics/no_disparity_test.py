@@ -40,7 +40,7 @@ SMALLEST_P = 1 / (1 + _DRAWS)
 class NoDisparityTest:
     """The test on some rows, prepared for any number of predictions."""
 
-    known: tuple[Candidate, ...]
+    candidates: tuple[Candidate, ...]
     seed: int
 
     def p_value(self, prediction: Tensor) -> float:
@@ -50,7 +50,7 @@ class NoDisparityTest:
     def _p_value(self, prediction: Tensor) -> float:
         if not self._forms.numel():
             return 1.0
-        smoother, units = self.known[0].smoother, self.known[0].units
+        smoother, units = self.candidates[0].smoother, self.candidates[0].units
         centred = smoother.beyond_nuisance(prediction)
         coefficients = self._functions.coefficients(smoother.row_weight * centred)
         noise = units.null_noise(centred, smoother)
@@ -61,7 +61,7 @@ class NoDisparityTest:
 
     def _traces(self, weighted: Tensor) -> Tensor:
         """tr qK of each form, from w_i v_i: (row,) -> (form,)."""
-        groups = self.known[0].units.groups
+        groups = self.candidates[0].units.groups
         if groups is None:
             return weighted.square() @ self._row_traces
         return GroupScores.of(self._functions, weighted, groups).squares() @ self._forms.T
@@ -74,13 +74,13 @@ class NoDisparityTest:
     @cached_property
     def _functions(self) -> Squares:
         """The functions of A of all candidates. One of them knows of cells: groups."""
-        parts = tuple(each.smoother.fit.beyond(each.smoother.nuisance) for each in self.known)
+        parts = tuple(each.smoother.fit.beyond(each.smoother.nuisance) for each in self.candidates)
         return Basis.side_by_side(parts).squares
 
     @cached_property
     def _forms(self) -> Tensor:
         """The weights q of each form, (form, function): each uses the functions of one candidate."""
-        spectra = [(each.smoother.spectrum, each.mean.ridge) for each in self.known]
+        spectra = [(each.smoother.spectrum, each.mean.ridge) for each in self.candidates]
         own = [forms(spectrum, ridges_to_try(asked, spectrum)) for spectrum, asked in spectra]
         together = torch.zeros(sum(map(len, own)), sum(each.shape[1] for each in own), dtype=torch.float64)
         row = column = 0

@@ -13,7 +13,7 @@ import torch
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.corrections import Disparity
 from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
-from fairlevel.metrics.choice import candidates
+from fairlevel.metrics.choice import candidates_for
 from fairlevel.releveling.protocol import Change, ExistingModel, Family
 from fairlevel.releveling.responses import Corrections
 from fairlevel.threads import numpy_on_one_thread, on_single_threads
@@ -118,7 +118,7 @@ class CrossFitted(NamedTuple):
         tasks: list[Callable[[], Any]] = [partial(on, rows=np.arange(len(fold)))]
         tasks += [partial(of_fold, rows) for rows in held]
         with numpy_on_one_thread():
-            fitted, *parts, _ = on_single_threads(*tasks, partial(candidates, given, attributes, seed))
+            fitted, *parts, _ = on_single_threads(*tasks, partial(candidates_for, given, attributes, seed))
         predictions = np.empty((len(fitted), len(fold)))
         for rows, part in zip(held, parts, strict=True):
             predictions[:, rows] = part
