@@ -84,16 +84,16 @@ def _headlines(findings: Findings, verdicts: tuple[Verdict, ...]) -> tuple[Headl
     found = findings.interval
     if verdicts:
         return tuple(_of_budget(findings, verdict) for verdict in verdicts)
-    upper, level = percent(found.share_high), _level(findings)
+    upper, confidence = percent(found.share_high), _confidence(findings)
     if found.p_value <= SIGNIFICANT:
         sentence = (
             f"It moves by ± {number(findings.moves_by, 3)}, {percent(found.share)} of the prediction's variance "
-            f"({level} interval {percent(found.share_low)} to {upper}), {p_phrase(found.p_value)}."
+            f"({confidence} interval {percent(found.share_low)} to {upper}), {p_phrase(found.p_value)}."
         )
         return (Headline("notice", f"The average prediction differs between profiles{_within(findings)}", sentence),)
     sentence = (
         f"{p_phrase(found.p_value)} in {findings.rows:,} rows. At most {upper} of the prediction's variance goes along "
-        f"with the attributes (upper end of the {level} interval)."
+        f"with the attributes (upper end of the {confidence} interval)."
     )
     if found.share_high > UNCERTAIN:
         word = "No difference was found, but these rows cannot rule one out"
@@ -112,15 +112,15 @@ def _of_budget(findings: Findings, verdict: Verdict) -> Headline:
     shown = _shown(verdict)
     estimate = found.share if verdict.budget == "max_share" else found.estimate
     sentence = (
-        f"The {name} may be as large as {shown(verdict.upper)} (upper end of the {_level(findings)} interval; estimate "
-        f"{shown(estimate)}). At most {shown(verdict.most)} was allowed."
+        f"The {name} may be as large as {shown(verdict.upper)} (upper end of the {_confidence(findings)} interval; "
+        f"estimate {shown(estimate)}). At most {shown(verdict.most)} was allowed."
     )
     if verdict.passed:
         return Headline("good", f"Passed: {name} within the budget{_within(findings)}", sentence)
     return Headline("bad", f"Failed: {name} above the budget{_within(findings)}", sentence)
 
 
-def _level(findings: Findings) -> str:
+def _confidence(findings: Findings) -> str:
     return f"{findings.interval.level:.0%}".replace("%", " %")
 
 
@@ -234,7 +234,7 @@ def _questions(findings: Findings) -> TableBlock:
         )
         for each in findings.questions
     )
-    headings = ("question", "moves by ±", f"{_level(findings)} interval", "p", "rows")
+    headings = ("question", "moves by ±", f"{_confidence(findings)} interval", "p", "rows")
     return TableBlock("Questions", headings, rows)
 
 
@@ -261,7 +261,7 @@ def _numbers(findings: Findings) -> TableBlock:
         ("the paper's estimate by chance alone", number(findings.floor), ""),
         *_without_factors(findings),
     ]
-    return TableBlock("Figures", ("figure", "value", f"{_level(findings)} interval"), tuple(rows))
+    return TableBlock("Figures", ("figure", "value", f"{_confidence(findings)} interval"), tuple(rows))
 
 
 def _without_factors(findings: Findings) -> tuple[tuple[str, str, str], ...]:

@@ -167,8 +167,8 @@ class Surveyor:
             if name not in self.category:
                 found[name, ""] = np.flatnonzero(used & (column != next(iter(known))))[:MOST_RARE_ROWS]
                 continue
-            for level in set(np.unique(column[used]).tolist()) - known:
-                found[name, level] = np.flatnonzero(used & (column == level))[:MOST_RARE_ROWS]
+            for category in set(np.unique(column[used]).tolist()) - known:
+                found[name, category] = np.flatnonzero(used & (column == category))[:MOST_RARE_ROWS]
         return found
 
 
