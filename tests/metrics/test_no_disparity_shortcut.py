@@ -34,7 +34,7 @@ def test_the_shortcut_is_taken_only_where_the_bound_allows(monkeypatch):
 
     strong, prediction = prepared(8000, 3.0)
     with monkeypatch.context() as patch:
-        patch.setattr(Units, "scatter", refuse)
+        patch.setattr(Units, "covariance", refuse)
         assert strong.p_value(prediction) == 1 / 4001
         weak, faint = prepared(2000, 0.05)
         with pytest.raises(AssertionError, match="noise matrix"):
@@ -47,10 +47,10 @@ def test_no_draw_exceeds_the_bound():
     draws = no_disparity_test._standard_normal(20, 0)
     for _ in range(20):
         half = torch.randn(20, 20, generator=generator, dtype=torch.float64)
-        scatter, weights = half @ half.T, torch.rand(20, generator=generator, dtype=torch.float64)
-        values, vectors = torch.linalg.eigh(scatter)
-        forms = (draws @ (vectors * values.clamp_min(0).sqrt()).T).square() @ weights - weights @ scatter.diagonal()
-        spread = (2 * (weights @ scatter.square() @ weights)).sqrt()
+        covariance, weights = half @ half.T, torch.rand(20, generator=generator, dtype=torch.float64)
+        values, vectors = torch.linalg.eigh(covariance)
+        forms = (draws @ (vectors * values.clamp_min(0).sqrt()).T).square() @ weights - weights @ covariance.diagonal()
+        spread = (2 * (weights @ covariance.square() @ weights)).sqrt()
         assert (forms / spread).max() <= no_disparity_test._largest_square(20, 0) / 2**0.5
 
 

@@ -134,14 +134,14 @@ def audit_files(
         return_freed_memory()
         place = State(None if state is None else Path(state), _key(table, sample.rows, plan))
         moments = summed("moments", plan.moments, sample.rows, table.parts, runner, place, {}, partial(done, "moments"))
-        prepared, so_far = plan.prepared(moments), {"moments": (len(table.parts), moments)}
+        fitted, so_far = plan.fitted(moments), {"moments": (len(table.parts), moments)}
         terms = summed(
-            "terms", prepared.terms, sample.rows, table.parts, runner, place, so_far, partial(done, "row terms")
+            "terms", fitted.terms, sample.rows, table.parts, runner, place, so_far, partial(done, "row terms")
         )
     return_freed_memory()
     keys = list(sample.quantities)
-    evidence = dict(zip(keys, prepared.evidence(terms), strict=True))
-    sums = AuditSums(sample.rows, plan, evidence, dict(zip(keys, prepared.location.tolist(), strict=True)), survey.used)
+    evidence = dict(zip(keys, fitted.evidence(terms), strict=True))
+    sums = AuditSums(sample.rows, plan, evidence, dict(zip(keys, fitted.location.tolist(), strict=True)), survey.used)
     audits = {name: _audit(name, sample, sums, survey, table, seed) for name in roles.predictions}
     place.remove()
     drift = (

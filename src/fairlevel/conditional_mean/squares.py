@@ -125,11 +125,11 @@ class Squares:
             found += same * (of_cells * self.scale.square())[number].unsqueeze(2)
         return found
 
-    def scatter(self, scale: Tensor) -> Scatter:
+    def covariance(self, scale: Tensor) -> CoefficientCovariance:
         """The covariance of coefficients Σ_i s_i ε_i b_i for independent ε of variance 1: (row,)."""
         squared = scale.square()
         ones = torch.ones_like(squared).unsqueeze(1)
-        return Scatter(
+        return CoefficientCovariance(
             scatter(scale, self.columns),
             self.cells.sums(self.columns, squared) * self.scale.unsqueeze(1),
             self.cells.sums(ones, squared).squeeze(1) * self.scale.square(),
@@ -142,10 +142,10 @@ class Squares:
         sums, counts = (self.cells.sums(each, once.squeeze(1)) for each in (self.columns, once))
         return Overlap.of(self.sets, sums / counts.clamp_min(1), self.scale**-2)
 
-    def scatter_beside(self, scale: Tensor, others: Tensor) -> Scatter:
+    def covariance_beside(self, scale: Tensor, others: Tensor) -> CoefficientCovariance:
         """The same with further coefficients Σ_i ε_i o_i after those of the columns: (row,), (row, other)."""
         columns = torch.cat([self.columns * scale.unsqueeze(1), others], dim=1)
-        return Scatter(
+        return CoefficientCovariance(
             scatter(torch.ones_like(scale), columns),
             self.cells.sums(columns, scale) * self.scale.unsqueeze(1),
             self.cells.sums(scale.unsqueeze(1), scale).squeeze(1) * self.scale.square(),
@@ -161,7 +161,7 @@ def _one_after_another(lengths: Iterable[int], first: int) -> Iterator[slice]:
 
 
 @dataclass(frozen=True)
-class Scatter:
+class CoefficientCovariance:
     """A covariance K of coefficients: of columns (column, column), of cells with columns (cell, column), and of cells,
     which is diagonal, (cell,). ``overlap`` makes products with cells cheaper.
     """
@@ -172,14 +172,14 @@ class Scatter:
     overlap: Overlap = field(kw_only=True)
 
     @classmethod
-    def plain(cls, columns: Tensor) -> Scatter:
+    def plain(cls, columns: Tensor) -> CoefficientCovariance:
         """Of columns alone."""
         across = columns.new_empty(0, len(columns))
         return cls(columns, across, columns.new_empty(0), overlap=Overlap((), across))
 
-    def __sub__(self, other: Scatter) -> Scatter:
+    def __sub__(self, other: CoefficientCovariance) -> CoefficientCovariance:
         columns, across, cells = self.columns - other.columns, self.across - other.across, self.cells - other.cells
-        return Scatter(columns, across, cells, overlap=self.overlap)
+        return CoefficientCovariance(columns, across, cells, overlap=self.overlap)
 
     @property
     def normals(self) -> int:

@@ -49,7 +49,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenCandidates:
     """For each prediction the index of its candidate and the ridge; both (config,)."""
 
     candidates: tuple[Candidate, ...]
@@ -118,8 +118,8 @@ def _varying(sensitive: Array) -> Array:
     return sensitive[:, np.ptp(sensitive, axis=0) > 0]
 
 
-def choose(prediction: Tensor, candidates: tuple[Candidate, ...]) -> Choice:
-    """The candidate with the smallest leave-one-out error for each prediction; (config, row) -> :class:`Choice`."""
+def choose(prediction: Tensor, candidates: tuple[Candidate, ...]) -> ChosenCandidates:
+    """The candidate with the smallest leave-one-out error for each prediction, (config, row)."""
     ridges, errors = zip(*on_single_threads(*(partial(each.best, prediction) for each in candidates)), strict=True)
     index = torch.stack(errors).argmin(dim=0)
-    return Choice(candidates, index, torch.stack(ridges).gather(0, index.unsqueeze(0)).squeeze(0))
+    return ChosenCandidates(candidates, index, torch.stack(ridges).gather(0, index.unsqueeze(0)).squeeze(0))

@@ -6,7 +6,7 @@ s = f_B + f_A, the difference is a covariance, and its noise that of a covarianc
 .. math:: \hat D = \hat\psi_B - \hat\psi_A = \widehat{\operatorname{Cov}}(h_u, h_s), \qquad
           V(D) = \frac1n \operatorname{Var}(r_s h_u + r_u h_s + h_u h_s) + V_0,
 
-where V₀ is what is left when neither h varies: with K the scatter of the scores of residuals,
+where V₀ is what is left when neither h varies: with K the covariance of the scores of residuals,
 2 (tr qK_BB qK_BB + tr qK_AA qK_AA − 2 tr qK_AB qK_AB) less the rows' own part. As for a single DPVar, the variance is a
 function of the truth: for each D, h_u and h_s are scaled to their debiased ψ_u and ψ_s, and from there up by one number
 of standard errors of both, the smallest with ψ_u ψ_s ≥ D². So V never falls with |D|. The interval holds every D with
@@ -184,14 +184,16 @@ class Paired:
         sums = units.sums(moves * weight.unsqueeze(1))
         functions = smoother.fit.beyond(first).squares
         kept = functions.weights(found.kept[0, first:])
-        scatter_a, scatter_b, scatter_u, scatter_s = (units.scatter(own, functions, weight) for own in found.residual)
-        crossed = (scatter_s - scatter_u).form(kept) / 16  # of K_s/4 − K_u/4
-        noise_u = units.null_variance(scatter_u, residual_u, functions, kept, weight)
-        noise_s = units.null_variance(scatter_s, residual_s, functions, kept, weight)
+        covariance_a, covariance_b, covariance_u, covariance_s = (
+            units.covariance(own, functions, weight) for own in found.residual
+        )
+        crossed = (covariance_s - covariance_u).form(kept) / 16  # of K_s/4 − K_u/4
+        noise_u = units.null_variance(covariance_u, residual_u, functions, kept, weight)
+        noise_s = units.null_variance(covariance_s, residual_s, functions, kept, weight)
         own = units.own_difference(residual_a, residual_b, functions, kept, weight)
         variances = predictions.square() @ weight
         deviations = units.sums(((predictions.square() - variances.unsqueeze(1)) * weight).T)
-        total = scatter_a.form(kept) + scatter_b.form(kept) - 2 * crossed - own
+        total = covariance_a.form(kept) + covariance_b.form(kept) - 2 * crossed - own
         return cls(
             found.estimate[:2].numpy(),
             found.estimate[2:].clamp_min(0.0).numpy(),

@@ -80,7 +80,7 @@ def influence_sums(
 
 
 @dataclass(frozen=True)
-class Standardised:
+class StandardisedPredictions:
     """Predictions with mean 0 and variance 1, and what they had before.
 
     Shapes: values (config, row), row_weight (row,) summing to 1, variance (config,).
@@ -91,7 +91,7 @@ class Standardised:
     variance: Array
 
     @classmethod
-    def of(cls, predictions: Array, row_weight: Array) -> tuple[Standardised, Sequence[int]]:
+    def of(cls, predictions: Array, row_weight: Array) -> tuple[StandardisedPredictions, Sequence[int]]:
         """The predictions that vary, standardised, and their positions; (config, row), (row,)."""
         weight = row_weight / row_weight.sum()
         used = predictions[:, row_weight > 0]
@@ -109,5 +109,5 @@ class Estimator(Protocol):
     def estimates(self, predictions: Tensor) -> Tensor:
         """Debiased DPVar of standardised predictions: (config, row) -> (config,)."""
 
-    def evidence(self, predictions: Standardised) -> list[Evidence]:
+    def evidence(self, predictions: StandardisedPredictions) -> list[Evidence]:
         """The same with its uncertainty, one entry per prediction."""

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
 from fairlevel.conditional_mean.smoother import LinearSmoother
-from fairlevel.metrics.leave_one_out import LARGE_LEVERAGE, LeaveOut, beyond_nuisance, kept_share
+from fairlevel.metrics.leave_one_out import LARGE_LEVERAGE, LeaveOut, kept_share, split_by_nuisance
 from fairlevel.metrics.row_groups import RowGroups
 
 _LEAST_LEFT = 0.02  # as in LinearSmoother.leave_one_out
@@ -62,7 +62,7 @@ def leave_groups_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: 
     """The debiased DPVar of each prediction; (config, row), (config,) -> :class:`LeaveOut`."""
     shrinkage = smoother.shrinkage(ridge)
     kept = kept_share(shrinkage, smoother.nuisance)
-    coefficients, centred, fitted = beyond_nuisance(prediction, smoother, shrinkage)
+    coefficients, centred, fitted = split_by_nuisance(prediction, smoother, shrinkage)
     functions, weight = smoother.fit.squares, smoother.row_weight
     of_kept = functions.weights(kept)
     noise, residual = prediction.new_empty(len(prediction)), torch.empty_like(prediction)

@@ -125,7 +125,7 @@ def leave_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: Tensor)
     kept = kept_share(shrinkage, smoother.nuisance)
     own_weight, diagonal = smoother.leverage(torch.stack([shrinkage, kept]))
     leverage = Leverage.of(own_weight, smoother.row_weight)
-    coefficients, centred, fitted = beyond_nuisance(prediction, smoother, shrinkage)
+    coefficients, centred, fitted = split_by_nuisance(prediction, smoother, shrinkage)
     own, all_of_it = leverage.noise_weight(diagonal)
     noise = (own * centred * (centred - fitted)).sum(dim=-1) + (all_of_it * centred.square()).sum(dim=-1)
     of_factors, alone = factor_leverage(smoother.nuisance_functions, smoother.nuisance, smoother.row_weight, leverage)
@@ -148,7 +148,7 @@ def leave_out_matrix(prediction: Tensor, smoother: LinearSmoother, ridge: float)
     shrinkage = smoother.shrinkage(ridge)
     kept = kept_share(shrinkage, smoother.nuisance)
     leverage = Leverage.of(smoother.leverage(shrinkage), smoother.row_weight)
-    coefficients, centred, fitted = beyond_nuisance(prediction, smoother, shrinkage)
+    coefficients, centred, fitted = split_by_nuisance(prediction, smoother, shrinkage)
     own, all_of_it = leverage.noise_weight(smoother.leverage(kept))
     noise = (centred * own) @ (centred - fitted).T + (centred * all_of_it) @ centred.T
     of_factors, alone = factor_leverage(smoother.nuisance_functions, smoother.nuisance, smoother.row_weight, leverage)
@@ -157,7 +157,7 @@ def leave_out_matrix(prediction: Tensor, smoother: LinearSmoother, ridge: float)
     return kept_squares - (noise + noise.T) / 2 + (lost + lost.T) / 2
 
 
-def beyond_nuisance(prediction: Tensor, smoother: LinearSmoother, shrinkage: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def split_by_nuisance(prediction: Tensor, smoother: LinearSmoother, shrinkage: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Coefficients of each prediction on the functions of ``Basis.squares`` (config, function), what the nuisance
     functions leave of it, and what the smoother fits beyond them, both (config, row).
     """

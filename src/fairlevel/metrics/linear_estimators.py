@@ -13,8 +13,8 @@ from fairlevel.arrays import Index
 from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.splitting import rare_rows
-from fairlevel.metrics.choice import Candidate, Choice, candidates_in_turn, choose, prepared, suitable_means
-from fairlevel.metrics.evidence import Evidence, Standardised, influence_sums
+from fairlevel.metrics.choice import Candidate, ChosenCandidates, candidates_in_turn, choose, prepared, suitable_means
+from fairlevel.metrics.evidence import Evidence, StandardisedPredictions, influence_sums
 from fairlevel.metrics.no_disparity_test import NoDisparityTest
 from fairlevel.metrics.streamed import LEAST_DF, Plan, measured
 from fairlevel.metrics.units import null_variance
@@ -60,7 +60,7 @@ class InMemory:
         candidates = self.candidates_for(predictions)
         return on_single_threads(lambda: _estimates(predictions, choose(predictions, candidates)))[0]
 
-    def evidence(self, predictions: Standardised) -> list[Evidence]:
+    def evidence(self, predictions: StandardisedPredictions) -> list[Evidence]:
         candidates = self.candidates_for(predictions.values)
         test, choice = self.test_with(candidates), choose(predictions.values, candidates)
         result: dict[int, Evidence] = {}
@@ -101,7 +101,7 @@ class Blockwise:
     def estimates(self, predictions: Tensor) -> Tensor:
         return torch.tensor([each.estimate for each in self._measured(predictions)], dtype=torch.float64)
 
-    def evidence(self, predictions: Standardised) -> list[Evidence]:
+    def evidence(self, predictions: StandardisedPredictions) -> list[Evidence]:
         return [
             replace(each, variance=float(variance))
             for each, variance in zip(self._measured(predictions.values), predictions.variance, strict=True)
@@ -119,7 +119,7 @@ class Blockwise:
         return np.concatenate([drawn, rare_rows(self.rows.columns, drawn)])
 
 
-def _estimates(predictions: Tensor, choice: Choice) -> Tensor:
+def _estimates(predictions: Tensor, choice: ChosenCandidates) -> Tensor:
     estimate = torch.empty_like(choice.ridge)
     for number, configs in _by_candidate(choice):
         units, smoother = choice.candidates[number].units, choice.candidates[number].smoother
@@ -127,6 +127,6 @@ def _estimates(predictions: Tensor, choice: Choice) -> Tensor:
     return estimate
 
 
-def _by_candidate(choice: Choice) -> list[tuple[int, Tensor]]:
+def _by_candidate(choice: ChosenCandidates) -> list[tuple[int, Tensor]]:
     """The candidates that were chosen, each with its predictions (config,)."""
     return [(number, torch.nonzero(choice.index == number).squeeze(1)) for number in sorted(set(choice.index.tolist()))]

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.basis import Basis
 from fairlevel.conditional_mean.spectrum import Spectrum
-from fairlevel.conditional_mean.squares import Scatter, Squares
+from fairlevel.conditional_mean.squares import CoefficientCovariance, Squares
 from fairlevel.metrics.choice import Candidate
 from fairlevel.metrics.group_scores import GroupScores
 from fairlevel.metrics.leave_one_out import kept_share
@@ -56,8 +56,8 @@ class NoDisparityTest:
         noise = units.null_noise(centred, smoother)
         if beyond_every_draw(coefficients, self._traces(smoother.row_weight * noise), self._forms, self.seed):
             return SMALLEST_P
-        scatter = units.scatter(noise, self._functions, smoother.row_weight)
-        return p_value(self._forms, scatter, coefficients, self.seed)
+        covariance = units.covariance(noise, self._functions, smoother.row_weight)
+        return p_value(self._forms, covariance, coefficients, self.seed)
 
     def _traces(self, weighted: Tensor) -> Tensor:
         """tr qK of each form, from w_i v_i: (row,) -> (form,)."""
@@ -147,18 +147,18 @@ def ridges_to_try(asked: float | None, spectrum: Spectrum) -> list[float]:
     ]
 
 
-def p_value(weights: Tensor, scatter: Scatter, coefficients: Tensor, seed: int) -> float:
+def p_value(weights: Tensor, covariance: CoefficientCovariance, coefficients: Tensor, seed: int) -> float:
     """P-value of the largest form over weights q (form, function), noise K, coefficients c (function,); 1 where A has
     no function that varies.
     """
     if not weights.numel():
         return 1.0
-    expected = weights @ scatter.diagonal()
-    spread = (2 * scatter.form(weights)).sqrt().clamp_min(1e-300)
+    expected = weights @ covariance.diagonal()
+    spread = (2 * covariance.form(weights)).sqrt().clamp_min(1e-300)
     seen = ((coefficients.square() @ weights.T - expected) / spread).max()
     if seen > REACH:
         return SMALLEST_P
-    draws = scatter.drawn_forms(_standard_normal(scatter.normals, seed), weights)
+    draws = covariance.drawn_forms(_standard_normal(covariance.normals, seed), weights)
     null = ((draws - expected) / spread).amax(dim=1)
     return (1 + int((null >= seen).sum())) / (1 + _DRAWS)
 

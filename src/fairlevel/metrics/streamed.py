@@ -20,7 +20,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.blockwise import BlockwiseSmoother, Functions, parts
 from fairlevel.conditional_mean.scatter import scatter
-from fairlevel.conditional_mean.squares import Scatter
+from fairlevel.conditional_mean.squares import CoefficientCovariance
 from fairlevel.data.numbers import rounding_limit
 from fairlevel.metrics.choice import Candidate, in_words
 from fairlevel.metrics.evidence import Evidence, influence_parts
@@ -136,7 +136,7 @@ class Plan:
             found[f"products {number}"] = weighted[self.own(number)] @ features
         return found
 
-    def prepared(self, moments: Sums) -> Prepared:
+    def fitted(self, moments: Sums) -> FittedPlan:
         """What the last read needs, from the moments of all rows."""
         total, squares, _ = moments["weight"]
         mean, square = moments["prediction"] / total, moments["square"] / total
@@ -153,11 +153,11 @@ class Plan:
             products = moments[f"products {number}"] / total - torch.outer(mean[own], first)
             smoothers.append(smoother)
             coefficients.append(smoother.coefficients(products / spread[own].unsqueeze(1)))
-        return Prepared(self, tuple(smoothers), tuple(coefficients), float(total), location, size, varies)
+        return FittedPlan(self, tuple(smoothers), tuple(coefficients), float(total), location, size, varies)
 
 
 @dataclass(frozen=True)
-class Prepared:
+class FittedPlan:
     """The smoothers of all rows, and the coefficients of the predictions that use each, (own config, basis).
 
     ``weight`` is the sum of all weights; location and size, the mean and standard deviation of each prediction,
@@ -194,7 +194,7 @@ class Prepared:
             basis = smoother.basis(features.to(smoother.precision))
             diagonals = (basis.square() @ self._diagonals[number].to(basis.dtype)).double().T * weight
             for place, config in enumerate(own.tolist()):
-                functions = _Functions(
+                functions = _FunctionsAtRows(
                     exact[:, :first], exact[:, first + place], basis[:, first:], *diagonals[place :: len(own)]
                 )
                 coefficients = self.coefficients[number][place][:first]
@@ -258,24 +258,24 @@ class Prepared:
             spent=spectrum.spent_on_factors,
         )
 
-    def _p_value(self, number: int, coefficients: Tensor, scatter: Tensor | None) -> float:
-        if scatter is None:
+    def _p_value(self, number: int, coefficients: Tensor, covariance: Tensor | None) -> float:
+        if covariance is None:
             return SMALLEST_P
         spectrum = self.smoothers[number].spectrum
         return p_value(
             forms(spectrum, ridges_to_try(self.plan.asked[number], spectrum)),
-            Scatter.plain(scatter),
+            CoefficientCovariance.plain(covariance),
             coefficients,
             self.plan.seed,
         )
 
 
 @dataclass(frozen=True)
-class _Functions:
+class _FunctionsAtRows:
     """The functions of A of one prediction at some rows.
 
     Shapes: nuisance (row, nuisance), fitted ĥ beyond the nuisance functions (row,), basis beyond them (row, function),
-    own_weight S_ii and diagonal Q_ii (row,). The basis may be in 32 bits, see :meth:`Prepared.terms`.
+    own_weight S_ii and diagonal Q_ii (row,). The basis may be in 32 bits, see :meth:`FittedPlan.terms`.
     """
 
     nuisance: Tensor
@@ -329,8 +329,8 @@ def _beyond(coefficients: Tensor, nuisance: int) -> Tensor:
 
 def measured(plan: Plan, rows: Attributes, predictions: Array) -> list[Evidence]:
     """The evidence of several predictions on rows that are in memory; predictions (config, row)."""
-    prepared = plan.prepared(plan.moments(rows, predictions))
-    return prepared.evidence(prepared.terms(rows, predictions))
+    fitted = plan.fitted(plan.moments(rows, predictions))
+    return fitted.evidence(fitted.terms(rows, predictions))
 
 
 def _blocks(rows: Attributes, predictions: Array) -> Iterator[tuple[Attributes, Array]]:
