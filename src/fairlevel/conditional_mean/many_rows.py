@@ -18,9 +18,6 @@ from fairlevel.conditional_mean.scatter import scatter
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.threads import map_on_single_threads
 
-MANY_ROWS = 100_000
-"""Above so many rows a smoother is factored from moments."""
-
 _SHIFTED_BY = 4_096  # rows whose means are taken off: any number near the mean keeps moments accurate
 
 

@@ -25,7 +25,10 @@ from fairlevel.conditional_mean.basis import Basis
 from fairlevel.conditional_mean.spectrum import Spectrum
 from fairlevel.tensors import to_device
 
-_MANY_ROWS = 100_000  # whose functions are stored once
+MANY_ROWS = 100_000
+"""Above so many rows functions are stored once, and the smoother of a penalty is factored from moments."""
+LEAST_LEFT_OUT = 0.02
+"""1 − S_ii, or the eigenvalues of I − S_gg of a group, count as at least this when ridges are compared."""
 _BLOCK = 2**16  # residuals at a time, which stay in cache
 _ROWS = 1024  # whose squared functions do
 
@@ -104,7 +107,7 @@ class LinearSmoother:
         """
         if self.by_function:
             return self.coefficients(prediction)
-        in_turn = len(prediction) == 1 or len(self.row_weight) > _MANY_ROWS
+        in_turn = len(prediction) == 1 or len(self.row_weight) > MANY_ROWS
         return prediction @ (self.aligned_functions.T if in_turn else self.aligned_basis)
 
     def aligned_sum(self, coefficients: Tensor) -> Tensor:
@@ -210,7 +213,7 @@ class LinearSmoother:
         for start in range(0, len(self.row_weight), size):
             rows = slice(start, start + size)
             part, weight = functions.take(rows), self.row_weight[rows].unsqueeze(1)
-            left_out = (1 - part.at_rows(own) * weight).clamp_min_(0.02)  # 1 − S_ii, (row, ridge)
+            left_out = (1 - part.at_rows(own) * weight).clamp_min_(LEAST_LEFT_OUT)  # 1 − S_ii, (row, ridge)
             residual = part.combined(towards).T.contiguous().view(-1, configs, ridges)
             residual -= prediction[:, rows].T.unsqueeze(2)
             errors += residual.square_().mul_((weight * left_out.pow_(-cost).square_()).unsqueeze(1)).sum(dim=0)

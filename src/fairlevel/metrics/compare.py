@@ -16,7 +16,7 @@ interval where p is above 1 − level. Rows that are too few for the attributes 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import erfc
 from statistics import NormalDist
 from typing import Any
@@ -27,11 +27,11 @@ from scipy.optimize import brentq
 from torch import Tensor
 
 from fairlevel.arrays import Array
-from fairlevel.data.numbers import rounding_limit
+from fairlevel.data.numbers import refuse_extremes, rounding_limit
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.choice import Candidate, candidates_for, in_words
 from fairlevel.metrics.evidence import CONSTANT
-from fairlevel.metrics.inputs import read_rows, read_seed, read_vector
+from fairlevel.metrics.inputs import read_every_row, read_seed, read_vector
 from fairlevel.metrics.streamed import LEAST_DF
 
 
@@ -102,14 +102,14 @@ def compare(
     if not 0 < level < 1:
         raise InvalidInput(f"level={level} was given; a number between 0 and 1 is needed, such as 0.95.")
     seed = read_seed(random_state)
-    first = read_rows(y_pred_a, sensitive_features, sample_weight, given, groups)
+    every = read_every_row(y_pred_a, sensitive_features, sample_weight, given, groups)
     other = read_vector("y_pred_b", y_pred_b)
-    if len(other) != len(read_vector("y_pred_a", y_pred_a)):
+    if len(other) != len(every):
         raise InvalidInput(
-            f"y_pred_b has {len(other)} rows but y_pred_a has {len(np.asarray(y_pred_a))}; both must predict the same "
-            "rows."
+            f"y_pred_b has {len(other)} rows but y_pred_a has {len(every)}; both must predict the same rows."
         )
-    second = read_rows(other, sensitive_features, sample_weight)
+    refuse_extremes("y_pred_b", other)
+    first, second = (each.without_zero_weights() for each in (every, replace(every, prediction=other)))
     rows, pair = first.attributes(seed), np.stack([first.prediction, second.prediction])
     varies = np.ptp(pair, axis=1) > rounding_limit(pair)
     centred = (pair - (pair @ rows.weight)[:, None]) * varies[:, None]

@@ -15,11 +15,9 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
-from fairlevel.conditional_mean.smoother import LinearSmoother
+from fairlevel.conditional_mean.smoother import LEAST_LEFT_OUT, LinearSmoother
 from fairlevel.metrics.leave_one_out import LARGE_LEVERAGE, LeaveOut, kept_share, split_by_nuisance
 from fairlevel.metrics.row_groups import RowGroups
-
-_LEAST_LEFT = 0.02  # as in LinearSmoother.leave_one_out
 
 
 def left_out(
@@ -51,7 +49,7 @@ def leave_group_out_errors(
     for number in tried.tolist():
         shrinkage = smoother.shrinkage(float(ridges[number]))
         residual = prediction - smoother.apply(prediction, float(ridges[number]))
-        alone = left_out(residual, smoother, smoother.chosen_part(shrinkage), groups, cost, _LEAST_LEFT)
+        alone = left_out(residual, smoother, smoother.chosen_part(shrinkage), groups, cost, LEAST_LEFT_OUT)
         errors[:, number] = (smoother.row_weight * alone.square()).sum(dim=-1)
     if len(tried) < int(sensible.sum()):
         errors[:, sensible] = errors[:, tried]  # without a penalty all ridges agree
