@@ -58,14 +58,14 @@ class FittedCorrections:
             parts.append(model.response.prediction(total))
         return np.concatenate(parts)
 
-    def change(self, shares: Array) -> Change:
-        """A mixture of the candidates as one change of the total; shares (candidate,)."""
-        if shares[0] == 1:
+    def change(self, proportions: Array) -> Change:
+        """A mixture of the candidates as one change of the total; proportions (candidate,)."""
+        if proportions[0] == 1:
             return Change(1.0, 0.0, {})
-        kept, intercept = float(shares[0]), float(shares[1]) * self.constant[0]
+        kept, intercept = float(proportions[0]), float(proportions[1]) * self.constant[0]
         start, coefficients = 2, {}
         for name, own in self.corrections.items():
-            part = shares[start : start + len(own.intercepts)]
+            part = proportions[start : start + len(own.intercepts)]
             whole = float(part @ own.kept)
             u = part @ own.coefficients
             coefficients[name] = u if self.families[name].start is None else np.append(u, whole)
