@@ -12,7 +12,7 @@ from fairlevel.metrics.leave_group_out import leave_group_out_errors, leave_grou
 from fairlevel.metrics.no_disparity_test import NoDisparityTest, p_value
 from fairlevel.metrics.row_groups import RowGroups
 from fairlevel.metrics.units import Units, null_variance
-from tests.conditional_mean.discrete_rows import ALL_CELLS, CASES, ROWS
+from tests.conditional_mean.cells.discrete_rows import ALL_CELLS, CASES, ROWS
 
 NAMES = ["discrete", "two weights", "one continuous column", "discrete factor", "free", "free, continuous factor"]
 SIZES = {"persons": 150, "towns": 6}

@@ -8,7 +8,7 @@ import numpy as np
 
 from fairlevel.auditing.dependence import Measure
 from fairlevel.auditing.questions import DECISIONS, ERRORS, OPPORTUNITY, Question
-from fairlevel.conditional_mean.cells import discrete_columns
+from fairlevel.conditional_mean.cells.discrete_columns import discrete_columns
 from fairlevel.metrics.inputs import EvaluationRows
 from fairlevel.metrics.interval import DPVarInterval
 from fairlevel.report.numbers import number

@@ -8,8 +8,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from fairlevel.conditional_mean.cell_sets import CellSet
-from fairlevel.conditional_mean.squares import Squares
+from fairlevel.conditional_mean.cells.cell_sets import CellSet
+from fairlevel.conditional_mean.cells.squares import Squares
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from torch import Tensor
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.basis import Basis
-from fairlevel.conditional_mean.cell_functions import OwnFunctions, RotatedCells
-from fairlevel.conditional_mean.cell_sets import CellSet
-from fairlevel.conditional_mean.free_cells import FreeCells
-from fairlevel.conditional_mean.membership import CellsApart, Membership
+from fairlevel.conditional_mean.cells.cell_sets import CellSet
+from fairlevel.conditional_mean.cells.free_cells import FreeCells
+from fairlevel.conditional_mean.cells.membership import CellsApart, Membership
+from fairlevel.conditional_mean.cells.penalised_cells import OwnFunctions, RotatedCells
 from fairlevel.conditional_mean.scatter import scatter
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.conditional_mean.thin_svd import thin_svd

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from fairlevel.arrays import Array, Flags, Index
-from fairlevel.conditional_mean.cells import ROWS_PER_CELL, Cells, discrete_columns, indicators
-from fairlevel.conditional_mean.membership import CellsApart, Membership
+from fairlevel.conditional_mean.cells.discrete_columns import ROWS_PER_CELL, Cells, discrete_columns, indicators
+from fairlevel.conditional_mean.cells.membership import CellsApart, Membership
 from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean
 from fairlevel.conditional_mean.random_features import RandomFeaturesMean
 from fairlevel.exceptions import InvalidInput

@@ -15,8 +15,8 @@ import torch
 
 from fairlevel.arrays import Array, Flags
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.cells.membership import CellsApart
 from fairlevel.conditional_mean.factorisation import Features, factor
-from fairlevel.conditional_mean.membership import CellsApart
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput, InvalidType
 

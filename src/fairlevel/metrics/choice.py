@@ -13,7 +13,7 @@ from torch import Tensor
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import GroupMean, LinearMean, RandomFeaturesMean, SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.cells import discrete_columns, few_categories
+from fairlevel.conditional_mean.cells.discrete_columns import discrete_columns, few_categories
 from fairlevel.conditional_mean.many_rows import ManyRows, by_row
 from fairlevel.conditional_mean.resolution import resolutions_for
 from fairlevel.conditional_mean.smoother import LinearSmoother

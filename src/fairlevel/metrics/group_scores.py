@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from fairlevel.conditional_mean.overlap import Overlap
-from fairlevel.conditional_mean.squares import CoefficientCovariance, Squares
+from fairlevel.conditional_mean.cells.covariance import CoefficientCovariance
+from fairlevel.conditional_mean.cells.overlap import Overlap
+from fairlevel.conditional_mean.cells.squares import Squares
 from fairlevel.metrics.row_groups import RowGroups
 
 if TYPE_CHECKING:

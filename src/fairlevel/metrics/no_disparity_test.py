@@ -19,8 +19,9 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.basis import Basis
+from fairlevel.conditional_mean.cells.covariance import CoefficientCovariance
+from fairlevel.conditional_mean.cells.squares import Squares
 from fairlevel.conditional_mean.spectrum import Spectrum
-from fairlevel.conditional_mean.squares import CoefficientCovariance, Squares
 from fairlevel.metrics.choice import Candidate
 from fairlevel.metrics.group_scores import GroupScores
 from fairlevel.metrics.leave_one_out import kept_share

@@ -13,7 +13,7 @@ import torch
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean import GroupMean, LinearMean, SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.cells import few_categories
+from fairlevel.conditional_mean.cells.discrete_columns import few_categories
 from fairlevel.data.sensitive import GivenColumn, Sensitive, encode_sensitive
 from fairlevel.metrics.inputs import read_rows
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.arrays import Index
-from fairlevel.conditional_mean.squares import Squares
+from fairlevel.conditional_mean.cells.squares import Squares
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from torch import Tensor
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.blockwise import BlockwiseSmoother, Functions, parts
+from fairlevel.conditional_mean.cells.covariance import CoefficientCovariance
 from fairlevel.conditional_mean.scatter import scatter
-from fairlevel.conditional_mean.squares import CoefficientCovariance
 from fairlevel.data.numbers import rounding_limit
 from fairlevel.metrics.choice import Candidate, in_words
 from fairlevel.metrics.evidence import Evidence, influence_parts

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.cells.covariance import CoefficientCovariance
+from fairlevel.conditional_mean.cells.squares import Squares
 from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
 from fairlevel.conditional_mean.smoother import LinearSmoother
-from fairlevel.conditional_mean.squares import CoefficientCovariance, Squares
 from fairlevel.metrics.group_scores import GroupScores
 from fairlevel.metrics.leave_group_out import leave_group_out_errors, leave_groups_out_dpvar, left_out, nuisance_only
 from fairlevel.metrics.leave_one_out import LeaveOut, leave_out_dpvar, nuisance_left_out

@@ -17,9 +17,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fairlevel.conditional_mean.cell_functions import LEAST_WEIGHT, independent, overlapping_part, worth_splitting
-from fairlevel.conditional_mean.cell_sets import CellSet
-from fairlevel.conditional_mean.membership import Membership, SharedMembership
+from fairlevel.conditional_mean.cells.cell_sets import CellSet
+from fairlevel.conditional_mean.cells.membership import Membership, SharedMembership
+from fairlevel.conditional_mean.cells.penalised_cells import (
+    LEAST_WEIGHT,
+    independent,
+    overlapping_part,
+    worth_splitting,
+)
 from fairlevel.conditional_mean.thin_svd import thin_svd
 
 _WITHIN = 1e-10  # of a combination of cells; what L leaves of it is a rounding error

@@ -6,11 +6,12 @@ import torch
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.basis import Basis
-from fairlevel.conditional_mean.overlap import Overlap
-from fairlevel.conditional_mean.squares import CoefficientCovariance, Squares
+from fairlevel.conditional_mean.cells.covariance import CoefficientCovariance
+from fairlevel.conditional_mean.cells.overlap import Overlap
+from fairlevel.conditional_mean.cells.squares import Squares
 from fairlevel.metrics.choice import candidates_for
 from fairlevel.metrics.no_disparity_test import NoDisparityTest
-from tests.conditional_mean.discrete_rows import ALL_CELLS, CASES, ROWS, few_profiles
+from tests.conditional_mean.cells.discrete_rows import ALL_CELLS, CASES, ROWS, few_profiles
 
 NO_SETS = ("rows of any weight", "continuous factor, counted rows", "free, few cells")  # too few cells of one weight
 RIDGES = torch.tensor([0.0, 1e-3, 0.1], dtype=torch.float64)

@@ -6,7 +6,7 @@ import torch
 
 from fairlevel.conditional_mean import RandomFeaturesMean
 from fairlevel.conditional_mean.basis import Basis
-from tests.conditional_mean.discrete_rows import ALL_CELLS, CASES, ROWS
+from tests.conditional_mean.cells.discrete_rows import ALL_CELLS, CASES, ROWS
 
 NAMES = [
     "discrete",
