@@ -215,11 +215,11 @@ def _accuracy(prediction: Array, target: Array | None, row_weight: Array, thresh
     mse = float(weight @ (prediction - target) ** 2)
     if np.ptp(target) <= rounding_limit(target):
         return {"mse": mse, "rmse": mse**0.5}  # R² compares with the variance of y, and there is none
-    found = {"mse": mse, "rmse": mse**0.5, "r2": 1 - mse / float(weight @ (target - weight @ target) ** 2)}
+    figures = {"mse": mse, "rmse": mse**0.5, "r2": 1 - mse / float(weight @ (target - weight @ target) ** 2)}
     if not _are_probabilities(prediction, target):
-        return found
+        return figures
     classes = class_figures(prediction[None], target, weight, 0.5 if threshold is None else threshold)
-    return found | {name: values[0] for name, values in classes.items()} | {"brier": mse}
+    return figures | {name: values[0] for name, values in classes.items()} | {"brier": mse}
 
 
 def _are_probabilities(prediction: Array, target: Array) -> bool:

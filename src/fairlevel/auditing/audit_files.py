@@ -60,13 +60,13 @@ class StoredAudit:
     def __str__(self) -> str:
         """The findings, one sentence per prediction."""
         several = len(self.audits) > 1
-        said = [f"{name}: {found}" if several else str(found) for name, found in self.audits.items()]
+        said = [f"{name}: {audit}" if several else str(audit) for name, audit in self.audits.items()]
         return "\n".join([*said, *map(str, self.drift.values())])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return {
-            "predictions": {name: found.to_dict() for name, found in self.audits.items()},
+            "predictions": {name: audit.to_dict() for name, audit in self.audits.items()},
             "drift": {name: asdict(each) | {"found": each.found} for name, each in self.drift.items()},
             "left_out": dict(self.left_out),
         }
@@ -188,9 +188,9 @@ def _key(table: ParquetRows, rows: StoredRows, plan: Plan) -> str:
 
 def _then_freed(task: Callable[[], Any]) -> Any:
     """The result of a task; the memory that it has freed is not kept for its thread while others need theirs."""
-    found = task()
+    result = task()
     return_freed_memory()
-    return found
+    return result
 
 
 def _audit(name: str, sample: Sample, sums: AuditSums, survey: Survey, table: ParquetRows, seed: int) -> Audit:

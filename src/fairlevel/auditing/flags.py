@@ -32,9 +32,9 @@ def find_flags(
     """Common misreadings, where they apply. ``overall`` is the interval without legitimate factors; the same as
     ``interval`` where there are none.
     """
-    known = {measure.name: measure for measure in measures}
+    by_name = {measure.name: measure for measure in measures}
     no_disparity = overall.p_value > SIGNIFICANT or overall.share_high < NOTICEABLE
-    dependent = known["HSIC"].found and known["maximal correlation"].found
+    dependent = by_name["HSIC"].found and by_name["maximal correlation"].found
     flags = []
     if no_disparity and dependent:
         unseen = overall.p_value > SIGNIFICANT
@@ -48,7 +48,7 @@ def find_flags(
                 "does not measure that: a small DPVar is no proof of full parity.",
             )
         )
-    if not no_disparity and overall.share > NOTICEABLE and known["linear R²"].value < overall.share / 2:
+    if not no_disparity and overall.share > NOTICEABLE and by_name["linear R²"].value < overall.share / 2:
         flags.append(
             Flag(
                 "curved",
@@ -103,9 +103,9 @@ def question_flags(questions: tuple[Question, ...]) -> tuple[Flag, ...]:
     """
     flags = []
     errors = [each for each in questions if each.name in ERRORS]
-    found = [each for each in errors if each.interval.p_value * len(errors) <= SIGNIFICANT]
-    if found:
-        which = ", ".join(f"{each.name} (± {number(each.moves_by, 3)})" for each in found)
+    differing = [each for each in errors if each.interval.p_value * len(errors) <= SIGNIFICANT]
+    if differing:
+        which = ", ".join(f"{each.name} (± {number(each.moves_by, 3)})" for each in differing)
         flags.append(Flag("errors_differ", f"Errors differ between profiles: {which}."))
     for each in questions:
         if each.name == DECISIONS and each.interval.p_value <= SIGNIFICANT:

@@ -52,8 +52,8 @@ def _paper_estimate(rows: EvaluationRows, seed: int) -> tuple[float, float]:
     first, random = rows.take(np.arange(min(PAPER_ROWS, len(rows)))), np.random.default_rng(seed)
     shuffled = [first.prediction[random.permutation(len(first))] for _ in range(FLOOR_DRAWS)]
     predictions = np.stack([first.prediction, *shuffled])
-    found = dpvar_of_many(predictions, first.attributes(seed), "paper", random_state=seed)
-    return float(found[0]), float(found[1:].mean())
+    estimates = dpvar_of_many(predictions, first.attributes(seed), "paper", random_state=seed)
+    return float(estimates[0]), float(estimates[1:].mean())
 
 
 def _profiles(rows: EvaluationRows, frame: pd.DataFrame) -> dict[str, MeanProfile]:

@@ -66,14 +66,14 @@ def _furthest(difference: Array, half: Array, standard: Array) -> list[int]:
     """Positions of the profiles whose intervals reach furthest from 0 on either side, none of them near another."""
     chosen: list[int] = []
     for side in (1, -1):
-        own: list[int] = []
+        of_side: list[int] = []
         for position in np.argsort(-(side * difference - half), kind="stable"):
-            if len(own) == EACH_SIDE or side * difference[position] <= 0:
+            if len(of_side) == EACH_SIDE or side * difference[position] <= 0:
                 break
-            near = [np.abs(standard[position] - standard[other]).max() < 0.5 for other in own]
+            near = [np.abs(standard[position] - standard[other]).max() < 0.5 for other in of_side]
             if not any(near):
-                own.append(int(position))
-        chosen += own
+                of_side.append(int(position))
+        chosen += of_side
     return chosen
 
 

@@ -119,5 +119,5 @@ class GroupFeatures:
 def _renumbered(number: Index, some: Flags) -> Index:
     """The number of each row's cell among some of the cells, −1 for the others and for rows of no cell."""
     place = np.where(some, np.cumsum(some) - 1, -1)
-    found: Index = np.append(place, -1)[number]
-    return found
+    renumbered: Index = np.append(place, -1)[number]
+    return renumbered

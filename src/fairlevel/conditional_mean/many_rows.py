@@ -87,9 +87,9 @@ class ManyRows:
         """With all functions."""
         return self._first(self.basis.shape[1])
 
-    def _first(self, kept: int) -> LinearSmoother:
-        spectrum, basis = self.smoother.spectrum, Basis(self.basis[:, :kept])
-        moments = spectrum.moments[: kept - spectrum.free]
+    def _first(self, count: int) -> LinearSmoother:
+        spectrum, basis = self.smoother.spectrum, Basis(self.basis[:, :count])
+        moments = spectrum.moments[: count - spectrum.free]
         return LinearSmoother(basis, basis, moments, self.row_weight, spectrum.nuisance)
 
 

@@ -127,10 +127,10 @@ class LinearSmoother:
         penalised one: a smoother like any other, whose h differs by at most ``least`` times the spread of f.
         """
         penalised = self.shrinkage(ridge)[self.free :]
-        kept = self.free + int((penalised >= least * penalised[:1]).sum())  # moments fall
-        fit = self.fit.until(kept)
-        at = fit if self.at is self.fit else self.at.until(kept)
-        return LinearSmoother(fit, at, self.moments[: kept - self.free], self.row_weight, self.nuisance)
+        count = self.free + int((penalised >= least * penalised[:1]).sum())  # moments fall
+        fit = self.fit.until(count)
+        at = fit if self.at is self.fit else self.at.until(count)
+        return LinearSmoother(fit, at, self.moments[: count - self.free], self.row_weight, self.nuisance)
 
     @cached_property
     def spectrum(self) -> Spectrum:
@@ -163,11 +163,11 @@ class LinearSmoother:
         same number.
         """
         weights = self.fit.squares.weights(diagonal.reshape(-1, diagonal.shape[-1]))
-        found = diagonal.new_empty(len(weights), len(self.row_weight))
+        leverage = diagonal.new_empty(len(weights), len(self.row_weight))
         for start in range(0, len(self.row_weight), _ROWS):
             rows = slice(start, start + _ROWS)
-            found[:, rows] = self.fit.squares.take(rows).at_rows(weights).T
-        return found.mul_(self.row_weight).view(*diagonal.shape[:-1], -1)
+            leverage[:, rows] = self.fit.squares.take(rows).at_rows(weights).T
+        return leverage.mul_(self.row_weight).view(*diagonal.shape[:-1], -1)
 
     def choose_ridge(self, prediction: Tensor) -> Tensor:
         """The ridge with the smallest generalised cross-validation error, (config,); the largest of several."""
@@ -206,14 +206,14 @@ class LinearSmoother:
         functions = self.fit.squares
         coefficients = functions.coefficients(prediction * self.row_weight)
         towards = (coefficients.unsqueeze(1) * functions.weights(shrinkage)).flatten(0, 1)  # (config · ridge, function)
-        own = functions.weights(self.chosen_part(shrinkage))
+        chosen = functions.weights(self.chosen_part(shrinkage))
         configs, ridges = len(prediction), len(shrinkage)
         errors = prediction.new_zeros(configs, ridges)
         size = max(64, min(1024, _BLOCK // (configs * ridges)))
         for start in range(0, len(self.row_weight), size):
             rows = slice(start, start + size)
             part, weight = functions.take(rows), self.row_weight[rows].unsqueeze(1)
-            left_out = (1 - part.at_rows(own) * weight).clamp_min_(LEAST_LEFT_OUT)  # 1 − S_ii, (row, ridge)
+            left_out = (1 - part.at_rows(chosen) * weight).clamp_min_(LEAST_LEFT_OUT)  # 1 − S_ii, (row, ridge)
             residual = part.combined(towards).T.contiguous().view(-1, configs, ridges)
             residual -= prediction[:, rows].T.unsqueeze(2)
             errors += residual.square_().mul_((weight * left_out.pow_(-cost).square_()).unsqueeze(1)).sum(dim=0)

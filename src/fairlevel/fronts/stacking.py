@@ -163,8 +163,8 @@ class Mixing:
         """min of V + ratio · K with the linear term of a budget on the share; the mean is fitted as before."""
         longer = _length(ratio, share)
         square = np.outer(self.mean, self.mean)
-        found = self._solve(self._variance + square * longer + ratio * self.disparity, longer * self.cross, None)
-        return self._stretched(found)
+        mixture = self._solve(self._variance + square * longer + ratio * self.disparity, longer * self.cross, None)
+        return self._stretched(mixture)
 
     def _stretched(self, mixture: Mixture) -> Mixture:
         """c + s (w − c), where c is the constant candidate, with the s that has the smallest error; the share is the
@@ -172,13 +172,13 @@ class Mixing:
         """
         constant = np.flatnonzero(np.diag(self._variance) <= 1e-12)
         proportions = mixture.proportions.copy()
-        kept = float(proportions[constant].sum())
-        if not len(constant) or not 0 < kept < 1:
+        of_constant = float(proportions[constant].sum())
+        if not len(constant) or not 0 < of_constant < 1:
             return mixture
         none = np.zeros(len(proportions))
         none[constant[0]] = 1.0
         proportions[constant] = 0.0
-        proportions /= 1 - kept  # as far as proportions may go
+        proportions /= 1 - of_constant  # as far as proportions may go
         direction = proportions - none
         square = float(direction @ self.gram @ direction)
         slope = float(direction @ (self.cross - self.gram @ none))

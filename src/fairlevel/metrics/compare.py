@@ -53,11 +53,11 @@ class Comparison:
 
     def __str__(self) -> str:
         """The finding in one sentence."""
-        found = f"DPVar is {self.dpvar_a:.4g} for A and {self.dpvar_b:.4g} for B"
+        figures = f"DPVar is {self.dpvar_a:.4g} for A and {self.dpvar_b:.4g} for B"
         interval = f"difference {self.difference:.4g}, {self.level:.0%} interval {self.low:.4g} to {self.high:.4g}"
         if self.low <= 0 <= self.high:
-            return f"{found}; the rows do not show which is smaller ({interval})."
-        return f"{found}; {'B' if self.high < 0 else 'A'} is more level ({interval})."
+            return f"{figures}; the rows do not show which is smaller ({interval})."
+        return f"{figures}; {'B' if self.high < 0 else 'A'} is more level ({interval})."
 
 
 def compare(
@@ -177,33 +177,33 @@ class Paired:
         smoother, units = candidate.smoother, candidate.units
         weight, first = smoother.row_weight, smoother.nuisance
         every = torch.stack([*predictions, predictions[1] - predictions[0], predictions.sum(dim=0)])  # A, B, u, s
-        found = units.leave_out(every, smoother, torch.full((4,), ridge, dtype=torch.float64))
-        (mean_u, mean_s), (residual_a, residual_b, residual_u, residual_s) = found.fitted[2:], found.residual
+        left_out = units.leave_out(every, smoother, torch.full((4,), ridge, dtype=torch.float64))
+        (mean_u, mean_s), (residual_a, residual_b, residual_u, residual_s) = left_out.fitted[2:], left_out.residual
         product = mean_u * mean_s
         moves = torch.stack([residual_s * mean_u, residual_u * mean_s, product - product @ weight], dim=1)
         sums = units.sums(moves * weight.unsqueeze(1))
         functions = smoother.fit.beyond(first).squares
-        kept = functions.weights(found.kept[0, first:])
+        kept = functions.weights(left_out.kept[0, first:])
         covariance_a, covariance_b, covariance_u, covariance_s = (
-            units.covariance(own, functions, weight) for own in found.residual
+            units.covariance(residual, functions, weight) for residual in left_out.residual
         )
         crossed = (covariance_s - covariance_u).form(kept) / 16  # of K_s/4 − K_u/4
         noise_u = units.null_variance(covariance_u, residual_u, functions, kept, weight)
         noise_s = units.null_variance(covariance_s, residual_s, functions, kept, weight)
-        own = units.own_difference(residual_a, residual_b, functions, kept, weight)
+        own_part = units.own_difference(residual_a, residual_b, functions, kept, weight)
         variances = predictions.square() @ weight
         deviations = units.sums(((predictions.square() - variances.unsqueeze(1)) * weight).T)
-        total = covariance_a.form(kept) + covariance_b.form(kept) - 2 * crossed - own
+        total = covariance_a.form(kept) + covariance_b.form(kept) - 2 * crossed - own_part
         return cls(
-            found.estimate[:2].numpy(),
-            found.estimate[2:].clamp_min(0.0).numpy(),
+            left_out.estimate[:2].numpy(),
+            left_out.estimate[2:].clamp_min(0.0).numpy(),
             torch.stack([noise_u, noise_s]).clamp_min(0.0).sqrt().numpy(),
-            (found.fitted[2:].square() @ weight).numpy(),
+            (left_out.fitted[2:].square() @ weight).numpy(),
             (sums.T @ sums).numpy() / (1 - smoother.spectrum.spent_on_factors),
             max(2 * float(total), 0.0),
             variances.numpy(),
             deviations.square().sum(dim=0).sqrt().numpy(),
-            float(found.kept[0].sum()) >= LEAST_DF,
+            float(left_out.kept[0].sum()) >= LEAST_DF,
         )
 
     @property

@@ -35,11 +35,11 @@ class DPVarEvaluator:
         """What errors and intervals need, one entry per prediction."""
         read = np.stack([read_vector("y_pred", prediction) for prediction in predictions])
         standardised, varying = StandardisedPredictions.of(read, self.rows.counts)
-        found = [Evidence.of_constant() for _ in predictions]
+        evidence = [Evidence.of_constant() for _ in predictions]
         if varying:
-            for config, evidence in zip(varying, self.estimator.evidence(standardised), strict=True):
-                found[config] = evidence
-        return found
+            for config, measured in zip(varying, self.estimator.evidence(standardised), strict=True):
+                evidence[config] = measured
+        return evidence
 
     def intervals(self, predictions: Array) -> list[DPVarInterval]:
         """The 95 % interval of each prediction."""

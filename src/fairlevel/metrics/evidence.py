@@ -50,8 +50,8 @@ class Evidence:
         """Of the test of DPVar = 0; computed when it is first asked for."""
         if "_p_value" not in self.__dict__:  # before Python 3.12 one lock of cached_property serves all instances
             self.__dict__["_p_value"] = self.test()
-        found: float = self.__dict__["_p_value"]
-        return found
+        p_value: float = self.__dict__["_p_value"]
+        return p_value
 
     def squared_error(self, *combination: float) -> float:
         """The variance of the weighted mean of a combination of (r ĥ, ĥ², f², 1), which has mean zero: for as many

@@ -102,11 +102,11 @@ class DrawnByGroup(GroupCovariance):
 
     def drawn_forms(self, normal: Tensor, weights: Tensor) -> Tensor:
         of_columns, of_cells = weights.tensor_split([len(self.columns)], dim=1)
-        found = []
+        forms = []
         for part in torch.split(normal, _DRAWS):
             cells = torch.from_numpy(self.scores.cells.T @ part.numpy().T)  # (cell, draw)
-            found.append((part @ self.scores.columns).square() @ of_columns.T + (of_cells @ cells.square_()).T)
-        return torch.cat(found)
+            forms.append((part @ self.scores.columns).square() @ of_columns.T + (of_cells @ cells.square_()).T)
+        return torch.cat(forms)
 
     def errors(self, loading: Tensor) -> Tensor:
         of_columns, of_cells = loading.tensor_split([len(self.columns)], dim=1)

@@ -137,8 +137,8 @@ def _correlations(left: Array, right: Array) -> Array:
         centred = values - values.mean(axis=0)
         size = np.sqrt((centred**2).sum(axis=0))
         units.append(np.divide(centred, size, out=np.zeros_like(centred), where=np.ptp(values, axis=0) > 0))
-    found: Array = np.abs(units[0].T @ units[1])
-    return found
+    correlations: Array = np.abs(units[0].T @ units[1])
+    return correlations
 
 
 def read_seed(random_state: Any) -> int:

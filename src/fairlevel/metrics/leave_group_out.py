@@ -16,7 +16,7 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
 from fairlevel.conditional_mean.smoother import LEAST_LEFT_OUT, LinearSmoother
-from fairlevel.metrics.leave_one_out import LARGE_LEVERAGE, LeaveOut, kept_share, split_by_nuisance
+from fairlevel.metrics.leave_one_out import LARGE_LEVERAGE, LeaveOut, form_weights, split_by_nuisance
 from fairlevel.metrics.row_groups import RowGroups
 
 
@@ -31,8 +31,8 @@ def left_out(
     weights = functions.weights(shrinkage)
     for rows in groups.by_size:
         scale = root[rows]
-        own = functions.within(rows, weights) * scale.unsqueeze(2) * scale.unsqueeze(1)
-        leverage, vectors = torch.linalg.eigh(own)
+        smoothing = functions.within(rows, weights) * scale.unsqueeze(2) * scale.unsqueeze(1)
+        leverage, vectors = torch.linalg.eigh(smoothing)
         stretch = (1 - leverage).clamp_min(least) ** -power
         along = vectors.transpose(1, 2) @ (root * residual)[..., rows].unsqueeze(-1)  # (…, group, row, 1)
         result[..., rows] = (vectors @ (stretch.unsqueeze(2) * along)).squeeze(-1) / scale
@@ -59,16 +59,16 @@ def leave_group_out_errors(
 def leave_groups_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: Tensor, groups: RowGroups) -> LeaveOut:
     """The debiased DPVar of each prediction; (config, row), (config,) -> :class:`LeaveOut`."""
     shrinkage = smoother.shrinkage(ridge)
-    kept = kept_share(shrinkage, smoother.nuisance)
+    kept = form_weights(shrinkage, smoother.nuisance)
     coefficients, centred, fitted = split_by_nuisance(prediction, smoother, shrinkage)
     functions, weight = smoother.fit.squares, smoother.row_weight
     of_kept = functions.weights(kept)
     noise, residual = prediction.new_empty(len(prediction)), torch.empty_like(prediction)
     lost, only_factors = torch.zeros_like(noise), nuisance_only(smoother)
     factors = smoother.nuisance_functions[:, 1:] * weight.unsqueeze(1)
-    for config, own in enumerate(centred - fitted):
-        alone = left_out(own, smoother, shrinkage[config], groups, 1.0, 1 - HIGH_LEVERAGE)
-        residual[config] = left_out(own, smoother, shrinkage[config], groups, 0.5, 1 - HIGH_LEVERAGE)
+    for config, error in enumerate(centred - fitted):
+        alone = left_out(error, smoother, shrinkage[config], groups, 1.0, 1 - HIGH_LEVERAGE)
+        residual[config] = left_out(error, smoother, shrinkage[config], groups, 0.5, 1 - HIGH_LEVERAGE)
         noise[config] = groups.products(weight * centred[config], weight * alone, functions, of_kept[config])
         if smoother.nuisance > 1:
             beyond = left_out(centred[config], smoother, only_factors, groups, 1.0, 1 - HIGH_LEVERAGE)

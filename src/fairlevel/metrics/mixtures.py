@@ -11,7 +11,7 @@ from fairlevel.arrays import Array
 from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics.choice import candidates_for, choose
-from fairlevel.metrics.leave_one_out import kept_share, leave_out_matrix
+from fairlevel.metrics.leave_one_out import form_weights, leave_out_matrix
 from fairlevel.threads import on_single_threads
 
 
@@ -25,16 +25,16 @@ class SharedMean(NamedTuple):
         r"""K with DPVar(wᵀF) = wᵀ K w, debiased by leaving each row out; (candidate, row) -> (candidate, candidate)."""
         smoother = self.mean.prepare(attributes, seed=seed)
         values = torch.from_numpy(predictions)
-        (found,) = on_single_threads(partial(leave_out_matrix, values, smoother, self.ridge))
-        matrix: Array = found.numpy()
+        (form,) = on_single_threads(partial(leave_out_matrix, values, smoother, self.ridge))
+        matrix: Array = form.numpy()
         return matrix
 
     def chance(self, attributes: Attributes, seed: int) -> float:
         """The standard error of DPVar by chance, √(2 Σ q²) / rows: that of a prediction of variance 1 which has none,
-        with q the share of each function of A that the debiased form keeps.
+        with q the weight of each function of A in the debiased form.
         """
         smoother = self.mean.prepare(attributes, seed=seed)
-        kept = kept_share(smoother.shrinkage(self.ridge), smoother.nuisance)
+        kept = form_weights(smoother.shrinkage(self.ridge), smoother.nuisance)
         return float((2 * kept.square().sum()).sqrt() / smoother.effective_rows)
 
     def fitted(self, predictions: Array, attributes: Attributes, seed: int) -> Array:

@@ -24,7 +24,7 @@ from fairlevel.conditional_mean.cells.squares import Squares
 from fairlevel.conditional_mean.spectrum import Spectrum
 from fairlevel.metrics.choice import Candidate
 from fairlevel.metrics.group_scores import GroupScores
-from fairlevel.metrics.leave_one_out import kept_share
+from fairlevel.metrics.leave_one_out import form_weights
 from fairlevel.threads import on_single_threads
 
 _EXTRA_DF = (4.0, 16.0)
@@ -82,10 +82,11 @@ class NoDisparityTest:
     def _forms(self) -> Tensor:
         """The weights q of each form, (form, function): each uses the functions of one candidate."""
         spectra = [(each.smoother.spectrum, each.mean.ridge) for each in self.candidates]
-        own = [forms(spectrum, ridges_to_try(asked, spectrum)) for spectrum, asked in spectra]
-        together = torch.zeros(sum(map(len, own)), sum(each.shape[1] for each in own), dtype=torch.float64)
+        of_candidates = [forms(spectrum, ridges_to_try(asked, spectrum)) for spectrum, asked in spectra]
+        rows, columns = map(sum, zip(*(each.shape for each in of_candidates), strict=True))
+        together = torch.zeros(rows, columns, dtype=torch.float64)
         row = column = 0
-        for weights in own:
+        for weights in of_candidates:
             together[row : row + len(weights), column : column + weights.shape[1]] = weights
             row, column = row + len(weights), column + weights.shape[1]
         return self._functions.weights(together)
@@ -128,7 +129,7 @@ def surely_disparate(candidate: Candidate, predictions: Tensor, seed: int) -> li
 def forms(spectrum: Spectrum, ridges: list[float]) -> Tensor:
     """Weights q of the functions after the nuisance functions at each ridge, (form, basis)."""
     shrinkage = spectrum.shrinkage(torch.tensor(ridges, dtype=torch.float64))
-    return kept_share(shrinkage, spectrum.nuisance)[:, spectrum.nuisance :]
+    return form_weights(shrinkage, spectrum.nuisance)[:, spectrum.nuisance :]
 
 
 def ridges_to_try(asked: float | None, spectrum: Spectrum) -> list[float]:

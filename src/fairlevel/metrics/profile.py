@@ -133,15 +133,15 @@ def category_profiles(
     """
     weight = np.ones(len(codes)) if row_weight is None else row_weight
     total = np.bincount(codes, weight, len(categories))
-    kept = np.flatnonzero(total > 0)
+    filled = np.flatnonzero(total > 0)
     half_width = NormalDist().inv_cdf((1 + confidence) / 2)
     profiles = []
     for prediction in predictions:
         mean = np.bincount(codes, weight * prediction, len(categories)) / np.where(total > 0, total, 1.0)
         squares = np.bincount(codes, (weight * (prediction - mean[codes])) ** 2, len(categories))
-        half = half_width * np.sqrt(squares[kept]) / total[kept]
+        half = half_width * np.sqrt(squares[filled]) / total[filled]
         overall = float(weight @ prediction / weight.sum())
-        names = tuple(categories[place] for place in kept.tolist())
-        at = np.arange(len(kept), dtype=np.float64)
-        profiles.append(MeanProfile(at, mean[kept], mean[kept] - half, mean[kept] + half, overall, names))
+        names = tuple(categories[place] for place in filled.tolist())
+        at = np.arange(len(filled), dtype=np.float64)
+        profiles.append(MeanProfile(at, mean[filled], mean[filled] - half, mean[filled] + half, overall, names))
     return profiles

@@ -97,7 +97,7 @@ class Units:
         return 2 * (covariance.form(kept) - own)
 
 
-def null_variance(found: LeaveOut, smoother: LinearSmoother, units: Units) -> Tensor:
+def null_variance(left_out: LeaveOut, smoother: LinearSmoother, units: Units) -> Tensor:
     """:meth:`Units.null_variance` of each estimate, (config,)."""
     first, weight = smoother.nuisance, smoother.row_weight
     functions = smoother.fit.beyond(first).squares
@@ -106,5 +106,5 @@ def null_variance(found: LeaveOut, smoother: LinearSmoother, units: Units) -> Te
         covariance = units.covariance(residual, functions, weight)
         return units.null_variance(covariance, residual, functions, kept, weight)
 
-    estimates = zip(found.residual, functions.weights(found.kept[:, first:]), strict=True)
+    estimates = zip(left_out.residual, functions.weights(left_out.kept[:, first:]), strict=True)
     return torch.stack(on_single_threads(*(partial(of, residual, kept) for residual, kept in estimates)))

@@ -54,12 +54,12 @@ class CoefficientCovariance:
         """
         (of_columns, of_cells), (root, known) = weights.tensor_split([len(self.columns)], dim=1), self._roots()
         known_columns = self.overlap.factored(known)
-        found = []
+        forms = []
         for part in torch.split(normal, _DRAWS):
             free, given = part.tensor_split([len(self.columns)], dim=1)
             columns = known_columns.products(given).addmm_(free, root.T)
-            found.append(torch.addmm(columns.square_() @ of_columns.T, given.square(), (of_cells * self.cells).T))
-        return torch.cat(found)
+            forms.append(torch.addmm(columns.square_() @ of_columns.T, given.square(), (of_cells * self.cells).T))
+        return torch.cat(forms)
 
     def errors(self, loading: Tensor) -> Tensor:
         """Combinations of the coefficients as combinations of standard normal numbers, L R with K = R Rᵀ: (combination,

@@ -74,8 +74,8 @@ class FreeCells:
         """Functions that cells have of their own as functions of a basis from this one on, with the cells that count at
         its rows; none where there are none.
         """
-        found = CellSet(first, cells, self.weight, self.shared)
-        return (found,) if found.count else ()
+        cell_set = CellSet(first, cells, self.weight, self.shared)
+        return (cell_set,) if cell_set.count else ()
 
     def along_own(self, values: Tensor, cells: Membership, row_weight: Tensor) -> Tensor:
         """The projection of functions on those that cells have of their own, as functions of the cell: (row, function)

@@ -96,33 +96,33 @@ class Squares:
         """Squared coefficients of a basis with so many functions; those of a set are added up at its first function:
         (config, function) -> (config, basis).
         """
-        found = coefficients.new_zeros(len(coefficients), count)
-        return found.index_add_(1, self.source, coefficients.square() * self.sign)
+        energy = coefficients.new_zeros(len(coefficients), count)
+        return energy.index_add_(1, self.source, coefficients.square() * self.sign)
 
     def combined(self, coefficients: Tensor) -> Tensor:
         """Linear combinations at each row: (combination, function) -> (combination, row)."""
         of_columns, of_cells = coefficients.tensor_split([self.columns.shape[1]], dim=-1)
-        found = of_columns @ self.columns.T
-        return found.add_(self.cells.values((of_cells * self.scale).T).T) if self.cells.count else found
+        combinations = of_columns @ self.columns.T
+        return combinations.add_(self.cells.values((of_cells * self.scale).T).T) if self.cells.count else combinations
 
     def at_rows(self, weights: Tensor) -> Tensor:
         """Σ_j q_j b_ij²: (form, function) -> (row, form)."""
         of_columns, of_cells = weights.tensor_split([self.columns.shape[1]], dim=-1)
-        found = self.columns.square() @ of_columns.T
-        return found.add_(self.cells.values((of_cells * self.scale.square()).T)) if self.cells.count else found
+        sums = self.columns.square() @ of_columns.T
+        return sums.add_(self.cells.values((of_cells * self.scale.square()).T)) if self.cells.count else sums
 
     def within(self, rows: Tensor, weights: Tensor) -> Tensor:
         """B_g diag(q) B_gᵀ of groups of as many rows each: (group, row of the group), (function,) -> (group, row,
         row).
         """
         of_columns, of_cells = weights.tensor_split([self.columns.shape[1]])
-        own = self.columns[rows]
-        found = (own * of_columns) @ own.transpose(1, 2)
+        columns = self.columns[rows]
+        products = (columns * of_columns) @ columns.transpose(1, 2)
         if self.cells.count:
             number = self.cells.number[rows]
             same = (number.unsqueeze(2) == number.unsqueeze(1)) & (number >= 0).unsqueeze(2)
-            found += same * (of_cells * self.scale.square())[number].unsqueeze(2)
-        return found
+            products += same * (of_cells * self.scale.square())[number].unsqueeze(2)
+        return products
 
     def covariance(self, scale: Tensor) -> CoefficientCovariance:
         """The covariance of coefficients Σ_i s_i ε_i b_i for independent ε of variance 1: (row,)."""
