@@ -110,11 +110,7 @@ def audit(
     target = None if y_true is None else _aligned("y_true", read_vector("y_true", y_true), used)
     if threshold is not None:
         decisions(rows.prediction, threshold)  # refused before the work
-    tabulated = {str(name): frame[name] for name in frame.columns if is_grouping(frame[name])}
-    if by is not None:
-        name = str(getattr(by, "name", None) or "by")
-        tabulated[f"{name} (by)" if name in tabulated else name] = _aligned("by", read_groups(by), used)
-
+    tabulated = _tabulated(frame, by, used)
     factors = () if given is None else tuple(map(str, as_frame(given).columns))
     chosen = _side_rows(len(rows), seed)
     side = rows.take(chosen)
@@ -189,6 +185,15 @@ def _refuse_unusable(frame: pd.DataFrame, rows: EvaluationRows) -> None:
             "sensitive_features holds a single value per column; predictions can only be compared where an attribute "
             "differs between rows: pass attributes that vary, and rows of more than one kind."
         )
+
+
+def _tabulated(frame: pd.DataFrame, by: Any, used: Flags) -> dict[str, pd.Series]:
+    """The columns that predictions are tabulated by, at the rows in use: attributes of few categories, and ``by``."""
+    columns = {str(name): frame[name] for name in frame.columns if is_grouping(frame[name])}
+    if by is not None:
+        name = str(getattr(by, "name", None) or "by")
+        columns[f"{name} (by)" if name in columns else name] = _aligned("by", read_groups(by), used)
+    return columns
 
 
 def _interval(rows: EvaluationRows, seed: int) -> DPVarInterval:

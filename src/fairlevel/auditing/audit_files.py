@@ -133,23 +133,28 @@ def audit_files(
         plan = sample.plan(seed) if earlier is None else replace(earlier.plan, tested=())
         return_freed_memory()
         place = State(None if state is None else Path(state), _key(table, sample.rows, plan))
-        moments = summed("moments", plan.moments, sample.rows, table.parts, runner, place, {}, partial(done, "moments"))
-        fitted, so_far = plan.fitted(moments), {"moments": (len(table.parts), moments)}
-        terms = summed(
-            "terms", fitted.terms, sample.rows, table.parts, runner, place, so_far, partial(done, "row terms")
-        )
+        sums = _summed(sample, plan, survey.used, table, runner, place, done)
     return_freed_memory()
-    keys = list(sample.quantities)
-    evidence = dict(zip(keys, fitted.evidence(terms), strict=True))
-    sums = AuditSums(sample.rows, plan, evidence, dict(zip(keys, fitted.location.tolist(), strict=True)), survey.used)
     audits = {name: _audit(name, sample, sums, survey, table, seed) for name in roles.predictions}
     place.remove()
     drift = (
         {}
         if earlier is None
-        else {name: Drift.of(name, earlier.evidence[name, ""], evidence[name, ""]) for name in roles.predictions}
+        else {name: Drift.of(name, earlier.evidence[name, ""], sums.evidence[name, ""]) for name in roles.predictions}
     )
     return StoredAudit(audits, sums, drift, survey.left_out)
+
+
+def _summed(
+    sample: Sample, plan: Plan, used: int, table: ParquetRows, runner: Executor, place: State, done: Done
+) -> AuditSums:
+    """The second and the third read: moments, then what depends on the smoothers that follow from them."""
+    moments = summed("moments", plan.moments, sample.rows, table.parts, runner, place, {}, partial(done, "moments"))
+    fitted, so_far = plan.fitted(moments), {"moments": (len(table.parts), moments)}
+    terms = summed("terms", fitted.terms, sample.rows, table.parts, runner, place, so_far, partial(done, "row terms"))
+    keys = list(sample.quantities)
+    evidence = dict(zip(keys, fitted.evidence(terms), strict=True))
+    return AuditSums(sample.rows, plan, evidence, dict(zip(keys, fitted.location.tolist(), strict=True)), used)
 
 
 def _names(given: str | Sequence[str]) -> tuple[str, ...]:

@@ -37,17 +37,7 @@ def find_flags(
     dependent = by_name["HSIC"].found and by_name["maximal correlation"].found
     flags = []
     if no_disparity and dependent:
-        unseen = overall.p_value > SIGNIFICANT
-        average = (
-            "No difference in the average prediction was found" if unseen else "The average prediction differs little"
-        )
-        flags.append(
-            Flag(
-                "dependent_spread",
-                f"{average} between profiles, but predictions depend on them: their spread or shape may differ. DPVar "
-                "does not measure that: a small DPVar is no proof of full parity.",
-            )
-        )
+        flags.append(_dependent_spread(overall))
     if not no_disparity and overall.share > NOTICEABLE and by_name["linear R²"].value < overall.share / 2:
         flags.append(
             Flag(
@@ -63,15 +53,27 @@ def find_flags(
             )
         )
     if overall is not interval and not no_disparity and interval.share_high < overall.share / 2:
-        flags.append(
-            Flag(
-                "explained_by_factors",
-                f"Between all rows the attributes explain {overall.share:.1%} of the prediction's variance, within the "
-                f"factors given at most {interval.share_high:.1%}. A factor that stands in for an attribute hides "
-                "disparity: check that each factor is a legitimate reason for a different prediction.",
-            )
-        )
+        flags.append(_explained_by_factors(interval, overall))
     return tuple(flags)
+
+
+def _dependent_spread(overall: DPVarInterval) -> Flag:
+    unseen = overall.p_value > SIGNIFICANT
+    average = "No difference in the average prediction was found" if unseen else "The average prediction differs little"
+    return Flag(
+        "dependent_spread",
+        f"{average} between profiles, but predictions depend on them: their spread or shape may differ. DPVar "
+        "does not measure that: a small DPVar is no proof of full parity.",
+    )
+
+
+def _explained_by_factors(interval: DPVarInterval, overall: DPVarInterval) -> Flag:
+    return Flag(
+        "explained_by_factors",
+        f"Between all rows the attributes explain {overall.share:.1%} of the prediction's variance, within the "
+        f"factors given at most {interval.share_high:.1%}. A factor that stands in for an attribute hides "
+        "disparity: check that each factor is a legitimate reason for a different prediction.",
+    )
 
 
 def repeated_rows(rows: EvaluationRows) -> tuple[Flag, ...]:

@@ -31,7 +31,7 @@ from fairlevel.data.numbers import refuse_extremes, rounding_limit
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.choice import Candidate, candidates_for, in_words
 from fairlevel.metrics.evidence import CONSTANT
-from fairlevel.metrics.inputs import read_every_row, read_seed, read_vector
+from fairlevel.metrics.inputs import EvaluationRows, read_every_row, read_seed, read_vector
 from fairlevel.metrics.streamed import LEAST_DF
 
 
@@ -102,14 +102,7 @@ def compare(
     if not 0 < level < 1:
         raise InvalidInput(f"level={level} was given; a number between 0 and 1 is needed, such as 0.95.")
     seed = read_seed(random_state)
-    every = read_every_row(y_pred_a, sensitive_features, sample_weight, given, groups)
-    other = read_vector("y_pred_b", y_pred_b)
-    if len(other) != len(every):
-        raise InvalidInput(
-            f"y_pred_b has {len(other)} rows but y_pred_a has {len(every)}; both must predict the same rows."
-        )
-    refuse_extremes("y_pred_b", other)
-    first, second = (each.without_zero_weights() for each in (every, replace(every, prediction=other)))
+    first, second = _with_other(read_every_row(y_pred_a, sensitive_features, sample_weight, given, groups), y_pred_b)
     rows, pair = first.attributes(seed), np.stack([first.prediction, second.prediction])
     varies = np.ptp(pair, axis=1) > rounding_limit(pair)
     centred = (pair - (pair @ rows.weight)[:, None]) * varies[:, None]
@@ -130,6 +123,17 @@ def compare(
         regressor=in_words(candidate.mean, candidate.smoother.spectrum, ridge),
         level=level,
     )
+
+
+def _with_other(every: EvaluationRows, y_pred_b: Any) -> tuple[EvaluationRows, EvaluationRows]:
+    """The rows that count with prediction A, and with prediction B; attributes and weights are read once."""
+    other = read_vector("y_pred_b", y_pred_b)
+    if len(other) != len(every):
+        raise InvalidInput(
+            f"y_pred_b has {len(other)} rows but y_pred_a has {len(every)}; both must predict the same rows."
+        )
+    refuse_extremes("y_pred_b", other)
+    return every.without_zero_weights(), replace(every, prediction=other).without_zero_weights()
 
 
 def _shared(predictions: Tensor, candidates: tuple[Candidate, ...]) -> tuple[Candidate, float]:
