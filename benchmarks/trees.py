@@ -172,7 +172,8 @@ def retrained(source: Source, table: str, seed: int) -> Rows:
     disparity = conditional.disparity(predictions, own.some_attributes, seed)
     mixing = Stacked().over(predictions, own.y, own.some_attributes.weight, disparity)
     roots = np.linspace(np.sqrt(max(mixing.smallest, 1e-6)), np.sqrt(mixing.within(np.inf).dpvar), 20)
-    mixed = np.stack([mixing.within(root**2 * 1.0001 + 1e-9).shares for root in roots]) @ candidates.predict(test.x)
+    proportions = np.stack([mixing.within(root**2 * 1.0001 + 1e-9).proportions for root in roots])
+    mixed = proportions @ candidates.predict(test.x)
     seconds = time.process_time() - start
     for name, model in plain_models(problem).items():
         _, levels = levels_of(model.predict(test.x), attributes)

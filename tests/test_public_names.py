@@ -1,7 +1,10 @@
+import ast
 import json
 import os
 import subprocess
 import sys
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -56,3 +59,11 @@ def test_the_loss_for_pytorch_needs_no_import_of_its_own():
 def test_unknown_names_list_the_known():
     with pytest.raises(AttributeError, match="FairRegressor"):
         _ = fairlevel.FairClusterer
+
+
+def test_no_two_public_classes_share_a_name():
+    files = Path(fairlevel.__file__).parent.rglob("*.py")
+    nodes = (node for path in files for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    names = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef) and not node.name.startswith("_"))
+    assert len(names) > 200
+    assert [name for name, count in names.items() if count > 1] == []

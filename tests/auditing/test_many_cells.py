@@ -10,9 +10,9 @@ from fairlevel.auditing.pairings import Pairings
 from fairlevel.conditional_mean import GroupMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.basis import Basis
-from fairlevel.conditional_mean.squares import Squares
+from fairlevel.conditional_mean.cells.squares import Squares
 from fairlevel.metrics.inputs import EvaluationRows
-from tests.conditional_mean.discrete_rows import CASES, ROWS, by_profile, few_profiles, numbers, sparse_profiles
+from tests.conditional_mean.cells.discrete_rows import CASES, ROWS, by_profile, few_profiles, numbers, sparse_profiles
 
 PROFILES = {"penalised": sparse_profiles(), "free": few_profiles(), "within": sparse_profiles()}
 ROWS_OF = {

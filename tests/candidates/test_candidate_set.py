@@ -43,8 +43,8 @@ def members(seeds):
 def candidates():
     """Three candidates of two members each, the second one diverged."""
     table = pd.DataFrame({"candidate": ["u", "v", "w"], "status": ["finished", "diverged", "stopped early"]})
-    shares = np.array([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 1.0, -1.0]])
-    return CandidateSet(table, (members([0]), members([1, 2, 3])), shares, (NO_COURSE,) * 3)
+    proportions = np.array([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 1.0, -1.0]])
+    return CandidateSet(table, (members([0]), members([1, 2, 3])), proportions, (NO_COURSE,) * 3)
 
 
 @pytest.fixture
@@ -70,9 +70,10 @@ def test_parts_and_unions_keep_predictions_and_drop_unused_members(candidates, x
 
 
 def test_a_mixture_is_the_weighted_sum(candidates, x):
-    groups, shares = candidates.mixture(np.array([0.25, 0.75]))
+    groups, proportions = candidates.mixture(np.array([0.25, 0.75]))
     stacked = np.vstack([group.predict(x) for group in groups])
-    np.testing.assert_allclose(shares @ stacked, np.array([0.25, 0.75]) @ candidates.predict(x)[[0, 2]], rtol=1e-12)
+    expected = np.array([0.25, 0.75]) @ candidates.predict(x)[[0, 2]]
+    np.testing.assert_allclose(proportions @ stacked, expected, rtol=1e-12)
 
 
 def rows(count=40):

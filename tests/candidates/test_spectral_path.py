@@ -30,7 +30,7 @@ def path(learning_rate):
 def test_a_member_that_diverged_is_left_out(learning_rate, members):
     found, x, y, a = path(learning_rate)
     assert found.usable.all()
-    assert found.shares.shape == (4, 4 * members)
+    assert found.proportions.shape == (4, 4 * members)
     predictions = found.predict(x, "cpu")
     errors = ((predictions - y) ** 2).mean(axis=1)
     assert errors[0] < 0.2 * y.var()

@@ -6,7 +6,7 @@ import torch
 
 from fairlevel.conditional_mean.basis import Basis
 from fairlevel.conditional_mean.smoother import LinearSmoother
-from tests.conditional_mean.discrete_rows import ALL_CELLS, CASES, ROWS
+from tests.conditional_mean.cells.discrete_rows import ALL_CELLS, CASES, ROWS
 
 RIDGES = torch.tensor([1e-6, 1e-3, 0.1], dtype=torch.float64)
 

@@ -1,4 +1,4 @@
-"""What DPVar shows by chance counts as disparity where shares are set."""
+"""What DPVar shows by chance counts as disparity where proportions are set."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_weights_count_as_fewer_rows():
 
 
 def test_mixtures_are_charged_by_their_variance():
-    """DPVar of every mixture is larger by two standard errors of one of its variance; error and shares are as they
+    """DPVar of every mixture is larger by two standard errors of one of its variance; error and proportions are as they
     were.
     """
     random = np.random.default_rng(1)
@@ -45,9 +45,9 @@ def test_mixtures_are_charged_by_their_variance():
     plain, careful = (
         JudgedRows.of(candidates, target, ATTRIBUTES, fold, Stacked(), 0, chance).choosing for chance in (0.0, 2.0)
     )
-    shares = np.array([0.2, 0.3, 0.5])
-    before, after = plain.figures(shares), careful.figures(shares)
+    proportions = np.array([0.2, 0.3, 0.5])
+    before, after = plain.figures(proportions), careful.figures(proportions)
     judged = JudgedRows.of(candidates, target, ATTRIBUTES, fold, Stacked(), 0)
-    added = 2 * judged.mean.chance(judged.attributes, 0) * (shares @ candidates).var()
+    added = 2 * judged.mean.chance(judged.attributes, 0) * (proportions @ candidates).var()
     assert after.dpvar == pytest.approx(before.dpvar + added, rel=1e-9)
     assert after.mse == pytest.approx(before.mse, rel=1e-12)

@@ -188,9 +188,9 @@ def test_grid_of_weights_equals_single_fits(table):
     setup = training_setup("mlp", estimator.optimizer, "auto", draw_seed(0))
     grid = PenaltyGrid.over(ClosedFBO(), weights)
     together = fit_candidates(rows, grid, setup, NO_LIMITS, Stopping(None), lambda share: None)
-    for weight, shares in zip(weights, np.eye(len(weights)), strict=True):
+    for weight, proportions in zip(weights, np.eye(len(weights)), strict=True):
         alone = clone(estimator).set_params(weight=weight).fit(x, y, sensitive_features=a)
-        assert np.array_equal(alone.predict(x), together.model(shares).predict(rows.x))
+        assert np.array_equal(alone.predict(x), together.model(proportions).predict(rows.x))
 
 
 def test_units_of_y_do_not_change_the_trade_off(table):

@@ -97,7 +97,7 @@ def test_a_mixture_is_the_stated_average_and_pickles(path, table):
     inner = model.model_
     given = x.to_numpy(dtype=float)
     members = [group.take(np.array([k])) for group in inner.groups for k in range(len(group))]
-    one_by_one = [share * each.predict(given)[0] for each, share in zip(members, inner.shares, strict=True)]
+    one_by_one = [part * each.predict(given)[0] for each, part in zip(members, inner.proportions, strict=True)]
     expected = inner.y_scaler.inverse(np.sum(one_by_one, axis=0))
     np.testing.assert_allclose(model.predict(x), expected, rtol=1e-6)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(x), model.predict(x))

@@ -43,7 +43,7 @@ def share_of(path, model_name):
     for group in model.groups:
         if group.kind == "own_models":
             inner = [own.estimator if isinstance(own, FrozenEstimator) else own for own in group.models]
-            pairs = zip(inner, model.shares[start : start + len(group)], strict=True)
+            pairs = zip(inner, model.proportions[start : start + len(group)], strict=True)
             return float(sum(share for own, share in pairs if type(own).__name__ == model_name))
         start += len(group)
     return 0.0

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.combiners import Best, Stacked
-from fairlevel.fronts.stacking import Mixing, OutOfReach, without_small_shares
+from fairlevel.fronts.stacking import Mixing, OutOfReach, without_small_proportions
 
 
 def instance(seed, candidates=8, rows=60):
@@ -59,18 +59,18 @@ def test_optimum_within_a_budget_equals_a_reference_solver(seed):
     assert found.residual <= 1e-6
     assert found.dpvar <= budget * (1 + 1e-6)
     assert found.dpvar == pytest.approx(budget, rel=1e-4)  # the budget binds
-    value = found.mse - mixing.mean_square + mixing.ridge * found.shares @ found.shares
+    value = found.mse - mixing.mean_square + mixing.ridge * found.proportions @ found.proportions
     assert value == pytest.approx(reference(mixing, budget), abs=2e-6)
 
 
 def test_figures_are_those_of_the_mixture():
     predictions, target, weight, disparity = instance(3)
     found = Mixing.of(predictions, target, weight, disparity).weighted(2.0)
-    mixture = found.shares @ predictions
-    assert found.shares.sum() == pytest.approx(1)
-    assert (found.shares >= 0).all()
+    mixture = found.proportions @ predictions
+    assert found.proportions.sum() == pytest.approx(1)
+    assert (found.proportions >= 0).all()
     assert found.mse == pytest.approx(((mixture - target) ** 2).mean(), rel=1e-9)
-    assert found.dpvar == pytest.approx(found.shares @ disparity @ found.shares, rel=1e-6)
+    assert found.dpvar == pytest.approx(found.proportions @ disparity @ found.proportions, rel=1e-6)
 
 
 def test_one_weight_and_its_budget_meet():
@@ -78,7 +78,7 @@ def test_one_weight_and_its_budget_meet():
     mixing = Mixing.of(*instance(5))
     weighted = mixing.weighted(0.7)
     within = mixing.within(weighted.dpvar)
-    np.testing.assert_allclose(within.shares, weighted.shares, atol=2e-4)
+    np.testing.assert_allclose(within.proportions, weighted.proportions, atol=2e-4)
 
 
 def test_out_of_reach_names_the_smallest():
@@ -102,16 +102,16 @@ def test_best_takes_one_candidate():
     found = picking.within(budget)
     allowed = np.diag(disparity) <= budget
     mse = ((predictions - target) ** 2).mean(axis=1)
-    assert found.shares.argmax() == np.flatnonzero(allowed)[mse[allowed].argmin()]
-    assert found.shares.sum() == 1
+    assert found.proportions.argmax() == np.flatnonzero(allowed)[mse[allowed].argmin()]
+    assert found.proportions.sum() == 1
     with pytest.raises(OutOfReach):
         picking.within(picking.smallest / 2)
     assert Stacked().over(predictions, target, weight, disparity).within(budget).mse <= found.mse + 0.01
 
 
-def test_small_shares_are_dropped():
+def test_small_proportions_are_dropped():
     np.testing.assert_allclose(
-        without_small_shares(np.array([0.5, 0.0005, 0.4995])), [0.5002501, 0, 0.4997499], atol=1e-6
+        without_small_proportions(np.array([0.5, 0.0005, 0.4995])), [0.5002501, 0, 0.4997499], atol=1e-6
     )
 
 
@@ -129,7 +129,7 @@ def test_weights_of_rows_equal_repeated_rows():
     repeated = Mixing.of(
         predictions.repeat(times, axis=1), target.repeat(times), np.full(times.sum(), 1 / times.sum()), disparity
     ).within(0.05)
-    np.testing.assert_allclose(weighted.shares, repeated.shares, atol=1e-6)
+    np.testing.assert_allclose(weighted.proportions, repeated.proportions, atol=1e-6)
 
 
 def test_a_share_is_not_met_by_shrinking():
@@ -147,4 +147,4 @@ def test_a_share_is_not_met_by_shrinking():
         best = min(each.mse for each in tried if mixing.share(each) <= limit)
         assert mixing.share(found) <= limit * (1 + 1e-6)
         assert found.mse == pytest.approx(best, rel=0.01)
-        assert found.shares[2] == pytest.approx(0.0, abs=0.02)
+        assert found.proportions[2] == pytest.approx(0.0, abs=0.02)

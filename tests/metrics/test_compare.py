@@ -8,7 +8,8 @@ from fairlevel import compare, dpvar_interval
 from fairlevel.conditional_mean import RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
-from fairlevel.metrics.choice import candidates
+from fairlevel.metrics import inputs
+from fairlevel.metrics.choice import candidates_for
 from fairlevel.metrics.compare import Paired
 
 RANDOM = np.random.default_rng(0)
@@ -53,7 +54,7 @@ def test_variance_without_disparity_is_what_simulation_shows():
     random = np.random.default_rng(1)
     rows = Attributes(random.standard_normal((200, 5)))
     shared, own = random.standard_normal((2, 1000, 200))
-    (candidate,) = candidates(torch.from_numpy(shared), rows, 0, RidgeMean(ridge=0.0))
+    (candidate,) = candidates_for(torch.from_numpy(shared), rows, 0, RidgeMean(ridge=0.0))
     pairs = np.stack([shared, 0.8 * shared + 0.6 * own], axis=1)
     found = [Paired.of(torch.from_numpy(pair), candidate, 0.0) for pair in pairs]
     differences = np.array([each.difference for each in found])
@@ -66,6 +67,24 @@ def test_predictions_of_other_rows_are_refused():
         compare(A, A[:3], sensitive_features=A)
     with pytest.raises(InvalidInput, match="level=2"):
         compare(A, A, sensitive_features=A, level=2)
+    with pytest.raises(InvalidInput, match="y_pred_b varies by"):
+        compare(A, A * 1e-200, sensitive_features=A)
+
+
+def test_rows_of_weight_zero_are_as_if_absent():
+    a, x, y = np.random.default_rng(4).standard_normal((3, 120))
+    weight = np.where(np.arange(120) % 3 == 0, 0.0, 1.0 + (a > 0))
+    used = weight > 0
+    expected = compare((x + a)[used], (y + a)[used], sensitive_features=a[used], sample_weight=weight[used])
+    assert compare(x + a, y + a, sensitive_features=a, sample_weight=weight) == expected
+
+
+def test_attributes_are_encoded_once(monkeypatch):
+    calls = []
+    original = inputs.encode_sensitive
+    monkeypatch.setattr(inputs, "encode_sensitive", lambda *given: calls.append(given) or original(*given))
+    compare(A[:100], A[:100] ** 2, sensitive_features=A[:100])
+    assert len(calls) == 1
 
 
 def test_limits_are_finite_and_rows_that_are_too_few_say_nothing():

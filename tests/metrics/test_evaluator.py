@@ -61,9 +61,10 @@ def test_attributes_are_factored_once(monkeypatch):
     evaluator.intervals(PREDICTIONS[:1])
     assert len(calls) == 1
     first, other = (torch.from_numpy(each) for each in (PREDICTIONS, PREDICTIONS[:1]))
-    smoothers = [[each.smoother for each in evaluator.estimator.test(values).known] for values in (first, other)]
-    assert smoothers[1][0] is smoothers[0][0]
-    assert evaluator.estimator.test(first) is evaluator.estimator.test(first)
+    candidates = [evaluator.estimator.candidates_for(values) for values in (first, other)]
+    assert candidates[1][0].smoother is candidates[0][0].smoother
+    again = evaluator.estimator.candidates_for(first)
+    assert evaluator.estimator.test_with(again) is evaluator.estimator.test_with(candidates[0])
 
 
 def test_missing_predictions_are_refused():

@@ -12,7 +12,7 @@ from fairlevel.metrics.leave_group_out import leave_group_out_errors, leave_grou
 from fairlevel.metrics.no_disparity_test import NoDisparityTest, p_value
 from fairlevel.metrics.row_groups import RowGroups
 from fairlevel.metrics.units import Units, null_variance
-from tests.conditional_mean.discrete_rows import ALL_CELLS, CASES, ROWS
+from tests.conditional_mean.cells.discrete_rows import ALL_CELLS, CASES, ROWS
 
 NAMES = ["discrete", "two weights", "one continuous column", "discrete factor", "free", "free, continuous factor"]
 SIZES = {"persons": 150, "towns": 6}
@@ -55,7 +55,7 @@ def test_errors_of_ridges(smoothers, groups, predictions):
 
 
 @pytest.fixture(scope="module")
-def scatters(smoothers, groups, predictions):
+def covariances(smoothers, groups, predictions):
     """Scores by cells and of all functions, and the weights q of each."""
     first, scale = smoothers[0].nuisance, smoothers[0].row_weight * predictions[0]
     bases = [each.fit.beyond(first).squares for each in smoothers]
@@ -63,15 +63,15 @@ def scatters(smoothers, groups, predictions):
     return [(GroupScores.of(each, scale, groups), each.weights(q)) for each in bases]
 
 
-def test_forms_of_noise(scatters):
-    (found, q), (expected, dense_q) = scatters
+def test_forms_of_noise(covariances):
+    (found, q), (expected, dense_q) = covariances
     k = expected.columns.T @ expected.columns
     torch.testing.assert_close(found.squares() @ q.T, expected.squares() @ dense_q.T, rtol=1e-10, atol=0)
-    torch.testing.assert_close(found.scatter().diagonal() @ q.T, k.diagonal() @ dense_q.T, rtol=1e-10, atol=0)
+    torch.testing.assert_close(found.covariance().diagonal() @ q.T, k.diagonal() @ dense_q.T, rtol=1e-10, atol=0)
     torch.testing.assert_close(found.own(q[0]), expected.own(dense_q[0]), rtol=1e-8, atol=1e-14)
     form = ((dense_q @ k.square()) * dense_q).sum(dim=1)
-    torch.testing.assert_close(found.scatter().form(q), form, rtol=1e-9, atol=0)
-    torch.testing.assert_close(found.scatter().form(q[1]), form[1], rtol=1e-9, atol=0)
+    torch.testing.assert_close(found.covariance().form(q), form, rtol=1e-9, atol=0)
+    torch.testing.assert_close(found.covariance().form(q[1]), form[1], rtol=1e-9, atol=0)
 
 
 def test_forms_of_differences(smoothers, groups, predictions):
@@ -79,28 +79,28 @@ def test_forms_of_differences(smoothers, groups, predictions):
     found, expected = (each.fit.beyond(first).squares for each in smoothers)
     q = smoothers[0].shrinkage(0.01)[first:]
     one, other = (smoothers[0].row_weight * each for each in predictions)
-    by_cells = GroupScores.of(found, one, groups).scatter() - GroupScores.of(found, other, groups).scatter()
-    dense = GroupScores.of(expected, one, groups).scatter() - GroupScores.of(expected, other, groups).scatter()
+    by_cells = GroupScores.of(found, one, groups).covariance() - GroupScores.of(found, other, groups).covariance()
+    dense = GroupScores.of(expected, one, groups).covariance() - GroupScores.of(expected, other, groups).covariance()
     torch.testing.assert_close(by_cells.form(found.weights(q)), dense.form(q), rtol=1e-9, atol=0)
 
 
-def test_draws_have_this_covariance(scatters):
-    (found, q), _ = scatters
-    scatter = found.scatter()
-    count = len(scatter.diagonal())
+def test_draws_have_this_covariance(covariances):
+    (found, q), _ = covariances
+    covariance = found.covariance()
+    count = len(covariance.diagonal())
     every = torch.cat([found.columns, torch.from_numpy(found.cells.toarray())], dim=1)  # (group, function)
-    root = scatter.errors(torch.eye(count, dtype=torch.float64))
+    root = covariance.errors(torch.eye(count, dtype=torch.float64))
     torch.testing.assert_close(root, every.T, rtol=1e-12, atol=0)
-    normal = torch.from_numpy(np.random.default_rng(3).standard_normal((600, scatter.normals)))
+    normal = torch.from_numpy(np.random.default_rng(3).standard_normal((600, covariance.normals)))
     forms = (normal @ every).square() @ q.T
-    torch.testing.assert_close(scatter.drawn_forms(normal, q), forms, rtol=1e-9, atol=0)
+    torch.testing.assert_close(covariance.drawn_forms(normal, q), forms, rtol=1e-9, atol=0)
 
 
-def test_p_values_differ_by_chance_alone(scatters, smoothers, groups, predictions):
-    (found, q), (expected, dense_q) = scatters
+def test_p_values_differ_by_chance_alone(covariances, smoothers, groups, predictions):
+    (found, q), (expected, dense_q) = covariances
     coefficients = found.columns.sum(dim=0), torch.from_numpy(found.cells.sum(axis=0))
-    p = p_value(q, found.scatter(), torch.cat(coefficients) * 1.1, 0)
-    dense = p_value(dense_q, expected.scatter(), expected.columns.sum(dim=0) * 1.1, 0)
+    p = p_value(q, found.covariance(), torch.cat(coefficients) * 1.1, 0)
+    dense = p_value(dense_q, expected.covariance(), expected.columns.sum(dim=0) * 1.1, 0)
     assert abs(p - dense) < 4 * (2 * dense * (1 - dense) / 4000) ** 0.5 + 1e-3
     one, other = (NoDisparityTest((Candidate(ALL_CELLS, each, Units(groups)),), 0) for each in smoothers)
     weighted = smoothers[0].row_weight * predictions[1]

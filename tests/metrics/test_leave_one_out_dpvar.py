@@ -65,10 +65,10 @@ def test_matrix_is_the_estimate_of_every_mixture():
     predictions = torch.from_numpy(random.standard_normal((4, 150)) + a[:, 0] * np.arange(4)[:, None])
     smoother = RandomFeaturesMean(features=20).prepare(Attributes(a))
     matrix = leave_out_matrix(predictions, smoother, 0.05)
-    for shares in random.dirichlet(np.ones(4), 5):
-        mixture = torch.from_numpy(shares) @ predictions
+    for proportions in random.dirichlet(np.ones(4), 5):
+        mixture = torch.from_numpy(proportions) @ predictions
         alone = leave_out_dpvar(mixture.unsqueeze(0), smoother, torch.tensor([0.05], dtype=torch.float64)).estimate
-        assert float(shares @ matrix.numpy() @ shares) == pytest.approx(float(alone), rel=1e-9)
+        assert float(proportions @ matrix.numpy() @ proportions) == pytest.approx(float(alone), rel=1e-9)
 
 
 def test_matrix_and_estimate_agree_on_rows_of_high_leverage():

@@ -75,7 +75,7 @@ def test_functions_in_32_bits_give_the_same_estimate_and_noise(mean):
     centred = f - rows.weight @ f
     prediction = centred / np.sqrt(rows.weight @ centred**2)
     plan = one_plan(mean, rows, 1e-3)
-    prepared = plan.prepared(plan.moments(rows, prediction[None]))
+    prepared = plan.fitted(plan.moments(rows, prediction[None]))
     assert prepared.smoothers[0].precision == torch.float32
     (found,) = prepared.evidence(prepared.terms(rows, prediction[None]))
     together = factor(_features(mean.joint_map(Attributes(a), 0), rows), torch.from_numpy(rows.weight))
@@ -89,7 +89,7 @@ def test_parts_add_up_wherever_they_are_computed(drawn):
     plan = replace(one_plan(GroupMean(), rows, 1e-3), centre=np.array([1e6]), scale=np.array([3.0]))
     far = (1e6 + f)[None]
     pieces = [np.arange(0, 100), np.arange(100, 101), np.arange(101, 700)]
-    prepared = plan.prepared(reduce(add, (plan.moments(rows.take(own), far[:, own]) for own in pieces)))
+    prepared = plan.fitted(reduce(add, (plan.moments(rows.take(own), far[:, own]) for own in pieces)))
     (found,) = prepared.evidence(reduce(add, (prepared.terms(rows.take(own), far[:, own]) for own in pieces)))
     (expected,) = measured(plan, rows, far)
     assert found.estimate == pytest.approx(expected.estimate, rel=1e-12)

@@ -6,7 +6,7 @@ import torch
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics import no_disparity_test
-from fairlevel.metrics.choice import candidates
+from fairlevel.metrics.choice import candidates_for
 from fairlevel.metrics.no_disparity_test import NoDisparityTest
 from fairlevel.metrics.units import Units
 
@@ -16,7 +16,7 @@ def prepared(rows, strength, seed=0):
     a = random.standard_normal((rows, 3))
     f = strength * (a[:, 0] + np.sin(2 * a[:, 1])) + random.standard_normal(rows) * (1 + np.abs(a[:, 2]))
     prediction = torch.from_numpy((f - f.mean()) / f.std())
-    return NoDisparityTest(candidates(prediction[None], Attributes(a), 0), 0), prediction
+    return NoDisparityTest(candidates_for(prediction[None], Attributes(a), 0), 0), prediction
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.05, 0.3, 2.0])
@@ -34,7 +34,7 @@ def test_the_shortcut_is_taken_only_where_the_bound_allows(monkeypatch):
 
     strong, prediction = prepared(8000, 3.0)
     with monkeypatch.context() as patch:
-        patch.setattr(Units, "scatter", refuse)
+        patch.setattr(Units, "covariance", refuse)
         assert strong.p_value(prediction) == 1 / 4001
         weak, faint = prepared(2000, 0.05)
         with pytest.raises(AssertionError, match="noise matrix"):
@@ -47,10 +47,10 @@ def test_no_draw_exceeds_the_bound():
     draws = no_disparity_test._standard_normal(20, 0)
     for _ in range(20):
         half = torch.randn(20, 20, generator=generator, dtype=torch.float64)
-        scatter, weights = half @ half.T, torch.rand(20, generator=generator, dtype=torch.float64)
-        values, vectors = torch.linalg.eigh(scatter)
-        forms = (draws @ (vectors * values.clamp_min(0).sqrt()).T).square() @ weights - weights @ scatter.diagonal()
-        spread = (2 * (weights @ scatter.square() @ weights)).sqrt()
+        covariance, weights = half @ half.T, torch.rand(20, generator=generator, dtype=torch.float64)
+        values, vectors = torch.linalg.eigh(covariance)
+        forms = (draws @ (vectors * values.clamp_min(0).sqrt()).T).square() @ weights - weights @ covariance.diagonal()
+        spread = (2 * (weights @ covariance.square() @ weights)).sqrt()
         assert (forms / spread).max() <= no_disparity_test._largest_square(20, 0) / 2**0.5
 
 

@@ -3,7 +3,7 @@ import pandas as pd
 from scipy.stats import norm
 
 from fairlevel.data.sensitive import encode_sensitive
-from fairlevel.metrics.profile import attribute_profiles, level_profiles, mean_profile
+from fairlevel.metrics.profile import attribute_profiles, category_profiles, mean_profile
 
 
 def test_profile_follows_the_conditional_mean_and_its_band_covers_it():
@@ -32,7 +32,7 @@ def test_profile_of_text_is_the_average_of_each_category():
 
 def test_profile_of_categories_by_hand():
     prediction, codes, weight = np.array([1.0, 3.0, 5.0, 9.0]), np.array([0, 0, 2, 2]), np.array([1.0, 3.0, 1.0, 1.0])
-    (profile,) = level_profiles(prediction[None], codes, ("a", "b", "c"), weight)
+    (profile,) = category_profiles(prediction[None], codes, ("a", "b", "c"), weight)
     assert profile.levels == ("a", "c")  # no row has b
     np.testing.assert_allclose(profile.mean, [2.5, 7.0])
     error = np.sqrt([1.5**2 + (3 * 0.5) ** 2, 2.0**2 + 2.0**2]) / [4, 2]

@@ -56,7 +56,7 @@ def test_sums_of_rows_do_not_depend_on_the_number_of_threads():
     for count in (1, 3):
         torch.set_num_threads(count)
         moments = plan.moments(rows, predictions)
-        found.append((moments, plan.prepared(moments).terms(rows, predictions)))
+        found.append((moments, plan.fitted(moments).terms(rows, predictions)))
     torch.set_num_threads(before)
     for one, other in zip(*found, strict=True):
         for name, value in one.items():

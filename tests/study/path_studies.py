@@ -125,18 +125,18 @@ def stacked_case(name, x, y, a, seed, true_dpvar=None):
     (training, early, selection, test), scalers = parts_of(x, y, a, seed)
     candidates = train(SOURCES["auto"], training, early, seed, PATH_LIMITS)
 
-    def on_test(shares):
-        mse = ((shares @ candidates.predict(test.x) - test.y) ** 2).mean(axis=1)
+    def on_test(proportions):
+        mse = ((proportions @ candidates.predict(test.x) - test.y) ** 2).mean(axis=1)
         if true_dpvar is None:
-            return mse, dpvar_of_many(shares @ candidates.predict(test.x), test.attributes.values)
-        return mse, true_dpvar(lambda fresh: shares @ candidates.predict(scalers[0].transform(fresh))).value
+            return mse, dpvar_of_many(proportions @ candidates.predict(test.x), test.attributes.values)
+        return mse, true_dpvar(lambda fresh: proportions @ candidates.predict(scalers[0].transform(fresh))).value
 
     plain = on_test(np.eye(len(candidates))[:1])[1][0]
     row = {"case": name, "seed": seed}
     for label, combiner in (("best", Best()), ("stacked", Stacked())):
         choosing = judged(candidates, selection, combiner)
         budgets = np.linspace(choosing.smallest**0.5 * 1.001, choosing.within(np.inf).dpvar ** 0.5, 30) ** 2
-        mse, dpvar = on_test(np.stack([choosing.within(budget).shares for budget in budgets]))
+        mse, dpvar = on_test(np.stack([choosing.within(budget).proportions for budget in budgets]))
         row |= {
             f"{label} {share}": best_mse(pd.DataFrame({"mse": mse, "dpvar": dpvar}), [share * plain])[0]
             for share in (0.25, 0.5, 0.75)
@@ -190,9 +190,9 @@ def mixing_case(name, x, y, a, seed):
         plain = own[0] if plain is None else plain
         choosing = judged(candidates, selection, Stacked())
         budgets = np.linspace(choosing.smallest**0.5 * 1.001, choosing.within(np.inf).dpvar ** 0.5, 30) ** 2
-        shares = np.stack([choosing.within(budget).shares for budget in budgets])
-        front = pd.DataFrame({"mse": ((shares @ on_test - test.y) ** 2).mean(axis=1)})
-        front["dpvar"] = dpvar_of_many(shares @ on_test, test.attributes.values)
+        proportions = np.stack([choosing.within(budget).proportions for budget in budgets])
+        front = pd.DataFrame({"mse": ((proportions @ on_test - test.y) ** 2).mean(axis=1)})
+        front["dpvar"] = dpvar_of_many(proportions @ on_test, test.attributes.values)
         roots = np.sort(np.sqrt(np.clip(own / plain, 0, 1)))
         errors = np.corrcoef(on_test - test.y)
         row = {"table": name, "seed": seed, "family": label, "gap": float(np.diff(np.r_[0, roots, 1]).max())}

@@ -6,7 +6,7 @@ import torch
 
 from fairlevel.auditing.drift import Drift
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.metrics.choice import candidates
+from fairlevel.metrics.choice import candidates_for
 from fairlevel.metrics.streamed import Plan, measured
 
 REPLICATIONS, ROWS = 400, 500
@@ -24,7 +24,7 @@ def test_the_interval_covers_the_difference(then, now):
     covered = above = below = 0
     for _ in range(REPLICATIONS):
         first, f = month(random, then)
-        plan = Plan.of(candidates(torch.from_numpy(f), first, 0), first, f, 0)
+        plan = Plan.of(candidates_for(torch.from_numpy(f), first, 0), first, f, 0)
         second, g = month(random, now)
         found = Drift.of("f", measured(plan, first, f)[0], measured(plan, second, g)[0])
         below += found.high < now - then

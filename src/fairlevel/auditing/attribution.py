@@ -33,16 +33,16 @@ def attribute_shares(
         if not chosen or variance == 0:
             return 0.0
         some = replace(attributes, values=attributes.values[:, list(chosen)])
-        found = dpvar_of_many(prediction[None], some, random_state=seed)[0]
-        return float(np.clip(found / variance, 0, 1))
+        dpvar = dpvar_of_many(prediction[None], some, random_state=seed)[0]
+        return float(np.clip(dpvar / variance, 0, 1))
 
     everything = tuple(range(attributes.values.shape[1]))
     rows = [
         {
             "attribute": name,
-            "alone": share(tuple(own)),
-            "lost": max(0.0, share(everything) - share(tuple(k for k in everything if k not in own))),
+            "alone": share(tuple(places)),
+            "lost": max(0.0, share(everything) - share(tuple(k for k in everything if k not in places))),
         }
-        for name, own in columns.items()
+        for name, places in columns.items()
     ]
     return pd.DataFrame(rows).sort_values("alone", ascending=False, ignore_index=True)

@@ -110,11 +110,7 @@ def audit(
     target = None if y_true is None else _aligned("y_true", read_vector("y_true", y_true), used)
     if threshold is not None:
         decisions(rows.prediction, threshold)  # refused before the work
-    tabulated = {str(name): frame[name] for name in frame.columns if is_grouping(frame[name])}
-    if by is not None:
-        name = str(getattr(by, "name", None) or "by")
-        tabulated[f"{name} (by)" if name in tabulated else name] = _aligned("by", read_groups(by), used)
-
+    tabulated = _tabulated(frame, by, used)
     factors = () if given is None else tuple(map(str, as_frame(given).columns))
     chosen = _side_rows(len(rows), seed)
     side = rows.take(chosen)
@@ -191,6 +187,15 @@ def _refuse_unusable(frame: pd.DataFrame, rows: EvaluationRows) -> None:
         )
 
 
+def _tabulated(frame: pd.DataFrame, by: Any, used: Flags) -> dict[str, pd.Series]:
+    """The columns that predictions are tabulated by, at the rows in use: attributes of few categories, and ``by``."""
+    columns = {str(name): frame[name] for name in frame.columns if is_grouping(frame[name])}
+    if by is not None:
+        name = str(getattr(by, "name", None) or "by")
+        columns[f"{name} (by)" if name in columns else name] = _aligned("by", read_groups(by), used)
+    return columns
+
+
 def _interval(rows: EvaluationRows, seed: int) -> DPVarInterval:
     evaluator = DPVarEvaluator(rows.attributes(seed), seed)
     return evaluator.intervals(rows.prediction[None])[0]
@@ -215,11 +220,11 @@ def _accuracy(prediction: Array, target: Array | None, row_weight: Array, thresh
     mse = float(weight @ (prediction - target) ** 2)
     if np.ptp(target) <= rounding_limit(target):
         return {"mse": mse, "rmse": mse**0.5}  # R² compares with the variance of y, and there is none
-    found = {"mse": mse, "rmse": mse**0.5, "r2": 1 - mse / float(weight @ (target - weight @ target) ** 2)}
+    figures = {"mse": mse, "rmse": mse**0.5, "r2": 1 - mse / float(weight @ (target - weight @ target) ** 2)}
     if not _are_probabilities(prediction, target):
-        return found
+        return figures
     classes = class_figures(prediction[None], target, weight, 0.5 if threshold is None else threshold)
-    return found | {name: values[0] for name, values in classes.items()} | {"brier": mse}
+    return figures | {name: values[0] for name, values in classes.items()} | {"brier": mse}
 
 
 def _are_probabilities(prediction: Array, target: Array) -> bool:

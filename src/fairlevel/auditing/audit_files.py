@@ -60,13 +60,13 @@ class StoredAudit:
     def __str__(self) -> str:
         """The findings, one sentence per prediction."""
         several = len(self.audits) > 1
-        said = [f"{name}: {found}" if several else str(found) for name, found in self.audits.items()]
+        said = [f"{name}: {audit}" if several else str(audit) for name, audit in self.audits.items()]
         return "\n".join([*said, *map(str, self.drift.values())])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
         return {
-            "predictions": {name: found.to_dict() for name, found in self.audits.items()},
+            "predictions": {name: audit.to_dict() for name, audit in self.audits.items()},
             "drift": {name: asdict(each) | {"found": each.found} for name, each in self.drift.items()},
             "left_out": dict(self.left_out),
         }
@@ -133,23 +133,28 @@ def audit_files(
         plan = sample.plan(seed) if earlier is None else replace(earlier.plan, tested=())
         return_freed_memory()
         place = State(None if state is None else Path(state), _key(table, sample.rows, plan))
-        moments = summed("moments", plan.moments, sample.rows, table.parts, runner, place, {}, partial(done, "moments"))
-        prepared, so_far = plan.prepared(moments), {"moments": (len(table.parts), moments)}
-        terms = summed(
-            "terms", prepared.terms, sample.rows, table.parts, runner, place, so_far, partial(done, "row terms")
-        )
+        sums = _summed(sample, plan, survey.used, table, runner, place, done)
     return_freed_memory()
-    keys = list(sample.quantities)
-    evidence = dict(zip(keys, prepared.evidence(terms), strict=True))
-    sums = AuditSums(sample.rows, plan, evidence, dict(zip(keys, prepared.location.tolist(), strict=True)), survey.used)
     audits = {name: _audit(name, sample, sums, survey, table, seed) for name in roles.predictions}
     place.remove()
     drift = (
         {}
         if earlier is None
-        else {name: Drift.of(name, earlier.evidence[name, ""], evidence[name, ""]) for name in roles.predictions}
+        else {name: Drift.of(name, earlier.evidence[name, ""], sums.evidence[name, ""]) for name in roles.predictions}
     )
     return StoredAudit(audits, sums, drift, survey.left_out)
+
+
+def _summed(
+    sample: Sample, plan: Plan, used: int, table: ParquetRows, runner: Executor, place: State, done: Done
+) -> AuditSums:
+    """The second and the third read: moments, then what depends on the smoothers that follow from them."""
+    moments = summed("moments", plan.moments, sample.rows, table.parts, runner, place, {}, partial(done, "moments"))
+    fitted, so_far = plan.fitted(moments), {"moments": (len(table.parts), moments)}
+    terms = summed("terms", fitted.terms, sample.rows, table.parts, runner, place, so_far, partial(done, "row terms"))
+    keys = list(sample.quantities)
+    evidence = dict(zip(keys, fitted.evidence(terms), strict=True))
+    return AuditSums(sample.rows, plan, evidence, dict(zip(keys, fitted.location.tolist(), strict=True)), used)
 
 
 def _names(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -188,9 +193,9 @@ def _key(table: ParquetRows, rows: StoredRows, plan: Plan) -> str:
 
 def _then_freed(task: Callable[[], Any]) -> Any:
     """The result of a task; the memory that it has freed is not kept for its thread while others need theirs."""
-    found = task()
+    result = task()
     return_freed_memory()
-    return found
+    return result
 
 
 def _audit(name: str, sample: Sample, sums: AuditSums, survey: Survey, table: ParquetRows, seed: int) -> Audit:

@@ -30,26 +30,26 @@ def group_table(groups: Any, prediction: Array, row_weight: Array, target: Array
     rows = []
     for name, part in frame.groupby("group", sort=True, observed=True):
         weight = part["w"].to_numpy() / part["w"].sum()
-        own = part["f"].to_numpy()
-        mean = float(weight @ own)
-        _, low, *_, high, _ = quantiles(own[None], 11, None if np.ptp(weight) == 0 else weight)[0]
+        predictions = part["f"].to_numpy()
+        mean = float(weight @ predictions)
+        _, low, *_, high, _ = quantiles(predictions[None], 11, None if np.ptp(weight) == 0 else weight)[0]
         row: dict[str, object] = {"group": str(name), "rows": len(part), "mean": mean}
-        row |= {"sd": float(np.sqrt(weight @ (own - mean) ** 2)), "10 %": float(low), "90 %": float(high)}
+        row |= {"sd": float(np.sqrt(weight @ (predictions - mean) ** 2)), "10 %": float(low), "90 %": float(high)}
         if target is not None:
             truth = part["y"].to_numpy()
-            row |= {"mean of y": float(weight @ truth), "MSE": float(weight @ (own - truth) ** 2)}
+            row |= {"mean of y": float(weight @ truth), "MSE": float(weight @ (predictions - truth) ** 2)}
         rows.append(row)
     return pd.DataFrame(rows)
 
 
 def read_groups(by: Any) -> pd.Series:
     """The column that rows are grouped by: text, or numbers with gaps."""
-    found = np.asarray(by, dtype=object)
-    if found.ndim == 2 and found.shape[1] == 1:
-        found = found[:, 0]
-    if found.ndim != 1:
-        raise InvalidInput(f"by has shape {found.shape}; one column is needed, such as table['region'].")
-    column = pd.Series(found).infer_objects()
+    values = np.asarray(by, dtype=object)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise InvalidInput(f"by has shape {values.shape}; one column is needed, such as table['region'].")
+    column = pd.Series(values).infer_objects()
     if column.dtype.kind == "c":
         raise InvalidInput("by holds complex numbers; pass real numbers, or groups as text.")
     huge = int((column.abs() > LARGEST).sum()) if column.dtype.kind == "f" else 0

@@ -98,10 +98,10 @@ def maximal_correlation(pairings: Pairings, attributes: Attributes, seed: int) -
         return pairings.prediction.new_zeros(len(pairings.order))
     components = components / components.norm(dim=0) * len(components) ** 0.5
     functions = smoother.fit.beyond(smoother.nuisance).squares
-    shares = functions.weights(smoother.shrinkage(_RIDGE)[smoother.nuisance :])
+    shrinkage = functions.weights(smoother.shrinkage(_RIDGE)[smoother.nuisance :])
     of_cells = pairings.sums_by_cell(components, functions.cells, smoother.row_weight) * functions.scale
     cross = torch.cat([pairings.sums(components, functions.columns * weight), of_cells], dim=2)
-    explained = (cross * shares) @ cross.transpose(1, 2)  # (pairing, power, power)
+    explained = (cross * shrinkage) @ cross.transpose(1, 2)  # (pairing, power, power)
     products = (components.unsqueeze(2) * components.unsqueeze(1)).flatten(1)
     moments = pairings.sums(torch.cat([components, products], dim=1), weight).squeeze(2)
     means = moments[:, :count]
@@ -135,8 +135,8 @@ def measure_dependence(prediction: Array, sensitive: Array, row_weight: Array, s
     weight = row_weight / row_weight.sum()
     pairings = Pairings.of(prediction, row_weight, PERMUTATIONS, seed)
     attributes = Attributes(standardiser(sensitive, weight)(sensitive), row_weight=row_weight)
-    found = []
+    measures = []
     for name, (sees, values) in MEASURES.items():
         value = values(pairings, attributes, seed).double().numpy()
-        found.append(Measure(name, float(value[0]), float(np.quantile(value[1:], 0.95)), sees))
-    return tuple(found)
+        measures.append(Measure(name, float(value[0]), float(np.quantile(value[1:], 0.95)), sees))
+    return tuple(measures)

@@ -31,19 +31,19 @@ class Drift:
     level: float = 0.95
 
     @classmethod
-    def of(cls, prediction: str, then: Evidence, now: Evidence, level: float = 0.95) -> Drift:
+    def of(cls, prediction: str, then: Evidence, now: Evidence, confidence: float = 0.95) -> Drift:
         """From the sums of two independent sets of rows."""
-        z = NormalDist().inv_cdf((1 + level) / 2)
+        z = NormalDist().inv_cdf((1 + confidence) / 2)
         before, after = (_reach(each, z) for each in (then, now))
         difference = now.estimate * now.variance - then.estimate * then.variance
         return cls(
             prediction,
-            interval_of(then, level),
-            interval_of(now, level),
+            interval_of(then, confidence),
+            interval_of(now, confidence),
             difference,
             difference - float((after[0] ** 2 + before[1] ** 2) ** 0.5),
             difference + float((after[1] ** 2 + before[0] ** 2) ** 0.5),
-            level,
+            confidence,
         )
 
     @property

@@ -92,17 +92,17 @@ class Findings:
 
     def __str__(self) -> str:
         """The finding in one sentence."""
-        found = self.interval
+        interval = self.interval
         within = f" within {', '.join(self.given)}" if self.given else ""
-        if found.p_value > SIGNIFICANT:
+        if interval.p_value > SIGNIFICANT:
             return (
                 f"No difference in the average prediction across profiles{within} was found in {self.rows:,} rows "
-                f"({p_phrase(found.p_value)}); at most {found.share_high:.1%} of the prediction's variance."
+                f"({p_phrase(interval.p_value)}); at most {interval.share_high:.1%} of the prediction's variance."
             )
         return (
-            f"The average prediction moves by ± {number(self.moves_by, 3)} across profiles{within}: {found.share:.1%} "
-            f"of the prediction's variance ({found.share_low:.1%} to {found.share_high:.1%}), "
-            f"{p_phrase(found.p_value)}, {self.rows:,} rows."
+            f"The average prediction moves by ± {number(self.moves_by, 3)} across profiles{within}: "
+            f"{interval.share:.1%} of the prediction's variance ({interval.share_low:.1%} to "
+            f"{interval.share_high:.1%}), {p_phrase(interval.p_value)}, {self.rows:,} rows."
         )
 
     def check(self, *, max_share: float | None = None, max_dpvar: float | None = None) -> tuple[Verdict, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from fairlevel.auditing.dependence import Measure
 from fairlevel.auditing.questions import DECISIONS, ERRORS, OPPORTUNITY, Question
-from fairlevel.conditional_mean.cells import discrete_columns
+from fairlevel.conditional_mean.cells.discrete_columns import discrete_columns
 from fairlevel.metrics.inputs import EvaluationRows
 from fairlevel.metrics.interval import DPVarInterval
 from fairlevel.report.numbers import number
@@ -32,23 +32,13 @@ def find_flags(
     """Common misreadings, where they apply. ``overall`` is the interval without legitimate factors; the same as
     ``interval`` where there are none.
     """
-    known = {measure.name: measure for measure in measures}
+    by_name = {measure.name: measure for measure in measures}
     no_disparity = overall.p_value > SIGNIFICANT or overall.share_high < NOTICEABLE
-    dependent = known["HSIC"].found and known["maximal correlation"].found
+    dependent = by_name["HSIC"].found and by_name["maximal correlation"].found
     flags = []
     if no_disparity and dependent:
-        unseen = overall.p_value > SIGNIFICANT
-        average = (
-            "No difference in the average prediction was found" if unseen else "The average prediction differs little"
-        )
-        flags.append(
-            Flag(
-                "dependent_spread",
-                f"{average} between profiles, but predictions depend on them: their spread or shape may differ. DPVar "
-                "does not measure that: a small DPVar is no proof of full parity.",
-            )
-        )
-    if not no_disparity and overall.share > NOTICEABLE and known["linear R²"].value < overall.share / 2:
+        flags.append(_dependent_spread(overall))
+    if not no_disparity and overall.share > NOTICEABLE and by_name["linear R²"].value < overall.share / 2:
         flags.append(
             Flag(
                 "curved",
@@ -63,15 +53,27 @@ def find_flags(
             )
         )
     if overall is not interval and not no_disparity and interval.share_high < overall.share / 2:
-        flags.append(
-            Flag(
-                "explained_by_factors",
-                f"Between all rows the attributes explain {overall.share:.1%} of the prediction's variance, within the "
-                f"factors given at most {interval.share_high:.1%}. A factor that stands in for an attribute hides "
-                "disparity: check that each factor is a legitimate reason for a different prediction.",
-            )
-        )
+        flags.append(_explained_by_factors(interval, overall))
     return tuple(flags)
+
+
+def _dependent_spread(overall: DPVarInterval) -> Flag:
+    unseen = overall.p_value > SIGNIFICANT
+    average = "No difference in the average prediction was found" if unseen else "The average prediction differs little"
+    return Flag(
+        "dependent_spread",
+        f"{average} between profiles, but predictions depend on them: their spread or shape may differ. DPVar "
+        "does not measure that: a small DPVar is no proof of full parity.",
+    )
+
+
+def _explained_by_factors(interval: DPVarInterval, overall: DPVarInterval) -> Flag:
+    return Flag(
+        "explained_by_factors",
+        f"Between all rows the attributes explain {overall.share:.1%} of the prediction's variance, within the "
+        f"factors given at most {interval.share_high:.1%}. A factor that stands in for an attribute hides "
+        "disparity: check that each factor is a legitimate reason for a different prediction.",
+    )
 
 
 def repeated_rows(rows: EvaluationRows) -> tuple[Flag, ...]:
@@ -103,9 +105,9 @@ def question_flags(questions: tuple[Question, ...]) -> tuple[Flag, ...]:
     """
     flags = []
     errors = [each for each in questions if each.name in ERRORS]
-    found = [each for each in errors if each.interval.p_value * len(errors) <= SIGNIFICANT]
-    if found:
-        which = ", ".join(f"{each.name} (± {number(each.moves_by, 3)})" for each in found)
+    differing = [each for each in errors if each.interval.p_value * len(errors) <= SIGNIFICANT]
+    if differing:
+        which = ", ".join(f"{each.name} (± {number(each.moves_by, 3)})" for each in differing)
         flags.append(Flag("errors_differ", f"Errors differ between profiles: {which}."))
     for each in questions:
         if each.name == DECISIONS and each.interval.p_value <= SIGNIFICANT:

@@ -81,21 +81,21 @@ _WORST = (
 
 def _headlines(findings: Findings, verdicts: tuple[Verdict, ...]) -> tuple[Headline, ...]:
     """One per budget; without budgets, whether there is a difference."""
-    found = findings.interval
+    interval = findings.interval
     if verdicts:
         return tuple(_of_budget(findings, verdict) for verdict in verdicts)
-    upper, level = percent(found.share_high), _level(findings)
-    if found.p_value <= SIGNIFICANT:
+    upper, confidence = percent(interval.share_high), _confidence(findings)
+    if interval.p_value <= SIGNIFICANT:
         sentence = (
-            f"It moves by ± {number(findings.moves_by, 3)}, {percent(found.share)} of the prediction's variance "
-            f"({level} interval {percent(found.share_low)} to {upper}), {p_phrase(found.p_value)}."
+            f"It moves by ± {number(findings.moves_by, 3)}, {percent(interval.share)} of the prediction's variance "
+            f"({confidence} interval {percent(interval.share_low)} to {upper}), {p_phrase(interval.p_value)}."
         )
         return (Headline("notice", f"The average prediction differs between profiles{_within(findings)}", sentence),)
     sentence = (
-        f"{p_phrase(found.p_value)} in {findings.rows:,} rows. At most {upper} of the prediction's variance goes along "
-        f"with the attributes (upper end of the {level} interval)."
+        f"{p_phrase(interval.p_value)} in {findings.rows:,} rows. At most {upper} of the prediction's variance goes "
+        f"along with the attributes (upper end of the {confidence} interval)."
     )
-    if found.share_high > UNCERTAIN:
+    if interval.share_high > UNCERTAIN:
         word = "No difference was found, but these rows cannot rule one out"
         return (Headline("notice", word, sentence),)
     return (Headline("good", f"No difference between profiles was found{_within(findings)}", sentence),)
@@ -107,20 +107,20 @@ def _shown(verdict: Verdict) -> Callable[[float], str]:
 
 
 def _of_budget(findings: Findings, verdict: Verdict) -> Headline:
-    found = findings.interval
+    interval = findings.interval
     name = _BUDGETS[verdict.budget]
     shown = _shown(verdict)
-    estimate = found.share if verdict.budget == "max_share" else found.estimate
+    estimate = interval.share if verdict.budget == "max_share" else interval.estimate
     sentence = (
-        f"The {name} may be as large as {shown(verdict.upper)} (upper end of the {_level(findings)} interval; estimate "
-        f"{shown(estimate)}). At most {shown(verdict.most)} was allowed."
+        f"The {name} may be as large as {shown(verdict.upper)} (upper end of the {_confidence(findings)} interval; "
+        f"estimate {shown(estimate)}). At most {shown(verdict.most)} was allowed."
     )
     if verdict.passed:
         return Headline("good", f"Passed: {name} within the budget{_within(findings)}", sentence)
     return Headline("bad", f"Failed: {name} above the budget{_within(findings)}", sentence)
 
 
-def _level(findings: Findings) -> str:
+def _confidence(findings: Findings) -> str:
     return f"{findings.interval.level:.0%}".replace("%", " %")
 
 
@@ -130,24 +130,25 @@ def _within(findings: Findings) -> str:
 
 def _summary(findings: Findings, verdicts: tuple[Verdict, ...]) -> str:
     """For readers who will not look at a table."""
-    found, names = findings.interval, list(findings.provenance.columns.get("sensitive", ()))
+    interval, names = findings.interval, list(findings.provenance.columns.get("sensitive", ()))
     who = f"who differ in {', '.join(names[:4])}" if names else "of different sensitive attributes"
     if len(names) > 4:
         who += f" and {len(names) - 4} other attributes"
     same = f" and are alike in {', '.join(findings.given)}" if findings.given else ""
     first = f"{findings.rows:,} predictions were compared between people {who}{same}. "
-    if found.p_value <= SIGNIFICANT:
+    if interval.p_value <= SIGNIFICANT:
         text = (
             f"On average they are not treated alike: a typical profile gets {number(findings.moves_by, 3)} more or "
-            f"less than the mean, and {percent(found.share)} of the variation of the predictions goes along with "
-            f"these attributes. Chance alone would hardly do this ({p_phrase(found.p_value)})."
+            f"less than the mean, and {percent(interval.share)} of the variation of the predictions goes along with "
+            f"these attributes. Chance alone would hardly do this ({p_phrase(interval.p_value)})."
         )
     else:
         text = (
-            f"No difference between their averages was found that chance could not explain ({p_phrase(found.p_value)})."
+            "No difference between their averages was found that chance could not explain "
+            f"({p_phrase(interval.p_value)})."
         )
     strongest = findings.attributes.iloc[0] if len(findings.attributes) > 1 else None
-    if strongest is not None and found.p_value <= SIGNIFICANT:
+    if strongest is not None and interval.p_value <= SIGNIFICANT:
         text += f" Most of it comes from {strongest['attribute']}."
     if verdicts:
         met = all(verdict.passed for verdict in verdicts)
@@ -175,16 +176,13 @@ def _to_know(findings: Findings, verdicts: tuple[Verdict, ...]) -> tuple[str, ..
 
 
 def _tiles(findings: Findings) -> Tiles:
-    found = findings.interval
-    interval = f"95 %: {number(found.low**0.5, 3)} to {number(found.high**0.5, 3)}"
+    interval = findings.interval
+    moves = f"95 %: {number(interval.low**0.5, 3)} to {number(interval.high**0.5, 3)}"
+    share = f"95 %: {percent(interval.share_low)} to {percent(interval.share_high)}"
     tiles = [
-        Tile("moves by ±", number(findings.moves_by, 3), interval),
-        Tile(
-            "share of variance",
-            percent(found.share),
-            f"95 %: {percent(found.share_low)} to {percent(found.share_high)}",
-        ),
-        Tile("test of no difference", p_phrase(found.p_value), f"{findings.rows:,} rows"),
+        Tile("moves by ±", number(findings.moves_by, 3), moves),
+        Tile("share of variance", percent(interval.share), share),
+        Tile("test of no difference", p_phrase(interval.p_value), f"{findings.rows:,} rows"),
     ]
     tiles += [Tile(name, number(value, 3)) for name, value in accuracy_figures(findings) if name != "MSE"]
     return Tiles(tuple(tiles))
@@ -234,7 +232,7 @@ def _questions(findings: Findings) -> TableBlock:
         )
         for each in findings.questions
     )
-    headings = ("question", "moves by ±", f"{_level(findings)} interval", "p", "rows")
+    headings = ("question", "moves by ±", f"{_confidence(findings)} interval", "p", "rows")
     return TableBlock("Questions", headings, rows)
 
 
@@ -248,28 +246,28 @@ def _notes(findings: Findings) -> tuple[str, ...]:
 
 
 def _numbers(findings: Findings) -> TableBlock:
-    found = findings.interval
-    share = f"{percent(found.share_low, 2)} to {percent(found.share_high, 2)}"
-    moves = f"{number(found.low**0.5)} to {number(found.high**0.5)}"
+    interval = findings.interval
+    share = f"{percent(interval.share_low, 2)} to {percent(interval.share_high, 2)}"
+    moves = f"{number(interval.low**0.5)} to {number(interval.high**0.5)}"
     rows = [
         *((name, number(value), "") for name, value in accuracy_figures(findings)),
         ("average prediction moves by ±", number(findings.moves_by), moves),
-        ("share of the prediction's variance", percent(found.share, 2), share),
-        ("test of no difference, p", p_cell(found.p_value), ""),
-        ("DPVar, debiased", number(found.estimate), f"{number(found.low)} to {number(found.high)}"),
+        ("share of the prediction's variance", percent(interval.share, 2), share),
+        ("test of no difference, p", p_cell(interval.p_value), ""),
+        ("DPVar, debiased", number(interval.estimate), f"{number(interval.low)} to {number(interval.high)}"),
         ("DPVar, the paper's estimate", number(findings.plug_in), ""),
         ("the paper's estimate by chance alone", number(findings.floor), ""),
         *_without_factors(findings),
     ]
-    return TableBlock("Figures", ("figure", "value", f"{_level(findings)} interval"), tuple(rows))
+    return TableBlock("Figures", ("figure", "value", f"{_confidence(findings)} interval"), tuple(rows))
 
 
 def _without_factors(findings: Findings) -> tuple[tuple[str, str, str], ...]:
-    found = findings.overall
-    if found is None:
+    overall = findings.overall
+    if overall is None:
         return ()
     name = f"DPVar without regard to {', '.join(findings.given)}"
-    return ((name, number(found.estimate), f"{number(found.low)} to {number(found.high)}"),)
+    return ((name, number(overall.estimate), f"{number(overall.low)} to {number(overall.high)}"),)
 
 
 def _budgets(verdicts: tuple[Verdict, ...]) -> tuple[TableBlock, ...]:

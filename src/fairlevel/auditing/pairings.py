@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.arrays import Array
-from fairlevel.conditional_mean.membership import Membership
+from fairlevel.conditional_mean.cells.membership import Membership
 
 _BLOCK = 2**17  # gathered values at a time, which stay in cache
 

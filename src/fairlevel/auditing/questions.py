@@ -37,24 +37,24 @@ def ask(rows: EvaluationRows, target: Array | None, threshold: float | None, see
     """All questions that these rows can answer. Errors need y; equal opportunity needs y of 0 and 1; decisions need a
     threshold.
     """
-    found = _answers(rows, quantities(rows.prediction, target, threshold), seed)
+    answers = _answers(rows, quantities(rows.prediction, target, threshold), seed)
     if target is not None and np.isin(target, (0.0, 1.0)).all():
-        found += _equal_opportunity(rows, target, seed)
-    return found
+        answers += _equal_opportunity(rows, target, seed)
+    return answers
 
 
 def quantities(prediction: Array, target: Array | None, threshold: float | None) -> dict[str, tuple[str, Array]]:
     """What is asked about single rows, in words, and the values that answer it, (row,) each."""
-    found: dict[str, tuple[str, Array]] = {}
+    asked: dict[str, tuple[str, Array]] = {}
     if target is not None:
         error = target - prediction
-        found["mean error"] = ("Does the average of y − prediction differ between profiles?", error)
-        found["squared error"] = ("Are predictions less accurate for some profiles?", error**2)
-        found["under-prediction"] = ("Is y under-predicted by more for some profiles?", np.maximum(error, 0.0))
+        asked["mean error"] = ("Does the average of y − prediction differ between profiles?", error)
+        asked["squared error"] = ("Are predictions less accurate for some profiles?", error**2)
+        asked["under-prediction"] = ("Is y under-predicted by more for some profiles?", np.maximum(error, 0.0))
     if threshold is not None:
         asks = f"Does the share of rows with a prediction of at least {threshold:g} differ between profiles?"
-        found[DECISIONS] = (asks, decisions(prediction, threshold))
-    return found
+        asked[DECISIONS] = (asks, decisions(prediction, threshold))
+    return asked
 
 
 def decisions(prediction: Array, threshold: float) -> Array:

@@ -47,11 +47,11 @@ def sums_of_part(measure: Callable[[Attributes, Array], Sums], rows: StoredRows,
         attributes, quantities = rows.read(numbered[1])
         return measure(attributes, quantities) if len(attributes) else None
 
-    found: Sums | None = None
-    for own in map_on_single_threads(of_batch, part.batches(rows.roles.names, BLOCK)):
-        if own is not None:
-            found = own if found is None else add(found, own)
-    return found
+    total: Sums | None = None
+    for sums in map_on_single_threads(of_batch, part.batches(rows.roles.names, BLOCK)):
+        if sums is not None:
+            total = sums if total is None else add(total, sums)
+    return total
 
 
 @dataclass
@@ -87,8 +87,8 @@ class State:
             return
         tensors = {
             f"{read}/{name}": each.contiguous()
-            for read, (_, own) in reads.items()
-            for name, each in (own or {}).items()
+            for read, (_, sums) in reads.items()
+            for name, each in (sums or {}).items()
         }
         metadata = {"key": self.key} | {f"parts of {read}": str(parts) for read, (parts, _) in reads.items()}
         write_whole(self.path, lambda partial: save_file(tensors, partial, metadata))
@@ -113,8 +113,8 @@ def summed(
     """Sums of a read over all parts, from where an earlier run stopped."""
     count, total = state.load(read)
     tasks = [partial(sums_of_part, measure, rows, part) for part in parts[count:]]
-    for own in in_order(executor, tasks):
-        total = own if total is None else total if own is None else add(total, own)
+    for sums in in_order(executor, tasks):
+        total = sums if total is None else total if sums is None else add(total, sums)
         count += 1
         state.save({**earlier, read: (count, total)}, now=count == len(parts))
         done(count, len(parts))

@@ -14,7 +14,7 @@ from fairlevel.auditing.dependence import Measure, measure_dependence
 from fairlevel.auditing.worst_profiles import worst_profiles
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.inputs import EvaluationRows
-from fairlevel.metrics.profile import MeanProfile, level_profiles, mean_profiles
+from fairlevel.metrics.profile import MeanProfile, category_profiles, mean_profiles
 
 SIDE_ROWS = 10_000
 """Rows behind the side figures; the headline uses all."""
@@ -52,18 +52,18 @@ def _paper_estimate(rows: EvaluationRows, seed: int) -> tuple[float, float]:
     first, random = rows.take(np.arange(min(PAPER_ROWS, len(rows)))), np.random.default_rng(seed)
     shuffled = [first.prediction[random.permutation(len(first))] for _ in range(FLOOR_DRAWS)]
     predictions = np.stack([first.prediction, *shuffled])
-    found = dpvar_of_many(predictions, first.attributes(seed), "paper", random_state=seed)
-    return float(found[0]), float(found[1:].mean())
+    estimates = dpvar_of_many(predictions, first.attributes(seed), "paper", random_state=seed)
+    return float(estimates[0]), float(estimates[1:].mean())
 
 
 def _profiles(rows: EvaluationRows, frame: pd.DataFrame) -> dict[str, MeanProfile]:
     """The average prediction along each column of the frame."""
-    prediction, weight, found = rows.prediction[None], rows.row_weight, {}
+    prediction, weight, profiles = rows.prediction[None], rows.row_weight, {}
     for name, column in frame.items():
         if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
             (profile,) = mean_profiles(prediction, column.to_numpy(dtype=np.float64)[:, None], weight)
         else:
-            codes, levels = pd.factorize(column.astype(str), sort=True)
-            (profile,) = level_profiles(prediction, codes.astype(np.int64), levels.tolist(), weight)
-        found[str(name)] = profile
-    return found
+            codes, categories = pd.factorize(column.astype(str), sort=True)
+            (profile,) = category_profiles(prediction, codes.astype(np.int64), categories.tolist(), weight)
+        profiles[str(name)] = profile
+    return profiles

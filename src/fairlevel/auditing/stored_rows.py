@@ -70,12 +70,12 @@ class Roles:
     def quantities(self, others: Mapping[str, Array]) -> dict[tuple[str, str], Array]:
         """By (prediction, question): the prediction itself, "", then errors and decisions; (row,) each."""
         target = None if self.target is None else others[self.target]
-        found = {}
+        by_question = {}
         for name in self.predictions:
-            found[name, ""] = others[name]
+            by_question[name, ""] = others[name]
             for question, (_, values) in quantities(others[name], target, self.threshold).items():
-                found[name, question] = values
-        return found
+                by_question[name, question] = values
+        return by_question
 
 
 @dataclass(frozen=True)
@@ -105,11 +105,11 @@ class StoredRows:
         others = self.roles.others_of(batch)
         complete = _complete(values) if factors is None else _complete(values) & _complete(factors)
         used = self.roles.check(others, complete)
-        kept = slice(None) if used.all() else used
-        others = {name: column[kept] for name, column in others.items()}
+        counted = slice(None) if used.all() else used
+        others = {name: column[counted] for name, column in others.items()}
         rows = self.attributes(
-            values[kept],
-            None if factors is None else factors[kept],
+            values[counted],
+            None if factors is None else factors[counted],
             None if self.roles.weight is None else others[self.roles.weight],
         )
         return rows, np.stack(list(self.roles.quantities(others).values()))

@@ -35,8 +35,8 @@ def surveyed(
     drawn = sampled_numbers(table.rows, seed)
     surveyor = Surveyor.of(table, roles, drawn)
     total: Survey | None = None
-    for count, own in enumerate(in_order(executor, [partial(surveyor, part) for part in table.parts]), 1):
-        total = own if total is None else total + own
+    for count, survey in enumerate(in_order(executor, [partial(surveyor, part) for part in table.parts]), 1):
+        total = survey if total is None else total + survey
         done(count, len(table.parts))
     if total is None or total.used < 2:
         raise InvalidInput("Fewer than 2 rows have all sensitive values and a weight above 0; more are needed.")
@@ -87,15 +87,15 @@ class Sample:
         matrix = encoded((*rows.sensitive, *rows.given), frame)
         rare = rare_rows(matrix, np.arange(len(sampled)))
         frame = frame.iloc[np.concatenate([np.arange(len(sampled)), rare])]
-        found = cls(rows, frame, len(sampled))
+        sample = cls(rows, frame, len(sampled))
         if not rows.signs:
-            signs = signs_of(encoded(rows.sensitive, frame), found.weight)
+            signs = signs_of(encoded(rows.sensitive, frame), sample.weight)
             rows = replace(rows, signs=tuple(signs.tolist()))
-            found = replace(found, rows=rows)
+            sample = replace(sample, rows=rows)
         if rows.given and rows.functions is None:
-            functions = LegitimateFactors.of(encoded(rows.given, frame), found.weight, seed)
-            found = replace(found, rows=replace(rows, functions=functions))
-        return found
+            functions = LegitimateFactors.of(encoded(rows.given, frame), sample.weight, seed)
+            sample = replace(sample, rows=replace(rows, functions=functions))
+        return sample
 
     @property
     def weight(self) -> Array:

@@ -49,8 +49,8 @@ class AuditSums:
                 "functions of given": to_plain(self.rows.functions),
                 "plan": plain_fields(self.plan),
                 "quantities": [
-                    {"prediction": name, "question": question, "mean": self.means[name, question]} | _plain(found)
-                    for (name, question), found in self.evidence.items()
+                    {"prediction": name, "question": question, "mean": self.means[name, question]} | _plain(evidence)
+                    for (name, question), evidence in self.evidence.items()
                 ],
             },
             allow_nan=False,
@@ -74,9 +74,9 @@ class AuditSums:
             functions, signs = from_plain(read["functions of given"]), tuple(read["signs"])
             rows = StoredRows(Roles(**roles), **columns, functions=functions, signs=signs)
             plan = Plan(**{name: from_plain(each) for name, each in read["plan"].items()})
-            found = {(each["prediction"], each["question"]): each for each in read["quantities"]}
-            evidence = {key: _evidence(each) for key, each in found.items()}
-            return cls(rows, plan, evidence, {key: each["mean"] for key, each in found.items()}, read["rows"])
+            quantities = {(each["prediction"], each["question"]): each for each in read["quantities"]}
+            evidence = {key: _evidence(each) for key, each in quantities.items()}
+            return cls(rows, plan, evidence, {key: each["mean"] for key, each in quantities.items()}, read["rows"])
         except FileNotFoundError:
             raise InvalidInput(f"{str(path)!r} does not exist; write it with --save-sums.") from None
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -88,8 +88,8 @@ class AuditSums:
 _NUMBERS = ("variance", "estimate", "fitted_variance", "degenerate", "regressor", "informative", "spent", "p_value")
 
 
-def _plain(found: Evidence) -> dict[str, Any]:
-    return {name: getattr(found, name) for name in _NUMBERS} | {"influence": to_plain(found.influence)}
+def _plain(evidence: Evidence) -> dict[str, Any]:
+    return {name: getattr(evidence, name) for name in _NUMBERS} | {"influence": to_plain(evidence.influence)}
 
 
 def _evidence(plain: Mapping[str, Any]) -> Evidence:

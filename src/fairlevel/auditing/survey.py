@@ -104,9 +104,9 @@ class Surveyor:
         first = cls(roles, category, np.sort(drawn), {})
         for position in drawn:
             part = next(each for each in table.parts if each.start <= position < each.start + each.rows)
-            found = first(part).sampled
-            if len(found):
-                values = {name: frozenset(found[name].tolist()) for name in roles.attributes}
+            sampled = first(part).sampled
+            if len(sampled):
+                values = {name: frozenset(sampled[name].tolist()) for name in roles.attributes}
                 return replace(
                     first, seen={name: own for name, own in values.items() if name in category or len(own) == 1}
                 )
@@ -161,15 +161,15 @@ class Surveyor:
 
     def _rare(self, columns: Mapping[str, Any], used: Flags) -> dict[tuple[str, str], Index]:
         """Positions of the first rows with a value that the sample may not have, by column and category."""
-        found = {}
+        rare = {}
         for name, known in self.seen.items():
             column = columns[name]
             if name not in self.category:
-                found[name, ""] = np.flatnonzero(used & (column != next(iter(known))))[:MOST_RARE_ROWS]
+                rare[name, ""] = np.flatnonzero(used & (column != next(iter(known))))[:MOST_RARE_ROWS]
                 continue
-            for level in set(np.unique(column[used]).tolist()) - known:
-                found[name, level] = np.flatnonzero(used & (column == level))[:MOST_RARE_ROWS]
-        return found
+            for category in set(np.unique(column[used]).tolist()) - known:
+                rare[name, category] = np.flatnonzero(used & (column == category))[:MOST_RARE_ROWS]
+        return rare
 
 
 def sampled_numbers(rows: int, seed: int) -> Index:
@@ -177,13 +177,13 @@ def sampled_numbers(rows: int, seed: int) -> Index:
     return np.random.default_rng(seed).choice(rows, min(SAMPLE_ROWS, rows), replace=False)
 
 
-def encoded(columns: tuple[BatchColumn, ...], kept: pd.DataFrame) -> Array:
+def encoded(columns: tuple[BatchColumn, ...], frame: pd.DataFrame) -> Array:
     """Kept rows as numbers, (row, column)."""
     return np.hstack(
         [
-            (kept[each.name].to_numpy()[:, None] == np.array(each.levels, dtype=object)).astype(np.float64)
+            (frame[each.name].to_numpy()[:, None] == np.array(each.levels, dtype=object)).astype(np.float64)
             if each.levels
-            else kept[each.name].to_numpy(dtype=np.float64)[:, None]
+            else frame[each.name].to_numpy(dtype=np.float64)[:, None]
             for each in columns
         ]
     )

@@ -7,7 +7,7 @@ import pandas as pd
 import torch
 
 from fairlevel.arrays import Array
-from fairlevel.metrics.choice import candidates, choose
+from fairlevel.metrics.choice import candidates_for, choose
 from fairlevel.metrics.inputs import EvaluationRows
 
 EACH_SIDE = 3
@@ -15,7 +15,7 @@ EACH_SIDE = 3
 _PROFILES, _DRAWS = 500, 2000
 
 
-def worst_profiles(rows: EvaluationRows, frame: pd.DataFrame, seed: int, level: float = 0.95) -> pd.DataFrame:
+def worst_profiles(rows: EvaluationRows, frame: pd.DataFrame, seed: int, confidence: float = 0.95) -> pd.DataFrame:
     r"""Up to three profiles above and three below the mean: their attributes, ``difference`` from the mean (from the
     average of rows with the same factors, where factors are given), ``low`` and ``high``.
 
@@ -32,46 +32,48 @@ def worst_profiles(rows: EvaluationRows, frame: pd.DataFrame, seed: int, level: 
     if scale <= 1e-12 * float(np.abs(rows.prediction).max()):
         return pd.DataFrame(columns=columns)
     standardised = (centred / scale).unsqueeze(0)
-    known = candidates(standardised, attributes, seed)
-    choice = choose(standardised, known)
-    smoother, units, ridge = known[int(choice.index)].smoother, known[int(choice.index)].units, choice.ridge
-    del known, choice  # functions that were not chosen
-    found = units.leave_out(standardised, smoother, ridge)
+    choice = choose(standardised, candidates_for(standardised, attributes, seed))
+    chosen = choice.candidates[int(choice.index)]
+    smoother, units, ridge = chosen.smoother, chosen.units, choice.ridge
+    del choice, chosen  # functions that were not chosen
+    left_out = units.leave_out(standardised, smoother, ridge)
     first, shrinkage = smoother.nuisance, smoother.shrinkage(ridge)[0]
     if first == len(shrinkage):
         return pd.DataFrame(columns=columns)
     # the noise of ĥ, and chance in the mean (or the average of rows with the same factors) that it is compared with
     functions, nuisance = smoother.fit.beyond(first).squares, smoother.nuisance_functions
-    scatter = units.scatter_beside(found.residual[0], functions, nuisance * found.fitted[0].unsqueeze(1), weight)
+    covariance = units.covariance_beside(
+        left_out.residual[0], functions, nuisance * left_out.fitted[0].unsqueeze(1), weight
+    )
     random = np.random.default_rng(seed)
     picked = np.sort(random.choice(len(rows), min(_PROFILES, len(rows)), replace=False))
     at = torch.from_numpy(picked)
     loading = functions.at(at) * functions.weights(shrinkage[first:])
     of_columns, of_cells = loading.tensor_split([functions.columns.shape[1]], dim=1)
-    errors = scatter.errors(torch.cat([of_columns, -nuisance[at], of_cells], dim=1))  # (profile, function)
+    errors = covariance.errors(torch.cat([of_columns, -nuisance[at], of_cells], dim=1))  # (profile, function)
     error = errors.square().sum(dim=1).sqrt().clamp_min(1e-300)
     draws = torch.from_numpy(random.standard_normal((errors.shape[1], _DRAWS)))
     largest = (errors @ draws).abs_().div_(error.unsqueeze(1)).amax(dim=0)
-    half = (torch.quantile(largest, level) * error * scale).numpy()
-    difference = found.fitted[0].numpy()[picked] * scale
-    chosen = _furthest(difference, half, _standard(rows.sensitive[picked]))
-    table = frame.iloc[picked[chosen]].reset_index(drop=True).rename(columns=str)
-    own = pd.DataFrame({"difference": difference, "low": difference - half, "high": difference + half})
-    return pd.concat([table, own.iloc[chosen].reset_index(drop=True)], axis=1)
+    half = (torch.quantile(largest, confidence) * error * scale).numpy()
+    difference = left_out.fitted[0].numpy()[picked] * scale
+    worst = _furthest(difference, half, _standard(rows.sensitive[picked]))
+    table = frame.iloc[picked[worst]].reset_index(drop=True).rename(columns=str)
+    figures = pd.DataFrame({"difference": difference, "low": difference - half, "high": difference + half})
+    return pd.concat([table, figures.iloc[worst].reset_index(drop=True)], axis=1)
 
 
 def _furthest(difference: Array, half: Array, standard: Array) -> list[int]:
     """Positions of the profiles whose intervals reach furthest from 0 on either side, none of them near another."""
     chosen: list[int] = []
     for side in (1, -1):
-        own: list[int] = []
+        of_side: list[int] = []
         for position in np.argsort(-(side * difference - half), kind="stable"):
-            if len(own) == EACH_SIDE or side * difference[position] <= 0:
+            if len(of_side) == EACH_SIDE or side * difference[position] <= 0:
                 break
-            near = [np.abs(standard[position] - standard[other]).max() < 0.5 for other in own]
+            near = [np.abs(standard[position] - standard[other]).max() < 0.5 for other in of_side]
             if not any(near):
-                own.append(int(position))
-        chosen += own
+                of_side.append(int(position))
+        chosen += of_side
     return chosen
 
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from fairlevel.plots.method_fronts import MethodFrontsDisplay
 from fairlevel.plots.seed_bands import SeedBandDisplay, seed_bands
 from fairlevel.report.charts.methods import band_panel, front_panel, method_legend
-from fairlevel.report.page import Charts, Choice, Legend, Picker
+from fairlevel.report.page import Charts, Legend, Picker, PickerEntry
 
 _FRONTS = "Fronts on test rows, first seed"
 _BANDS = "Smallest MSE within a budget: median and quartiles over seeds"
@@ -53,7 +53,7 @@ class DatasetPanels:
     def blocks(self) -> tuple[Legend, Picker]:
         """The same for the page: a legend, and a list of datasets to choose from."""
         choices = [
-            Choice(
+            PickerEntry(
                 name,
                 (
                     Charts(

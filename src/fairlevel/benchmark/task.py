@@ -23,7 +23,7 @@ from fairlevel.candidates import CandidateSet, TrainingSetup
 from fairlevel.candidates.protocol import CandidateRows
 from fairlevel.fronts.combiners import Stacked
 from fairlevel.fronts.selection import select
-from fairlevel.fronts.stacking import without_small_shares
+from fairlevel.fronts.stacking import without_small_proportions
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.mixtures import shared_mean
 from fairlevel.predictors import MLP
@@ -103,18 +103,18 @@ def _single(candidates: CandidateSet, problem: Problem, protocol: Protocol, devi
 
 
 def _stacked(candidates: CandidateSet, problem: Problem, protocol: Protocol, device: torch.device) -> pd.DataFrame:
-    """Mixtures of the same models, their shares set on VAL, one for each ζ."""
+    """Mixtures of the same models, their proportions set on VAL, one for each ζ."""
     validation, attributes = problem.validation, problem.validation.some_attributes
     predictions = candidates.predict(validation.x, device.type)
     mean = shared_mean(predictions, validation.y, attributes, problem.seed)
     disparity = mean.disparity(predictions, attributes, problem.seed)
     mixing = Stacked().over(predictions, validation.y, attributes.weight, disparity)
-    shares = np.stack([without_small_shares(mixing.weighted(zeta).shares) for zeta in protocol.zetas])
-    first = _distinct(shares)
-    shares = shares[first]
+    proportions = np.stack([without_small_proportions(mixing.weighted(zeta).proportions) for zeta in protocol.zetas])
+    first = _distinct(proportions)
+    proportions = proportions[first]
 
     def predict(x: Array) -> Array:
-        mixed: Array = shares @ candidates.predict(x, device.type)
+        mixed: Array = proportions @ candidates.predict(x, device.type)
         return mixed
 
     return pd.DataFrame(
@@ -123,19 +123,19 @@ def _stacked(candidates: CandidateSet, problem: Problem, protocol: Protocol, dev
             "family": "mixture",
             "status": "finished",
             "zeta": np.array(protocol.zetas)[first],
-            "networks": (shares > 0).sum(axis=1),
+            "networks": (proportions > 0).sum(axis=1),
             "selected": True,
-            "mse_val": ((shares @ predictions - validation.y) ** 2).mean(axis=1),
+            "mse_val": ((proportions @ predictions - validation.y) ** 2).mean(axis=1),
             **_on_test(predict, problem, protocol, device),
         }
     )
 
 
-def _distinct(shares: Array) -> Index:
+def _distinct(proportions: Array) -> Index:
     """Positions of mixtures that differ from the one kept before them, (mixture, candidate) -> (kept,)."""
     kept = [0]
-    for number in range(1, len(shares)):
-        if np.abs(shares[number] - shares[kept[-1]]).max() > SMALLEST_CHANGE:
+    for number in range(1, len(proportions)):
+        if np.abs(proportions[number] - proportions[kept[-1]]).max() > SMALLEST_CHANGE:
             kept.append(number)
     return np.array(kept, dtype=np.int64)
 

@@ -1,4 +1,4 @@
-"""Trained candidates: members, the share of each member in each candidate, and a table about them."""
+"""Trained candidates: members, the proportion of each member in each candidate, and a table about them."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ class CandidateSet:
     ``table`` is a :func:`candidate_table`, maybe with more columns; names are the same whenever the same source trains
     a candidate. Diverged candidates have a row and no members.
 
-    Shapes: shares (usable candidate, member), over all groups in order; courses, one per candidate.
+    Shapes: proportions (usable candidate, member), over all groups in order; courses, one per candidate.
     """
 
     table: pd.DataFrame
     groups: tuple[Members, ...]
-    shares: Array
+    proportions: Array
     courses: tuple[Course, ...]
 
     def __len__(self) -> int:
@@ -95,7 +95,7 @@ class CandidateSet:
         """x in the units of training, (row, feature) -> (candidate, row); NaN for diverged candidates."""
         predictions = np.full((len(self), len(x)), np.nan)
         if self.usable.any():
-            predictions[self.usable] = weighted_sums(self.groups, self.shares, x, device)
+            predictions[self.usable] = weighted_sums(self.groups, self.proportions, x, device)
         return predictions
 
     def only(self, chosen: Sequence[int] | Index) -> CandidateSet:
@@ -104,9 +104,9 @@ class CandidateSet:
         if not self.usable[index].all():
             raise InvalidInput("A candidate that diverged was asked for; it has no model.")
         position: Index = np.cumsum(self.usable) - 1
-        groups, shares = used_members(self.groups, self.shares[position[index]])
+        groups, proportions = used_members(self.groups, self.proportions[position[index]])
         table = self.table.iloc[index].reset_index(drop=True)
-        return CandidateSet(table, groups, shares, tuple(self.courses[number] for number in index))
+        return CandidateSet(table, groups, proportions, tuple(self.courses[number] for number in index))
 
     def without_diverged(self) -> CandidateSet:
         """The usable candidates."""
@@ -114,11 +114,11 @@ class CandidateSet:
 
     def joined(self, other: CandidateSet) -> CandidateSet:
         """Both sets as one."""
-        here, there = self.shares, other.shares
-        shares = np.zeros((len(here) + len(there), here.shape[1] + there.shape[1]))
-        shares[: len(here), : here.shape[1]], shares[len(here) :, here.shape[1] :] = here, there
+        here, there = self.proportions, other.proportions
+        proportions = np.zeros((len(here) + len(there), here.shape[1] + there.shape[1]))
+        proportions[: len(here), : here.shape[1]], proportions[len(here) :, here.shape[1] :] = here, there
         table = pd.concat([self.table, other.table], ignore_index=True)
-        return CandidateSet(table, (*self.groups, *other.groups), shares, (*self.courses, *other.courses))
+        return CandidateSet(table, (*self.groups, *other.groups), proportions, (*self.courses, *other.courses))
 
     @property
     def keys(self) -> list[CandidateKey]:
@@ -134,19 +134,22 @@ class CandidateSet:
         """With further columns in the table, each (candidate,)."""
         return replace(self, table=self.table.assign(**columns))
 
-    def mixture(self, shares: Array) -> tuple[tuple[Members, ...], Array]:
-        """Members and their shares, (member,), in a mixture of usable candidates with shares (usable candidate,)."""
-        groups, of_members = used_members(self.groups, (np.asarray(shares, dtype=np.float64) @ self.shares)[None])
-        return groups, of_members[0]
+    def mixture(self, proportions: Array) -> tuple[tuple[Members, ...], Array]:
+        """Members and their proportions, (member,), in a mixture of usable candidates with these proportions, (usable
+        candidate,).
+        """
+        of_members = np.asarray(proportions, dtype=np.float64) @ self.proportions
+        groups, used = used_members(self.groups, of_members[None])
+        return groups, used[0]
 
 
-def used_members(groups: tuple[Members, ...], shares: Array) -> tuple[tuple[Members, ...], Array]:
-    """The members with a share in any of several sums, and those shares: (sum, member) -> (sum, used member)."""
+def used_members(groups: tuple[Members, ...], proportions: Array) -> tuple[tuple[Members, ...], Array]:
+    """The members that any of several sums uses, and their proportions: (sum, member) -> (sum, used member)."""
     used, start = [], 0
-    kept = (shares != 0).any(axis=0)
+    kept = (proportions != 0).any(axis=0)
     for group in groups:
         own = np.flatnonzero(kept[start : start + len(group)])
         if len(own):
             used.append(group if len(own) == len(group) else group.take(own))
         start += len(group)
-    return tuple(used), shares[:, kept]
+    return tuple(used), proportions[:, kept]

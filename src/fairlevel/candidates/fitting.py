@@ -27,7 +27,7 @@ from fairlevel.data.scaling import Scaler
 from fairlevel.data.splitting import Splitting
 from fairlevel.data.table import Table
 from fairlevel.exceptions import InvalidInput
-from fairlevel.fronts.stacking import without_small_shares
+from fairlevel.fronts.stacking import without_small_proportions
 from fairlevel.members.protocol import Rescalable
 from fairlevel.models.model import Model
 from fairlevel.training.ring import RingWindows
@@ -94,9 +94,9 @@ class FittedCandidates:
         """(row, column) -> (candidate, row), in units of y; NaN for diverged candidates."""
         return self.y_scaler.inverse(self.candidates.predict(self.features(x)))
 
-    def model(self, shares: Array) -> Model:
-        """A mixture as one model; shares (usable candidate,), of which those below 0.001 are dropped."""
-        groups, of_members = self.candidates.mixture(without_small_shares(shares))
+    def model(self, proportions: Array) -> Model:
+        """A mixture as one model; proportions (usable candidate,), of which those below 0.001 are dropped."""
+        groups, of_members = self.candidates.mixture(without_small_proportions(proportions))
         if len(of_members) == 1 and isinstance(groups[0], Rescalable):
             return Model((groups[0].in_units(self.y_scaler),), of_members, Scaler(np.asarray(0.0), np.asarray(1.0)))
         return Model(groups, of_members, self.y_scaler)
@@ -138,16 +138,16 @@ def fit_candidates(
     if stopping.choose:
         setups = setup.choices()
     trainings = len(parts) * len(setups) + stopping.refit
-    shares = (portion(report, number, trainings) for number in range(trainings))
+    portions = (portion(report, number, trainings) for number in range(trainings))
     found: list[list[CandidateSet]] = []
     for kept, held in parts:
         held_out = None if held is None else scaling.rows(table, held)
         rows = replace(candidate_rows(table, scaling, kept), held_out=held_out)
-        found.append([source.train(rows, each, limits, next(shares)) for each in setups])
+        found.append([source.train(rows, each, limits, next(portions)) for each in setups])
     if stopping.refit:
         by_setup = list(zip(*found, strict=True))
         best = best_setup(by_setup)
-        return refitted(given, source, setups[best], limits, best_steps(by_setup[best]), next(shares))
+        return refitted(given, source, setups[best], limits, best_steps(by_setup[best]), next(portions))
     return FittedCandidates(found[0][0], scaling.y, encoding)
 
 
@@ -188,7 +188,7 @@ def best_steps(found: Sequence[CandidateSet]) -> dict[CandidateKey, int]:
 def fewest_steps(steps: Index, scores: Array) -> int:
     """The fewest steps whose held-out score is within half a standard error of the best mean over trainings.
 
-    Only steps that every training has reached count. Scores are shares of the first one, which is that of the
+    Only steps that every training has reached count. Scores are relative to the first one, which is that of the
     constant for boosters: a fold with a target far out would else decide alone. The standard error is that of the
     difference to the best, from training to training. Shapes: steps (check,), scores (check, training).
     """
@@ -196,8 +196,8 @@ def fewest_steps(steps: Index, scores: Array) -> int:
     if not sound.size:
         return int(steps[-1])  # every training has diverged, and so will the last one
     reached = np.isfinite(sound).all(axis=1)
-    shares = (sound[reached] / np.maximum(sound[0], np.finfo(np.float64).tiny)).clip(-HOPELESS, HOPELESS)
-    excess = shares - shares[shares.mean(axis=1).argmin()]
+    relative = (sound[reached] / np.maximum(sound[0], np.finfo(np.float64).tiny)).clip(-HOPELESS, HOPELESS)
+    excess = relative - relative[relative.mean(axis=1).argmin()]
     count = excess.shape[1]
     error = excess.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.zeros(len(excess))
     return int(steps[reached][excess.mean(axis=1) <= TOLERATED * error][0])

@@ -63,5 +63,5 @@ class WithStages:
             groups.append(group.after(share))
         steps = np.maximum(1, np.round(share * found.table["steps"])).astype(np.int64)
         table = found.table.assign(family=found.table["family"] + f" after {share:g}", steps=steps, loss=np.nan)
-        stage = CandidateSet(table, tuple(groups), found.shares, (NO_COURSE,) * len(table))
+        stage = CandidateSet(table, tuple(groups), found.proportions, (NO_COURSE,) * len(table))
         return stage.renumbered(0)

@@ -139,5 +139,5 @@ class SpectralPath:
         coefficients = [head.coefficients(path) for head in heads]
         intercepts = [head.intercepts(own) for head, own in zip(heads, coefficients, strict=True)]
         solved, per_head = members.with_heads(torch.cat(coefficients).numpy(), torch.cat(intercepts).numpy())
-        shares = np.eye(len(table)).repeat(per_head, axis=1)
-        return CandidateSet(table, (solved,), shares, courses)
+        proportions = np.eye(len(table)).repeat(per_head, axis=1)
+        return CandidateSet(table, (solved,), proportions, courses)

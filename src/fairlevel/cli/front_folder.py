@@ -30,7 +30,7 @@ FOLDERS = {"most accurate": "most-accurate", KNEE: "knee", MOST_LEVEL: "tightest
 
 
 @dataclass(frozen=True)
-class Choice:
+class NamedModel:
     """A model with a name of its own, its folder, and its row in the front."""
 
     folder: str
@@ -45,7 +45,7 @@ def write_front(
     notes: Mapping[str, object],
     force: bool = False,
     provenance: Provenance | None = None,
-) -> dict[str, Choice]:
+) -> dict[str, NamedModel]:
     """Write the whole folder, or nothing if something fails or a folder that may not be replaced has appeared; returns
     the models with a name of their own.
     """
@@ -53,7 +53,7 @@ def write_front(
     rows = {"most accurate": len(models) - 1, KNEE: path.knee_index_, MOST_LEVEL: 0}
     if path.budget_index_ is not None:
         rows[WITHIN] = path.budget_index_
-    chosen = {label: Choice(FOLDERS[label], models[row], row) for label, row in rows.items()}
+    chosen = {label: NamedModel(FOLDERS[label], models[row], row) for label, row in rows.items()}
     named = [f"models/point-{place:02d}" for place in range(1, len(models) + 1)]
     with whole_folder(out, lambda present: refuse_existing(present, force)) as partial:
         write_table(path.to_frame(), partial / "front.csv")
@@ -69,7 +69,7 @@ def write_front(
     return chosen
 
 
-def named_rows(path: FairnessPath, chosen: Mapping[str, Choice]) -> dict[str, pd.Series]:
+def named_rows(path: FairnessPath, chosen: Mapping[str, NamedModel]) -> dict[str, pd.Series]:
     """The figures of the models with a name of their own, by what people call them."""
     budget = f"share within {path.max_share:g}" if path.max_share is not None else ""
     return {budget if label == WITHIN else label: path.front_.iloc[each.row] for label, each in chosen.items()}

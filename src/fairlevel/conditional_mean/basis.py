@@ -8,8 +8,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from fairlevel.conditional_mean.cell_sets import CellSet
-from fairlevel.conditional_mean.squares import Squares
+from fairlevel.conditional_mean.cells.cell_sets import CellSet
+from fairlevel.conditional_mean.cells.squares import Squares
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class Basis:
         """All functions, (row, function)."""
         if not self.sets:
             return self.columns
-        found = self.columns.new_empty(len(self), self.count)
-        found[:, self._places] = self.columns
+        functions = self.columns.new_empty(len(self), self.count)
+        functions[:, self._places] = self.columns
         for each in self.sets:
-            found[:, each.first : each.end] = each.written_out()
-        return found
+            functions[:, each.first : each.end] = each.written_out()
+        return functions
 
     @cached_property
     def squares(self) -> Squares:

@@ -9,10 +9,10 @@ from torch import Tensor
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.basis import Basis
-from fairlevel.conditional_mean.cell_functions import OwnFunctions, RotatedCells
-from fairlevel.conditional_mean.cell_sets import CellSet
-from fairlevel.conditional_mean.free_cells import FreeCells
-from fairlevel.conditional_mean.membership import CellsApart, Membership
+from fairlevel.conditional_mean.cells.cell_sets import CellSet
+from fairlevel.conditional_mean.cells.free_cells import FreeCells
+from fairlevel.conditional_mean.cells.membership import CellsApart, Membership
+from fairlevel.conditional_mean.cells.penalised_cells import OwnFunctions, RotatedCells
 from fairlevel.conditional_mean.scatter import scatter
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.conditional_mean.thin_svd import thin_svd
@@ -222,11 +222,11 @@ class PenalisedFunctions:
 
     def sets(self, first: int, cells: Membership) -> tuple[CellSet, ...]:
         """The functions that cells have of their own in a basis whose penalised functions start with this one."""
-        found, before = [], first
-        for own, place in zip(self.own, self.places, strict=True):
-            found.append(own.as_set(before + place, cells))
-            before += own.count
-        return tuple(found)
+        sets, before = [], first
+        for functions, place in zip(self.own, self.places, strict=True):
+            sets.append(functions.as_set(before + place, cells))
+            before += functions.count
+        return tuple(sets)
 
 
 def _basis(
@@ -237,9 +237,9 @@ def _basis(
     columns = rest.new_empty(len(rest), nuisance + white + penalised.whiten.shape[1])
     torch.cat([free.nuisance, free.white], dim=1, out=columns[:, : nuisance + white])
     torch.mm(rest, penalised.whiten, out=columns[:, nuisance + white :])
-    own = free_cells.sets(nuisance, free.cells)
-    first = nuisance + sum(each.count for each in own) + white
-    return Basis(columns, own + penalised.sets(first, cells))
+    of_free_cells = free_cells.sets(nuisance, free.cells)
+    first = nuisance + sum(each.count for each in of_free_cells) + white
+    return Basis(columns, of_free_cells + penalised.sets(first, cells))
 
 
 def _principal(rest: Tensor, row_weight: Tensor, spread: float) -> tuple[Tensor, Tensor]:

@@ -16,7 +16,7 @@ from torch import Tensor
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.blockwise import orthonormal
-from fairlevel.conditional_mean.cells import few_categories
+from fairlevel.conditional_mean.cells.discrete_columns import few_categories
 from fairlevel.conditional_mean.groups import GroupMean
 from fairlevel.conditional_mean.protocol import FeatureMap, Standardiser, standardiser
 from fairlevel.conditional_mean.random_features import RandomFeaturesMean

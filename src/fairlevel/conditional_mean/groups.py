@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from fairlevel.arrays import Array, Flags, Index
-from fairlevel.conditional_mean.cells import ROWS_PER_CELL, Cells, discrete_columns, indicators
-from fairlevel.conditional_mean.membership import CellsApart, Membership
+from fairlevel.conditional_mean.cells.discrete_columns import ROWS_PER_CELL, Cells, discrete_columns, indicators
+from fairlevel.conditional_mean.cells.membership import CellsApart, Membership
 from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean
 from fairlevel.conditional_mean.random_features import RandomFeaturesMean
 from fairlevel.exceptions import InvalidInput
@@ -119,5 +119,5 @@ class GroupFeatures:
 def _renumbered(number: Index, some: Flags) -> Index:
     """The number of each row's cell among some of the cells, −1 for the others and for rows of no cell."""
     place = np.where(some, np.cumsum(some) - 1, -1)
-    found: Index = np.append(place, -1)[number]
-    return found
+    renumbered: Index = np.append(place, -1)[number]
+    return renumbered

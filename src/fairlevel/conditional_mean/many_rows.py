@@ -18,9 +18,6 @@ from fairlevel.conditional_mean.scatter import scatter
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.threads import map_on_single_threads
 
-MANY_ROWS = 100_000
-"""Above so many rows a smoother is factored from moments."""
-
 _SHIFTED_BY = 4_096  # rows whose means are taken off: any number near the mean keeps moments accurate
 
 
@@ -90,9 +87,9 @@ class ManyRows:
         """With all functions."""
         return self._first(self.basis.shape[1])
 
-    def _first(self, kept: int) -> LinearSmoother:
-        spectrum, basis = self.smoother.spectrum, Basis(self.basis[:, :kept])
-        moments = spectrum.moments[: kept - spectrum.free]
+    def _first(self, count: int) -> LinearSmoother:
+        spectrum, basis = self.smoother.spectrum, Basis(self.basis[:, :count])
+        moments = spectrum.moments[: count - spectrum.free]
         return LinearSmoother(basis, basis, moments, self.row_weight, spectrum.nuisance)
 
 

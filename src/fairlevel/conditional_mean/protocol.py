@@ -15,8 +15,8 @@ import torch
 
 from fairlevel.arrays import Array, Flags
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.cells.membership import CellsApart
 from fairlevel.conditional_mean.factorisation import Features, factor
-from fairlevel.conditional_mean.membership import CellsApart
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput, InvalidType
 
@@ -189,8 +189,8 @@ class FeaturesWithin:
     def with_cells_apart(self, rows: Attributes) -> CellsApart:
         """The same without the indicators of cells, and the cells."""
         here, within = self._standardised(rows)
-        found = _cells_apart(self.features, np.hstack([here, within]))
-        return found._replace(penalised=np.hstack([found.penalised, self._products(here, within)]))
+        apart = _cells_apart(self.features, np.hstack([here, within]))
+        return apart._replace(penalised=np.hstack([apart.penalised, self._products(here, within)]))
 
     def _standardised(self, rows: Attributes) -> tuple[Array, Array]:
         if rows.factors is None:

@@ -25,7 +25,10 @@ from fairlevel.conditional_mean.basis import Basis
 from fairlevel.conditional_mean.spectrum import Spectrum
 from fairlevel.tensors import to_device
 
-_MANY_ROWS = 100_000  # whose functions are stored once
+MANY_ROWS = 100_000
+"""Above so many rows functions are stored once, and the smoother of a penalty is factored from moments."""
+LEAST_LEFT_OUT = 0.02
+"""1 − S_ii, or the eigenvalues of I − S_gg of a group, count as at least this when ridges are compared."""
 _BLOCK = 2**16  # residuals at a time, which stay in cache
 _ROWS = 1024  # whose squared functions do
 
@@ -104,7 +107,7 @@ class LinearSmoother:
         """
         if self.by_function:
             return self.coefficients(prediction)
-        in_turn = len(prediction) == 1 or len(self.row_weight) > _MANY_ROWS
+        in_turn = len(prediction) == 1 or len(self.row_weight) > MANY_ROWS
         return prediction @ (self.aligned_functions.T if in_turn else self.aligned_basis)
 
     def aligned_sum(self, coefficients: Tensor) -> Tensor:
@@ -124,10 +127,10 @@ class LinearSmoother:
         penalised one: a smoother like any other, whose h differs by at most ``least`` times the spread of f.
         """
         penalised = self.shrinkage(ridge)[self.free :]
-        kept = self.free + int((penalised >= least * penalised[:1]).sum())  # moments fall
-        fit = self.fit.until(kept)
-        at = fit if self.at is self.fit else self.at.until(kept)
-        return LinearSmoother(fit, at, self.moments[: kept - self.free], self.row_weight, self.nuisance)
+        count = self.free + int((penalised >= least * penalised[:1]).sum())  # moments fall
+        fit = self.fit.until(count)
+        at = fit if self.at is self.fit else self.at.until(count)
+        return LinearSmoother(fit, at, self.moments[: count - self.free], self.row_weight, self.nuisance)
 
     @cached_property
     def spectrum(self) -> Spectrum:
@@ -160,11 +163,11 @@ class LinearSmoother:
         same number.
         """
         weights = self.fit.squares.weights(diagonal.reshape(-1, diagonal.shape[-1]))
-        found = diagonal.new_empty(len(weights), len(self.row_weight))
+        leverage = diagonal.new_empty(len(weights), len(self.row_weight))
         for start in range(0, len(self.row_weight), _ROWS):
             rows = slice(start, start + _ROWS)
-            found[:, rows] = self.fit.squares.take(rows).at_rows(weights).T
-        return found.mul_(self.row_weight).view(*diagonal.shape[:-1], -1)
+            leverage[:, rows] = self.fit.squares.take(rows).at_rows(weights).T
+        return leverage.mul_(self.row_weight).view(*diagonal.shape[:-1], -1)
 
     def choose_ridge(self, prediction: Tensor) -> Tensor:
         """The ridge with the smallest generalised cross-validation error, (config,); the largest of several."""
@@ -203,14 +206,14 @@ class LinearSmoother:
         functions = self.fit.squares
         coefficients = functions.coefficients(prediction * self.row_weight)
         towards = (coefficients.unsqueeze(1) * functions.weights(shrinkage)).flatten(0, 1)  # (config · ridge, function)
-        own = functions.weights(self.chosen_part(shrinkage))
+        chosen = functions.weights(self.chosen_part(shrinkage))
         configs, ridges = len(prediction), len(shrinkage)
         errors = prediction.new_zeros(configs, ridges)
         size = max(64, min(1024, _BLOCK // (configs * ridges)))
         for start in range(0, len(self.row_weight), size):
             rows = slice(start, start + size)
             part, weight = functions.take(rows), self.row_weight[rows].unsqueeze(1)
-            left_out = (1 - part.at_rows(own) * weight).clamp_min_(0.02)  # 1 − S_ii, (row, ridge)
+            left_out = (1 - part.at_rows(chosen) * weight).clamp_min_(LEAST_LEFT_OUT)  # 1 − S_ii, (row, ridge)
             residual = part.combined(towards).T.contiguous().view(-1, configs, ridges)
             residual -= prediction[:, rows].T.unsqueeze(2)
             errors += residual.square_().mul_((weight * left_out.pow_(-cost).square_()).unsqueeze(1)).sum(dim=0)

@@ -118,21 +118,21 @@ def _expansions(knots: Array, coefficients: Array, at: Array) -> list[Array]:
     """Taylor coefficients of cubic splines, from the constant to the cubic one, (point, function) each: the derivative
     of a spline is a spline of the degree below, with differences of the coefficients (B-spline, function).
     """
-    found = []
+    expansions = []
     for power in range(_DEGREE + 1):
         degree = _DEGREE - power
-        found.append(_b_splines(knots, degree, at) @ coefficients / factorial(power))
+        expansions.append(_b_splines(knots, degree, at) @ coefficients / factorial(power))
         if degree:
             spans = knots[degree + 1 : -1] - knots[1 : -degree - 1]
             knots, coefficients = knots[1:-1], degree * np.diff(coefficients, axis=0) / spans[:, None]
-    return found
+    return expansions
 
 
 def _b_splines(knots: Array, degree: int, at: Array) -> Array:
     """All B-splines with these distinct knots, by the recursion of Cox and de Boor: (point,) -> (point, B-spline)."""
     points = at[:, None]
     values = ((knots[:-1] <= points) & (points < knots[1:])).astype(np.float64)
-    for own in range(1, degree + 1):
-        rising = (points - knots[:-own]) / (knots[own:] - knots[:-own])
+    for order in range(1, degree + 1):
+        rising = (points - knots[:-order]) / (knots[order:] - knots[:-order])
         values = rising[:, :-1] * values[:, :-1] + (1 - rising[:, 1:]) * values[:, 1:]
     return values

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from fairlevel.conditional_mean.blockwise import Functions
-from fairlevel.conditional_mean.cells import Cells
+from fairlevel.conditional_mean.cells.discrete_columns import Cells
 from fairlevel.conditional_mean.factors import FactorFeatures, LegitimateFactors
 from fairlevel.conditional_mean.groups import GroupFeatures
 from fairlevel.conditional_mean.protocol import FeaturesOf, FeaturesWithin, Standardiser

@@ -17,6 +17,6 @@ def thin_svd(values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
         from scipy.linalg import svd  # audits need no SciPy otherwise
 
-        found = svd(values.cpu().numpy(), full_matrices=False, lapack_driver="gesvd")
-        left, singular, right = (torch.from_numpy(part).to(values.device) for part in found)
+        parts = svd(values.cpu().numpy(), full_matrices=False, lapack_driver="gesvd")
+        left, singular, right = (torch.from_numpy(part).to(values.device) for part in parts)
     return left, singular, right

@@ -95,9 +95,9 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     front_ : DataFrame
         One row per model, from the least disparity to the most accurate: selection_dpvar (the DPVar that was allowed on
         selection rows, in standard deviations of y squared), mse, dpvar, dpvar_low, dpvar_high, share, members (how
-        many models are mixed), r2. Figures are from rows that neither trained the candidates nor set their shares, in
-        units of y². Where y has two classes, mse is the Brier score, and instead of r2 there are log_loss, auc,
-        accuracy and decision_dpvar, the DPVar of decisions at the threshold.
+        many models are mixed), r2. Figures are from rows that neither trained the candidates nor set their
+        proportions, in units of y². Where y has two classes, mse is the Brier score, and instead of r2 there are
+        log_loss, auc, accuracy and decision_dpvar, the DPVar of decisions at the threshold.
     cross_fitted_ : bool
         Whether all rows are judged by cross-validation, as fewer than 40,000 are that have no order in time, instead
         of a quarter kept apart.
@@ -257,7 +257,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def best(self, *, max_dpvar: float | None = None, max_share: float | None = None) -> Any:
         """The most accurate model whose DPVar (units of y²), or share of the variance, stays within a budget on rows
-        that set no shares.
+        that set no proportions.
         """
         check_is_fitted(self)
         budget = Budget.read("auto", max_dpvar, max_share)

@@ -11,7 +11,7 @@ import numpy as np
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
 from fairlevel.estimators.judging import JudgedRows, Judgement, SelectionBudget
-from fairlevel.fronts.stacking import without_small_shares
+from fairlevel.fronts.stacking import without_small_proportions
 from fairlevel.progress import stage
 from fairlevel.releveling.fitting import CrossFitted, FittedCorrections
 from fairlevel.releveling.protocol import ExistingModel
@@ -82,6 +82,6 @@ class JudgedCorrections:
         judged = self.judgement.judged
         return judged.mean.fitted(self.predictions, judged.attributes, judged.seed)
 
-    def shares(self, budget: SelectionBudget) -> Array:
-        """Shares of the candidates within a budget on these rows, (candidate,)."""
-        return without_small_shares(budget.nearest(self.judgement.judged.choosing).shares)
+    def proportions(self, budget: SelectionBudget) -> Array:
+        """Of the candidates within a budget on these rows, (candidate,)."""
+        return without_small_proportions(budget.nearest(self.judgement.judged.choosing).proportions)

@@ -1,4 +1,4 @@
-"""Mixtures of candidates chosen on selection rows, and their DPVar on rows that did not set their shares."""
+"""Mixtures of candidates chosen on selection rows, and their DPVar on rows that did not set their proportions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairlevel.estimators.budget import Budget
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.combiners import Choosing, Combiner
 from fairlevel.fronts.points import non_dominated
-from fairlevel.fronts.stacking import Mixture, OutOfReach, without_small_shares
+from fairlevel.fronts.stacking import Mixture, OutOfReach, without_small_proportions
 from fairlevel.metrics.evaluator import DPVarEvaluator
 from fairlevel.metrics.evidence import Evidence
 from fairlevel.metrics.interval import DPVarInterval, error_of, interval_of, share_error
@@ -34,8 +34,8 @@ class JudgedRows:
     """Predictions of the candidates on selection rows, which did not train them; y has mean 0 and variance 1.
 
     Shapes: predictions (candidate, row), target (row,), attributes of the rows, fold (row,): :meth:`cross_fitted` sets
-    the shares for a fold on the other folds. ``mean`` is the conditional mean, with its ridge, of all candidates.
-    ``chance`` standard errors that DPVar has by chance count as disparity where shares are set.
+    the proportions for a fold on the other folds. ``mean`` is the conditional mean, with its ridge, of all candidates.
+    ``chance`` standard errors that DPVar has by chance count as disparity where proportions are set.
     """
 
     predictions: Array
@@ -66,24 +66,24 @@ class JudgedRows:
 
     @cached_property
     def choosing(self) -> Choosing:
-        """The choice of shares on all selection rows; it sets the shares of the models that are returned."""
+        """The choice of proportions on all selection rows; it sets the proportions of the models that are returned."""
         return self._choosing_on(np.arange(len(self.target)))
 
     def cross_fitted(self, budgets: Sequence[SelectionBudget]) -> Array:
-        """Predictions at each budget, the shares for a fold set on the other folds: (budget, row)."""
+        """Predictions at each budget, the proportions for a fold set on the other folds: (budget, row)."""
         result = np.empty((len(budgets), len(self.target)))
 
         def fill(number: int) -> None:
             choosing, inside = self._without_fold(number), np.flatnonzero(self.fold == number)
-            shares = np.stack([budget.nearest(choosing).shares for budget in budgets])
-            result[:, inside] = shares @ self.predictions[:, inside]
+            proportions = np.stack([budget.nearest(choosing).proportions for budget in budgets])
+            result[:, inside] = proportions @ self.predictions[:, inside]
 
         with numpy_on_one_thread():
             on_single_threads(*(partial(fill, number) for number in np.unique(self.fold).tolist()))
         return result
 
     def _without_fold(self, number: int) -> Choosing:
-        """The choice of shares without a fold; what depends on A is factored once for all kinds of budgets."""
+        """The choice of proportions without a fold; what depends on A is factored once for all kinds of budgets."""
         if number not in self._kept:
             self._kept[number] = self._choosing_on(np.flatnonzero(self.fold != number))
         return self._kept[number]
@@ -99,8 +99,8 @@ class JudgedRows:
 
 @dataclass(frozen=True)
 class SelectionBudget:
-    """A budget on the rows that set the shares: the largest DPVar, in squared standard deviations of y; infinity is no
-    limit.
+    """A budget on the rows that set the proportions: the largest DPVar, in squared standard deviations of y; infinity
+    is no limit.
     """
 
     most: float
@@ -217,8 +217,8 @@ class Calibration:
 
 
 def pruned(choosing: Choosing, budget: SelectionBudget) -> Mixture:
-    """The choice within a budget without shares below 0.001, with MSE and DPVar computed again."""
-    return choosing.figures(without_small_shares(budget.nearest(choosing).shares))
+    """The choice within a budget without proportions below 0.001, with MSE and DPVar computed again."""
+    return choosing.figures(without_small_proportions(budget.nearest(choosing).proportions))
 
 
 @dataclass(frozen=True)

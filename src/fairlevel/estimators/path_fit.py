@@ -2,7 +2,7 @@
 
 Candidates are trained on some rows and judged on others; some of the training rows decide when to stop. Where rows are
 few, this is done for each fold, so that every row is judged. The candidates that are kept are trained once more, on all
-rows, for as many steps as were best. The figures of a judged row come from shares that were set without it.
+rows, for as many steps as were best. The figures of a judged row come from proportions that were set without it.
 """
 
 from __future__ import annotations
@@ -97,10 +97,11 @@ class PathFit:
         """The choice within a budget on selection rows."""
         chosen = pruned(self.choosing, budget)
         variance = self.y_scale**2
-        used = chosen.shares > 0
+        used = chosen.proportions > 0
         mixture = self.fitted.candidates.table.loc[used, ["family", "setting", "weight"]]
-        mixture = mixture.assign(proportion=chosen.shares[used]).reset_index(drop=True)
-        return ChosenModel(self.fitted.model(chosen.shares), chosen.mse * variance, chosen.dpvar * variance, mixture)
+        mixture = mixture.assign(proportion=chosen.proportions[used]).reset_index(drop=True)
+        model = self.fitted.model(chosen.proportions)
+        return ChosenModel(model, chosen.mse * variance, chosen.dpvar * variance, mixture)
 
     def within(self, budget: Budget) -> ChosenModel:
         """The choice that keeps a user's budget on unseen rows, margin included."""
@@ -109,7 +110,7 @@ class PathFit:
 
 @dataclass(frozen=True)
 class ReportingRows:
-    """The models of a front on rows that neither trained them nor set their shares, in units of y.
+    """The models of a front on rows that neither trained them nor set their proportions, in units of y.
 
     Shapes: predictions (model, row), fitted means E[f|A] (model, row), target (row,), attributes of the rows; one
     interval per model.

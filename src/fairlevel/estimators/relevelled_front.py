@@ -108,7 +108,7 @@ class RelevelledFront:
         :func:`relevel` where that is possible. A model that keeps the budget already comes back as it is.
         """
         chosen = self._within(Budget.read("auto", max_dpvar, max_share))
-        return self.model(-1) if chosen is None else self._changed(self._judged.shares(chosen))
+        return self.model(-1) if chosen is None else self._changed(self._judged.proportions(chosen))
 
     def figures(self, *, max_dpvar: float | None = None, max_share: float | None = None) -> pd.Series:
         """What ``front_`` would show of the model that :meth:`best` gives for the same budget."""
@@ -124,7 +124,7 @@ class RelevelledFront:
             raise InvalidInput(f"model({number}) was asked for; the front has rows 0 to {len(self) - 1}.")
         if number in (-1, len(self) - 1):
             return self._changed(np.eye(len(self._judged.fitted))[0])
-        return self._changed(self._judged.shares(self._judged.budgets[number % len(self)]))
+        return self._changed(self._judged.proportions(self._judged.budgets[number % len(self)]))
 
     def models(self) -> list[Any]:
         """The models of all rows of ``front_``."""
@@ -223,15 +223,15 @@ class RelevelledFront:
         front["mse"] = front["mse"].fillna(front["distance"])
         return front
 
-    def _changed(self, shares: Array) -> Any:
+    def _changed(self, proportions: Array) -> Any:
         fitted = self._judged.fitted
-        return self._model.changed(fitted.change(shares), fitted.families)
+        return self._model.changed(fitted.change(proportions), fitted.families)
 
 
 def _front(judged: JudgedCorrections, target: Array | None, seen: bool) -> pd.DataFrame:
     predictions, weight = judged.predictions, judged.weight
     error = np.full(len(predictions), np.nan) if target is None else (predictions - target) ** 2 @ weight
-    members = [int((judged.shares(budget) > 0).sum()) for budget in judged.budgets]
+    members = [int((judged.proportions(budget) > 0).sum()) for budget in judged.budgets]
     return pd.DataFrame(
         {
             "selection_dpvar": [*(budget.dpvar(judged.judgement.judged.choosing) for budget in judged.budgets), np.inf],

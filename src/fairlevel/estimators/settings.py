@@ -102,7 +102,7 @@ def path_settings(
 
 
 @dataclass(frozen=True)
-class OwnModels:
+class RequestedModels:
     """A user's own models, and which rows they were not trained on, (given row,); None where none is frozen."""
 
     models: tuple[Any, ...]
@@ -116,13 +116,13 @@ class OwnModels:
         return replace(settings, source=WithOwnModels(settings.source, self.models, columns), unseen=unseen)
 
 
-def own_models(models: Any, unseen: Any, rows: int, classes: bool) -> OwnModels:
+def own_models(models: Any, unseen: Any, rows: int, classes: bool) -> RequestedModels:
     """From what ``FairnessPath`` and its ``fit`` were given; ``classes`` says whether y has two."""
     own = check_models(models, classes)
     if not any_frozen(own):
         if unseen is not None:
             raise InvalidInput("unseen was given, but models holds no FrozenEstimator; leave unseen=None.")
-        return OwnModels(own, None)
+        return RequestedModels(own, None)
     if unseen is None or unseen is False:
         raise InvalidInput(
             "models holds a FrozenEstimator, which is judged on rows that it was not trained on; pass fit(..., "
@@ -134,4 +134,4 @@ def own_models(models: Any, unseen: Any, rows: int, classes: bool) -> OwnModels:
             f"unseen has type {flags.dtype} and shape {flags.shape}; True is needed, or one boolean for each of the "
             f"{rows} rows."
         )
-    return OwnModels(own, flags)
+    return RequestedModels(own, flags)

@@ -33,8 +33,8 @@ class Choosing(Protocol):
     def share(self, mixture: Mixture) -> float:
         """DPVar of a choice as a share of its variance."""
 
-    def figures(self, shares: Array) -> Mixture:
-        """MSE and DPVar of given shares, (candidate,)."""
+    def figures(self, proportions: Array) -> Mixture:
+        """MSE and DPVar of given proportions, (candidate,)."""
 
 
 @runtime_checkable
@@ -43,7 +43,7 @@ class Combiner(Protocol):
 
     def over(self, predictions: Array, target: Array, weight: Array, disparity: Array) -> Choosing:
         """Measure candidates: predictions (candidate, row), target (row,), weights of the rows that sum to 1, (row,),
-        and disparity K (candidate, candidate), with which DPVar of the mixture with shares w is wᵀKw.
+        and disparity K (candidate, candidate), with which DPVar of the mixture with proportions w is wᵀKw.
         """
 
 
@@ -98,15 +98,15 @@ class Picking:
         return self._best(self.shares <= share, share, self.smallest_share)
 
     def share(self, mixture: Mixture) -> float:
-        return float(self.shares[int(mixture.shares.argmax())])
+        return float(self.shares[int(mixture.proportions.argmax())])
 
     def _best(self, allowed: Flags, limit: float, smallest: float) -> Mixture:
         if not allowed.any():
             raise OutOfReach(limit, smallest)
-        shares = np.zeros(len(self.mse))
-        shares[int(np.where(allowed, self.mse, np.inf).argmin())] = 1.0
-        return self.figures(shares)
+        proportions = np.zeros(len(self.mse))
+        proportions[int(np.where(allowed, self.mse, np.inf).argmin())] = 1.0
+        return self.figures(proportions)
 
-    def figures(self, shares: Array) -> Mixture:
-        best = int(shares.argmax())
-        return Mixture(shares, float(self.mse[best]), float(self.dpvar[best]), 0.0)
+    def figures(self, proportions: Array) -> Mixture:
+        best = int(proportions.argmax())
+        return Mixture(proportions, float(self.mse[best]), float(self.dpvar[best]), 0.0)

@@ -22,9 +22,9 @@ from scipy.optimize import brentq
 from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput
 
-SMALLEST_SHARE = 1e-3  # models with a smaller share are left out of a mixture
+SMALLEST_PROPORTION = 1e-3  # models with a smaller one are left out of a mixture
 _TOLERANCE = 1e-9
-_SMALLEST_RATIO, _LARGEST_RATIO = 1e-2, 1e5  # of the weight of DPVar to that of the variance, under a budget on shares
+_SMALLEST_RATIO, _LARGEST_RATIO = 1e-2, 1e5  # of the weights of DPVar and of the variance, under a budget on the share
 _RATIO_TOLERANCE = 4e-3  # of its logarithm
 _LONGEST = 2.0  # a linear term beyond twice its length would only press against the simplex
 _ROUNDING = 1e-6  # by which a share may be exceeded, as a share of itself
@@ -40,9 +40,11 @@ class OutOfReach(InvalidInput):
 
 @dataclass(frozen=True)
 class Mixture:
-    """Shares w (candidate,) of a mixture, its MSE and DPVar, and the largest violation of the optimality conditions."""
+    """Proportions w (candidate,) of a mixture, its MSE and DPVar, and the largest violation of the optimality
+    conditions.
+    """
 
-    shares: Array
+    proportions: Array
     mse: float
     dpvar: float
     residual: float
@@ -64,7 +66,7 @@ class _Constraints:
 @dataclass(frozen=True)
 class Mixing:
     """The quadratic forms over candidates: G (candidate, candidate), q and mean (candidate,), mean of y², K (candidate,
-    candidate). ``ridge`` · ‖w‖² is added to the error: similar candidates then get similar shares.
+    candidate). ``ridge`` · ‖w‖² is added to the error: similar candidates then get similar proportions.
     """
 
     gram: Array
@@ -132,8 +134,8 @@ class Mixing:
 
     def share(self, mixture: Mixture) -> float:
         """DPVar as a share of the mixture's variance; 0 for a constant."""
-        shares = mixture.shares
-        variance = float(shares @ self._variance @ shares)
+        proportions = mixture.proportions
+        variance = float(proportions @ self._variance @ proportions)
         return mixture.dpvar / variance if variance > 1e-12 else 0.0
 
     @cached_property
@@ -161,23 +163,23 @@ class Mixing:
         """min of V + ratio · K with the linear term of a budget on the share; the mean is fitted as before."""
         longer = _length(ratio, share)
         square = np.outer(self.mean, self.mean)
-        found = self._solve(self._variance + square * longer + ratio * self.disparity, longer * self.cross, None)
-        return self._stretched(found)
+        mixture = self._solve(self._variance + square * longer + ratio * self.disparity, longer * self.cross, None)
+        return self._stretched(mixture)
 
     def _stretched(self, mixture: Mixture) -> Mixture:
         """c + s (w − c), where c is the constant candidate, with the s that has the smallest error; the share is the
         same for every s.
         """
         constant = np.flatnonzero(np.diag(self._variance) <= 1e-12)
-        shares = mixture.shares.copy()
-        kept = float(shares[constant].sum())
-        if not len(constant) or not 0 < kept < 1:
+        proportions = mixture.proportions.copy()
+        of_constant = float(proportions[constant].sum())
+        if not len(constant) or not 0 < of_constant < 1:
             return mixture
-        none = np.zeros(len(shares))
+        none = np.zeros(len(proportions))
         none[constant[0]] = 1.0
-        shares[constant] = 0.0
-        shares /= 1 - kept  # as far as shares may go
-        direction = shares - none
+        proportions[constant] = 0.0
+        proportions /= 1 - of_constant  # as far as proportions may go
+        direction = proportions - none
         square = float(direction @ self.gram @ direction)
         slope = float(direction @ (self.cross - self.gram @ none))
         scale = float(np.clip(slope / square, 0.0, 1.0)) if square > 0 else 0.0
@@ -223,18 +225,18 @@ class Mixing:
             _upper_triangle(penalty), -2 * linear, constraints.matrix, limits, cones, settings
         )
         answer = solver.solve()
-        shares, dual, slack = (np.asarray(each) for each in (answer.x, answer.z, answer.s))
+        proportions, dual, slack = (np.asarray(each) for each in (answer.x, answer.z, answer.s))
         residual = max(
-            np.abs(penalty @ shares - 2 * linear + rows.T @ dual).max(),  # stationarity
-            np.abs(rows @ shares + slack - limits).max(),  # feasibility
+            np.abs(penalty @ proportions - 2 * linear + rows.T @ dual).max(),  # stationarity
+            np.abs(rows @ proportions + slack - limits).max(),  # feasibility
             abs(float(slack @ dual)),  # complementarity
         )
-        return self.figures(shares.clip(min=0) / shares.clip(min=0).sum(), float(residual))
+        return self.figures(proportions.clip(min=0) / proportions.clip(min=0).sum(), float(residual))
 
-    def figures(self, shares: Array, residual: float = 0.0) -> Mixture:
-        """MSE and DPVar of given shares, (candidate,)."""
-        mse = float(shares @ self.gram @ shares - 2 * self.cross @ shares + self.mean_square)
-        return Mixture(shares, mse, float(shares @ self.disparity @ shares), residual)
+    def figures(self, proportions: Array, residual: float = 0.0) -> Mixture:
+        """MSE and DPVar of given proportions, (candidate,)."""
+        mse = float(proportions @ self.gram @ proportions - 2 * self.cross @ proportions + self.mean_square)
+        return Mixture(proportions, mse, float(proportions @ self.disparity @ proportions), residual)
 
 
 def _upper_triangle(matrix: Array) -> sparse.csc_matrix:
@@ -249,8 +251,8 @@ def _length(ratio: float, share: float) -> float:
     return min(1 + ratio * share, _LONGEST)
 
 
-def without_small_shares(shares: Array) -> Array:
-    """The shares with those below 0.001 set to zero, scaled to sum to 1."""
-    kept = np.where(shares < SMALLEST_SHARE, 0.0, shares)
+def without_small_proportions(proportions: Array) -> Array:
+    """The proportions with those below 0.001 set to zero, scaled to sum to 1."""
+    kept = np.where(proportions < SMALLEST_PROPORTION, 0.0, proportions)
     result: Array = kept / kept.sum()
     return result

@@ -13,7 +13,7 @@ from torch import Tensor
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import GroupMean, LinearMean, RandomFeaturesMean, SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.cells import discrete_columns, few_categories
+from fairlevel.conditional_mean.cells.discrete_columns import discrete_columns, few_categories
 from fairlevel.conditional_mean.many_rows import ManyRows, by_row
 from fairlevel.conditional_mean.resolution import resolutions_for
 from fairlevel.conditional_mean.smoother import LinearSmoother
@@ -49,7 +49,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenCandidates:
     """For each prediction the index of its candidate and the ridge; both (config,)."""
 
     candidates: tuple[Candidate, ...]
@@ -68,7 +68,7 @@ def in_words(mean: LinearMean, spectrum: Spectrum, ridge: float) -> str:
     return f"{mean.label} ({kept}, {float(spectrum.df(ridge)):.1f} degrees of freedom)"
 
 
-def candidates(
+def candidates_for(
     prediction: Tensor, rows: Attributes, seed: int, regressor: LinearMean | None = None
 ) -> tuple[Candidate, ...]:
     """The given regressor, or all means that suit these attributes and predictions, (config, row), each prepared for
@@ -118,8 +118,8 @@ def _varying(sensitive: Array) -> Array:
     return sensitive[:, np.ptp(sensitive, axis=0) > 0]
 
 
-def choose(prediction: Tensor, known: tuple[Candidate, ...]) -> Choice:
-    """The candidate with the smallest leave-one-out error for each prediction; (config, row) -> :class:`Choice`."""
-    ridges, errors = zip(*on_single_threads(*(partial(each.best, prediction) for each in known)), strict=True)
+def choose(prediction: Tensor, candidates: tuple[Candidate, ...]) -> ChosenCandidates:
+    """The candidate with the smallest leave-one-out error for each prediction, (config, row)."""
+    ridges, errors = zip(*on_single_threads(*(partial(each.best, prediction) for each in candidates)), strict=True)
     index = torch.stack(errors).argmin(dim=0)
-    return Choice(known, index, torch.stack(ridges).gather(0, index.unsqueeze(0)).squeeze(0))
+    return ChosenCandidates(candidates, index, torch.stack(ridges).gather(0, index.unsqueeze(0)).squeeze(0))

@@ -6,7 +6,7 @@ s = f_B + f_A, the difference is a covariance, and its noise that of a covarianc
 .. math:: \hat D = \hat\psi_B - \hat\psi_A = \widehat{\operatorname{Cov}}(h_u, h_s), \qquad
           V(D) = \frac1n \operatorname{Var}(r_s h_u + r_u h_s + h_u h_s) + V_0,
 
-where V₀ is what is left when neither h varies: with K the scatter of the scores of residuals,
+where V₀ is what is left when neither h varies: with K the covariance of the scores of residuals,
 2 (tr qK_BB qK_BB + tr qK_AA qK_AA − 2 tr qK_AB qK_AB) less the rows' own part. As for a single DPVar, the variance is a
 function of the truth: for each D, h_u and h_s are scaled to their debiased ψ_u and ψ_s, and from there up by one number
 of standard errors of both, the smallest with ψ_u ψ_s ≥ D². So V never falls with |D|. The interval holds every D with
@@ -16,7 +16,7 @@ interval where p is above 1 − level. Rows that are too few for the attributes 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import erfc
 from statistics import NormalDist
 from typing import Any
@@ -27,11 +27,11 @@ from scipy.optimize import brentq
 from torch import Tensor
 
 from fairlevel.arrays import Array
-from fairlevel.data.numbers import rounding_limit
+from fairlevel.data.numbers import refuse_extremes, rounding_limit
 from fairlevel.exceptions import InvalidInput
-from fairlevel.metrics.choice import Candidate, candidates, in_words
+from fairlevel.metrics.choice import Candidate, candidates_for, in_words
 from fairlevel.metrics.evidence import CONSTANT
-from fairlevel.metrics.inputs import read_rows, read_seed, read_vector
+from fairlevel.metrics.inputs import EvaluationRows, read_every_row, read_seed, read_vector
 from fairlevel.metrics.streamed import LEAST_DF
 
 
@@ -53,11 +53,11 @@ class Comparison:
 
     def __str__(self) -> str:
         """The finding in one sentence."""
-        found = f"DPVar is {self.dpvar_a:.4g} for A and {self.dpvar_b:.4g} for B"
+        figures = f"DPVar is {self.dpvar_a:.4g} for A and {self.dpvar_b:.4g} for B"
         interval = f"difference {self.difference:.4g}, {self.level:.0%} interval {self.low:.4g} to {self.high:.4g}"
         if self.low <= 0 <= self.high:
-            return f"{found}; the rows do not show which is smaller ({interval})."
-        return f"{found}; {'B' if self.high < 0 else 'A'} is more level ({interval})."
+            return f"{figures}; the rows do not show which is smaller ({interval})."
+        return f"{figures}; {'B' if self.high < 0 else 'A'} is more level ({interval})."
 
 
 def compare(
@@ -102,14 +102,7 @@ def compare(
     if not 0 < level < 1:
         raise InvalidInput(f"level={level} was given; a number between 0 and 1 is needed, such as 0.95.")
     seed = read_seed(random_state)
-    first = read_rows(y_pred_a, sensitive_features, sample_weight, given, groups)
-    other = read_vector("y_pred_b", y_pred_b)
-    if len(other) != len(read_vector("y_pred_a", y_pred_a)):
-        raise InvalidInput(
-            f"y_pred_b has {len(other)} rows but y_pred_a has {len(np.asarray(y_pred_a))}; both must predict the same "
-            "rows."
-        )
-    second = read_rows(other, sensitive_features, sample_weight)
+    first, second = _with_other(read_every_row(y_pred_a, sensitive_features, sample_weight, given, groups), y_pred_b)
     rows, pair = first.attributes(seed), np.stack([first.prediction, second.prediction])
     varies = np.ptp(pair, axis=1) > rounding_limit(pair)
     centred = (pair - (pair @ rows.weight)[:, None]) * varies[:, None]
@@ -117,7 +110,7 @@ def compare(
     if not varies.any():
         return Comparison(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, CONSTANT, level)
     predictions = torch.from_numpy(centred / scale)
-    candidate, ridge = _shared(predictions, candidates(predictions, rows, seed))
+    candidate, ridge = _shared(predictions, candidates_for(predictions, rows, seed))
     paired = Paired.of(predictions, candidate, ridge)
     low, high = paired.limits(NormalDist().inv_cdf((1 + level) / 2))
     return Comparison(
@@ -132,15 +125,26 @@ def compare(
     )
 
 
-def _shared(predictions: Tensor, known: tuple[Candidate, ...]) -> tuple[Candidate, float]:
+def _with_other(every: EvaluationRows, y_pred_b: Any) -> tuple[EvaluationRows, EvaluationRows]:
+    """The rows that count with prediction A, and with prediction B; attributes and weights are read once."""
+    other = read_vector("y_pred_b", y_pred_b)
+    if len(other) != len(every):
+        raise InvalidInput(
+            f"y_pred_b has {len(other)} rows but y_pred_a has {len(every)}; both must predict the same rows."
+        )
+    refuse_extremes("y_pred_b", other)
+    return every.without_zero_weights(), replace(every, prediction=other).without_zero_weights()
+
+
+def _shared(predictions: Tensor, candidates: tuple[Candidate, ...]) -> tuple[Candidate, float]:
     """The mean and the ridge with the smallest sum of both leave-one-out errors, each relative to its variance."""
-    weight = known[0].smoother.row_weight
+    weight = candidates[0].smoother.row_weight
     variance = (predictions.square() * weight).sum(dim=1, keepdim=True).clamp_min(1e-24)
-    found = []
-    for candidate in known:
+    best = []
+    for candidate in candidates:
         error, index = (candidate.errors(predictions) / variance).sum(dim=0).min(dim=0)
-        found.append((float(error), candidate, float(candidate.ridges[index])))
-    _, candidate, ridge = min(found, key=lambda each: each[0])
+        best.append((float(error), candidate, float(candidate.ridges[index])))
+    _, candidate, ridge = min(best, key=lambda each: each[0])
     return candidate, ridge
 
 
@@ -177,31 +181,33 @@ class Paired:
         smoother, units = candidate.smoother, candidate.units
         weight, first = smoother.row_weight, smoother.nuisance
         every = torch.stack([*predictions, predictions[1] - predictions[0], predictions.sum(dim=0)])  # A, B, u, s
-        found = units.leave_out(every, smoother, torch.full((4,), ridge, dtype=torch.float64))
-        (mean_u, mean_s), (residual_a, residual_b, residual_u, residual_s) = found.fitted[2:], found.residual
+        left_out = units.leave_out(every, smoother, torch.full((4,), ridge, dtype=torch.float64))
+        (mean_u, mean_s), (residual_a, residual_b, residual_u, residual_s) = left_out.fitted[2:], left_out.residual
         product = mean_u * mean_s
         moves = torch.stack([residual_s * mean_u, residual_u * mean_s, product - product @ weight], dim=1)
         sums = units.sums(moves * weight.unsqueeze(1))
         functions = smoother.fit.beyond(first).squares
-        kept = functions.weights(found.kept[0, first:])
-        scatter_a, scatter_b, scatter_u, scatter_s = (units.scatter(own, functions, weight) for own in found.residual)
-        crossed = (scatter_s - scatter_u).form(kept) / 16  # of K_s/4 − K_u/4
-        noise_u = units.null_variance(scatter_u, residual_u, functions, kept, weight)
-        noise_s = units.null_variance(scatter_s, residual_s, functions, kept, weight)
-        own = units.own_difference(residual_a, residual_b, functions, kept, weight)
+        kept = functions.weights(left_out.kept[0, first:])
+        covariance_a, covariance_b, covariance_u, covariance_s = (
+            units.covariance(residual, functions, weight) for residual in left_out.residual
+        )
+        crossed = (covariance_s - covariance_u).form(kept) / 16  # of K_s/4 − K_u/4
+        noise_u = units.null_variance(covariance_u, residual_u, functions, kept, weight)
+        noise_s = units.null_variance(covariance_s, residual_s, functions, kept, weight)
+        own_part = units.own_difference(residual_a, residual_b, functions, kept, weight)
         variances = predictions.square() @ weight
         deviations = units.sums(((predictions.square() - variances.unsqueeze(1)) * weight).T)
-        total = scatter_a.form(kept) + scatter_b.form(kept) - 2 * crossed - own
+        total = covariance_a.form(kept) + covariance_b.form(kept) - 2 * crossed - own_part
         return cls(
-            found.estimate[:2].numpy(),
-            found.estimate[2:].clamp_min(0.0).numpy(),
+            left_out.estimate[:2].numpy(),
+            left_out.estimate[2:].clamp_min(0.0).numpy(),
             torch.stack([noise_u, noise_s]).clamp_min(0.0).sqrt().numpy(),
-            (found.fitted[2:].square() @ weight).numpy(),
+            (left_out.fitted[2:].square() @ weight).numpy(),
             (sums.T @ sums).numpy() / (1 - smoother.spectrum.spent_on_factors),
             max(2 * float(total), 0.0),
             variances.numpy(),
             deviations.square().sum(dim=0).sqrt().numpy(),
-            float(found.kept[0].sum()) >= LEAST_DF,
+            float(left_out.kept[0].sum()) >= LEAST_DF,
         )
 
     @property

@@ -49,8 +49,8 @@ def out_of_fold_means(
         standardised = ((target - centre) / scale).to(torch.float32)
         size = max(8, _ROWS_AT_ONCE // len(rows)) if device.type == "cpu" else len(standardised)
         tiles = torch.split(standardised, size)
-        found = [regressor.predict(regressor.fit(rows, tile, tensor_weight, seed), there) for tile in tiles]
-        fitted[:, torch.from_numpy(at).to(device)] = centre + scale * torch.cat(found).to(prediction.dtype)
+        means = [regressor.predict(regressor.fit(rows, tile, tensor_weight, seed), there) for tile in tiles]
+        fitted[:, torch.from_numpy(at).to(device)] = centre + scale * torch.cat(means).to(prediction.dtype)
     return fitted
 
 
@@ -64,7 +64,7 @@ def paper_diagnostic(prediction: Tensor, rows: Attributes, regressor: MLPMean, s
     halves = [torch.from_numpy(fold == half).to(prediction.device) for half in (0, 1)]
     per_half = [(centred.square() * weight)[:, half].sum(dim=-1) for half in halves]
     mass = [row_weight[fold == half].sum() / row_weight.sum() for half in (0, 1)]
-    return torch.stack([part / share for part, share in zip(per_half, mass, strict=True)]).mean(dim=0)
+    return torch.stack([part / total for part, total in zip(per_half, mass, strict=True)]).mean(dim=0)
 
 
 def covariance_form(prediction: Tensor, rows: Attributes, regressor: MLPMean, seed: int) -> tuple[Tensor, Tensor]:

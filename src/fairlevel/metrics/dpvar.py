@@ -15,7 +15,7 @@ from fairlevel.conditional_mean.protocol import ConditionalMean, kind_of
 from fairlevel.exceptions import InvalidType, UnknownName
 from fairlevel.metrics.crossfit import DIAGNOSTIC, paper_diagnostic
 from fairlevel.metrics.estimators import estimator_for
-from fairlevel.metrics.evidence import Standardised
+from fairlevel.metrics.evidence import StandardisedPredictions
 from fairlevel.metrics.inputs import read_rows, read_seed
 
 
@@ -90,7 +90,7 @@ def dpvar_of_many(
     the rows or (row, attribute) -> (config,).
     """
     rows = sensitive if isinstance(sensitive, Attributes) else Attributes(sensitive)
-    standardised, varying = Standardised.of(predictions, rows.counts)
+    standardised, varying = StandardisedPredictions.of(predictions, rows.counts)
     result = np.zeros(len(predictions))
     if varying:
         estimate = METHODS[method](standardised.values, rows, regressor, random_state)

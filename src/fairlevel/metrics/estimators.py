@@ -8,7 +8,7 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.protocol import ConditionalMean, kind_of
 from fairlevel.metrics.evidence import Estimator
 from fairlevel.metrics.linear_estimators import linear_estimator
-from fairlevel.metrics.trained_estimator import CrossFitted
+from fairlevel.metrics.trained_estimator import CrossFittedEstimator
 
 
 class MakesEstimator(Protocol):
@@ -17,7 +17,7 @@ class MakesEstimator(Protocol):
     def __call__(self, rows: Attributes, regressor: Any, seed: int) -> Estimator: ...
 
 
-ESTIMATORS: dict[str, MakesEstimator] = {"linear": linear_estimator, "trained": CrossFitted}
+ESTIMATORS: dict[str, MakesEstimator] = {"linear": linear_estimator, "trained": CrossFittedEstimator}
 """By the kind of the conditional mean: leave-one-out for linear ones, cross-fitting for trained ones."""
 
 

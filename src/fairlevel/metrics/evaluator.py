@@ -10,7 +10,7 @@ import numpy as np
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics.estimators import estimator_for
-from fairlevel.metrics.evidence import Estimator, Evidence, Standardised
+from fairlevel.metrics.evidence import Estimator, Evidence, StandardisedPredictions
 from fairlevel.metrics.inputs import read_vector
 from fairlevel.metrics.interval import DPVarInterval, error_of, interval_of
 from fairlevel.threads import on_single_threads
@@ -34,12 +34,12 @@ class DPVarEvaluator:
     def evidence(self, predictions: Array) -> list[Evidence]:
         """What errors and intervals need, one entry per prediction."""
         read = np.stack([read_vector("y_pred", prediction) for prediction in predictions])
-        standardised, varying = Standardised.of(read, self.rows.counts)
-        found = [Evidence.of_constant() for _ in predictions]
+        standardised, varying = StandardisedPredictions.of(read, self.rows.counts)
+        evidence = [Evidence.of_constant() for _ in predictions]
         if varying:
-            for config, evidence in zip(varying, self.estimator.evidence(standardised), strict=True):
-                found[config] = evidence
-        return found
+            for config, measured in zip(varying, self.estimator.evidence(standardised), strict=True):
+                evidence[config] = measured
+        return evidence
 
     def intervals(self, predictions: Array) -> list[DPVarInterval]:
         """The 95 % interval of each prediction."""

@@ -50,8 +50,8 @@ class Evidence:
         """Of the test of DPVar = 0; computed when it is first asked for."""
         if "_p_value" not in self.__dict__:  # before Python 3.12 one lock of cached_property serves all instances
             self.__dict__["_p_value"] = self.test()
-        found: float = self.__dict__["_p_value"]
-        return found
+        p_value: float = self.__dict__["_p_value"]
+        return p_value
 
     def squared_error(self, *combination: float) -> float:
         """The variance of the weighted mean of a combination of (r ĥ, ĥ², f², 1), which has mean zero: for as many
@@ -80,7 +80,7 @@ def influence_sums(
 
 
 @dataclass(frozen=True)
-class Standardised:
+class StandardisedPredictions:
     """Predictions with mean 0 and variance 1, and what they had before.
 
     Shapes: values (config, row), row_weight (row,) summing to 1, variance (config,).
@@ -91,7 +91,7 @@ class Standardised:
     variance: Array
 
     @classmethod
-    def of(cls, predictions: Array, row_weight: Array) -> tuple[Standardised, Sequence[int]]:
+    def of(cls, predictions: Array, row_weight: Array) -> tuple[StandardisedPredictions, Sequence[int]]:
         """The predictions that vary, standardised, and their positions; (config, row), (row,)."""
         weight = row_weight / row_weight.sum()
         used = predictions[:, row_weight > 0]
@@ -109,5 +109,5 @@ class Estimator(Protocol):
     def estimates(self, predictions: Tensor) -> Tensor:
         """Debiased DPVar of standardised predictions: (config, row) -> (config,)."""
 
-    def evidence(self, predictions: Standardised) -> list[Evidence]:
+    def evidence(self, predictions: StandardisedPredictions) -> list[Evidence]:
         """The same with its uncertainty, one entry per prediction."""

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from fairlevel.conditional_mean.overlap import Overlap
-from fairlevel.conditional_mean.squares import Scatter, Squares
+from fairlevel.conditional_mean.cells.covariance import CoefficientCovariance
+from fairlevel.conditional_mean.cells.overlap import Overlap
+from fairlevel.conditional_mean.cells.squares import Squares
 from fairlevel.metrics.row_groups import RowGroups
 
 if TYPE_CHECKING:
@@ -56,11 +57,11 @@ class GroupScores:
         of_columns, of_cells = weights.tensor_split([self.columns.shape[1]])
         return self.columns.square() @ of_columns + torch.from_numpy(self.cells.power(2) @ of_cells.numpy())
 
-    def scatter(self) -> Scatter:
+    def covariance(self) -> CoefficientCovariance:
         """K."""
         columns = self.columns.T @ self.columns
         if not self.cells.shape[1]:
-            return Scatter.plain(columns)
+            return CoefficientCovariance.plain(columns)
         across = torch.from_numpy(self.cells.T @ self.columns.numpy())
         products = (self.cells.T @ self.cells).tocsr()
         overlap = Overlap((), columns.new_empty(0, len(columns)))
@@ -68,19 +69,19 @@ class GroupScores:
 
 
 @dataclass(frozen=True)
-class GroupScatter(Scatter):
+class GroupCovariance(CoefficientCovariance):
     """K where cells depend on each other: products (cell, cell), sparse, with ``cells`` on the diagonal. Of differences
     of two, which need not be covariances, only forms are asked.
     """
 
     products: csr_array
 
-    def __sub__(self, other: Scatter) -> GroupScatter:
-        if not isinstance(other, GroupScatter):
+    def __sub__(self, other: CoefficientCovariance) -> GroupCovariance:
+        if not isinstance(other, GroupCovariance):
             return NotImplemented
         plain = super().__sub__(other)
         products = self.products - other.products
-        return GroupScatter(plain.columns, plain.across, plain.cells, products, overlap=self.overlap)
+        return GroupCovariance(plain.columns, plain.across, plain.cells, products, overlap=self.overlap)
 
     def form(self, weights: Tensor) -> Tensor:
         of_columns, of_cells = weights.tensor_split([len(self.columns)], dim=-1)
@@ -90,7 +91,7 @@ class GroupScatter(Scatter):
 
 
 @dataclass(frozen=True)
-class DrawnByGroup(GroupScatter):
+class DrawnByGroup(GroupCovariance):
     """The same with the scores that it is the covariance of: draws are sums over groups."""
 
     scores: GroupScores
@@ -101,11 +102,11 @@ class DrawnByGroup(GroupScatter):
 
     def drawn_forms(self, normal: Tensor, weights: Tensor) -> Tensor:
         of_columns, of_cells = weights.tensor_split([len(self.columns)], dim=1)
-        found = []
+        forms = []
         for part in torch.split(normal, _DRAWS):
             cells = torch.from_numpy(self.scores.cells.T @ part.numpy().T)  # (cell, draw)
-            found.append((part @ self.scores.columns).square() @ of_columns.T + (of_cells @ cells.square_()).T)
-        return torch.cat(found)
+            forms.append((part @ self.scores.columns).square() @ of_columns.T + (of_cells @ cells.square_()).T)
+        return torch.cat(forms)
 
     def errors(self, loading: Tensor) -> Tensor:
         of_columns, of_cells = loading.tensor_split([len(self.columns)], dim=1)

@@ -54,6 +54,10 @@ class EvaluationRows:
             self.sources,
         )
 
+    def without_zero_weights(self) -> EvaluationRows:
+        """The rows that count."""
+        return self if self.row_weight.all() else self.take(np.flatnonzero(self.row_weight))
+
     def attributes(self, seed: int) -> Attributes:
         """A, or A within L, with weights and groups; the signs of A do not matter."""
         sensitive = oriented(self.sensitive, self.row_weight)
@@ -63,7 +67,14 @@ class EvaluationRows:
 def read_rows(
     y_pred: Any, sensitive_features: Any, sample_weight: Any = None, given: Any = None, groups: Any = None
 ) -> EvaluationRows:
-    """Validate and align what a metric was given."""
+    """Validate and align what a metric was given; rows of weight 0 are left out."""
+    return read_every_row(y_pred, sensitive_features, sample_weight, given, groups).without_zero_weights()
+
+
+def read_every_row(
+    y_pred: Any, sensitive_features: Any, sample_weight: Any = None, given: Any = None, groups: Any = None
+) -> EvaluationRows:
+    """The same with rows of weight 0."""
     use_one_thread_after_fork()
     prediction = read_vector("y_pred", y_pred)
     refuse_extremes("y_pred", prediction)
@@ -82,8 +93,7 @@ def read_rows(
     labels = None if groups is None else read_groups(groups, len(prediction))
     weight = read_weights(sample_weight, len(prediction))
     weight = np.ones(len(prediction)) if weight is None else weight / weight.max()
-    rows = EvaluationRows(prediction, sensitive.values, weight, sensitive.names, factors, labels, sensitive.sources)
-    return rows if weight.all() else rows.take(np.flatnonzero(weight))
+    return EvaluationRows(prediction, sensitive.values, weight, sensitive.names, factors, labels, sensitive.sources)
 
 
 def read_factors(given: Any, sensitive: Sensitive, rows: Any) -> Array:
@@ -127,8 +137,8 @@ def _correlations(left: Array, right: Array) -> Array:
         centred = values - values.mean(axis=0)
         size = np.sqrt((centred**2).sum(axis=0))
         units.append(np.divide(centred, size, out=np.zeros_like(centred), where=np.ptp(values, axis=0) > 0))
-    found: Array = np.abs(units[0].T @ units[1])
-    return found
+    correlations: Array = np.abs(units[0].T @ units[1])
+    return correlations
 
 
 def read_seed(random_state: Any) -> int:

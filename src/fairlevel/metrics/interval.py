@@ -24,7 +24,7 @@ import numpy as np
 from fairlevel.conditional_mean.protocol import ConditionalMean
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.estimators import estimator_for
-from fairlevel.metrics.evidence import Evidence, Standardised
+from fairlevel.metrics.evidence import Evidence, StandardisedPredictions
 from fairlevel.metrics.inputs import read_rows, read_seed
 
 
@@ -87,7 +87,7 @@ def dpvar_interval(
     seed = read_seed(random_state)
     rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups)
     estimator = estimator_for(rows.attributes(seed), regressor, seed)
-    standardised, varying = Standardised.of(rows.prediction[None], rows.row_weight)
+    standardised, varying = StandardisedPredictions.of(rows.prediction[None], rows.row_weight)
     if not varying:
         return interval_of(Evidence.of_constant(), level)
     return interval_of(estimator.evidence(standardised)[0], level)

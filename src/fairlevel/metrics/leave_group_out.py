@@ -15,11 +15,9 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
-from fairlevel.conditional_mean.smoother import LinearSmoother
-from fairlevel.metrics.leave_one_out import LARGE_LEVERAGE, LeaveOut, beyond_nuisance, kept_share
+from fairlevel.conditional_mean.smoother import LEAST_LEFT_OUT, LinearSmoother
+from fairlevel.metrics.leave_one_out import LARGE_LEVERAGE, LeaveOut, form_weights, split_by_nuisance
 from fairlevel.metrics.row_groups import RowGroups
-
-_LEAST_LEFT = 0.02  # as in LinearSmoother.leave_one_out
 
 
 def left_out(
@@ -33,8 +31,8 @@ def left_out(
     weights = functions.weights(shrinkage)
     for rows in groups.by_size:
         scale = root[rows]
-        own = functions.within(rows, weights) * scale.unsqueeze(2) * scale.unsqueeze(1)
-        leverage, vectors = torch.linalg.eigh(own)
+        smoothing = functions.within(rows, weights) * scale.unsqueeze(2) * scale.unsqueeze(1)
+        leverage, vectors = torch.linalg.eigh(smoothing)
         stretch = (1 - leverage).clamp_min(least) ** -power
         along = vectors.transpose(1, 2) @ (root * residual)[..., rows].unsqueeze(-1)  # (…, group, row, 1)
         result[..., rows] = (vectors @ (stretch.unsqueeze(2) * along)).squeeze(-1) / scale
@@ -51,7 +49,7 @@ def leave_group_out_errors(
     for number in tried.tolist():
         shrinkage = smoother.shrinkage(float(ridges[number]))
         residual = prediction - smoother.apply(prediction, float(ridges[number]))
-        alone = left_out(residual, smoother, smoother.chosen_part(shrinkage), groups, cost, _LEAST_LEFT)
+        alone = left_out(residual, smoother, smoother.chosen_part(shrinkage), groups, cost, LEAST_LEFT_OUT)
         errors[:, number] = (smoother.row_weight * alone.square()).sum(dim=-1)
     if len(tried) < int(sensible.sum()):
         errors[:, sensible] = errors[:, tried]  # without a penalty all ridges agree
@@ -61,16 +59,16 @@ def leave_group_out_errors(
 def leave_groups_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: Tensor, groups: RowGroups) -> LeaveOut:
     """The debiased DPVar of each prediction; (config, row), (config,) -> :class:`LeaveOut`."""
     shrinkage = smoother.shrinkage(ridge)
-    kept = kept_share(shrinkage, smoother.nuisance)
-    coefficients, centred, fitted = beyond_nuisance(prediction, smoother, shrinkage)
+    kept = form_weights(shrinkage, smoother.nuisance)
+    coefficients, centred, fitted = split_by_nuisance(prediction, smoother, shrinkage)
     functions, weight = smoother.fit.squares, smoother.row_weight
     of_kept = functions.weights(kept)
     noise, residual = prediction.new_empty(len(prediction)), torch.empty_like(prediction)
     lost, only_factors = torch.zeros_like(noise), nuisance_only(smoother)
     factors = smoother.nuisance_functions[:, 1:] * weight.unsqueeze(1)
-    for config, own in enumerate(centred - fitted):
-        alone = left_out(own, smoother, shrinkage[config], groups, 1.0, 1 - HIGH_LEVERAGE)
-        residual[config] = left_out(own, smoother, shrinkage[config], groups, 0.5, 1 - HIGH_LEVERAGE)
+    for config, error in enumerate(centred - fitted):
+        alone = left_out(error, smoother, shrinkage[config], groups, 1.0, 1 - HIGH_LEVERAGE)
+        residual[config] = left_out(error, smoother, shrinkage[config], groups, 0.5, 1 - HIGH_LEVERAGE)
         noise[config] = groups.products(weight * centred[config], weight * alone, functions, of_kept[config])
         if smoother.nuisance > 1:
             beyond = left_out(centred[config], smoother, only_factors, groups, 1.0, 1 - HIGH_LEVERAGE)

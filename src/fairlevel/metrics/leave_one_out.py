@@ -66,22 +66,22 @@ class Leverage:
         r"""Weights u and v with Σ w Q_ii σ̂_i² = Σ u_i f̃_i (f̃_i − ĥ_i) + Σ v_i f̃_i²: the noise that an estimate with
         diagonal Q_ii (…, row) contains, as a quadratic form of the prediction. u is (…, row), v is (…, 1) times w.
         """
-        own = self.row_weight * diagonal
+        weighted_diagonal = self.row_weight * diagonal
         weight = self.row_weight * self.usable
-        share = weight.sum(dim=-1, keepdim=True)
-        others = (own * ~self.usable).sum(dim=-1, keepdim=True)  # what rows of high leverage would need
-        pooled, unknown = _from_others(share, others)
-        u = (own * self.usable + pooled * weight) / self.left_out
+        usable_weight = weight.sum(dim=-1, keepdim=True)
+        needed = (weighted_diagonal * ~self.usable).sum(dim=-1, keepdim=True)  # what rows of high leverage would need
+        pooled, unknown = _from_others(usable_weight, needed)
+        u = (weighted_diagonal * self.usable + pooled * weight) / self.left_out
         return u, unknown * self.row_weight
 
     def noise_sums(self, diagonal: Tensor, centred: Tensor, fitted: Tensor) -> NoiseSums:
         """What some of the rows add to the same noise; all (row,)."""
-        own, weight = self.row_weight * diagonal, self.row_weight * self.usable
+        weighted_diagonal, weight = self.row_weight * diagonal, self.row_weight * self.usable
         squares = centred * (centred - fitted) / self.left_out
         return NoiseSums(
             weight.sum(),
-            (own * ~self.usable).sum(),
-            (own * self.usable * squares).sum(),
+            (weighted_diagonal * ~self.usable).sum(),
+            (weighted_diagonal * self.usable * squares).sum(),
             (weight * squares).sum(),
             (self.row_weight * centred.square()).sum(),
         )
@@ -110,24 +110,24 @@ class NoiseSums:
         return self.own + pooled * self.equal + unknown * self.square
 
 
-def _from_others(share: Tensor, needed: Tensor) -> tuple[Tensor, Tensor]:
-    """How rows of high leverage get their noise: from the average of the usable rows, of this share, or, where these
+def _from_others(usable: Tensor, needed: Tensor) -> tuple[Tensor, Tensor]:
+    """How rows of high leverage get their noise: from the average of the usable rows, of this weight, or, where these
     are few, from all variance; a factor for each.
     """
-    enough = share > _FEWEST_USABLE
-    pooled = torch.where(enough, needed / share.clamp_min(torch.finfo(needed.dtype).tiny), 0)
+    enough = usable > _FEWEST_USABLE
+    pooled = torch.where(enough, needed / usable.clamp_min(torch.finfo(needed.dtype).tiny), 0)
     return pooled, torch.where(enough, 0, needed)
 
 
 def leave_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: Tensor) -> LeaveOut:
     """The debiased DPVar of each prediction; (config, row), (config,) -> :class:`LeaveOut`."""
     shrinkage = smoother.shrinkage(ridge)
-    kept = kept_share(shrinkage, smoother.nuisance)
+    kept = form_weights(shrinkage, smoother.nuisance)
     own_weight, diagonal = smoother.leverage(torch.stack([shrinkage, kept]))
     leverage = Leverage.of(own_weight, smoother.row_weight)
-    coefficients, centred, fitted = beyond_nuisance(prediction, smoother, shrinkage)
-    own, all_of_it = leverage.noise_weight(diagonal)
-    noise = (own * centred * (centred - fitted)).sum(dim=-1) + (all_of_it * centred.square()).sum(dim=-1)
+    coefficients, centred, fitted = split_by_nuisance(prediction, smoother, shrinkage)
+    u, v = leverage.noise_weight(diagonal)
+    noise = (u * centred * (centred - fitted)).sum(dim=-1) + (v * centred.square()).sum(dim=-1)
     of_factors, alone = factor_leverage(smoother.nuisance_functions, smoother.nuisance, smoother.row_weight, leverage)
     beyond = centred / alone
     lost = (of_factors * beyond * (beyond - (centred - fitted) / leverage.left_out)).sum(dim=-1)
@@ -146,18 +146,18 @@ def leave_out_matrix(prediction: Tensor, smoother: LinearSmoother, ridge: float)
     :func:`leave_out_dpvar` at this ridge.
     """
     shrinkage = smoother.shrinkage(ridge)
-    kept = kept_share(shrinkage, smoother.nuisance)
+    kept = form_weights(shrinkage, smoother.nuisance)
     leverage = Leverage.of(smoother.leverage(shrinkage), smoother.row_weight)
-    coefficients, centred, fitted = beyond_nuisance(prediction, smoother, shrinkage)
-    own, all_of_it = leverage.noise_weight(smoother.leverage(kept))
-    noise = (centred * own) @ (centred - fitted).T + (centred * all_of_it) @ centred.T
+    coefficients, centred, fitted = split_by_nuisance(prediction, smoother, shrinkage)
+    u, v = leverage.noise_weight(smoother.leverage(kept))
+    noise = (centred * u) @ (centred - fitted).T + (centred * v) @ centred.T
     of_factors, alone = factor_leverage(smoother.nuisance_functions, smoother.nuisance, smoother.row_weight, leverage)
     lost = (centred / alone * of_factors) @ (centred / alone - (centred - fitted) / leverage.left_out).T
     kept_squares = (coefficients * smoother.fit.squares.weights(kept)) @ coefficients.T
     return kept_squares - (noise + noise.T) / 2 + (lost + lost.T) / 2
 
 
-def beyond_nuisance(prediction: Tensor, smoother: LinearSmoother, shrinkage: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def split_by_nuisance(prediction: Tensor, smoother: LinearSmoother, shrinkage: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Coefficients of each prediction on the functions of ``Basis.squares`` (config, function), what the nuisance
     functions leave of it, and what the smoother fits beyond them, both (config, row).
     """
@@ -185,7 +185,7 @@ def nuisance_left_out(basis: Tensor, nuisance: int, row_weight: Tensor) -> Tenso
     return Leverage.of(basis[:, :nuisance].square().sum(dim=1) * row_weight, row_weight).left_out
 
 
-def kept_share(shrinkage: Tensor, nuisance: int) -> Tensor:
+def form_weights(shrinkage: Tensor, nuisance: int) -> Tensor:
     """q = 1 − (1 − d)⁴ for every function after the nuisance functions: (..., basis) -> (..., basis)."""
     kept = 1 - (1 - shrinkage) ** 4
     kept[..., :nuisance] = 0

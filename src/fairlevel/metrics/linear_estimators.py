@@ -13,8 +13,8 @@ from fairlevel.arrays import Index
 from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.splitting import rare_rows
-from fairlevel.metrics.choice import Candidate, Choice, candidates_in_turn, choose, prepared, suitable_means
-from fairlevel.metrics.evidence import Evidence, Standardised, influence_sums
+from fairlevel.metrics.choice import Candidate, ChosenCandidates, candidates_in_turn, choose, prepared, suitable_means
+from fairlevel.metrics.evidence import Evidence, StandardisedPredictions, influence_sums
 from fairlevel.metrics.no_disparity_test import NoDisparityTest
 from fairlevel.metrics.streamed import LEAST_DF, Plan, measured
 from fairlevel.metrics.units import null_variance
@@ -41,40 +41,46 @@ class InMemory:
     regressor: LinearMean | None
     seed: int
 
-    _known: dict[LinearMean, Candidate] = field(default_factory=dict, compare=False, repr=False)
+    _candidates: dict[LinearMean, Candidate] = field(default_factory=dict, compare=False, repr=False)
     _tests: dict[tuple[LinearMean, ...], NoDisparityTest] = field(default_factory=dict, compare=False, repr=False)
 
-    def test(self, predictions: Tensor) -> NoDisparityTest:
-        """With the candidates for these predictions; each candidate and each test is prepared once."""
+    def candidates_for(self, predictions: Tensor) -> tuple[Candidate, ...]:
+        """The candidates for these predictions; each is prepared once."""
         means = suitable_means(predictions, self.rows, self.seed, self.regressor)
-        new = tuple(mean for mean in means if mean not in self._known)
-        self._known.update(zip(new, prepared(new, self.rows, self.seed), strict=True))
-        return self._tests.setdefault(means, NoDisparityTest(tuple(self._known[mean] for mean in means), self.seed))
+        new = tuple(mean for mean in means if mean not in self._candidates)
+        self._candidates.update(zip(new, prepared(new, self.rows, self.seed), strict=True))
+        return tuple(self._candidates[mean] for mean in means)
+
+    def test_with(self, candidates: tuple[Candidate, ...]) -> NoDisparityTest:
+        """The test with these candidates, one per set of candidates."""
+        means = tuple(candidate.mean for candidate in candidates)
+        return self._tests.setdefault(means, NoDisparityTest(candidates, self.seed))
 
     def estimates(self, predictions: Tensor) -> Tensor:
-        known = self.test(predictions).known
-        return on_single_threads(lambda: _estimates(predictions, choose(predictions, known)))[0]
+        candidates = self.candidates_for(predictions)
+        return on_single_threads(lambda: _estimates(predictions, choose(predictions, candidates)))[0]
 
-    def evidence(self, predictions: Standardised) -> list[Evidence]:
-        test = self.test(predictions.values)
-        choice, result = choose(predictions.values, test.known), dict[int, Evidence]()
-        for number, own in _by_candidate(choice):
-            smoother, units = test.known[number].smoother, test.known[number].units
-            values, ridge = predictions.values[own], choice.ridge[own]
-            (found,) = on_single_threads(partial(units.leave_out, values, smoother, ridge))
-            degenerate = null_variance(found, smoother, units)
-            for place, config in enumerate(own.tolist()):
+    def evidence(self, predictions: StandardisedPredictions) -> list[Evidence]:
+        candidates = self.candidates_for(predictions.values)
+        test, choice = self.test_with(candidates), choose(predictions.values, candidates)
+        result: dict[int, Evidence] = {}
+        for number, configs in _by_candidate(choice):
+            smoother, units = candidates[number].smoother, candidates[number].units
+            values, ridge = predictions.values[configs], choice.ridge[configs]
+            (left_out,) = on_single_threads(partial(units.leave_out, values, smoother, ridge))
+            degenerate = null_variance(left_out, smoother, units)
+            for place, config in enumerate(configs.tolist()):
                 prediction = predictions.values[config]
                 result[config] = Evidence(
                     variance=float(predictions.variance[config]),
-                    estimate=float(found.estimate[place]),
+                    estimate=float(left_out.estimate[place]),
                     degenerate=float(degenerate[place]),
                     test=partial(test.p_value, prediction),
                     regressor=choice.describe(config),
-                    informative=float(found.kept[place].sum()) >= LEAST_DF,
+                    informative=float(left_out.kept[place].sum()) >= LEAST_DF,
                     spent=smoother.spectrum.spent_on_factors,
                     **influence_sums(
-                        prediction, found.fitted[place], found.residual[place], predictions.row_weight, units
+                        prediction, left_out.fitted[place], left_out.residual[place], predictions.row_weight, units
                     ),
                 )
         return [result[config] for config in range(len(predictions.values))]
@@ -95,7 +101,7 @@ class Blockwise:
     def estimates(self, predictions: Tensor) -> Tensor:
         return torch.tensor([each.estimate for each in self._measured(predictions)], dtype=torch.float64)
 
-    def evidence(self, predictions: Standardised) -> list[Evidence]:
+    def evidence(self, predictions: StandardisedPredictions) -> list[Evidence]:
         return [
             replace(each, variance=float(variance))
             for each, variance in zip(self._measured(predictions.values), predictions.variance, strict=True)
@@ -113,14 +119,14 @@ class Blockwise:
         return np.concatenate([drawn, rare_rows(self.rows.columns, drawn)])
 
 
-def _estimates(predictions: Tensor, choice: Choice) -> Tensor:
+def _estimates(predictions: Tensor, choice: ChosenCandidates) -> Tensor:
     estimate = torch.empty_like(choice.ridge)
-    for number, own in _by_candidate(choice):
-        candidate = choice.candidates[number]
-        estimate[own] = candidate.units.leave_out(predictions[own], candidate.smoother, choice.ridge[own]).estimate
+    for number, configs in _by_candidate(choice):
+        units, smoother = choice.candidates[number].units, choice.candidates[number].smoother
+        estimate[configs] = units.leave_out(predictions[configs], smoother, choice.ridge[configs]).estimate
     return estimate
 
 
-def _by_candidate(choice: Choice) -> list[tuple[int, Tensor]]:
+def _by_candidate(choice: ChosenCandidates) -> list[tuple[int, Tensor]]:
     """The candidates that were chosen, each with its predictions (config,)."""
     return [(number, torch.nonzero(choice.index == number).squeeze(1)) for number in sorted(set(choice.index.tolist()))]

@@ -10,8 +10,8 @@ import torch
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.metrics.choice import candidates, choose
-from fairlevel.metrics.leave_one_out import kept_share, leave_out_matrix
+from fairlevel.metrics.choice import candidates_for, choose
+from fairlevel.metrics.leave_one_out import form_weights, leave_out_matrix
 from fairlevel.threads import on_single_threads
 
 
@@ -25,16 +25,16 @@ class SharedMean(NamedTuple):
         r"""K with DPVar(wᵀF) = wᵀ K w, debiased by leaving each row out; (candidate, row) -> (candidate, candidate)."""
         smoother = self.mean.prepare(attributes, seed=seed)
         values = torch.from_numpy(predictions)
-        (found,) = on_single_threads(partial(leave_out_matrix, values, smoother, self.ridge))
-        matrix: Array = found.numpy()
+        (form,) = on_single_threads(partial(leave_out_matrix, values, smoother, self.ridge))
+        matrix: Array = form.numpy()
         return matrix
 
     def chance(self, attributes: Attributes, seed: int) -> float:
         """The standard error of DPVar by chance, √(2 Σ q²) / rows: that of a prediction of variance 1 which has none,
-        with q the share of each function of A that the debiased form keeps.
+        with q the weight of each function of A in the debiased form.
         """
         smoother = self.mean.prepare(attributes, seed=seed)
-        kept = kept_share(smoother.shrinkage(self.ridge), smoother.nuisance)
+        kept = form_weights(smoother.shrinkage(self.ridge), smoother.nuisance)
         return float((2 * kept.square().sum()).sqrt() / smoother.effective_rows)
 
     def fitted(self, predictions: Array, attributes: Attributes, seed: int) -> Array:
@@ -52,6 +52,5 @@ def shared_mean(predictions: Array, target: Array, attributes: Attributes, seed:
     weight = attributes.weight
     accurate = predictions[((predictions - target) ** 2 @ weight).argmin()]
     centred = torch.from_numpy(accurate - weight @ accurate).unsqueeze(0)
-    known = candidates(centred, attributes, seed)
-    choice = choose(centred, known)
-    return SharedMean(known[int(choice.index)].mean, float(choice.ridge))
+    choice = choose(centred, candidates_for(centred, attributes, seed))
+    return SharedMean(choice.candidates[int(choice.index)].mean, float(choice.ridge))

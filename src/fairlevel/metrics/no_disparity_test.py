@@ -19,11 +19,12 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.basis import Basis
+from fairlevel.conditional_mean.cells.covariance import CoefficientCovariance
+from fairlevel.conditional_mean.cells.squares import Squares
 from fairlevel.conditional_mean.spectrum import Spectrum
-from fairlevel.conditional_mean.squares import Scatter, Squares
 from fairlevel.metrics.choice import Candidate
 from fairlevel.metrics.group_scores import GroupScores
-from fairlevel.metrics.leave_one_out import kept_share
+from fairlevel.metrics.leave_one_out import form_weights
 from fairlevel.threads import on_single_threads
 
 _EXTRA_DF = (4.0, 16.0)
@@ -40,7 +41,7 @@ SMALLEST_P = 1 / (1 + _DRAWS)
 class NoDisparityTest:
     """The test on some rows, prepared for any number of predictions."""
 
-    known: tuple[Candidate, ...]
+    candidates: tuple[Candidate, ...]
     seed: int
 
     def p_value(self, prediction: Tensor) -> float:
@@ -50,18 +51,18 @@ class NoDisparityTest:
     def _p_value(self, prediction: Tensor) -> float:
         if not self._forms.numel():
             return 1.0
-        smoother, units = self.known[0].smoother, self.known[0].units
+        smoother, units = self.candidates[0].smoother, self.candidates[0].units
         centred = smoother.beyond_nuisance(prediction)
         coefficients = self._functions.coefficients(smoother.row_weight * centred)
         noise = units.null_noise(centred, smoother)
         if beyond_every_draw(coefficients, self._traces(smoother.row_weight * noise), self._forms, self.seed):
             return SMALLEST_P
-        scatter = units.scatter(noise, self._functions, smoother.row_weight)
-        return p_value(self._forms, scatter, coefficients, self.seed)
+        covariance = units.covariance(noise, self._functions, smoother.row_weight)
+        return p_value(self._forms, covariance, coefficients, self.seed)
 
     def _traces(self, weighted: Tensor) -> Tensor:
         """tr qK of each form, from w_i v_i: (row,) -> (form,)."""
-        groups = self.known[0].units.groups
+        groups = self.candidates[0].units.groups
         if groups is None:
             return weighted.square() @ self._row_traces
         return GroupScores.of(self._functions, weighted, groups).squares() @ self._forms.T
@@ -74,17 +75,18 @@ class NoDisparityTest:
     @cached_property
     def _functions(self) -> Squares:
         """The functions of A of all candidates. One of them knows of cells: groups."""
-        parts = tuple(each.smoother.fit.beyond(each.smoother.nuisance) for each in self.known)
+        parts = tuple(each.smoother.fit.beyond(each.smoother.nuisance) for each in self.candidates)
         return Basis.side_by_side(parts).squares
 
     @cached_property
     def _forms(self) -> Tensor:
         """The weights q of each form, (form, function): each uses the functions of one candidate."""
-        spectra = [(each.smoother.spectrum, each.mean.ridge) for each in self.known]
-        own = [forms(spectrum, ridges_to_try(asked, spectrum)) for spectrum, asked in spectra]
-        together = torch.zeros(sum(map(len, own)), sum(each.shape[1] for each in own), dtype=torch.float64)
+        spectra = [(each.smoother.spectrum, each.mean.ridge) for each in self.candidates]
+        of_candidates = [forms(spectrum, ridges_to_try(asked, spectrum)) for spectrum, asked in spectra]
+        rows, columns = map(sum, zip(*(each.shape for each in of_candidates), strict=True))
+        together = torch.zeros(rows, columns, dtype=torch.float64)
         row = column = 0
-        for weights in own:
+        for weights in of_candidates:
             together[row : row + len(weights), column : column + weights.shape[1]] = weights
             row, column = row + len(weights), column + weights.shape[1]
         return self._functions.weights(together)
@@ -127,7 +129,7 @@ def surely_disparate(candidate: Candidate, predictions: Tensor, seed: int) -> li
 def forms(spectrum: Spectrum, ridges: list[float]) -> Tensor:
     """Weights q of the functions after the nuisance functions at each ridge, (form, basis)."""
     shrinkage = spectrum.shrinkage(torch.tensor(ridges, dtype=torch.float64))
-    return kept_share(shrinkage, spectrum.nuisance)[:, spectrum.nuisance :]
+    return form_weights(shrinkage, spectrum.nuisance)[:, spectrum.nuisance :]
 
 
 def ridges_to_try(asked: float | None, spectrum: Spectrum) -> list[float]:
@@ -147,18 +149,18 @@ def ridges_to_try(asked: float | None, spectrum: Spectrum) -> list[float]:
     ]
 
 
-def p_value(weights: Tensor, scatter: Scatter, coefficients: Tensor, seed: int) -> float:
+def p_value(weights: Tensor, covariance: CoefficientCovariance, coefficients: Tensor, seed: int) -> float:
     """P-value of the largest form over weights q (form, function), noise K, coefficients c (function,); 1 where A has
     no function that varies.
     """
     if not weights.numel():
         return 1.0
-    expected = weights @ scatter.diagonal()
-    spread = (2 * scatter.form(weights)).sqrt().clamp_min(1e-300)
+    expected = weights @ covariance.diagonal()
+    spread = (2 * covariance.form(weights)).sqrt().clamp_min(1e-300)
     seen = ((coefficients.square() @ weights.T - expected) / spread).max()
     if seen > REACH:
         return SMALLEST_P
-    draws = scatter.drawn_forms(_standard_normal(scatter.normals, seed), weights)
+    draws = covariance.drawn_forms(_standard_normal(covariance.normals, seed), weights)
     null = ((draws - expected) / spread).amax(dim=1)
     return (1 + int((null >= seen).sum())) / (1 + _DRAWS)
 

@@ -13,7 +13,7 @@ import torch
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean import GroupMean, LinearMean, SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.cells import few_categories
+from fairlevel.conditional_mean.cells.discrete_columns import few_categories
 from fairlevel.data.sensitive import GivenColumn, Sensitive, encode_sensitive
 from fairlevel.metrics.inputs import read_rows
 
@@ -34,21 +34,22 @@ class MeanProfile:
 
 
 def quantiles(values: Array, count: int, row_weight: Array | None = None) -> Array:
-    """Quantiles of each row of numbers at ``count`` evenly spaced levels from 0 to 1: (config, row) -> (config, level).
+    """Quantiles of each row of numbers at ``count`` evenly spaced probabilities from 0 to 1: (config, row) -> (config,
+    probability).
 
     Without weights they are interpolated; with weights, each is the smallest number that at least that share of the
     weight does not exceed.
     """
-    levels = np.linspace(0, 1, count)
+    probabilities = np.linspace(0, 1, count)
     if row_weight is None:
-        found: Array = np.quantile(values, levels, axis=1).T
-        return found
+        interpolated: Array = np.quantile(values, probabilities, axis=1).T
+        return interpolated
     order = np.argsort(values, axis=1)
     below = np.cumsum(row_weight[order], axis=1)
     return np.stack(
         [
-            own[rank[np.minimum(np.searchsorted(sums, levels * sums[-1] * (1 - 1e-12)), len(rank) - 1)]]
-            for own, rank, sums in zip(values, order, below, strict=True)
+            numbers[rank[np.minimum(np.searchsorted(sums, probabilities * sums[-1] * (1 - 1e-12)), len(rank) - 1)]]
+            for numbers, rank, sums in zip(values, order, below, strict=True)
         ]
     )
 
@@ -64,20 +65,20 @@ def mean_profile(
     rows = read_rows(y_pred, attribute, sample_weight)
     columns = encode_sensitive(attribute).columns
     if columns and columns[0].levels:
-        categories = rows.sensitive[:, list(columns[0].places)].argmax(axis=1)
-        return level_profiles(rows.prediction[None], categories, columns[0].levels, rows.row_weight, level)[0]
+        codes = rows.sensitive[:, list(columns[0].places)].argmax(axis=1)
+        return category_profiles(rows.prediction[None], codes, columns[0].levels, rows.row_weight, level)[0]
     return mean_profiles(rows.prediction[None], rows.sensitive[:, :1], rows.row_weight, points, level)[0]
 
 
 def mean_profiles(
-    predictions: Array, attribute: Array, row_weight: Array | None = None, points: int = 101, level: float = 0.95
+    predictions: Array, attribute: Array, row_weight: Array | None = None, points: int = 101, confidence: float = 0.95
 ) -> list[MeanProfile]:
     """Profiles of several predictions along one attribute, which is factored once; (config, row), (row, 1)."""
     regressor: LinearMean
-    levels: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
     if few_categories(attribute)[0]:
         regressor, at = GroupMean(), np.unique(attribute)
-        levels = tuple(f"{value:.6g}" for value in at)
+        categories = tuple(f"{value:.6g}" for value in at)
     else:
         first, last = np.quantile(attribute, [0.01, 0.99])
         regressor, at = SplineMean(), np.linspace(first, last, points)
@@ -87,7 +88,7 @@ def mean_profiles(
     mean = smoother.apply(prediction, ridge)
     shrinkage = smoother.shrinkage(ridge)
     fitted = (smoother.coefficients(prediction) * shrinkage) @ smoother.fit_basis.T
-    half_width = NormalDist().inv_cdf((1 + level) / 2)
+    half_width = NormalDist().inv_cdf((1 + confidence) / 2)
     profiles = []
     for config, residual in enumerate(prediction - fitted):
         scaled = smoother.fit_basis * (smoother.row_weight * residual).unsqueeze(1)
@@ -96,7 +97,7 @@ def mean_profiles(
         middle, half = mean[config], half_width * error
         overall = float((smoother.row_weight * prediction[config]).sum())
         low, high = (middle - half).numpy(), (middle + half).numpy()
-        profiles.append(MeanProfile(at, middle.numpy(), low, high, overall, levels))
+        profiles.append(MeanProfile(at, middle.numpy(), low, high, overall, categories))
     return profiles
 
 
@@ -107,22 +108,23 @@ def attribute_profiles(
     (row, attribute), named as in ``sensitive``.
     """
     columns = sensitive.columns or tuple(GivenColumn(name, (place,)) for place, name in enumerate(sensitive.names))
-    found = {}
+    profiles = {}
     for column in columns:
-        own = values[:, list(column.places)]
+        attribute = values[:, list(column.places)]
         if column.levels:
-            found[column.name] = level_profiles(predictions, own.argmax(axis=1), column.levels, row_weight)
+            codes = attribute.argmax(axis=1)
+            profiles[column.name] = category_profiles(predictions, codes, column.levels, row_weight)
         else:
-            found[column.name] = mean_profiles(predictions, own, row_weight)
-    return found
+            profiles[column.name] = mean_profiles(predictions, attribute, row_weight)
+    return profiles
 
 
-def level_profiles(
+def category_profiles(
     predictions: Array,
     codes: Index,
-    levels: Sequence[str],
+    categories: Sequence[str],
     row_weight: Array | None = None,
-    level: float = 0.95,
+    confidence: float = 0.95,
 ) -> list[MeanProfile]:
     r"""The average of several predictions in each category: (config, row), (row,) numbers of categories.
 
@@ -130,16 +132,16 @@ def level_profiles(
     category. Categories without rows are left out.
     """
     weight = np.ones(len(codes)) if row_weight is None else row_weight
-    total = np.bincount(codes, weight, len(levels))
-    kept = np.flatnonzero(total > 0)
-    half_width = NormalDist().inv_cdf((1 + level) / 2)
+    total = np.bincount(codes, weight, len(categories))
+    filled = np.flatnonzero(total > 0)
+    half_width = NormalDist().inv_cdf((1 + confidence) / 2)
     profiles = []
     for prediction in predictions:
-        mean = np.bincount(codes, weight * prediction, len(levels)) / np.where(total > 0, total, 1.0)
-        squares = np.bincount(codes, (weight * (prediction - mean[codes])) ** 2, len(levels))
-        half = half_width * np.sqrt(squares[kept]) / total[kept]
+        mean = np.bincount(codes, weight * prediction, len(categories)) / np.where(total > 0, total, 1.0)
+        squares = np.bincount(codes, (weight * (prediction - mean[codes])) ** 2, len(categories))
+        half = half_width * np.sqrt(squares[filled]) / total[filled]
         overall = float(weight @ prediction / weight.sum())
-        names = tuple(levels[place] for place in kept.tolist())
-        at = np.arange(len(kept), dtype=np.float64)
-        profiles.append(MeanProfile(at, mean[kept], mean[kept] - half, mean[kept] + half, overall, names))
+        names = tuple(categories[place] for place in filled.tolist())
+        at = np.arange(len(filled), dtype=np.float64)
+        profiles.append(MeanProfile(at, mean[filled], mean[filled] - half, mean[filled] + half, overall, names))
     return profiles

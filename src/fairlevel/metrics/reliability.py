@@ -51,8 +51,9 @@ def reliability(y_true: Any, y_prob: Any, *, bins: int = 10, sample_weight: Any 
     weight = read_weights(sample_weight, len(target))
     row_weight = np.ones(len(target)) if weight is None else weight
     edges = np.linspace(0, 1, bins + 1)
-    own = np.searchsorted(edges[1:-1], probability)
-    total = np.bincount(own, row_weight, bins)
-    kept = total > 0
-    mean, frequency = (np.bincount(own, row_weight * each, bins)[kept] / total[kept] for each in (probability, target))
-    return Reliability(mean, frequency, total[kept] / total.sum())
+    bin_of_row = np.searchsorted(edges[1:-1], probability)
+    total = np.bincount(bin_of_row, row_weight, bins)
+    filled = total > 0
+    sums = (np.bincount(bin_of_row, row_weight * each, bins) for each in (probability, target))
+    mean, frequency = (each[filled] / total[filled] for each in sums)
+    return Reliability(mean, frequency, total[filled] / total.sum())

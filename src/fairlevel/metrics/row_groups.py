@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.arrays import Index
-from fairlevel.conditional_mean.squares import Squares
+from fairlevel.conditional_mean.cells.squares import Squares
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,6 @@ class RowGroups:
         """Σ_g l_gᵀ B_g diag(q) B_gᵀ r_g, a number; (row,) each, weights q (function,)."""
         total = left.new_zeros(())
         for rows in self.by_size:
-            own = functions.within(rows, weights)
-            total += (left[rows].unsqueeze(1) @ own @ right[rows].unsqueeze(2)).sum()
+            form = functions.within(rows, weights)
+            total += (left[rows].unsqueeze(1) @ form @ right[rows].unsqueeze(2)).sum()
         return total

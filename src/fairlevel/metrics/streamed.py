@@ -19,8 +19,8 @@ from torch import Tensor
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.blockwise import BlockwiseSmoother, Functions, parts
+from fairlevel.conditional_mean.cells.covariance import CoefficientCovariance
 from fairlevel.conditional_mean.scatter import scatter
-from fairlevel.conditional_mean.squares import Scatter
 from fairlevel.data.numbers import rounding_limit
 from fairlevel.metrics.choice import Candidate, in_words
 from fairlevel.metrics.evidence import Evidence, influence_parts
@@ -28,7 +28,7 @@ from fairlevel.metrics.leave_one_out import (
     Leverage,
     NoiseSums,
     factor_leverage,
-    kept_share,
+    form_weights,
     nuisance_left_out,
 )
 from fairlevel.metrics.no_disparity_test import SMALLEST_P, forms, p_value, ridges_to_try, surely_disparate
@@ -98,8 +98,8 @@ class Plan:
             ridge=np.array(chosen),
             asked=tuple(means[number].ridge for number in used),
             regressors=tuple(
-                f"{in_words(means[number], spectra[number], own)}, chosen on {len(sample):,} rows"
-                for number, own in zip(best, chosen, strict=True)
+                f"{in_words(means[number], spectra[number], ridge)}, chosen on {len(sample):,} rows"
+                for number, ridge in zip(best, chosen, strict=True)
             ),
             centre=centre,
             scale=scale,
@@ -111,7 +111,7 @@ class Plan:
         """Whether the p-value is known from the sample."""
         return bool(self.tested) and self.tested[config]
 
-    def own(self, number: int) -> Index:
+    def configs_of(self, number: int) -> Index:
         """The predictions that use these functions."""
         return np.flatnonzero(self.index == number)
 
@@ -124,19 +124,19 @@ class Plan:
         weight = torch.from_numpy(rows.counts)
         standard = torch.from_numpy((predictions - self.centre[:, None]) / self.scale[:, None])
         weighted = standard * weight
-        found = {
+        moments = {
             "weight": torch.stack([weight.sum(), weight.square().sum(), weight.new_tensor(float(len(weight)))]),
             "prediction": weighted.sum(dim=1),
             "square": (weighted * standard).sum(dim=1),
         }
         for number, functions in enumerate(self.functions):
             features = functions(rows)
-            found[f"first {number}"] = weight @ features
-            found[f"second {number}"] = scatter(weight.sqrt(), features)
-            found[f"products {number}"] = weighted[self.own(number)] @ features
-        return found
+            moments[f"first {number}"] = weight @ features
+            moments[f"second {number}"] = scatter(weight.sqrt(), features)
+            moments[f"products {number}"] = weighted[self.configs_of(number)] @ features
+        return moments
 
-    def prepared(self, moments: Sums) -> Prepared:
+    def fitted(self, moments: Sums) -> FittedPlan:
         """What the last read needs, from the moments of all rows."""
         total, squares, _ = moments["weight"]
         mean, square = moments["prediction"] / total, moments["square"] / total
@@ -147,17 +147,17 @@ class Plan:
         spread = torch.where(torch.from_numpy(varies), spread, 1)
         smoothers, coefficients = [], []
         for number, functions in enumerate(self.functions):
-            first, own = moments[f"first {number}"] / total, self.own(number)
+            first, configs = moments[f"first {number}"] / total, self.configs_of(number)
             second = moments[f"second {number}"] / total
             smoother = BlockwiseSmoother.of(functions, first, second, float(total**2 / squares))
-            products = moments[f"products {number}"] / total - torch.outer(mean[own], first)
+            products = moments[f"products {number}"] / total - torch.outer(mean[configs], first)
             smoothers.append(smoother)
-            coefficients.append(smoother.coefficients(products / spread[own].unsqueeze(1)))
-        return Prepared(self, tuple(smoothers), tuple(coefficients), float(total), location, size, varies)
+            coefficients.append(smoother.coefficients(products / spread[configs].unsqueeze(1)))
+        return FittedPlan(self, tuple(smoothers), tuple(coefficients), float(total), location, size, varies)
 
 
 @dataclass(frozen=True)
-class Prepared:
+class FittedPlan:
     """The smoothers of all rows, and the coefficients of the predictions that use each, (own config, basis).
 
     ``weight`` is the sum of all weights; location and size, the mean and standard deviation of each prediction,
@@ -186,33 +186,33 @@ class Prepared:
         weight = torch.from_numpy(rows.counts) / self.weight
         size = np.where(self.varies, self.size, 1.0)
         standard = torch.from_numpy((predictions - self.location[:, None]) / size[:, None])
-        found: Sums = {}
+        terms: Sums = {}
         for number, smoother in enumerate(self.smoothers):
-            own, first = self.plan.own(number), smoother.nuisance
+            configs, first = self.plan.configs_of(number), smoother.nuisance
             features = smoother.functions(rows)
             exact = smoother.combined(features, self._directions[number])
             basis = smoother.basis(features.to(smoother.precision))
             diagonals = (basis.square() @ self._diagonals[number].to(basis.dtype)).double().T * weight
-            for place, config in enumerate(own.tolist()):
-                functions = _Functions(
-                    exact[:, :first], exact[:, first + place], basis[:, first:], *diagonals[place :: len(own)]
+            for place, config in enumerate(configs.tolist()):
+                functions = _FunctionsAtRows(
+                    exact[:, :first], exact[:, first + place], basis[:, first:], *diagonals[place :: len(configs)]
                 )
                 coefficients = self.coefficients[number][place][:first]
-                own_sums = functions.sums(standard[config], coefficients, weight)
+                sums = functions.sums(standard[config], coefficients, weight)
                 if not self.plan.is_tested(config):
-                    own_sums["null"] = functions.null(standard[config], coefficients, weight)
-                found |= {f"{name} {config}": value for name, value in own_sums.items()}
-        return found
+                    sums["null"] = functions.null(standard[config], coefficients, weight)
+                terms |= {f"{name} {config}": value for name, value in sums.items()}
+        return terms
 
     @cached_property
     def _shrinkage(self) -> list[Tensor]:
         ridge = torch.from_numpy(self.plan.ridge)
-        return [each.spectrum.shrinkage(ridge[self.plan.own(k)]) for k, each in enumerate(self.smoothers)]
+        return [each.spectrum.shrinkage(ridge[self.plan.configs_of(k)]) for k, each in enumerate(self.smoothers)]
 
     @cached_property
     def _kept(self) -> list[Tensor]:
         return [
-            kept_share(shrinkage, each.nuisance)
+            form_weights(shrinkage, each.nuisance)
             for shrinkage, each in zip(self._shrinkage, self.smoothers, strict=True)
         ]
 
@@ -240,10 +240,10 @@ class Prepared:
         if not self.varies[config]:
             return Evidence.of_constant()
         number = int(self.plan.index[config])
-        place = int(np.flatnonzero(self.plan.own(number) == config)[0])
+        place = int(np.flatnonzero(self.plan.configs_of(number) == config)[0])
         smoother, coefficients = self.smoothers[number], self.coefficients[number][place]
         kept, first = self._kept[number][place], smoother.nuisance
-        lost, size, own = terms[f"others {config}"].tolist()
+        lost, size, own_squares = terms[f"others {config}"].tolist()
         noise = NoiseSums(*terms[f"noise {config}"]).total
         residual, spectrum = terms[f"residual {config}"], smoother.spectrum
         return Evidence(
@@ -251,31 +251,31 @@ class Prepared:
             estimate=float((kept * coefficients.square()).sum() - noise) + lost,
             fitted_variance=size,
             influence=terms[f"influence {config}"].numpy(),
-            degenerate=2 * (float(kept[first:] @ residual.square() @ kept[first:]) - own),
+            degenerate=2 * (float(kept[first:] @ residual.square() @ kept[first:]) - own_squares),
             test=partial(self._p_value, number, coefficients[first:], terms.get(f"null {config}")),
             regressor=self.plan.regressors[config],
             informative=float(kept.sum()) >= LEAST_DF,
             spent=spectrum.spent_on_factors,
         )
 
-    def _p_value(self, number: int, coefficients: Tensor, scatter: Tensor | None) -> float:
-        if scatter is None:
+    def _p_value(self, number: int, coefficients: Tensor, covariance: Tensor | None) -> float:
+        if covariance is None:
             return SMALLEST_P
         spectrum = self.smoothers[number].spectrum
         return p_value(
             forms(spectrum, ridges_to_try(self.plan.asked[number], spectrum)),
-            Scatter.plain(scatter),
+            CoefficientCovariance.plain(covariance),
             coefficients,
             self.plan.seed,
         )
 
 
 @dataclass(frozen=True)
-class _Functions:
+class _FunctionsAtRows:
     """The functions of A of one prediction at some rows.
 
     Shapes: nuisance (row, nuisance), fitted ĥ beyond the nuisance functions (row,), basis beyond them (row, function),
-    own_weight S_ii and diagonal Q_ii (row,). The basis may be in 32 bits, see :meth:`Prepared.terms`.
+    own_weight S_ii and diagonal Q_ii (row,). The basis may be in 32 bits, see :meth:`FittedPlan.terms`.
     """
 
     nuisance: Tensor
@@ -329,8 +329,8 @@ def _beyond(coefficients: Tensor, nuisance: int) -> Tensor:
 
 def measured(plan: Plan, rows: Attributes, predictions: Array) -> list[Evidence]:
     """The evidence of several predictions on rows that are in memory; predictions (config, row)."""
-    prepared = plan.prepared(plan.moments(rows, predictions))
-    return prepared.evidence(prepared.terms(rows, predictions))
+    fitted = plan.fitted(plan.moments(rows, predictions))
+    return fitted.evidence(fitted.terms(rows, predictions))
 
 
 def _blocks(rows: Attributes, predictions: Array) -> Iterator[tuple[Attributes, Array]]:

@@ -11,14 +11,14 @@ from torch import Tensor
 from fairlevel.conditional_mean import MLPMean, RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics.crossfit import covariance_form
-from fairlevel.metrics.evidence import Evidence, Standardised, influence_sums
+from fairlevel.metrics.evidence import Evidence, StandardisedPredictions, influence_sums
 from fairlevel.metrics.units import Units
 
 _FLIPS = 8
 
 
 @dataclass(frozen=True)
-class CrossFitted:
+class CrossFittedEstimator:
     """The covariance of the prediction with its out-of-fold mean; see :mod:`fairlevel.metrics.crossfit`."""
 
     rows: Attributes
@@ -28,10 +28,10 @@ class CrossFitted:
     def estimates(self, predictions: Tensor) -> Tensor:
         return self._covariance(predictions)[0]
 
-    def evidence(self, predictions: Standardised) -> list[Evidence]:
+    def evidence(self, predictions: StandardisedPredictions) -> list[Evidence]:
         return [self._evidence(predictions, config) for config in range(len(predictions.values))]
 
-    def _evidence(self, predictions: Standardised, config: int) -> Evidence:
+    def _evidence(self, predictions: StandardisedPredictions, config: int) -> Evidence:
         """The prediction with random signs has no disparity: what the estimate shows there is its noise."""
         prediction = predictions.values[config]
         random = np.random.default_rng(self.seed)

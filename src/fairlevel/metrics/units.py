@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.cells.covariance import CoefficientCovariance
+from fairlevel.conditional_mean.cells.squares import Squares
 from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
 from fairlevel.conditional_mean.smoother import LinearSmoother
-from fairlevel.conditional_mean.squares import Scatter, Squares
 from fairlevel.metrics.group_scores import GroupScores
 from fairlevel.metrics.leave_group_out import leave_group_out_errors, leave_groups_out_dpvar, left_out, nuisance_only
 from fairlevel.metrics.leave_one_out import LeaveOut, leave_out_dpvar, nuisance_left_out
@@ -54,18 +55,20 @@ class Units:
             return centred / nuisance_left_out(nuisance, smoother.nuisance, smoother.row_weight).sqrt()
         return left_out(centred, smoother, nuisance_only(smoother), self.groups, 0.5, 1 - HIGH_LEVERAGE)
 
-    def scatter(self, values: Tensor, functions: Squares, row_weight: Tensor) -> Scatter:
+    def covariance(self, values: Tensor, functions: Squares, row_weight: Tensor) -> CoefficientCovariance:
         """K = Σ_u s_u s_uᵀ with s_u the sum of w_i v_i b_i over the rows of a unit; (row,)."""
         if self.groups is None:
-            return functions.scatter(row_weight * values)
-        return GroupScores.of(functions, row_weight * values, self.groups).scatter()
+            return functions.covariance(row_weight * values)
+        return GroupScores.of(functions, row_weight * values, self.groups).covariance()
 
-    def scatter_beside(self, values: Tensor, functions: Squares, others: Tensor, row_weight: Tensor) -> Scatter:
+    def covariance_beside(
+        self, values: Tensor, functions: Squares, others: Tensor, row_weight: Tensor
+    ) -> CoefficientCovariance:
         """The same with further scores Σ w_i o_i of each unit after those of the columns; others (row, other)."""
         if self.groups is None:
-            return functions.scatter_beside(row_weight * values, row_weight.unsqueeze(1) * others)
+            return functions.covariance_beside(row_weight * values, row_weight.unsqueeze(1) * others)
         sums = self.groups.sums(row_weight.unsqueeze(1) * others)
-        return GroupScores.of(functions, row_weight * values, self.groups).beside(sums).scatter()
+        return GroupScores.of(functions, row_weight * values, self.groups).beside(sums).covariance()
 
     def own_squares(self, values: Tensor, functions: Squares, kept: Tensor, row_weight: Tensor) -> Tensor:
         """Σ_u (s_uᵀ q s_u)², what pairs of a unit with itself add to tr(qKqK); a number."""
@@ -85,23 +88,23 @@ class Units:
         return GroupScores.of(functions, row_weight * values, self.groups).own(kept)
 
     def null_variance(
-        self, scatter: Scatter, residual: Tensor, functions: Squares, kept: Tensor, row_weight: Tensor
+        self, covariance: CoefficientCovariance, residual: Tensor, functions: Squares, kept: Tensor, row_weight: Tensor
     ) -> Tensor:
-        r"""Variance of an estimate that is left when DPVar = 0, a number: 2 tr(qKqK) with K the scatter of the
+        r"""Variance of an estimate that is left when DPVar = 0, a number: 2 tr(qKqK) with K the covariance of the
         residuals, less the units' own part, which the estimate leaves out. ``kept`` is q, (function,).
         """
         own = self.own_squares(residual, functions, kept, row_weight)
-        return 2 * (scatter.form(kept) - own)
+        return 2 * (covariance.form(kept) - own)
 
 
-def null_variance(found: LeaveOut, smoother: LinearSmoother, units: Units) -> Tensor:
+def null_variance(left_out: LeaveOut, smoother: LinearSmoother, units: Units) -> Tensor:
     """:meth:`Units.null_variance` of each estimate, (config,)."""
     first, weight = smoother.nuisance, smoother.row_weight
     functions = smoother.fit.beyond(first).squares
 
     def of(residual: Tensor, kept: Tensor) -> Tensor:
-        scatter = units.scatter(residual, functions, weight)
-        return units.null_variance(scatter, residual, functions, kept, weight)
+        covariance = units.covariance(residual, functions, weight)
+        return units.null_variance(covariance, residual, functions, kept, weight)
 
-    estimates = zip(found.residual, functions.weights(found.kept[:, first:]), strict=True)
+    estimates = zip(left_out.residual, functions.weights(left_out.kept[:, first:]), strict=True)
     return torch.stack(on_single_threads(*(partial(of, residual, kept) for residual, kept in estimates)))

@@ -1,1 +1,1 @@
-"""What predicts: members and their shares, as one object, as files and as an ONNX graph."""
+"""What predicts: members and their proportions, as one object, as files and as an ONNX graph."""

@@ -233,7 +233,7 @@ def _arrays(models: Sequence[Model]) -> dict[str, Any]:
     arrays, count = {}, 0
     for number, model in enumerate(models):
         own = _prefix(number)
-        arrays[f"{own}shares"] = np.asarray(model.shares, dtype=np.float64)
+        arrays[f"{own}shares"] = np.asarray(model.proportions, dtype=np.float64)
         arrays[f"{own}y_mean"] = np.atleast_1d(model.y_scaler.mean)
         arrays[f"{own}y_scale"] = np.atleast_1d(model.y_scaler.scale)
         for group in model.groups:
@@ -263,11 +263,11 @@ def _models(
 
 
 def _model(arrays: Mapping[str, Any], number: int, groups: Sequence[Members]) -> Model:
-    shares = arrays[f"{_prefix(number)}shares"]
-    if shares.shape != (sum(map(len, groups)),):
-        raise ValueError(f"shares of shape {shares.shape} for {sum(map(len, groups))} members")
+    proportions = arrays[f"{_prefix(number)}shares"]
+    if proportions.shape != (sum(map(len, groups)),):
+        raise ValueError(f"shares of shape {proportions.shape} for {sum(map(len, groups))} members")
     for name in ("y_mean", "y_scale"):
         if arrays[f"{_prefix(number)}{name}"].shape != (1,):
             raise ValueError(f"{name} has shape {arrays[f'{_prefix(number)}{name}'].shape}")
     mean, scale = (arrays[f"{_prefix(number)}{name}"][0] for name in ("y_mean", "y_scale"))
-    return Model(tuple(groups), shares, Scaler(np.asarray(mean), np.asarray(scale)))
+    return Model(tuple(groups), proportions, Scaler(np.asarray(mean), np.asarray(scale)))

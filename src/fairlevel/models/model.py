@@ -15,15 +15,15 @@ from fairlevel.members import Members
 class Model:
     r"""f(x) = ȳ + s_y Σ_m v_m f_m(x): one member, a solved head or a mixture.
 
-    Members of one kind are evaluated together as a group. Shapes: shares v (member,), over all groups in order.
+    Members of one kind are evaluated together as a group. Shapes: proportions v (member,), over all groups in order.
     """
 
     groups: tuple[Members, ...]
-    shares: Array
+    proportions: Array
     y_scaler: Scaler
 
     def __len__(self) -> int:
-        return len(self.shares)
+        return len(self.proportions)
 
     @property
     def native(self) -> bool:
@@ -32,15 +32,15 @@ class Model:
 
     def predict(self, x: Array) -> Array:
         """Predictions in units of y, in float64: (row, feature) -> (row,)."""
-        return self.y_scaler.inverse(weighted_sums(self.groups, self.shares, x))
+        return self.y_scaler.inverse(weighted_sums(self.groups, self.proportions, x))
 
 
-def weighted_sums(groups: tuple[Members, ...], shares: Array, x: Array, device: str = "cpu") -> Array:
-    """Σ_m v_m f_m(x): shares (…, member), x (row, feature) -> (…, row)."""
-    total = np.zeros((*shares.shape[:-1], len(x)))
+def weighted_sums(groups: tuple[Members, ...], proportions: Array, x: Array, device: str = "cpu") -> Array:
+    """Σ_m v_m f_m(x): proportions (…, member), x (row, feature) -> (…, row)."""
+    total = np.zeros((*proportions.shape[:-1], len(x)))
     start = 0
     for group in groups:
-        total += shares[..., start : start + len(group)] @ group.predict(x, device)
+        total += proportions[..., start : start + len(group)] @ group.predict(x, device)
         start += len(group)
     return total
 

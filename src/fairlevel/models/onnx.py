@@ -62,8 +62,8 @@ def write_onnx(model: Model, features: Sequence[str], path: Path, notes: Mapping
     graph = Graph()
     sums, start = [], 0
     for group in model.groups:
-        shares = model.shares[start : start + len(group)][:, None, None]
-        weighted = graph.apply("Mul", group.add_to(graph, "X"), graph.constant(shares))
+        proportions = model.proportions[start : start + len(group)][:, None, None]
+        weighted = graph.apply("Mul", group.add_to(graph, "X"), graph.constant(proportions))
         sums.append(graph.apply("ReduceSum", weighted, graph.constant(np.array([0, 2])), keepdims=0))
         start += len(group)
     total = sums[0] if len(sums) == 1 else graph.apply("Sum", *sums)

@@ -13,9 +13,9 @@ from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
 from fairlevel.conditional_mean.leave_one_out import leave_out_covariance
-from fairlevel.conditional_mean.many_rows import MANY_ROWS, ManyRows
+from fairlevel.conditional_mean.many_rows import ManyRows
 from fairlevel.conditional_mean.moments import moment_functions
-from fairlevel.conditional_mean.smoother import LinearSmoother
+from fairlevel.conditional_mean.smoother import MANY_ROWS, LinearSmoother
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.protocol import (
     ALL_TRAINING_ROWS,

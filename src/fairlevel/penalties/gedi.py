@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.cells.membership import CellsApart
 from fairlevel.conditional_mean.factorisation import Features, factor
 from fairlevel.conditional_mean.leave_one_out import leave_out_covariance
-from fairlevel.conditional_mean.membership import CellsApart
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.penalties.hgr_kernel import check_degrees
 from fairlevel.penalties.polynomials import products

@@ -13,7 +13,7 @@ from fairlevel.networks.network import Network
 from fairlevel.penalties.protocol import PenaltyStep, Rows, Settings
 from fairlevel.penalties.standardised import standardised, through_standardising
 from fairlevel.penalties.toolkit import setting
-from fairlevel.penalties.trained_critic import ADAM, CriticDefaults, Trained
+from fairlevel.penalties.trained_critic import ADAM, CriticDefaults, TrainedNetworks
 from fairlevel.tensors import to_device
 
 _ROUNDING = 1e-9  # added to variances: a function that does not vary has no correlation
@@ -31,11 +31,11 @@ class PairRows:
         return to_device(self, dtype, device)
 
 
-class Functions(NamedTuple):
+class HGRState(NamedTuple):
     """The networks on f and on A, step sizes (config,), steps taken (a scalar)."""
 
-    of_prediction: Trained
-    of_attributes: Trained
+    of_prediction: TrainedNetworks
+    of_attributes: TrainedNetworks
     learning_rate: Tensor
     steps: Tensor
 
@@ -82,16 +82,16 @@ class NeuralHGR(CriticDefaults):
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> PairRows:
         return PairRows(torch.from_numpy(attributes.values), torch.from_numpy(attributes.weight), seed)
 
-    def init(self, prepared: PairRows, configs: int, settings: Settings) -> Functions:
+    def init(self, prepared: PairRows, configs: int, settings: Settings) -> HGRState:
         like = prepared.sensitive
-        return Functions(
-            Trained.start(self._of_prediction, prepared.seed, configs, like),
-            Trained.start(self._of_attributes(prepared), prepared.seed + 1, configs, like),
+        return HGRState(
+            TrainedNetworks.start(self._of_prediction, prepared.seed, configs, like),
+            TrainedNetworks.start(self._of_attributes(prepared), prepared.seed + 1, configs, like),
             setting(self, settings, "critic_learning_rate", like, configs),
             torch.zeros((), dtype=torch.float64, device=like.device),
         )
 
-    def step(self, prediction: Tensor, prepared: PairRows, state: Functions) -> PenaltyStep:
+    def step(self, prediction: Tensor, prepared: PairRows, state: HGRState) -> PenaltyStep:
         weight, u = prepared.row_weight, standardised(prediction, prepared.row_weight)
         inputs, first, second = u.value.unsqueeze(-1), self._of_prediction, self._of_attributes(prepared)
         phi, psi, steps = state.of_prediction.copied(), state.of_attributes.copied(), state.steps
@@ -110,10 +110,10 @@ class NeuralHGR(CriticDefaults):
         upstream = (2 * spread * c).unsqueeze(1) * found.in_first
         gradient = first.input_pullback(phi.parameters, activations, upstream.unsqueeze(-1)).squeeze(-1)
         gradient = gradient + 2 * weight * u.value * c.square().unsqueeze(1)
-        after = Functions(phi, psi, state.learning_rate, steps)
+        after = HGRState(phi, psi, state.learning_rate, steps)
         return PenaltyStep(spread * c.square(), through_standardising(gradient, u, weight), after)
 
-    def value(self, prediction: Tensor, prepared: PairRows, state: Functions) -> Tensor:
+    def value(self, prediction: Tensor, prepared: PairRows, state: HGRState) -> Tensor:
         """With the functions as they stand, which have not seen these rows."""
         u = standardised(prediction, prepared.row_weight).value
         own, _ = self._of_prediction.forward_all(state.of_prediction.parameters, u.unsqueeze(-1))

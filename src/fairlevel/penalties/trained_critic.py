@@ -17,34 +17,34 @@ from fairlevel.penalties.toolkit import PenaltyDefaults, check_positive
 ADAM = Adam(final_fraction=1.0)
 
 
-class Trained(NamedTuple):
+class TrainedNetworks(NamedTuple):
     """Parameters of networks (config, parameter) and Adam's moments."""
 
     parameters: Tensor
     moments: Moments
 
     @classmethod
-    def start(cls, network: Network, seed: int, configs: int, like: Tensor) -> Trained:
+    def start(cls, network: Network, seed: int, configs: int, like: Tensor) -> TrainedNetworks:
         """The same parameters for all configurations, of the precision and on the device of ``like``."""
         parameters = network.init(seed, like.dtype).to(like).repeat(configs, 1)
         return cls(parameters, ADAM.init(parameters))
 
-    def copied(self) -> Trained:
+    def copied(self) -> TrainedNetworks:
         """Adam updates in place; the state of the last step stays as it was."""
-        return Trained(self.parameters.clone(), Moments(*(each.clone() for each in self.moments)))
+        return TrainedNetworks(self.parameters.clone(), Moments(*(each.clone() for each in self.moments)))
 
 
 class CriticState(NamedTuple):
     """The critic, step sizes (config,), steps taken (a scalar)."""
 
-    critic: Trained
+    critic: TrainedNetworks
     learning_rate: Tensor
     steps: Tensor
 
     @classmethod
     def start(cls, network: Network, seed: int, learning_rate: Tensor) -> CriticState:
         """Before the first step; of the precision and on the device of the step sizes, (config,)."""
-        critic = Trained.start(network, seed, len(learning_rate), learning_rate)
+        critic = TrainedNetworks.start(network, seed, len(learning_rate), learning_rate)
         return cls(critic, learning_rate, torch.zeros((), dtype=torch.float64, device=learning_rate.device))
 
 

@@ -13,7 +13,7 @@ import torch
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.corrections import Disparity
 from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
-from fairlevel.metrics.choice import candidates
+from fairlevel.metrics.choice import candidates_for
 from fairlevel.releveling.protocol import Change, ExistingModel, Family
 from fairlevel.releveling.responses import Corrections
 from fairlevel.threads import numpy_on_one_thread, on_single_threads
@@ -58,14 +58,14 @@ class FittedCorrections:
             parts.append(model.response.prediction(total))
         return np.concatenate(parts)
 
-    def change(self, shares: Array) -> Change:
-        """A mixture of the candidates as one change of the total; shares (candidate,)."""
-        if shares[0] == 1:
+    def change(self, proportions: Array) -> Change:
+        """A mixture of the candidates as one change of the total; proportions (candidate,)."""
+        if proportions[0] == 1:
             return Change(1.0, 0.0, {})
-        kept, intercept = float(shares[0]), float(shares[1]) * self.constant[0]
+        kept, intercept = float(proportions[0]), float(proportions[1]) * self.constant[0]
         start, coefficients = 2, {}
         for name, own in self.corrections.items():
-            part = shares[start : start + len(own.intercepts)]
+            part = proportions[start : start + len(own.intercepts)]
             whole = float(part @ own.kept)
             u = part @ own.coefficients
             coefficients[name] = u if self.families[name].start is None else np.append(u, whole)
@@ -118,7 +118,7 @@ class CrossFitted(NamedTuple):
         tasks: list[Callable[[], Any]] = [partial(on, rows=np.arange(len(fold)))]
         tasks += [partial(of_fold, rows) for rows in held]
         with numpy_on_one_thread():
-            fitted, *parts, _ = on_single_threads(*tasks, partial(candidates, given, attributes, seed))
+            fitted, *parts, _ = on_single_threads(*tasks, partial(candidates_for, given, attributes, seed))
         predictions = np.empty((len(fitted), len(fold)))
         for rows, part in zip(held, parts, strict=True):
             predictions[:, rows] = part

@@ -128,7 +128,7 @@ class Tiles:
 
 
 @dataclass(frozen=True)
-class Choice:
+class PickerEntry:
     """One entry of a list to choose from: its name, and what is shown where it is chosen."""
 
     name: str
@@ -140,7 +140,7 @@ class Picker:
     """A list to choose from; only what belongs to the choice is shown. Without a script everything is."""
 
     label: str
-    choices: tuple[Choice, ...]
+    choices: tuple[PickerEntry, ...]
 
     template: ClassVar[str] = "picker.html.j2"
 

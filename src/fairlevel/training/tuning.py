@@ -9,9 +9,10 @@ import torch
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.many_rows import MANY_ROWS, ManyRows
+from fairlevel.conditional_mean.many_rows import ManyRows
 from fairlevel.conditional_mean.protocol import LinearMean
 from fairlevel.conditional_mean.resolution import with_chosen_resolution
+from fairlevel.conditional_mean.smoother import MANY_ROWS
 from fairlevel.penalties import Penalty
 from fairlevel.penalties.protocol import TargetPenalty
 

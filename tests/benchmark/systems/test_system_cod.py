@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from fairlevel.benchmark.systems.cod import CoD, Spectrum, solve
+from fairlevel.benchmark.systems.cod import CoD, EigenMoments, solve
 from tests.benchmark.systems.rows import SETUP, data
 
 
@@ -12,7 +12,7 @@ def test_two_directions_without_ridge():
     """c_s = 2, c_u = 1, ε = 0.1: multipliers κ b √(c_u/c_s) and b, with κ = √(ε/(1−ε)), b = (κ√(c_s/c_u)+1)/(1+κ²)."""
     one = np.ones((1, 1))
     alpha, beta = solve(
-        Spectrum(np.array([2.0]), np.array([2.0]), one), Spectrum(np.ones(1), np.ones(1), one), 0.1, 0.0
+        EigenMoments(np.array([2.0]), np.array([2.0]), one), EigenMoments(np.ones(1), np.ones(1), one), 0.1, 0.0
     )
     assert alpha[0] == pytest.approx(0.312132, abs=1e-6)
     assert beta[0] == pytest.approx(1.324264, abs=1e-6)

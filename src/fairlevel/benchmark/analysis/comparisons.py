@@ -19,7 +19,7 @@ CombinerOf = Callable[[str], str]
 """From a method's name to the value of the column ``combiner``: "best" (single models) or "stacked" (mixtures)."""
 
 
-class Comparison(NamedTuple):
+class MethodComparison(NamedTuple):
     """A title, and for each method whether its single models or its mixtures are compared. Plain models are mixed with
     the constant in all of them: shrinking is what they are there for.
     """
@@ -28,15 +28,15 @@ class Comparison(NamedTuple):
     combiner_of: CombinerOf
 
 
-COMPARISONS: dict[str, Comparison] = {
-    "single": Comparison(
+COMPARISONS: dict[str, MethodComparison] = {
+    "single": MethodComparison(
         "single models of every method, as in the paper", lambda method: "stacked" if method in REFERENCES else "best"
     ),
-    "default": Comparison(
+    "default": MethodComparison(
         "mixtures of auto, its default, against single models of the other methods",
         lambda method: "stacked" if method in ("auto", *REFERENCES) else "best",
     ),
-    "stacked": Comparison("mixtures of models of every method", lambda method: "stacked"),
+    "stacked": MethodComparison("mixtures of models of every method", lambda method: "stacked"),
 }
 
 

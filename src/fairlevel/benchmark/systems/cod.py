@@ -18,7 +18,7 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.predictors import RandomFeatures
 
 
-class Spectrum(NamedTuple):
+class EigenMoments(NamedTuple):
     """A second moment V and the covariance with y, in the eigenvectors of V: v, c (direction,), vectors (column,
     direction).
     """
@@ -28,7 +28,7 @@ class Spectrum(NamedTuple):
     vectors: Array
 
     @classmethod
-    def of(cls, columns: Array, y: Array) -> Spectrum:
+    def of(cls, columns: Array, y: Array) -> EigenMoments:
         v, vectors = np.linalg.eigh(columns.T @ columns / len(y))
         return cls(v.clip(min=0), vectors.T @ (columns.T @ y) / len(y), vectors)
 
@@ -38,7 +38,7 @@ class Spectrum(NamedTuple):
         return np.divide(self.c, curvature, out=np.zeros_like(self.c), where=curvature > 1e-12)
 
 
-def solve(of_a: Spectrum, of_u: Spectrum, share: float, ridge: float) -> tuple[Array, Array]:
+def solve(of_a: EigenMoments, of_u: EigenMoments, share: float, ridge: float) -> tuple[Array, Array]:
     r"""The minimum of E(y − sᵀα − uᵀβ)² + λ(|α|² + |β|²) with (1 − ε) αᵀV_sα ≤ ε βᵀV_uβ, in eigenvectors.
 
     With ν ≥ 0 the multiplier, α = c / (v (1 + ν(1 − ε)) + λ) and β = c / (v (1 − νε) + λ): the constraint's slack falls
@@ -82,7 +82,7 @@ class CoD:
         of_x, of_a = self._map(data.x, self.features, setup.seed), self._map(data.a, self.features // 2, setup.seed)
         x, s = of_x(data.x), of_a(data.a)
         onto = np.linalg.lstsq(s, x, rcond=None)[0]
-        a_part, u_part = Spectrum.of(s, data.y), Spectrum.of(x - s @ onto, data.y)
+        a_part, u_part = EigenMoments.of(s, data.y), EigenMoments.of(x - s @ onto, data.y)
         functions = []
         for share in strengths:
             alpha, beta = solve(a_part, u_part, share, self.ridge)

@@ -15,20 +15,20 @@ from fairlevel.report.charts.svg import tag
 from fairlevel.report.numbers import number
 from fairlevel.report.page import Chart, Series, TableBlock
 
-LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def range_chart(title: str, quantiles: Array, label: str, names: Sequence[str], first: int, across: str) -> Chart:
     """The middle 90 % and the middle half of E[f | A] over rows, of the last model and of each choice; quantiles at
-    evenly spaced levels from 0 to 1, (model, quantile).
+    evenly spaced probabilities from 0 to 1, (model, quantile).
     """
-    levels = np.linspace(0, 1, quantiles.shape[1])
-    shown = np.stack([np.interp(LEVELS, levels, own) for own in quantiles])
+    given = np.linspace(0, 1, quantiles.shape[1])
+    shown = np.stack([np.interp(PROBABILITIES, given, each) for each in quantiles])
     frame = Frame(Axis.over(float(shown.min()), float(shown.max())), Axis(0, 2, ()), height=130)
     before = _range(frame, shown[-1], 1.5, "before")
-    after = [_range(frame, own, 0.5, "after") for own in shown]
+    after = [_range(frame, each, 0.5, "after") for each in shown]
     alt = f"{title}. {label}: {number(shown[-1, 0], 3)} to {number(shown[-1, -1], 3)}"
-    table = pd.DataFrame(shown, columns=[f"{round(100 * level)} %" for level in LEVELS])
+    table = pd.DataFrame(shown, columns=[f"{round(100 * probability)} %" for probability in PROBABILITIES])
     table.insert(0, "model", list(names))
     return Chart(
         title,

@@ -22,12 +22,12 @@ def discrete_columns(sensitive: Array) -> Flags:
     """Which columns can be read as groups: few categories, or evenly spaced values that repeat five times on average.
     Of several columns of the second kind those with the fewest values, up to 500 values in all.
     """
-    found, values = few_categories(sensitive), 0
-    repeating = {k: len(np.unique(sensitive[:, k])) for k in np.flatnonzero(~found) if _repeats(sensitive[:, k])}
+    discrete, values = few_categories(sensitive), 0
+    repeating = {k: len(np.unique(sensitive[:, k])) for k in np.flatnonzero(~discrete) if _repeats(sensitive[:, k])}
     for k in sorted(repeating, key=repeating.__getitem__):
         values += repeating[k]
-        found[k] = values == repeating[k] or values <= _MOST_VALUES
-    return found
+        discrete[k] = values == repeating[k] or values <= _MOST_VALUES
+    return discrete
 
 
 def _few(column: Array) -> bool:
@@ -85,8 +85,8 @@ class Cells:
         """The cell of each row, −1 for one never seen; categories (row,) each -> (row,)."""
         number = np.zeros_like(columns[0])
         for known, codes, category in zip(self.categories, self.codes, columns, strict=True):
-            found = _position(codes, number * len(known) + category)
-            number = np.where((number >= 0) & (category >= 0), found, -1)
+            position = _position(codes, number * len(known) + category)
+            number = np.where((number >= 0) & (category >= 0), position, -1)
         return number
 
 

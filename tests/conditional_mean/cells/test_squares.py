@@ -6,11 +6,12 @@ import torch
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.basis import Basis
-from fairlevel.conditional_mean.overlap import Overlap
-from fairlevel.conditional_mean.squares import Scatter, Squares
-from fairlevel.metrics.choice import candidates
+from fairlevel.conditional_mean.cells.covariance import CoefficientCovariance
+from fairlevel.conditional_mean.cells.overlap import Overlap
+from fairlevel.conditional_mean.cells.squares import Squares
+from fairlevel.metrics.choice import candidates_for
 from fairlevel.metrics.no_disparity_test import NoDisparityTest
-from tests.conditional_mean.discrete_rows import ALL_CELLS, CASES, ROWS, few_profiles
+from tests.conditional_mean.cells.discrete_rows import ALL_CELLS, CASES, ROWS, few_profiles
 
 NO_SETS = ("rows of any weight", "continuous factor, counted rows", "free, few cells")  # too few cells of one weight
 RIDGES = torch.tensor([0.0, 1e-3, 0.1], dtype=torch.float64)
@@ -46,7 +47,7 @@ def test_their_noise_is_that_of_all_functions(case):
     weight, functions, squares, q = case
     scale = weight * noise(1)
     dense = functions.T @ (scale.square().unsqueeze(1) * functions)
-    found, weights = squares.scatter(scale), squares.weights(q)
+    found, weights = squares.covariance(scale), squares.weights(q)
     torch.testing.assert_close(found.form(weights), ((q @ dense.square()) * q).sum(dim=1), rtol=1e-9, atol=0)
     torch.testing.assert_close(weights @ found.diagonal(), q @ dense.diagonal(), rtol=1e-10, atol=0)
 
@@ -61,26 +62,26 @@ def test_draws_have_the_covariance_of_the_functions(case):
     place = squares.columns.shape[1] + squares.cells.number[seen]
     every[seen, place] = squares.scale[squares.cells.number[seen]]
     expected = every.T @ (scale.square().unsqueeze(1) * every)
-    scatter = squares.scatter(scale)
-    root = scatter.errors(torch.eye(count, dtype=torch.float64))
+    covariance = squares.covariance(scale)
+    root = covariance.errors(torch.eye(count, dtype=torch.float64))
     size = float(expected.abs().max())
     torch.testing.assert_close(root @ root.T, expected, rtol=0, atol=1e-10 * size)
 
     normal = torch.from_numpy(np.random.default_rng(2).standard_normal((600, count)))
     weights = squares.weights(q)
     forms = (normal @ root.T).square() @ weights.T
-    torch.testing.assert_close(scatter.drawn_forms(normal, weights), forms, rtol=1e-9, atol=0)
+    torch.testing.assert_close(covariance.drawn_forms(normal, weights), forms, rtol=1e-9, atol=0)
 
 
 def test_cells_without_noise_are_drawn_as_zero():
-    scatter = Scatter(
+    covariance = CoefficientCovariance(
         torch.eye(2).double(),
         torch.zeros(3, 2).double(),
         torch.tensor([1.0, 0.0, 4.0]).double(),
         overlap=Overlap((), torch.zeros(0, 2).double()),
     )
     expected = torch.diag(torch.tensor([1.0, 1.0, 1.0, 0.0, 2.0]).double())
-    torch.testing.assert_close(scatter.errors(torch.eye(5).double()).abs(), expected)
+    torch.testing.assert_close(covariance.errors(torch.eye(5).double()).abs(), expected)
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.3])
@@ -88,10 +89,10 @@ def test_p_values_differ_by_chance_alone(strength, monkeypatch):
     a = few_profiles()
     f = torch.from_numpy(np.random.default_rng(8).standard_normal(ROWS) + strength * (a[:, 0] == a[:, 1]))
     f = (f - f.mean()) / f.std(correction=0)
-    by_cells = NoDisparityTest(candidates(f[None], Attributes(a), 0), 0)
+    by_cells = NoDisparityTest(candidates_for(f[None], Attributes(a), 0), 0)
     found = by_cells.p_value(f)
     monkeypatch.setattr(Basis, "squares", property(lambda self: Squares.plain(self.written_out)))
-    of_functions = NoDisparityTest(by_cells.known, 0)
+    of_functions = NoDisparityTest(by_cells.candidates, 0)
     expected = of_functions.p_value(f)
     assert 0.01 < expected < 0.99
     assert abs(found - expected) < 4 * (2 * expected * (1 - expected) / 4000) ** 0.5

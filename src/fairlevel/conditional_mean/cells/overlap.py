@@ -28,15 +28,15 @@ class Overlap:
     @classmethod
     def of(cls, sets: tuple[tuple[slice, slice], ...], means: Tensor, weight: Tensor) -> Overlap:
         """From the means of columns in each cell (cell, column) and the weights of cells (cell,)."""
-        others = means.shape[1] - sum(own.stop - own.start for _, own in sets)
+        others = means.shape[1] - sum(lacking.stop - lacking.start for _, lacking in sets)
         weighted = means[:, :others] * weight.unsqueeze(1)
-        parts = [means[cells, own].T @ weighted[cells] for cells, own in sets]
+        parts = [means[cells, lacking].T @ weighted[cells] for cells, lacking in sets]
         return cls(sets, torch.cat([means.new_empty(0, others), *parts]))
 
     def factored(self, table: Tensor) -> FactoredTable:
         """A matrix (cell, column) for products with it."""
         others = self.mix.shape[1]
-        parts = tuple(table[cells, own] for cells, own in self.sets)
+        parts = tuple(table[cells, lacking] for cells, lacking in self.sets)
         rest = table[:, :others].clone()
         for (cells, _), part, mix in zip(self.sets, parts, self._mixes(), strict=True):
             rest[cells].addmm_(part, mix, alpha=-1)
@@ -46,8 +46,8 @@ class Overlap:
 
     def _mixes(self) -> Iterator[Tensor]:
         """C of each set."""
-        for _, own in self.sets:
-            yield self.mix[own.start - self.mix.shape[1] : own.stop - self.mix.shape[1]]
+        for _, lacking in self.sets:
+            yield self.mix[lacking.start - self.mix.shape[1] : lacking.stop - self.mix.shape[1]]
 
 
 @dataclass(frozen=True)

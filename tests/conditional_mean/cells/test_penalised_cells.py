@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.cell_functions import RotatedCells
-from fairlevel.conditional_mean.cells import few_categories
+from fairlevel.conditional_mean.cells.discrete_columns import few_categories
+from fairlevel.conditional_mean.cells.membership import CellsApart, Membership
+from fairlevel.conditional_mean.cells.penalised_cells import RotatedCells
 from fairlevel.conditional_mean.factorisation import Features, factor
-from fairlevel.conditional_mean.membership import CellsApart, Membership
 from fairlevel.metrics.leave_one_out import leave_out_dpvar
 from fairlevel.metrics.units import Units, null_variance
-from tests.conditional_mean.discrete_rows import ALL_CELLS, CASES, FREE_CASES, ROWS
+from tests.conditional_mean.cells.discrete_rows import ALL_CELLS, CASES, FREE_CASES, ROWS
 
 UNSEEN = 5  # rows of profiles that were never seen
 RIDGES = (1e-6, 1e-3, 0.1)

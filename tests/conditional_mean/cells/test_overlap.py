@@ -6,7 +6,7 @@ import torch
 
 from fairlevel.conditional_mean import RandomFeaturesMean
 from fairlevel.conditional_mean.basis import Basis
-from tests.conditional_mean.discrete_rows import ALL_CELLS, CASES, ROWS
+from tests.conditional_mean.cells.discrete_rows import ALL_CELLS, CASES, ROWS
 
 NAMES = [
     "discrete",
@@ -29,19 +29,19 @@ def squares_of(rows):
 def test_products_are_those_of_the_whole_table(name):
     squares, smoother = squares_of(CASES[name]())
     scale = smoother.row_weight * torch.from_numpy(np.random.default_rng(1).standard_normal(ROWS))
-    scatter = squares.scatter(scale)
+    covariance = squares.covariance(scale)
     draws = torch.from_numpy(np.random.default_rng(2).standard_normal((30, squares.cells.count)))
-    found = scatter.overlap.factored(scatter.across).products(draws)
-    expected = draws @ scatter.across
+    found = covariance.overlap.factored(covariance.across).products(draws)
+    expected = draws @ covariance.across
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-11 * float(expected.abs().max()))
 
 
 @pytest.mark.parametrize("name", ["discrete", "counted rows, some none", "free"])
 def test_columns_that_cells_determine_need_no_product_of_their_own(name):
     squares, smoother = squares_of(CASES[name]())
-    table = squares.scatter(smoother.row_weight.sqrt())
+    table = squares.covariance(smoother.row_weight.sqrt())
     found = table.overlap.factored(table.across)
     smooth = smoother.fit.columns.shape[1] - smoother.nuisance
     assert (found.columns >= smooth).all()  # those of random features alone
-    alone = smoother.fit.beyond(smoother.nuisance).squares.scatter(smoother.row_weight.sqrt())
+    alone = smoother.fit.beyond(smoother.nuisance).squares.covariance(smoother.row_weight.sqrt())
     assert not alone.overlap.factored(alone.across).rest.numel()

@@ -1,7 +1,7 @@
 r"""Weighted sums of squared coefficients, Σ_j q_j c_j² with c = BᵀWf, at less cost where B holds functions of cells.
 
-With E and EU as in :mod:`fairlevel.conditional_mean.cell_sets` and one weight q for a whole set of functions Ex, its
-part of the sum is
+With E and EU as in :mod:`fairlevel.conditional_mean.cells.cell_sets` and one weight q for a whole set of functions Ex,
+its part of the sum is
 
 .. math:: q \lVert x^\top E^\top W f \rVert^2 = q \lVert E^\top W f \rVert^2 - q \lVert U^\top E^\top W f \rVert^2 .
 
@@ -13,18 +13,17 @@ independent where rows are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from fairlevel.conditional_mean.cell_sets import CellSet
-from fairlevel.conditional_mean.membership import Membership
-from fairlevel.conditional_mean.overlap import Overlap
+from fairlevel.conditional_mean.cells.cell_sets import CellSet
+from fairlevel.conditional_mean.cells.covariance import CoefficientCovariance
+from fairlevel.conditional_mean.cells.membership import Membership
+from fairlevel.conditional_mean.cells.overlap import Overlap
 from fairlevel.conditional_mean.scatter import scatter
-
-_DRAWS = 256  # at a time
 
 
 @dataclass(frozen=True)
@@ -97,39 +96,39 @@ class Squares:
         """Squared coefficients of a basis with so many functions; those of a set are added up at its first function:
         (config, function) -> (config, basis).
         """
-        found = coefficients.new_zeros(len(coefficients), count)
-        return found.index_add_(1, self.source, coefficients.square() * self.sign)
+        energy = coefficients.new_zeros(len(coefficients), count)
+        return energy.index_add_(1, self.source, coefficients.square() * self.sign)
 
     def combined(self, coefficients: Tensor) -> Tensor:
         """Linear combinations at each row: (combination, function) -> (combination, row)."""
         of_columns, of_cells = coefficients.tensor_split([self.columns.shape[1]], dim=-1)
-        found = of_columns @ self.columns.T
-        return found.add_(self.cells.values((of_cells * self.scale).T).T) if self.cells.count else found
+        combinations = of_columns @ self.columns.T
+        return combinations.add_(self.cells.values((of_cells * self.scale).T).T) if self.cells.count else combinations
 
     def at_rows(self, weights: Tensor) -> Tensor:
         """Σ_j q_j b_ij²: (form, function) -> (row, form)."""
         of_columns, of_cells = weights.tensor_split([self.columns.shape[1]], dim=-1)
-        found = self.columns.square() @ of_columns.T
-        return found.add_(self.cells.values((of_cells * self.scale.square()).T)) if self.cells.count else found
+        sums = self.columns.square() @ of_columns.T
+        return sums.add_(self.cells.values((of_cells * self.scale.square()).T)) if self.cells.count else sums
 
     def within(self, rows: Tensor, weights: Tensor) -> Tensor:
         """B_g diag(q) B_gᵀ of groups of as many rows each: (group, row of the group), (function,) -> (group, row,
         row).
         """
         of_columns, of_cells = weights.tensor_split([self.columns.shape[1]])
-        own = self.columns[rows]
-        found = (own * of_columns) @ own.transpose(1, 2)
+        columns = self.columns[rows]
+        products = (columns * of_columns) @ columns.transpose(1, 2)
         if self.cells.count:
             number = self.cells.number[rows]
             same = (number.unsqueeze(2) == number.unsqueeze(1)) & (number >= 0).unsqueeze(2)
-            found += same * (of_cells * self.scale.square())[number].unsqueeze(2)
-        return found
+            products += same * (of_cells * self.scale.square())[number].unsqueeze(2)
+        return products
 
-    def scatter(self, scale: Tensor) -> Scatter:
+    def covariance(self, scale: Tensor) -> CoefficientCovariance:
         """The covariance of coefficients Σ_i s_i ε_i b_i for independent ε of variance 1: (row,)."""
         squared = scale.square()
         ones = torch.ones_like(squared).unsqueeze(1)
-        return Scatter(
+        return CoefficientCovariance(
             scatter(scale, self.columns),
             self.cells.sums(self.columns, squared) * self.scale.unsqueeze(1),
             self.cells.sums(ones, squared).squeeze(1) * self.scale.square(),
@@ -142,10 +141,10 @@ class Squares:
         sums, counts = (self.cells.sums(each, once.squeeze(1)) for each in (self.columns, once))
         return Overlap.of(self.sets, sums / counts.clamp_min(1), self.scale**-2)
 
-    def scatter_beside(self, scale: Tensor, others: Tensor) -> Scatter:
+    def covariance_beside(self, scale: Tensor, others: Tensor) -> CoefficientCovariance:
         """The same with further coefficients Σ_i ε_i o_i after those of the columns: (row,), (row, other)."""
         columns = torch.cat([self.columns * scale.unsqueeze(1), others], dim=1)
-        return Scatter(
+        return CoefficientCovariance(
             scatter(torch.ones_like(scale), columns),
             self.cells.sums(columns, scale) * self.scale.unsqueeze(1),
             self.cells.sums(scale.unsqueeze(1), scale).squeeze(1) * self.scale.square(),
@@ -158,67 +157,3 @@ def _one_after_another(lengths: Iterable[int], first: int) -> Iterator[slice]:
     for length in lengths:
         yield slice(first, first + length)
         first += length
-
-
-@dataclass(frozen=True)
-class Scatter:
-    """A covariance K of coefficients: of columns (column, column), of cells with columns (cell, column), and of cells,
-    which is diagonal, (cell,). ``overlap`` makes products with cells cheaper.
-    """
-
-    columns: Tensor
-    across: Tensor
-    cells: Tensor
-    overlap: Overlap = field(kw_only=True)
-
-    @classmethod
-    def plain(cls, columns: Tensor) -> Scatter:
-        """Of columns alone."""
-        across = columns.new_empty(0, len(columns))
-        return cls(columns, across, columns.new_empty(0), overlap=Overlap((), across))
-
-    def __sub__(self, other: Scatter) -> Scatter:
-        columns, across, cells = self.columns - other.columns, self.across - other.across, self.cells - other.cells
-        return Scatter(columns, across, cells, overlap=self.overlap)
-
-    @property
-    def normals(self) -> int:
-        """How many standard normal numbers a draw from N(0, K) takes."""
-        return len(self.columns) + len(self.cells)
-
-    def diagonal(self) -> Tensor:
-        """(function,)"""
-        return torch.cat([self.columns.diagonal(), self.cells])
-
-    def form(self, weights: Tensor) -> Tensor:
-        """Σ_jk q_j q_k K_jk² = tr(qKqK): (…, function) -> (…)."""
-        of_columns, of_cells = weights.tensor_split([len(self.columns)], dim=-1)
-        both = of_columns @ self.columns.square() + 2 * (of_cells @ self.across.square())
-        return (both * of_columns).sum(dim=-1) + of_cells.square() @ self.cells.square()
-
-    def drawn_forms(self, normal: Tensor, weights: Tensor) -> Tensor:
-        """Σ_j q_j c_j² of draws c from N(0, K) made of standard normal numbers: (draw, normal), (form, function)
-        -> (draw, form). Cells come first; of columns, what cells do not determine is left to be drawn.
-        """
-        (of_columns, of_cells), (root, known) = weights.tensor_split([len(self.columns)], dim=1), self._roots()
-        known_columns = self.overlap.factored(known)
-        found = []
-        for part in torch.split(normal, _DRAWS):
-            free, given = part.tensor_split([len(self.columns)], dim=1)
-            columns = known_columns.products(given).addmm_(free, root.T)
-            found.append(torch.addmm(columns.square_() @ of_columns.T, given.square(), (of_cells * self.cells).T))
-        return torch.cat(found)
-
-    def errors(self, loading: Tensor) -> Tensor:
-        """Combinations of the coefficients as combinations of standard normal numbers, L R with K = R Rᵀ: (combination,
-        function) -> (combination, normal).
-        """
-        of_columns, of_cells = loading.tensor_split([len(self.columns)], dim=1)
-        root, known = self._roots()
-        return torch.cat([of_columns @ root, of_columns @ known.T + of_cells * self.cells.sqrt()], dim=1)
-
-    def _roots(self) -> tuple[Tensor, Tensor]:
-        """Of columns, the root of what cells do not determine (column, column), and what they do (cell, column)."""
-        known = self.across * torch.where(self.cells > 0, self.cells.rsqrt(), 0).unsqueeze(1)
-        moments, vectors = torch.linalg.eigh(self.columns - known.T @ known)
-        return vectors * moments.clamp_min(0).sqrt(), known

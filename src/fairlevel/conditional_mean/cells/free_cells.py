@@ -17,9 +17,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fairlevel.conditional_mean.cell_functions import LEAST_WEIGHT, independent, overlapping_part, worth_splitting
-from fairlevel.conditional_mean.cell_sets import CellSet
-from fairlevel.conditional_mean.membership import Membership, SharedMembership
+from fairlevel.conditional_mean.cells.cell_sets import CellSet
+from fairlevel.conditional_mean.cells.membership import Membership, SharedMembership
+from fairlevel.conditional_mean.cells.penalised_cells import (
+    LEAST_WEIGHT,
+    independent,
+    overlapping_part,
+    worth_splitting,
+)
 from fairlevel.conditional_mean.thin_svd import thin_svd
 
 _WITHIN = 1e-10  # of a combination of cells; what L leaves of it is a rounding error
@@ -69,8 +74,8 @@ class FreeCells:
         """Functions that cells have of their own as functions of a basis from this one on, with the cells that count at
         its rows; none where there are none.
         """
-        found = CellSet(first, cells, self.weight, self.shared)
-        return (found,) if found.count else ()
+        cell_set = CellSet(first, cells, self.weight, self.shared)
+        return (cell_set,) if cell_set.count else ()
 
     def along_own(self, values: Tensor, cells: Membership, row_weight: Tensor) -> Tensor:
         """The projection of functions on those that cells have of their own, as functions of the cell: (row, function)

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fairlevel.conditional_mean.cell_sets import CellSet
-from fairlevel.conditional_mean.membership import Membership
+from fairlevel.conditional_mean.cells.cell_sets import CellSet
+from fairlevel.conditional_mean.cells.membership import Membership
 from fairlevel.conditional_mean.thin_svd import thin_svd
 
 _ROUNDING = 1e-12  # relative difference up to which weights are the same

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from fairlevel.conditional_mean.membership import Membership
+from fairlevel.conditional_mean.cells.membership import Membership
 from fairlevel.conditional_mean.thin_svd import thin_svd
 
 

@@ -35,10 +35,10 @@ class Membership:
 
     def values(self, table: Tensor) -> Tensor:
         """Functions of the cell at each row, 0 for rows of none: (cell, function) -> (row, function)."""
-        found = table.new_zeros(len(self.number), table.shape[1])
+        values = table.new_zeros(len(self.number), table.shape[1])
         seen = torch.nonzero(self.number >= 0).squeeze(1)
-        found[seen] = table[self.number[seen]]
-        return found
+        values[seen] = table[self.number[seen]]
+        return values
 
     def sums(self, values: Tensor, row_weight: Tensor) -> Tensor:
         """Σ w_i v_i over the rows of each cell: (row, function), (row,) -> (cell, function)."""
@@ -69,10 +69,10 @@ class SharedMembership(Membership):
 
     def values(self, table: Tensor) -> Tensor:
         """Functions of the cell at each row: (cell, function) -> (row, function)."""
-        found = super().values(table)
+        values = super().values(table)
         none = torch.nonzero(self.number < 0).squeeze(1)
-        found[none] = self.nuisance[none] @ (self.shares @ table)
-        return found
+        values[none] = self.nuisance[none] @ (self.shares @ table)
+        return values
 
     def take(self, rows: slice) -> SharedMembership:
         return SharedMembership(self.number[rows], self.count, self.nuisance[rows], self.shares)
