@@ -85,7 +85,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
     n_iter_ : int
         Optimisation steps behind the fitted parameters; not after a fit with a budget.
     trace_ : DataFrame
-        Step, accuracy loss and penalty during training, in standardised units; not after a fit with a budget.
+        Step, mse and penalty during training, in standardised units; not after a fit with a budget.
     encoder_ : the fitted encoder, which ``predict`` applies, or None
     model_ : the weighted sum of members that predicts
     n_features_in_, feature_names_in_ : as in scikit-learn
