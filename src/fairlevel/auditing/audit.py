@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
+from inspect import Parameter, signature
 from typing import Any, overload
 
 import numpy as np
@@ -89,17 +91,18 @@ def audit(
     -------
     Audit; for rows in files :class:`StoredAudit`
     """
+    _refuse_unknown(files)
     if files or is_stored(y_pred):
         return _of_files(
             y_pred,
             {"groups": groups, "by": by},
+            files,
             sensitive_features=sensitive_features,
             given=() if given is None else given,
             y_true=y_true,
             sample_weight=sample_weight,
             threshold=threshold,
             random_state=random_state,
-            **files,
         )
     seed = read_seed(random_state)
     rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups)
@@ -162,18 +165,31 @@ def audit(
     )
 
 
-def _of_files(source: Any, impossible: Mapping[str, Any], **columns: Any) -> StoredAudit:
+def _refuse_unknown(files: Mapping[str, Any]) -> None:
+    """Arguments that neither :func:`audit` nor :func:`audit_files` has."""
+    if not files:
+        return
+    parameters = (*signature(audit).parameters.values(), *signature(audit_files).parameters.values())
+    known = [each.name for each in parameters if each.kind is Parameter.KEYWORD_ONLY]
+    for name in files:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f". Did you mean {near[0]!r}?" if near else ""
+            raise InvalidType(f"audit() got an unexpected keyword argument {name!r}{hint}")
+
+
+def _of_files(source: Any, impossible: Mapping[str, Any], files: Mapping[str, Any], **columns: Any) -> StoredAudit:
     if not is_stored(source):
         raise InvalidType(
-            f"predictions= is for rows in Parquet files, but {type(source).__name__} was given; "
+            f"{next(iter(files))}= is for rows in Parquet files, but {type(source).__name__} was given; "
             "pass a path, a list of paths or a pyarrow.dataset.Dataset."
         )
-    if "predictions" not in columns:
+    if "predictions" not in files:
         raise InvalidInput("Rows in files need predictions=, the column or the columns to audit, such as 'score'.")
     for name, value in impossible.items():
         if value is not None:
             raise InvalidInput(f"{name}= needs all rows in memory: read the files into a frame, or leave it out.")
-    return audit_files(source, **columns)
+    return audit_files(source, **columns, **files)
 
 
 def _refuse_unusable(frame: pd.DataFrame, rows: EvaluationRows) -> None:

@@ -16,7 +16,7 @@ from fairlevel.estimators.budget import Budget
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.combiners import Choosing, Combiner
 from fairlevel.fronts.points import non_dominated
-from fairlevel.fronts.stacking import Mixture, OutOfReach, without_small_shares
+from fairlevel.fronts.stacking import DPVAR, SHARE, Mixture, OutOfReach, without_small_shares
 from fairlevel.metrics.evaluator import DPVarEvaluator
 from fairlevel.metrics.evidence import Evidence
 from fairlevel.metrics.interval import DPVarInterval, error_of, interval_of, share_error
@@ -106,6 +106,7 @@ class SelectionBudget:
     most: float
 
     name: ClassVar[str] = "max_dpvar"
+    quantity: ClassVar[str] = DPVAR
 
     def nearest(self, choosing: Choosing) -> Mixture:
         """The most accurate choice within the budget; one that is too small is raised to just above the smallest
@@ -142,6 +143,7 @@ class SelectionShare(SelectionBudget):
     """The same on the share of the prediction's variance."""
 
     name: ClassVar[str] = "max_share"
+    quantity: ClassVar[str] = SHARE
 
     def nearest(self, choosing: Choosing) -> Mixture:
         return choosing.within_share(max(self.most, choosing.smallest_share * (1 + 1e-2) + 1e-9))
@@ -210,7 +212,7 @@ class Calibration:
         """
         rising = np.maximum.accumulate(self.measured)
         if rising[0] > limit:
-            raise OutOfReach(limit, float(rising[0]))
+            raise OutOfReach(self.largest.quantity, limit, float(rising[0]))
         if rising[-1] <= limit:
             return self.largest
         return replace(self.largest, most=float(np.interp(limit, rising, self.allowed)))
