@@ -327,7 +327,7 @@ def interval_columns(intervals: Sequence[DPVarInterval]) -> dict[str, list[float
 
 def knee_index(front: pd.DataFrame) -> int:
     """Row number of the knee; the most accurate model where the front has no bend."""
-    points = non_dominated(front).points
+    points = non_dominated(front)
     if len(points) <= 2:
         return len(front) - 1
     scaled = points[["mse", "dpvar"]].to_numpy()
