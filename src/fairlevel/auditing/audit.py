@@ -82,8 +82,8 @@ def audit(
     sample_weight : array of shape (rows,), optional; survey weights, see :func:`dpvar`
     groups : array of shape (rows,), optional; rows with the same label belong together, such as the visits of one
         person
-    threshold : optional; y_pred holds probabilities, and a decision is 1 from this number on: adds the DPVar of
-        decisions
+    threshold : optional; y_pred holds probabilities, and a decision is 1 where its probability is at least this: adds
+        the DPVar of decisions
     by : array of shape (rows,), optional; a further column to tabulate predictions by
     random_state : int
 

@@ -77,7 +77,7 @@ class PenaltyGrid:
 
     def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
         settings = self.settings[: limits.settings]
-        most = max(limits.weights, limits.models // len(settings))  # settings that are not there leave room for weights
+        most = max(limits.weights, limits.models // len(settings))  # fewer settings allow more weights
         rounds = limits.rounds if setup.judge is not None else 0
         weights = coarse(self.weights, min(limits.coarse, most) if rounds else most)
         grid = [Proposal(*pair) for pair in product(range(len(settings)), weights)]

@@ -46,7 +46,8 @@ def audit(
         str, typer.Option(help="Columns that hold categories although they look like numbers, comma-separated.")
     ] = "",
     threshold: Annotated[
-        float | None, typer.Option(help="Predictions are probabilities; decisions are positive from this number on.")
+        float | None,
+        typer.Option(help="Predictions are probabilities; a decision is positive where one is at least this."),
     ] = None,
     max_share: Annotated[
         float | None, typer.Option(help="Budget on DPVar as a share of the prediction's variance.")

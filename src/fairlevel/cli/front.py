@@ -60,7 +60,8 @@ def front(
         typer.Option("--lenient", help="In columns of numbers or dates, count cells that cannot be read as missing."),
     ] = False,
     threshold: Annotated[
-        float, typer.Option(help="Of two classes: the probability from which on the second one is decided for.")
+        float,
+        typer.Option(help="Of two classes: the second one is decided for where its probability is at least this."),
     ] = 0.5,
     sensitive_inputs: Annotated[
         bool, typer.Option("--sensitive-inputs", help="Let models read the sensitive columns, too.")

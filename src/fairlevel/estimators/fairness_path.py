@@ -83,7 +83,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         one is given as ``FrozenEstimator(model)`` of scikit-learn and stays as it is; it is judged on rows that are
         declared unseen in ``fit``. They get X as it was given.
     threshold : float, default=0.5
-        Where y has two classes, decisions are judged, too: the second class from this probability on.
+        Where y has two classes, decisions are judged, too: the second class where its probability is at least this.
     device : {"auto", "cpu", "cuda"}, default="auto"
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0

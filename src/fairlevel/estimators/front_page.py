@@ -88,7 +88,8 @@ def front_page(
     )
     opens = "it" if within is None else "the model within the budget"
     meaning = (
-        "Each point is one model. The knee is the point from which on less disparity costs more accuracy than before; "
+        "Each point is one model. The knee is the point where the front bends: beyond it, less disparity costs more "
+        "accuracy than before; "
         f"the page opens with {opens}."
     )
     if len(shown) == 1:

@@ -33,7 +33,7 @@ class _Tried(NamedTuple):
 
 class _Gap(NamedTuple):
     """Two neighbouring weights of a setting and their distance on the front; beyond the largest weight ``high`` is
-    infinite. ``known`` says whether models stand at both ends.
+    infinite. ``known`` says whether there are models at both ends.
     """
 
     size: float

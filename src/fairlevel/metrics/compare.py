@@ -209,7 +209,7 @@ class Paired:
         return float(self.estimates[1] - self.estimates[0])
 
     def variance(self, difference: float) -> float:
-        """V(D)."""
+        """V(D), the squared standard error of the difference of both DPVars if it is D."""
         lacking = max(difference**2 - float(self.parts.prod()), 0.0)  # (ψ_u + t n_u) (ψ_s + t n_s) shall be D²
         slope, curve = float(self.parts @ self.noise[::-1]), float(self.noise.prod())
         upward = 2 * lacking / max(slope + np.sqrt(slope**2 + 4 * curve * lacking), 1e-100)
@@ -218,7 +218,7 @@ class Paired:
         return max(float(combination @ self.covariance @ combination), 0.0) + self.degenerate
 
     def p_value(self) -> float:
-        """Of the test that both have the same DPVar. Without any noise between them, rounding is the noise."""
+        """The p-value of the test that both have the same DPVar. Where they have no noise, rounding is the noise."""
         if not self.informative:
             return 1.0
         error = max(np.sqrt(self.variance(0.0)), 1e-12)

@@ -69,10 +69,10 @@ def dpvar_interval(
     ----------
     y_pred : array of shape (rows,)
     sensitive_features : array or frame of shape (rows,) or (rows, attributes)
+    given : legitimate factors L, array or frame of shape (rows,) or (rows, factors), optional; see :func:`dpvar`
     level : confidence level of both intervals
     regressor : the conditional mean; by default splines, random features or groups, whichever describes the prediction
         best
-    given : legitimate factors L, array or frame of shape (rows,) or (rows, factors), optional; see :func:`dpvar`
     sample_weight : array of shape (rows,), optional; how many people a row stands for, see :func:`dpvar`
     groups : array of shape (rows,), optional; rows with the same label belong together, such as the visits of one
         person. Groups are independent, rows within a group need not be

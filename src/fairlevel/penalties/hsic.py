@@ -78,7 +78,7 @@ class HSIC(PenaltyDefaults):
         return KernelRows(values, known, known * unit, row_mean, row_mean @ weight, weight)
 
     def in_batches(self, attributes: BatchAttributes) -> HSICInBatches:
-        """Through random features of both kernels: pairs of rows never meet in a batch."""
+        """Through random features of both kernels: pairs of rows need not be in the same batch."""
         return FeatureHSIC(self.bandwidth, self.sensitive_bandwidth).in_batches(attributes)
 
     def init(self, prepared: KernelRows, configs: int, settings: Settings) -> Bandwidths:
