@@ -9,7 +9,7 @@ import pyarrow.dataset
 import pytest
 
 from fairlevel import audit, audit_files, dpvar_interval
-from fairlevel.auditing import audit_files as module
+from fairlevel.auditing import answer as module
 from fairlevel.auditing import reads, stored_sample, survey
 from fairlevel.auditing.side_figures import SideFigures
 from fairlevel.auditing.sums_file import AuditSums

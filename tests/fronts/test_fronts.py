@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairlevel.exceptions import InvalidInput
+from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.fronts.budgets import best_mse, budgets_over_range
+from fairlevel.fronts.limits import read_limit
+from fairlevel.fronts.point_names import point_name, point_row
 from fairlevel.fronts.points import finite, non_dominated
 from fairlevel.fronts.quality import hypervolume, regret
 from fairlevel.fronts.refinement import check_weights, coarse, propose
@@ -140,3 +142,27 @@ def test_refinement_goes_on_where_the_front_ends_early():
     diverged = points((0.2, 1.0), (0.3, 0.8), (np.nan, np.nan), setting=0, weight=[0.0, 4.0, 100.0])
     assert (0, 20.0) in propose(diverged, 10, 12)  # towards the weight that was too large
     assert all(weight < 100 for _, weight in propose(diverged, 10, 12))
+
+
+def test_names_of_points_are_counted_from_one():
+    assert [point_name(row) for row in (0, 8, 11, 99)] == ["point-01", "point-09", "point-12", "point-100"]
+    assert [point_row(point_name(row)) for row in (0, 8, 11, 99)] == [0, 8, 11, 99]
+
+
+@pytest.mark.parametrize(
+    ("name", "most", "kind", "sentence"),
+    [
+        ("max_share", "0.1", InvalidType, r"max_share='0\.1' was given; a number is needed"),
+        ("max_share", 1.5, InvalidInput, r"max_share=1\.5 was given; a number between 0 and 1"),
+        ("max_share", True, InvalidInput, "max_share=True was given; a number between 0 and 1"),
+        ("max_dpvar", 0, InvalidInput, "max_dpvar=0 was given; a number above 0"),
+        ("max_dpvar", np.nan, InvalidInput, "max_dpvar=nan was given; a number above 0"),
+    ],
+)
+def test_limits_that_cannot_be_kept(name, most, kind, sentence):
+    with pytest.raises(kind, match=sentence):
+        read_limit(name, most)
+
+
+def test_limits_are_numbers():
+    assert (read_limit("max_share", 1), read_limit("max_dpvar", np.float32(2.5))) == (1.0, 2.5)

@@ -16,7 +16,7 @@ from fairlevel.auditing.answer import METHOD, Audit
 from fairlevel.auditing.audit_files import StoredAudit, audit_files
 from fairlevel.auditing.by_group import group_table, is_grouping, read_groups
 from fairlevel.auditing.findings import Verdict
-from fairlevel.auditing.flags import find_flags, question_flags, repeated_rows
+from fairlevel.auditing.flags import repeated_rows
 from fairlevel.auditing.questions import ask, decisions
 from fairlevel.auditing.side_figures import SIDE_ROWS, SideFigures
 from fairlevel.data.numbers import rounding_limit
@@ -127,41 +127,32 @@ def audit(
         lambda: None if given is None else _interval(replace(rows, factors=None), seed),
         lambda: ask(rows, target, threshold, seed),
     )
-    figures = SideFigures(*beside)
-    return Audit(
-        interval=interval,
-        plug_in=figures.paper[0],
-        floor=figures.paper[1],
-        attributes=figures.attributes,
-        profiles=figures.profiles,
-        measures=figures.measures,
+    provenance = Provenance(
+        rows_used=len(rows),
+        rows_dropped=int((~used).sum()),
+        why_dropped="weight 0",
+        columns={"sensitive": tuple(map(str, frame.columns)), "given": factors},
+        settings={} if threshold is None else {"threshold": f"{threshold:g}"},
+        seed=seed,
+        method=(METHOD,),
+    )
+    return Audit.of(
+        interval,
+        SideFigures(*beside),
+        questions,
+        provenance=provenance,
+        given=factors,
+        rows=len(rows),
+        overall=overall,
+        more_flags=repeated_rows(rows),
         groups={
             name: group_table(column, rows.prediction, rows.row_weight, target) for name, column in tabulated.items()
         },
-        flags=(
-            *find_flags(interval, overall or interval, figures.paper[0], figures.measures),
-            *question_flags(questions),
-            *repeated_rows(rows),
-        ),
-        rows=len(rows),
         side_rows=len(side),
         accuracy=_accuracy(rows.prediction, target, rows.row_weight, threshold),
-        questions=questions,
-        worst=figures.worst,
-        overall=overall,
-        given=factors,
         reliability=None
         if target is None or not _are_probabilities(rows.prediction, target)
         else reliability(target, rows.prediction, sample_weight=rows.row_weight),
-        provenance=Provenance(
-            rows_used=len(rows),
-            rows_dropped=int((~used).sum()),
-            why_dropped="weight 0",
-            columns={"sensitive": tuple(map(str, frame.columns)), "given": factors},
-            settings={} if threshold is None else {"threshold": f"{threshold:g}"},
-            seed=seed,
-            method=(METHOD,),
-        ),
     )
 
 

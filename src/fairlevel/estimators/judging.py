@@ -25,6 +25,7 @@ from fairlevel.threads import numpy_on_one_thread, on_single_threads
 
 POINTS = 12  # of a front
 SHARE_POINTS = 8  # at which budgets on shares are calibrated
+FEWEST_ROWS = 60  # to judge a front by
 MARGIN = 0.5  # standard errors added to DPVar before it is compared with a budget
 SHARE_MARGIN = 0.25  # the same for shares, whose errors, fold by fold, are larger
 

@@ -31,7 +31,7 @@ from fairlevel.data.numbers import rounding_limit
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.choice import Candidate, candidates, in_words
 from fairlevel.metrics.evidence import CONSTANT
-from fairlevel.metrics.inputs import read_rows, read_seed, read_vector
+from fairlevel.metrics.inputs import check_level, read_rows, read_seed, read_vector
 from fairlevel.metrics.streamed import LEAST_DF
 
 
@@ -99,8 +99,7 @@ def compare(
     >>> bool(found.low < 0.25 - 1 < found.high < 0)
     True
     """
-    if not 0 < level < 1:
-        raise InvalidInput(f"level={level} was given; a number between 0 and 1 is needed, such as 0.95.")
+    check_level(level)
     seed = read_seed(random_state)
     first = read_rows(y_pred_a, sensitive_features, sample_weight, given, groups)
     other = read_vector("y_pred_b", y_pred_b)

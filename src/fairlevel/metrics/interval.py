@@ -22,10 +22,9 @@ from typing import Any
 import numpy as np
 
 from fairlevel.conditional_mean.protocol import ConditionalMean
-from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.estimators import estimator_for
 from fairlevel.metrics.evidence import Evidence, Standardised
-from fairlevel.metrics.inputs import read_rows, read_seed
+from fairlevel.metrics.inputs import check_level, read_rows, read_seed
 
 
 @dataclass(frozen=True)
@@ -82,8 +81,7 @@ def dpvar_interval(
     -------
     DPVarInterval
     """
-    if not 0 < level < 1:
-        raise InvalidInput(f"level={level} was given; a number between 0 and 1 is needed, such as 0.95.")
+    check_level(level)
     seed = read_seed(random_state)
     rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups)
     estimator = estimator_for(rows.attributes(seed), regressor, seed)
