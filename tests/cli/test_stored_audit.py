@@ -12,6 +12,14 @@ from fairlevel.auditing.side_figures import SideFigures
 from tests.terminal import run_here
 
 
+def test_an_audit_without_a_prediction_is_one_sentence(tmp_path):
+    """It ended in a traceback."""
+    pd.DataFrame({"age": [1.0, 2.0], "f": [1.0, 2.0]}).to_csv(tmp_path / "t.csv", index=False)
+    result = run_here("audit", str(tmp_path / "t.csv"), "--prediction", "", "--sensitive", "age")
+    assert result.returncode == 2
+    assert "--prediction names no column" in result.stderr
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """Side figures have tests of their own."""
