@@ -9,7 +9,7 @@ import pyarrow.dataset
 import pytest
 
 from fairlevel import audit, audit_files, dpvar_interval
-from fairlevel.auditing import audit_files as module
+from fairlevel.auditing import answer as module
 from fairlevel.auditing import reads, stored_sample, survey
 from fairlevel.auditing.side_figures import SideFigures
 from fairlevel.auditing.sums_file import AuditSums
@@ -275,6 +275,21 @@ def test_what_cannot_be_measured_is_refused(tmp_path, change, options, sentence)
     people(400).assign(**change).to_parquet(tmp_path / "t.parquet", row_group_size=90)
     with pytest.raises(FairLevelError, match=sentence):
         audit(tmp_path, **{"predictions": "old", "sensitive_features": ["age"]} | options)
+
+
+@pytest.mark.parametrize("options", [{}, {"predictions": "old"}], ids=["arrays", "files"])
+def test_unknown_arguments_are_named(tmp_path, options):
+    people(400).to_parquet(tmp_path / "t.parquet")
+    source = tmp_path if options else np.arange(400.0)
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'treshold'\. Did you mean 'threshold'\?"):
+        audit(source, sensitive_features=["age"], treshold=0.5, **options)
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'zzz'$"):
+        audit(source, sensitive_features=["age"], zzz=0.5, **options)
+
+
+def test_arguments_of_files_are_refused_for_arrays_by_name():
+    with pytest.raises(TypeError, match="categories= is for rows in Parquet files, but ndarray was given"):
+        audit(np.arange(400.0), sensitive_features=np.arange(400.0), categories=["age"])
 
 
 def test_files_that_disagree_are_refused(tmp_path):

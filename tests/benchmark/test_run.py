@@ -241,7 +241,7 @@ def test_a_ray_cluster_that_loses_a_node_finishes_with_the_same_rows(data, undis
 
 
 def test_an_audit_on_a_ray_cluster_that_loses_a_node_has_the_same_sums(tmp_path, monkeypatch, cluster):
-    from fairlevel.auditing import audit_files as module
+    from fairlevel.auditing import answer as module
     from fairlevel.auditing.audit_files import audit_files
     from fairlevel.auditing.side_figures import SideFigures
     from fairlevel.data import parquet_parts

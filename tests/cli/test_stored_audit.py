@@ -6,9 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fairlevel.auditing import answer
 from fairlevel.auditing import audit_files as module
 from fairlevel.auditing.side_figures import SideFigures
 from tests.terminal import run_here
+
+
+def test_an_audit_without_a_prediction_is_one_sentence(tmp_path):
+    """It ended in a traceback."""
+    pd.DataFrame({"age": [1.0, 2.0], "f": [1.0, 2.0]}).to_csv(tmp_path / "t.csv", index=False)
+    result = run_here("audit", str(tmp_path / "t.csv"), "--prediction", "", "--sensitive", "age")
+    assert result.returncode == 2
+    assert "--prediction names no column" in result.stderr
 
 
 @pytest.fixture
@@ -17,7 +26,7 @@ def folder(tmp_path, monkeypatch):
     empty = pd.DataFrame({"attribute": [], "alone": [], "lost": []})
     tasks = (lambda: (), lambda: (0.0, 0.0), lambda: empty, dict, pd.DataFrame)
     monkeypatch.setattr(SideFigures, "tasks", staticmethod(lambda side, frame, seed: tasks))
-    monkeypatch.setattr(module, "find_flags", lambda *figures: ())
+    monkeypatch.setattr(answer, "find_flags", lambda *figures: ())
     random = np.random.default_rng(0)
     table = pd.DataFrame({"age": random.normal(40, 10, 600), "town": random.choice(["a", "b"], 600)})
     table["old"] = table["age"] / 10 + random.standard_normal(600)

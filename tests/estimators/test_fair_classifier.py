@@ -6,7 +6,7 @@ import pytest
 import sklearn
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 from sklearn.utils.estimator_checks import check_estimator
 
 from fairlevel import ClosedFBO, FairClassifier, FairnessPath, FairRegressor, dpvar, load
@@ -67,6 +67,22 @@ def test_weights_have_no_unit(rows):
     model.fit(x, y, sensitive_features=a)
     share = (y == "yes").mean()
     assert model.trace_["penalty"].iloc[-1] * share * (1 - share) == pytest.approx(model.dpvar_, rel=0.15)
+
+
+def test_the_trace_is_named_by_the_loss(rows):
+    x, y, a = rows
+    model = FairClassifier(2.0, **ALL_ROWS).fit(x, y, sensitive_features=a)
+    assert list(model.trace_.columns) == ["step", "log_loss", "penalty"]
+    assert model.trace_["log_loss"].iloc[-1] == pytest.approx(log_loss(y, model.predict_proba(x)), rel=1e-5)
+
+
+def test_figures_call_the_squared_error_of_probabilities_brier(rows):
+    x, y, a = rows
+    model = FairClassifier(2.0, **ALL_ROWS).fit(x, y, sensitive_features=a)
+    p = model.predict_proba(x)[:, 1]
+    assert model.figures() == {"brier": model.brier_, "dpvar": model.dpvar_}
+    assert model.brier_ == pytest.approx(brier_score_loss(y, p, pos_label="yes"), rel=1e-10)
+    assert not hasattr(model, "mse_")
 
 
 def test_several_classes(rows, tmp_path):

@@ -54,7 +54,7 @@ def test_front_is_measured_on_rows_that_set_nothing(path, table):
     assert list(front.columns) == columns
     np.testing.assert_allclose(front["r2"], 1 - front["mse"] / table[1].var(ddof=0), rtol=1e-9)
     assert path.cross_fitted_
-    assert len(non_dominated(front).points) >= 6
+    assert len(non_dominated(front)) >= 6
     assert front["mse"].iloc[-1] < front["mse"].iloc[0]
     assert ((front["dpvar_low"] <= front["dpvar"]) & (front["dpvar"] <= front["dpvar_high"])).all()
     pd.testing.assert_frame_equal(path.to_frame(), front)

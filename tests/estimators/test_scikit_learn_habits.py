@@ -10,8 +10,9 @@ import pytest
 import sklearn
 import torch
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.metrics import accuracy_score, get_scorer, roc_auc_score
 from sklearn.model_selection import KFold, cross_validate
 from sklearn.utils.estimator_checks import _NotAnArray, check_estimator
 
@@ -108,6 +109,22 @@ def test_a_path_predicts_within_its_budget():
     np.testing.assert_array_equal(path.predict(X), path.model(path.budget_index_).predict(X))
     assert path.best_estimator_.max_share == 0.9
     assert path.score(X, Y) == path.best_estimator_.score(X, Y)
+
+
+def test_a_path_fitted_to_two_classes_is_a_classifier():
+    path = FairnessPath(**SMALL)
+    assert is_regressor(path)
+    assert not is_classifier(path)
+    path.fit(X, Y, sensitive_features=A)
+    assert is_regressor(path)
+    labels = np.where(np.median(Y) < Y, "high", "low")
+    path.fit(X, labels, sensitive_features=A)
+    assert is_classifier(path)
+    assert not is_regressor(path)
+    assert path.score(X, labels) == accuracy_score(labels, path.predict(X))
+    low = path.predict_proba(X)[:, 1]
+    assert get_scorer("roc_auc")(path, X, labels) == pytest.approx(roc_auc_score(labels == "low", low))
+    assert is_regressor(clone(path))
 
 
 class PathAcrossTheFirstColumn(FairnessPath):

@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairlevel.exceptions import InvalidInput
+from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.fronts.budgets import best_mse, budgets_over_range
+from fairlevel.fronts.limits import read_limit
+from fairlevel.fronts.point_names import point_name, point_row
 from fairlevel.fronts.points import finite, non_dominated
 from fairlevel.fronts.quality import hypervolume, regret
 from fairlevel.fronts.refinement import check_weights, coarse, propose
@@ -21,32 +23,29 @@ FIVE = points((1.0, 0.0), (0.5, 0.2), (0.5, 0.3), (0.2, 0.9), (0.6, 0.2))
 
 
 def test_non_dominated_with_ties():
-    front, dropped = non_dominated(FIVE)
+    front = non_dominated(FIVE)
     assert list(front.index) == [0, 1, 3]  # equal mse: smaller dpvar; equal dpvar: smaller mse
-    assert dropped == 0
 
 
 def test_of_equal_points_the_first_stays_and_dominated_copies_go():
-    front, _ = non_dominated(points((0.5, 0.2), (0.7, 0.4), (0.5, 0.2), (0.7, 0.4)))
+    front = non_dominated(points((0.5, 0.2), (0.7, 0.4), (0.5, 0.2), (0.7, 0.4)))
     assert list(front.index) == [0]
 
 
 def test_one_point_and_none():
-    assert list(non_dominated(points((0.5, 0.2))).points.index) == [0]
-    assert non_dominated(points()).points.empty
-    assert list(select(points((0.5, 0.2))).points.index) == [0]
-    assert select(points()).points.empty
+    assert list(non_dominated(points((0.5, 0.2))).index) == [0]
+    assert non_dominated(points()).empty
+    assert list(select(points((0.5, 0.2))).index) == [0]
+    assert select(points()).empty
     assert np.isnan(best_mse(points(), [1.0])).all()
     assert hypervolume(points(), (1.0, 1.0)) == 0
 
 
-def test_missing_and_infinite_rows_are_dropped_and_counted():
+def test_missing_and_infinite_rows_are_dropped():
     frame = points((0.5, 0.2), (np.nan, 0.1), (0.1, np.nan), (np.inf, 0.0), (0.4, 0.5))
-    assert finite(frame).dropped == 3
-    front, dropped = non_dominated(frame)
-    assert (list(front.index), dropped) == ([0, 4], 3)
-    chosen, dropped = select(frame)
-    assert (list(chosen.index), dropped) == ([0, 4], 3)
+    assert list(finite(frame).index) == [0, 4]
+    assert list(non_dominated(frame).index) == [0, 4]
+    assert list(select(frame).index) == [0, 4]
     assert best_mse(frame, [0.15, 0.2, 1.0]).tolist() == pytest.approx([np.nan, 0.5, 0.4], nan_ok=True)
 
 
@@ -58,16 +57,16 @@ def test_needs_both_figures():
 def test_selection_takes_the_hull_and_nothing_else():
     """(0.62, 0.45) is not dominated, but above the chord from (1, 0) to (0.2, 0.9)."""
     frame = points((1.0, 0.0), (0.62, 0.45), (0.2, 0.9))
-    assert list(non_dominated(frame).points.index) == [0, 1, 2]
-    assert list(select(frame).points.index) == [0, 2]
+    assert list(non_dominated(frame).index) == [0, 1, 2]
+    assert list(select(frame).index) == [0, 2]
     below = points((1.0, 0.0), (0.5, 0.45), (0.2, 0.9))
-    assert list(select(below).points.index) == [0, 1, 2]
+    assert list(select(below).index) == [0, 1, 2]
 
 
 def test_selection_ties_go_to_the_smaller_dpvar():
     frame = points((0.5, 0.5), (0.5, 0.1), (0.7, 0.0))
-    assert list(select(frame, [0.0]).points.index) == [1]
-    assert list(select(points((0.4, 0.2), (0.6, 0.1)), [2.0]).points.index) == [1]  # 0.8 = 0.8
+    assert list(select(frame, [0.0]).index) == [1]
+    assert list(select(points((0.4, 0.2), (0.6, 0.1)), [2.0]).index) == [1]  # 0.8 = 0.8
 
 
 @pytest.mark.parametrize("zetas", [[-0.1], [np.nan], [np.inf], []])
@@ -143,3 +142,27 @@ def test_refinement_goes_on_where_the_front_ends_early():
     diverged = points((0.2, 1.0), (0.3, 0.8), (np.nan, np.nan), setting=0, weight=[0.0, 4.0, 100.0])
     assert (0, 20.0) in propose(diverged, 10, 12)  # towards the weight that was too large
     assert all(weight < 100 for _, weight in propose(diverged, 10, 12))
+
+
+def test_names_of_points_are_counted_from_one():
+    assert [point_name(row) for row in (0, 8, 11, 99)] == ["point-01", "point-09", "point-12", "point-100"]
+    assert [point_row(point_name(row)) for row in (0, 8, 11, 99)] == [0, 8, 11, 99]
+
+
+@pytest.mark.parametrize(
+    ("name", "most", "kind", "sentence"),
+    [
+        ("max_share", "0.1", InvalidType, r"max_share='0\.1' was given; a number is needed"),
+        ("max_share", 1.5, InvalidInput, r"max_share=1\.5 was given; a number between 0 and 1"),
+        ("max_share", True, InvalidInput, "max_share=True was given; a number between 0 and 1"),
+        ("max_dpvar", 0, InvalidInput, "max_dpvar=0 was given; a number above 0"),
+        ("max_dpvar", np.nan, InvalidInput, "max_dpvar=nan was given; a number above 0"),
+    ],
+)
+def test_limits_that_cannot_be_kept(name, most, kind, sentence):
+    with pytest.raises(kind, match=sentence):
+        read_limit(name, most)
+
+
+def test_limits_are_numbers():
+    assert (read_limit("max_share", 1), read_limit("max_dpvar", np.float32(2.5))) == (1.0, 2.5)

@@ -83,9 +83,15 @@ def test_one_weight_and_its_budget_meet():
 
 def test_out_of_reach_names_the_smallest():
     mixing = Mixing.of(*instance(1))
-    with pytest.raises(OutOfReach, match="out of reach") as error:
+    with pytest.raises(OutOfReach, match=r"A DPVar of .* is out of reach") as error:
         mixing.within(mixing.smallest / 2)
     assert error.value.smallest == pytest.approx(mixing.smallest)
+
+
+def test_out_of_reach_names_the_share():
+    mixing = Mixing.of(*instance(1))
+    with pytest.raises(OutOfReach, match=r"A share of DPVar in the variance of .* is out of reach"):
+        mixing.within_share(mixing.smallest_share / 100)
 
 
 def test_indefinite_estimates_are_made_convex():
@@ -104,8 +110,11 @@ def test_best_takes_one_candidate():
     mse = ((predictions - target) ** 2).mean(axis=1)
     assert found.proportions.argmax() == np.flatnonzero(allowed)[mse[allowed].argmin()]
     assert found.proportions.sum() == 1
-    with pytest.raises(OutOfReach):
+    with pytest.raises(OutOfReach, match="A DPVar of"):
         picking.within(picking.smallest / 2)
+    with pytest.raises(OutOfReach, match="A share of DPVar in the variance of") as error:
+        picking.within_share(picking.smallest_share / 2)
+    assert error.value.smallest == picking.smallest_share
     assert Stacked().over(predictions, target, weight, disparity).within(budget).mse <= found.mse + 0.01
 
 

@@ -28,7 +28,7 @@ def bivariate(rows, seed=0):
 
 def unit_bandwidths(a):
     """A penalty whose σ_A is 1, whatever the median distance of these rows."""
-    unit = HSIC().prepare(Attributes(a), None, {}, seed=0).unit
+    unit = float(HSIC().prepare(Attributes(a), None, {}, seed=0).bandwidths)
     return {"bandwidth": 1.0, "sensitive_bandwidth": 1 / unit}
 
 
@@ -43,7 +43,7 @@ def test_blocks_change_nothing():
     f, a = gaussian(500, 3, 2)
     whole, blocked = (evaluated(HSIC(block=block), f, a) for block in (10**9, 7_001))
     k = torch.exp(-0.5 * (f[:, :, None] - f[:, None]).square())
-    unit = HSIC().prepare(Attributes(a), None, {}, seed=0).unit
+    unit = float(HSIC().prepare(Attributes(a), None, {}, seed=0).bandwidths)
     attributes = torch.from_numpy(a)
     other = torch.exp(-0.5 * torch.cdist(attributes, attributes).square() / unit**2)
     centre = torch.eye(500, dtype=torch.float64) - 1 / 500

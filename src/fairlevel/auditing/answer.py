@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairlevel.auditing.findings import Findings
+from fairlevel.auditing.flags import Flag, find_flags, question_flags
 from fairlevel.auditing.page import audit_page
+from fairlevel.auditing.questions import Question
+from fairlevel.auditing.side_figures import SideFigures
 from fairlevel.exceptions import InvalidInput
+from fairlevel.metrics.interval import DPVarInterval
 from fairlevel.report.render import write_page
 
 if TYPE_CHECKING:
@@ -26,6 +30,39 @@ METHOD = (
 @dataclass(frozen=True)
 class Audit(Findings):
     """The answer of :func:`audit`: the figures of :class:`Findings`, a plot and a page."""
+
+    @classmethod
+    def of(
+        cls,
+        interval: DPVarInterval,
+        figures: SideFigures,
+        questions: tuple[Question, ...],
+        *,
+        overall: DPVarInterval | None = None,
+        more_flags: tuple[Flag, ...] = (),
+        **others: Any,
+    ) -> Audit:
+        """From the headline, the figures beside it and the answers to questions, with the flags that follow from them;
+        ``others`` are further fields of :class:`Findings`.
+        """
+        plug_in, floor = figures.paper
+        return cls(
+            interval=interval,
+            plug_in=plug_in,
+            floor=floor,
+            attributes=figures.attributes,
+            profiles=figures.profiles,
+            measures=figures.measures,
+            flags=(
+                *find_flags(interval, overall or interval, plug_in, figures.measures),
+                *question_flags(questions),
+                *more_flags,
+            ),
+            questions=questions,
+            worst=figures.worst,
+            overall=overall,
+            **others,
+        )
 
     def plot(self, attribute: str | None = None, ax: Any = None) -> MeanProfileDisplay:
         """The average prediction along one attribute; by default the one along which it moves most."""

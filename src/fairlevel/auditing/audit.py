@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
+from inspect import Parameter, signature
 from typing import Any, overload
 
 import numpy as np
@@ -14,7 +16,7 @@ from fairlevel.auditing.answer import METHOD, Audit
 from fairlevel.auditing.audit_files import StoredAudit, audit_files
 from fairlevel.auditing.by_group import group_table, is_grouping, read_groups
 from fairlevel.auditing.findings import Verdict
-from fairlevel.auditing.flags import find_flags, question_flags, repeated_rows
+from fairlevel.auditing.flags import repeated_rows
 from fairlevel.auditing.questions import ask, decisions
 from fairlevel.auditing.side_figures import SIDE_ROWS, SideFigures
 from fairlevel.data.numbers import rounding_limit
@@ -80,8 +82,8 @@ def audit(
     sample_weight : array of shape (rows,), optional; survey weights, see :func:`dpvar`
     groups : array of shape (rows,), optional; rows with the same label belong together, such as the visits of one
         person
-    threshold : optional; y_pred holds probabilities, and a decision is 1 from this number on: adds the DPVar of
-        decisions
+    threshold : optional; y_pred holds probabilities, and a decision is 1 where its probability is at least this: adds
+        the DPVar of decisions
     by : array of shape (rows,), optional; a further column to tabulate predictions by
     random_state : int
 
@@ -89,17 +91,18 @@ def audit(
     -------
     Audit; for rows in files :class:`StoredAudit`
     """
+    _refuse_unknown(files)
     if files or is_stored(y_pred):
         return _of_files(
             y_pred,
             {"groups": groups, "by": by},
+            files,
             sensitive_features=sensitive_features,
             given=() if given is None else given,
             y_true=y_true,
             sample_weight=sample_weight,
             threshold=threshold,
             random_state=random_state,
-            **files,
         )
     seed = read_seed(random_state)
     rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups)
@@ -120,56 +123,60 @@ def audit(
         lambda: None if given is None else _interval(replace(rows, factors=None), seed),
         lambda: ask(rows, target, threshold, seed),
     )
-    figures = SideFigures(*beside)
-    return Audit(
-        interval=interval,
-        plug_in=figures.paper[0],
-        floor=figures.paper[1],
-        attributes=figures.attributes,
-        profiles=figures.profiles,
-        measures=figures.measures,
+    provenance = Provenance(
+        rows_used=len(rows),
+        rows_dropped=int((~used).sum()),
+        why_dropped="weight 0",
+        columns={"sensitive": tuple(map(str, frame.columns)), "given": factors},
+        settings={} if threshold is None else {"threshold": f"{threshold:g}"},
+        seed=seed,
+        method=(METHOD,),
+    )
+    return Audit.of(
+        interval,
+        SideFigures(*beside),
+        questions,
+        provenance=provenance,
+        given=factors,
+        rows=len(rows),
+        overall=overall,
+        more_flags=repeated_rows(rows),
         groups={
             name: group_table(column, rows.prediction, rows.row_weight, target) for name, column in tabulated.items()
         },
-        flags=(
-            *find_flags(interval, overall or interval, figures.paper[0], figures.measures),
-            *question_flags(questions),
-            *repeated_rows(rows),
-        ),
-        rows=len(rows),
         side_rows=len(side),
         accuracy=_accuracy(rows.prediction, target, rows.row_weight, threshold),
-        questions=questions,
-        worst=figures.worst,
-        overall=overall,
-        given=factors,
         reliability=None
         if target is None or not _are_probabilities(rows.prediction, target)
         else reliability(target, rows.prediction, sample_weight=rows.row_weight),
-        provenance=Provenance(
-            rows_used=len(rows),
-            rows_dropped=int((~used).sum()),
-            why_dropped="weight 0",
-            columns={"sensitive": tuple(map(str, frame.columns)), "given": factors},
-            settings={} if threshold is None else {"threshold": f"{threshold:g}"},
-            seed=seed,
-            method=(METHOD,),
-        ),
     )
 
 
-def _of_files(source: Any, impossible: Mapping[str, Any], **columns: Any) -> StoredAudit:
+def _refuse_unknown(files: Mapping[str, Any]) -> None:
+    """Arguments that neither :func:`audit` nor :func:`audit_files` has."""
+    if not files:
+        return
+    parameters = (*signature(audit).parameters.values(), *signature(audit_files).parameters.values())
+    known = [each.name for each in parameters if each.kind is Parameter.KEYWORD_ONLY]
+    for name in files:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f". Did you mean {near[0]!r}?" if near else ""
+            raise InvalidType(f"audit() got an unexpected keyword argument {name!r}{hint}")
+
+
+def _of_files(source: Any, impossible: Mapping[str, Any], files: Mapping[str, Any], **columns: Any) -> StoredAudit:
     if not is_stored(source):
         raise InvalidType(
-            f"predictions= is for rows in Parquet files, but {type(source).__name__} was given; "
+            f"{next(iter(files))}= is for rows in Parquet files, but {type(source).__name__} was given; "
             "pass a path, a list of paths or a pyarrow.dataset.Dataset."
         )
-    if "predictions" not in columns:
+    if "predictions" not in files:
         raise InvalidInput("Rows in files need predictions=, the column or the columns to audit, such as 'score'.")
     for name, value in impossible.items():
         if value is not None:
             raise InvalidInput(f"{name}= needs all rows in memory: read the files into a frame, or leave it out.")
-    return audit_files(source, **columns)
+    return audit_files(source, **columns, **files)
 
 
 def _refuse_unusable(frame: pd.DataFrame, rows: EvaluationRows) -> None:

@@ -14,7 +14,6 @@ from fairlevel._version import __version__
 from fairlevel.auditing.answer import METHOD, Audit
 from fairlevel.auditing.by_group import group_table, is_grouping
 from fairlevel.auditing.drift import Drift
-from fairlevel.auditing.flags import find_flags, question_flags
 from fairlevel.auditing.questions import Question, check_threshold, quantities
 from fairlevel.auditing.reads import State, summed
 from fairlevel.auditing.side_figures import SideFigures
@@ -204,7 +203,6 @@ def _audit(name: str, sample: Sample, sums: AuditSums, survey: Survey, table: Pa
     attributes = frame[list(roles.sensitive)]
     tasks = SideFigures.tasks(side, attributes, seed)
     figures = SideFigures(*on_single_threads(*(partial(_then_freed, task) for task in tasks)))
-    interval = interval_of(sums.evidence[name, ""])
     target = None if roles.target is None else frame[roles.target].to_numpy(copy=True)
     asked = quantities(side.prediction, target, roles.threshold)
     questions = tuple(
@@ -212,33 +210,28 @@ def _audit(name: str, sample: Sample, sums: AuditSums, survey: Survey, table: Pa
         for question, (asks, _) in asked.items()
     )
     mse = sums.means.get((name, "squared error"))
-    return Audit(
-        interval=interval,
-        plug_in=figures.paper[0],
-        floor=figures.paper[1],
-        attributes=figures.attributes,
-        profiles=figures.profiles,
-        measures=figures.measures,
+    provenance = Provenance(
+        rows_in_file=table.rows,
+        rows_used=sums.used,
+        rows_dropped=table.rows - sums.used,
+        why_dropped=f"without a value in {', '.join(survey.left_out)}" if survey.left_out else "",
+        columns={"prediction": (name,), "sensitive": roles.sensitive, "given": roles.given},
+        settings={} if roles.threshold is None else {"threshold": f"{roles.threshold:g}"},
+        seed=seed,
+        method=(METHOD, f"Tables and charts come from {len(side):,} rows, sampled at random; DPVar from all rows."),
+    )
+    return Audit.of(
+        interval_of(sums.evidence[name, ""]),
+        figures,
+        questions,
+        provenance=provenance,
+        given=roles.given,
+        rows=sums.used,
         groups={
             each: group_table(attributes[each], side.prediction, side.row_weight, target)
             for each in roles.sensitive
             if is_grouping(attributes[each])
         },
-        flags=(*find_flags(interval, interval, figures.paper[0], figures.measures), *question_flags(questions)),
-        rows=sums.used,
         side_rows=len(side),
         accuracy={} if mse is None else {"mse": mse, "rmse": mse**0.5},
-        questions=questions,
-        worst=figures.worst,
-        given=roles.given,
-        provenance=Provenance(
-            rows_in_file=table.rows,
-            rows_used=sums.used,
-            rows_dropped=table.rows - sums.used,
-            why_dropped=f"without a value in {', '.join(survey.left_out)}" if survey.left_out else "",
-            columns={"prediction": (name,), "sensitive": roles.sensitive, "given": roles.given},
-            settings={} if roles.threshold is None else {"threshold": f"{roles.threshold:g}"},
-            seed=seed,
-            method=(METHOD, f"Tables and charts come from {len(side):,} rows, sampled at random; DPVar from all rows."),
-        ),
     )

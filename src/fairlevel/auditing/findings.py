@@ -12,7 +12,7 @@ import pandas as pd
 from fairlevel.auditing.dependence import Measure
 from fairlevel.auditing.flags import SIGNIFICANT, Flag
 from fairlevel.auditing.questions import DECISIONS, Question
-from fairlevel.exceptions import InvalidInput
+from fairlevel.fronts.limits import read_limit
 from fairlevel.metrics.interval import DPVarInterval
 from fairlevel.metrics.profile import MeanProfile
 from fairlevel.metrics.reliability import Reliability
@@ -112,12 +112,8 @@ class Findings:
             ("max_share", max_share, self.interval.share_high),
             ("max_dpvar", max_dpvar, self.interval.high),
         ):
-            if most is None:
-                continue
-            if isinstance(most, bool) or not most > 0 or (name == "max_share" and most > 1):
-                limit = "between 0 and 1" if name == "max_share" else "above 0"
-                raise InvalidInput(f"{name}={most} was given; a number {limit} is needed, such as {name}=0.05.")
-            verdicts.append(Verdict(name, float(most), upper))
+            if most is not None:
+                verdicts.append(Verdict(name, read_limit(name, most), upper))
         return tuple(verdicts)
 
     def to_dict(self) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def train_candidates(problem: Problem, method: str, protocol: Protocol, device: 
 def _single(candidates: CandidateSet, problem: Problem, protocol: Protocol, device: torch.device) -> pd.DataFrame:
     """Every trained model; those that win for some ζ on VAL go to TEST."""
     table = candidates.table.rename(columns={"mse": "mse_val", "dpvar": "dpvar_val"})
-    chosen = select(candidates.table, protocol.zetas).points.index.to_numpy()
+    chosen = select(candidates.table, protocol.zetas).index.to_numpy()
     table["combiner"], table["selected"] = "best", table.index.isin(chosen)
     if len(chosen):
         winners = candidates.only(chosen)

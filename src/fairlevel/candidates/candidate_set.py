@@ -18,15 +18,15 @@ from fairlevel.training.outcome import Status
 
 
 class Course(NamedTuple):
-    """How the training of a candidate went: ``trace`` has columns step, mse and penalty, and ``held_out`` the loss +
-    weight · penalty on held-out rows, by the number of steps taken.
+    """How the training of a candidate went: ``trace`` has columns step, the loss by the name of its figure (such as
+    mse) and penalty; ``held_out`` has the loss + weight · penalty on held-out rows, by the number of steps taken.
     """
 
     trace: pd.DataFrame
     held_out: pd.Series
 
 
-NO_COURSE = Course(pd.DataFrame({"step": [], "mse": [], "penalty": []}), pd.Series(dtype=np.float64))
+NO_COURSE = Course(pd.DataFrame(), pd.Series(dtype=np.float64))
 """What a candidate has that was solved, not trained."""
 
 

@@ -8,7 +8,7 @@ from functools import reduce
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup, portion
 
-FEWEST_WEIGHTS = 4  # a setting is worth training with at least so many
+FEWEST_WEIGHTS = 4  # fewer weights are not worth the training of a setting
 
 
 @dataclass(frozen=True)

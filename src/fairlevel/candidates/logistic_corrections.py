@@ -181,7 +181,7 @@ class GaussNewton:
 
 @dataclass(frozen=True)
 class LogisticCorrections:
-    """Corrections of one ridge, from the least change to the most level."""
+    """Corrections of one ridge, from the least change to the most level, and what each of them minimises."""
 
     objectives: tuple[LogisticObjective, ...]
     points: tuple[Point, ...]

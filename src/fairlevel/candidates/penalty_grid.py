@@ -77,7 +77,7 @@ class PenaltyGrid:
 
     def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
         settings = self.settings[: limits.settings]
-        most = max(limits.weights, limits.models // len(settings))  # settings that are not there leave room for weights
+        most = max(limits.weights, limits.models // len(settings))  # fewer settings allow more weights
         rounds = limits.rounds if setup.judge is not None else 0
         weights = coarse(self.weights, min(limits.coarse, most) if rounds else most)
         grid = [Proposal(*pair) for pair in product(range(len(settings)), weights)]
@@ -153,14 +153,13 @@ def _candidates(trained: Trained, keys: Sequence[CandidateKey], rates: Array, se
     usable = np.flatnonzero(trained.usable)
     members, link = trained.members.take(usable), setup.loss.link_function
     group = members if link is None else LinkedMembers(members, link)
-    return CandidateSet(
-        table, (group,), np.eye(len(usable)), tuple(_course(trained, config) for config in range(len(keys)))
-    )
+    courses = tuple(_course(trained, config, setup.loss.figure) for config in range(len(keys)))
+    return CandidateSet(table, (group,), np.eye(len(usable)), courses)
 
 
-def _course(trained: Trained, config: int) -> Course:
+def _course(trained: Trained, config: int, figure: str) -> Course:
     trace, held_out = trained.trace, trained.held_out
-    columns = {"step": trace.step, "mse": trace.loss[:, config], "penalty": trace.penalty[:, config]}
+    columns = {"step": trace.step, figure: trace.loss[:, config], "penalty": trace.penalty[:, config]}
     scores = pd.Series(held_out.score[:, config].double().numpy(), index=held_out.step.numpy())
     return Course(pd.DataFrame({name: values.numpy() for name, values in columns.items()}), scores)
 

@@ -33,7 +33,7 @@ ON_ONE_PREDICTOR = Families(
 """What ``auto`` stands for where the user names the predictor."""
 
 MOST_NETWORK_ROWS = 8000
-"""Networks of ``auto`` train on at most so many rows: beyond, boosters gain more from further rows than they do."""
+"""Networks of ``auto`` train on at most this number of rows: boosters gain more from further rows than networks do."""
 
 BOOSTING_WEIGHTS = tuple(2 * weight for weight in ROOT_WEIGHTS)
 LARGE_TREES = Boosting(leaves=31, rounds=400, rows_in_leaf=10)

@@ -38,7 +38,7 @@ class Head:
 
 @dataclass(frozen=True)
 class SpectralPath:
-    """Weights along the path × heads; heads of one step size share their members and stand next to each other.
+    """Weights along the path × heads; heads of one step size share their members and must follow each other.
 
     Parameters
     ----------

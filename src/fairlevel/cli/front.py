@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fairlevel.cli.checks import column_names, refuse_existing, require_columns
-from fairlevel.cli.options import read_names, read_sensitive
-from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
+from fairlevel.cli.checks import refuse_existing
+from fairlevel.cli.front_columns import FrontColumns
+from fairlevel.cli.talk import Json, Quiet, Talk
 from fairlevel.estimators.budget import Budget
-from fairlevel.exceptions import InvalidInput, UnknownAttributes
+from fairlevel.exceptions import InvalidInput
 from fairlevel.progress import stage
 
 EXAMPLE = "fairlevel front rows.csv --target price --sensitive age,income"
@@ -60,7 +58,8 @@ def front(
         typer.Option("--lenient", help="In columns of numbers or dates, count cells that cannot be read as missing."),
     ] = False,
     threshold: Annotated[
-        float, typer.Option(help="Of two classes: the probability from which on the second one is decided for.")
+        float,
+        typer.Option(help="Of two classes: the second one is decided for where its probability is at least this."),
     ] = 0.5,
     sensitive_inputs: Annotated[
         bool, typer.Option("--sensitive-inputs", help="Let models read the sensitive columns, too.")
@@ -74,45 +73,35 @@ def front(
     """Train models along the trade-off between accuracy and level predictions; write models, a table and a report. The
     exit code is 1 where no model is within --max-share.
     """
-    talk, names = Talk(quiet, as_json), read_sensitive(sensitive)
+    talk = Talk(quiet, as_json)
+    columns = FrontColumns.read(target, sensitive, given, weight, drop, categories)
     Budget.read("auto", None, max_share)
     refuse_existing(out, force)
     if most_rows < 100:
         raise InvalidInput(f"--most-rows {most_rows} was given; at least 100 are needed.")
-    factors = read_names(given)
-    require_columns(file, (target, *names, *factors, weight, *read_names(drop), *read_names(categories)))
+    columns.require_in(file)
 
     with talk.working() as warned:
         stage("loading libraries")
-        from fairlevel.cli.files import read_numbers, read_sample
-        from fairlevel.cli.front_folder import WITHIN, columns_in_words, how_measured, named_rows, write_front
-        from fairlevel.cli.front_table import KNEE, front_table
+        from fairlevel.cli.front_answer import front_result, show_front
+        from fairlevel.cli.front_folder import write_front
+        from fairlevel.cli.front_training import FrontRows
         from fairlevel.data.encoder import TableEncoder
-        from fairlevel.data.learning_table import LearningTable, with_unreadable_as_missing
         from fairlevel.estimators.fairness_path import FairnessPath
         from fairlevel.predictors import resolve_predictor
 
         if predictor is not None:
             resolve_predictor(predictor)  # an unknown name is refused before any work
         stage("reading the file")
-        raw, rows = read_sample(file, most_rows, seed, read_names(categories))
-        raw = raw.astype(dict.fromkeys(read_names(categories), "category"))
-        if rows > len(raw):
-            talk.say(f"{rows:,} rows in the file, {len(raw):,} sampled (--most-rows)")
-        if lenient:
-            used = [name for name in raw.columns if name not in read_names(drop)]
-            readable, counts = with_unreadable_as_missing(raw[used])
-            raw = raw.assign(**{name: readable[name] for name in counts})
-            for name, count in counts.items():
-                talk.say(f"{count} cells of {name} cannot be read and count as missing (--lenient)")
-        if weight is not None:
-            raw[weight] = read_numbers(raw, weight)
-        table = LearningTable.of(raw, target, names, read_names(drop), sensitive_inputs, weight, factors)
-        encoder = TableEncoder().fit(table.features)
-        columns = table.features.shape[1]
-        talk.say(f"{len(table.target):,} rows, {columns} columns encoded as {len(encoder.outputs)} numbers")
-        for sentence in (*table.gaps.sentences(), *columns_in_words(encoder, len(table.target))):
-            talk.say(sentence)
+        rows = FrontRows.read(
+            talk,
+            file,
+            columns,
+            most_rows=most_rows,
+            seed=seed,
+            lenient=lenient,
+            sensitive_inputs=sensitive_inputs,
+        )
         path = FairnessPath(
             solver=method,
             predictor=predictor,
@@ -121,54 +110,9 @@ def front(
             encoder=TableEncoder(),
             max_share=max_share,
         )
-        warnings.simplefilter("ignore", UnknownAttributes)  # said above, by column
-        path.fit(
-            table.features,
-            table.target,
-            sensitive_features=table.sensitive,
-            sample_weight=table.weight,
-            given=table.given,
-        )
-        notes: dict[str, object] = {
-            "target": target,
-            "sensitive": list(names),
-            "given": list(factors),
-            "file": file.name,
-        }
-        known = path.provenance()
-        provenance = replace(
-            known,
-            file=file.name,
-            rows_in_file=rows,
-            rows_dropped=table.gaps.rows_left_out,
-            why_dropped="without target, factor or weight",
-            columns={"target": (target,), **known.columns, "feature": tuple(map(str, table.features.columns))}
-            | ({} if weight is None else {"weight": (weight,)}),
-        )
-        chosen = write_front(path, target, out, notes, force, provenance)
-    within = f" within {', '.join(factors)}" if factors else ""
-    figures = named_rows(path, chosen)
-    talk.say(f"trade-offs for {target}{within}, {how_measured(path)}", style="bold")
-    talk.say(front_table(figures if len(path.front_) > 1 else {"only model": path.front_.iloc[0]}))
-    for label, choice in zip(figures, chosen.values(), strict=True):
-        talk.say(f"{label}: {shown_path(out / 'models' / choice.folder)}")
-    talk.say(f"report: {shown_path(out / 'report.html')}")
-    best = out / "models" / chosen[WITHIN if WITHIN in chosen else KNEE].folder
-    taken = ("--column", "new_prediction") if "prediction" in column_names(file) else ()
-    talk.next("fairlevel", "predict", best, file, "--out", "predictions.csv", *taken)
-    talk.result(
-        rows=len(table.target),
-        rows_left_out=table.gaps.rows_left_out,
-        rows_for_accuracy_only=table.gaps.rows_for_accuracy_only,
-        measured="cross-validation" if path.cross_fitted_ else "held-out rows",
-        report=out / "report.html",
-        models={
-            label: {"folder": out / "models" / choice.folder, **row}
-            for (label, row), choice in zip(figures.items(), chosen.values(), strict=True)
-        },
-        front=path.to_frame(),
-        budget_met=None if max_share is None else path.budget_index_ is not None,
-        warnings=warned,
-    )
+        rows.fit(path)
+        chosen = write_front(path, target, out, rows.notes, force, rows.provenance(path))
+    show_front(talk, path, chosen, rows, out)
+    talk.result(**front_result(path, chosen, rows, out, warned))
     if max_share is not None and path.budget_index_ is None:
         raise typer.Exit(1)

@@ -19,6 +19,7 @@ from fairlevel.estimators.fair_classifier import FairClassifier
 from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.fairness_path import FairnessPath
 from fairlevel.estimators.front_page import front_page
+from fairlevel.fronts.point_names import point_name
 from fairlevel.progress import stage
 from fairlevel.report.numbers import number, percent
 from fairlevel.report.provenance import Provenance
@@ -54,7 +55,7 @@ def write_front(
     if path.budget_index_ is not None:
         rows[WITHIN] = path.budget_index_
     chosen = {label: NamedModel(FOLDERS[label], models[row], row) for label, row in rows.items()}
-    named = [f"models/point-{place:02d}" for place in range(1, len(models) + 1)]
+    named = [f"models/{point_name(row)}" for row in range(len(models))]
     with whole_folder(out, lambda present: refuse_existing(present, force)) as partial:
         write_table(path.to_frame(), partial / "front.csv")
         stage("writing the models")
@@ -90,7 +91,7 @@ def _budget_in_words(path: FairnessPath) -> tuple[str, ...]:
     name, error = error_of(row)
     return (
         f"The most accurate model whose share of variance is at most {path.max_share:g} is "
-        f"point-{path.budget_index_ + 1:02d}: {name} {number(error)}, share {percent(row['share'])}.",
+        f"{point_name(path.budget_index_)}: {name} {number(error)}, share {percent(row['share'])}.",
     )
 
 

@@ -15,6 +15,7 @@ from fairlevel.cli.options import read_names, read_sensitive
 from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
 from fairlevel.data.whole_files import whole_folder
 from fairlevel.exceptions import InvalidInput
+from fairlevel.fronts.point_names import point_name, point_row
 from fairlevel.progress import stage
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _figures(front: RelevelledFront, name: str, max_share: float | None) -> pd.S
     """The figures of a written model."""
     if name == "within-budget":
         return front.figures(max_share=max_share)
-    return front.to_frame().iloc[int(name.removeprefix("point-")) - 1]
+    return front.to_frame().iloc[point_row(name)]
 
 
 def _write(
@@ -150,9 +151,9 @@ def _write(
     from fairlevel.report.render import write_page
 
     ending = given.suffix.lower()
-    files = {f"point-{number + 1:02d}": front.model(number) for number in range(len(front.front_))}
+    files = {point_name(row): front.model(row) for row in range(len(front.front_))}
     labels = {MOST_LEVEL: 0, KNEE: front.knee_index_, "as it was": len(front.front_) - 1}
-    saved = {label: f"point-{row + 1:02d}" for label, row in labels.items()}
+    saved = {label: point_name(row) for label, row in labels.items()}
     if max_share is not None:
         files["within-budget"] = front.best(max_share=max_share)
         saved[f"share within {max_share:g}"] = "within-budget"

@@ -122,7 +122,9 @@ class BlockwiseSmoother:
 
 
 def _like(features: Tensor, count: int) -> Tensor:
-    """Room for ``count`` functions of the same rows, stored row by row or one after another as the features are."""
+    """An empty tensor for ``count`` functions of the same rows, stored row by row or one after another, as the features
+    are.
+    """
     rows = len(features)
     return features.new_empty(rows, count) if features.stride(1) == 1 else features.new_empty(count, rows).T
 

@@ -95,7 +95,7 @@ def attributes_within(
 
 
 def _feature_map(standard: Array, weight: Array, room: int, seed: int) -> FeatureMap:
-    """(functions that are always used, functions to use where there is room) of standardised L."""
+    """(functions that are always used, functions to use where the rows allow more) of standardised L."""
     few = few_categories(standard)
     continuous = int((~few).sum())
     cells = GroupMean().feature_map(standard[:, few], weight, seed)

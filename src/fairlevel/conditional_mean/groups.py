@@ -28,8 +28,8 @@ class GroupMean(LinearMean):
     each, and penalised: random Fourier features and slopes that differ by cell (of five rows or more). Where the rows
     are too few for a free average per cell (five rows per cell, four per free function), columns act additively and
     cells are penalised, those of ``least_rows`` rows or more; where they are too few for that, everything is penalised.
-    The average of one or two rows says next to nothing about another one, and a ridge that silences such cells silences
-    all. Where cells would add very many functions, the emptiest are left out.
+    The average of one or two rows says next to nothing about another one, and a ridge that is large enough to shrink
+    such cells to zero does so to all cells. Where cells would add very many functions, the emptiest are left out.
     """
 
     least_rows: int = 3

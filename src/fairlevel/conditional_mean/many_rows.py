@@ -42,7 +42,7 @@ class ManyRows:
     @classmethod
     def factored(cls, mean: LinearMean, rows: Attributes, seed: int, room: Callable[[int, int], Tensor]) -> ManyRows:
         """From the moments of the features, which are sums over rows in 64 bits. Features are computed once, stored in
-        the ``room`` for so many rows and functions, and become the basis in place.
+        the tensor that ``room`` makes for a number of rows and of functions, and become the basis in place.
         """
         features, weight = Functions.unshifted(mean, rows, seed), torch.from_numpy(rows.weight)
         features = features.less_means(rows.take(_spread(len(rows))))
@@ -94,13 +94,13 @@ class ManyRows:
 
 
 def by_function(rows: int, functions: int) -> Tensor:
-    """Room for functions that are stored one after another, in 32 bits: (row, function)."""
+    """An empty tensor for functions that are stored one after another, in 32 bits: (row, function)."""
     # NumPy asks the system for large pages, which are written faster
     return torch.from_numpy(np.empty((functions, rows), dtype=np.float32)).T
 
 
 def by_row(rows: int, functions: int) -> Tensor:
-    """Room for functions that are stored row by row, in 64 bits: (row, function)."""
+    """An empty tensor for functions that are stored row by row, in 64 bits: (row, function)."""
     return torch.empty(rows, functions, dtype=torch.float64)
 
 

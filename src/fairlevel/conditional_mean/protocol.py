@@ -40,9 +40,9 @@ _MOST_FACTORED = 14  # columns of A and of L whose products are used: 14² produ
 
 
 def may_round(rows: float, functions: int) -> bool:
-    """Whether so many functions of so many rows may be computed in 32 bits: there are 100 rows per function and 20,000
-    in all. The average leverage of a row is then a hundredth or less, and errors of 1e-7 of it are far below what the
-    rows can say.
+    """Whether a number of functions of a number of rows may be computed in 32 bits: from 100 rows per function and
+    20,000 rows. The average leverage of a row is then a hundredth or less, and errors of 1e-7 of it are far below what
+    the rows can say.
     """
     return rows >= max(20_000, 100 * functions)
 

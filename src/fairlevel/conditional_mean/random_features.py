@@ -14,7 +14,7 @@ from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean, free_lin
 from fairlevel.exceptions import InvalidInput
 
 BANDWIDTHS = (1.0, 1 / 4, 1 / 16)
-"""Those to choose from: smooth across all of A, and two for differences between near profiles, such as quarters of a
+"""Those to choose from: smooth across all of A, and two for differences between near profiles, such as districts of a
 city."""
 
 _LEAST_ROWS, _ROWS_PER_PLACE = 1000, 10  # of a narrower kernel

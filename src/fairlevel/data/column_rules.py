@@ -16,7 +16,7 @@ from fairlevel.data.columns import FEW_LEVELS, MISSING, Kind, Numbers, Texts, ki
 
 MOST_INDICATORS = FEW_LEVELS  # categories of a text column that has one indicator for each
 MOST_OWN = 80  # of a text column with more: categories with an indicator of their own,
-ROWS_FOR_OWN = 40  # which have at least so many training rows;
+ROWS_FOR_OWN = 40  # training rows that such a category has at least;
 ROWS_FOR_BUCKET, MOST_BUCKETS = 150, 16  # the others share indicators
 
 Values = Any

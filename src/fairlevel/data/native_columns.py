@@ -15,7 +15,7 @@ from fairlevel.data.columns import Kind, Numbers, Texts, kind_from, kind_of, pla
 from fairlevel.exceptions import UnseenLevels
 
 Category = str | int | float | bool
-MANY_UNSEEN = 0.05  # share of the rows from which on unseen categories are worth a warning
+MANY_UNSEEN = 0.05  # a larger share of rows with unseen categories is worth a warning
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import pyarrow.parquet
 
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 
-PART_ROWS = 250_000  # at least so many rows per part, so that its sums are small beside the rows
+PART_ROWS = 250_000  # rows per part at least, so that its sums are small beside the rows
 MOST_PARTS = 512
 _BUFFER = 2**20  # bytes of a column that are read at a time: a row group may be larger than the memory
 

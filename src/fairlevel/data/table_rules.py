@@ -15,7 +15,7 @@ from fairlevel.data.column_rules import Rule, Values, plain_rule, rule_from
 from fairlevel.data.columns import Numbers, Reading, refuse_unreadable
 from fairlevel.exceptions import InvalidInput, InvalidType, UnreadableCells, UnseenLevels
 
-MANY_UNSEEN = 0.05  # share of the rows from which on unseen categories are worth a warning
+MANY_UNSEEN = 0.05  # a larger share of rows with unseen categories is worth a warning
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures
+from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
+from fairlevel.fronts.limits import read_limit
 
 
 @dataclass(frozen=True)
@@ -28,16 +27,10 @@ class Budget:
             said = {"weight": weight} | given if weight != "auto" else given
             raise InvalidInput(
                 f"{' and '.join(f'{name}={value}' for name, value in said.items())} were given together; set one of "
-                "them: "
-                "a weight fixes the trade-off, a budget searches for it."
+                "them: a weight fixes the trade-off, a budget searches for it."
             )
         ((name, most),) = given.items()
-        if not isinstance(most, int | float | np.number):
-            raise InvalidType(f"{name}={most!r} was given; a number is needed, such as {name}=0.05.")
-        if not most > 0 or (name == "max_share" and most > 1):
-            limit = "between 0 and 1" if name == "max_share" else "above 0"
-            raise InvalidInput(f"{name}={most} was given; a number {limit} is needed, such as {name}=0.05.")
-        return cls(name, float(most))
+        return cls(name, read_limit(name, most))
 
 
 def require_sensitive(budget: Budget, has_sensitive: bool) -> None:

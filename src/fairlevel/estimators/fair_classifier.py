@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -58,6 +58,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         only after a fit with sensitive features.
     dpvar_by_class_ : array of shape (models,)
         Its parts.
+    trace_ : DataFrame
+        Step, log_loss and penalty during training, the penalty of standardised probabilities; of two classes, and not
+        after a fit with a budget.
     weight_, mixture_, n_iter_, n_features_in_, feature_names_in_ : as in :class:`fairlevel.FairRegressor`; ``n_iter_``
         is the largest over classes, and ``mixture_`` names the class where there are more than two
     models_ : one model per class; of two classes, for the second
@@ -73,6 +76,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
     >>> model.predict_proba(X.drop(columns="mean smoothness")).shape
     (569, 2)
     """
+
+    _error: ClassVar[str] = "brier"
 
     @all_or_nothing
     def fit(
@@ -130,7 +135,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
                 _mixtures(classes, fitted),
             )
         )
-        self.brier_ = self.__dict__.pop("mse_")
         self.__dict__.pop("dpvar_by_class_", None)
         if known:
             self.dpvar_by_class_ = np.array(known)
@@ -148,9 +152,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def figures(self) -> dict[str, float]:
-        """MSE of the probabilities (the Brier score) and, after a fit with sensitive features, their DPVar."""
+        """Brier score (MSE of the probabilities) and, after a fit with sensitive features, their DPVar."""
         check_is_fitted(self)
-        return {"mse": self.brier_} | ({"dpvar": self.dpvar_} if hasattr(self, "dpvar_") else {})
+        return {"brier": self.brier_} | ({"dpvar": self.dpvar_} if hasattr(self, "dpvar_") else {})
 
     def save(self, folder: str | Path, *, overwrite: bool = False, notes: Mapping[str, Any] | None = None) -> None:
         """Write the fitted model to a folder, as :meth:`fairlevel.FairRegressor.save` does."""

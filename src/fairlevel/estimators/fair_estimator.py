@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -35,7 +35,11 @@ FIGURES = ("mse_", "dpvar_", "weight_", "n_iter_")  # what a file keeps of a fit
 
 
 class FairEstimator(BaseEstimator):  # type: ignore[misc]
-    """Parameters and training; what the target means is up to the subclasses."""
+    """Parameters and training; what the target means is up to the subclasses, and so is what its squared error is
+    called among the figures.
+    """
+
+    _error: ClassVar[str] = "mse"
 
     def __init__(
         self,
@@ -153,7 +157,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         """Attributes that end in an underscore; those that this fit does not have are removed."""
         self.encoder_ = fitted.encoder
         found = {
-            "mse_": fitted.mse,
+            f"{self._error}_": fitted.mse,
             "dpvar_": fitted.dpvar,
             "weight_": fitted.weight,
             "n_iter_": fitted.steps,

@@ -37,8 +37,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         rows they have not seen, with a margin for its own uncertainty; :class:`fairlevel.FairnessPath` shows the whole
         front.
     penalty : str or penalty object, default="fbo_closed"
-        The name of a penalty ("fbo_closed", "fbo_root", "fbo", "itd", "r2", "gdp", "hsic", "adversarial"), or an object
-        such as ``ITD(steps=10)``. With a budget also a solver of :class:`fairlevel.FairnessPath`: "auto", "spectral".
+        The name of a penalty, such as "fbo_closed", "fbo_root" or "gdp" (docs/methods.md describes all of them), or an
+        object such as ``ITD(steps=10)``. With a budget also a solver of :class:`fairlevel.FairnessPath`, such as
+        "auto".
     predictor : str, predictor object or nn.Module, default=None
         "boosting" (LightGBM, which also reads categories and missing values), "mlp", "linear", "random_features", an
         object such as ``Boosting(leaves=31)`` or ``MLP(hidden=(32,))``, or your own ``nn.Module`` that maps
@@ -55,8 +56,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
     batch_size : int, optional
         Rows per step; None uses all of them. For tables of a million rows: X may then be a memory map (also
         :func:`fairlevel.data.memmaps.parquet_memmaps`), the optimiser's steps are batches, the conditional mean is kept
-        as running averages of moments, and ``mse_`` and ``dpvar_`` are measured on 5,000 rows drawn at random. For the
-        penalties "fbo_closed", "fbo_root" and "hsic" (through random features), without a budget.
+        as running averages of moments, and ``mse_`` and ``dpvar_`` are measured on 5,000 rows drawn at random. For
+        penalties with a batch form, such as "fbo_closed" (docs/methods.md names them), without a budget.
     combiner : ``Stacked()`` or ``Best()``, optional
         Only with a budget: whether candidates are mixed (None and ``Stacked()``) or one is taken.
     device : {"auto", "cpu", "cuda"}, default="auto"
@@ -85,7 +86,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
     n_iter_ : int
         Optimisation steps behind the fitted parameters; not after a fit with a budget.
     trace_ : DataFrame
-        Step, accuracy loss and penalty during training, in standardised units; not after a fit with a budget.
+        Step, mse and penalty during training, in standardised units; not after a fit with a budget.
     encoder_ : the fitted encoder, which ``predict`` applies, or None
     model_ : the weighted sum of members that predicts
     n_features_in_, feature_names_in_ : as in scikit-learn
@@ -124,7 +125,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         sample_weight : array of shape (rows,), optional; how many rows each row counts for. Not in batches
         given : array or frame of shape (rows,) or (rows, factors), optional; legitimate factors L: rows are compared
             with rows of the same L only, so that differences that L explains remain. Not needed by ``predict``. For
-            the penalties "fbo_closed", "fbo_root" and "r2", and for paths; not in batches
+            paths, and for penalties that know factors, such as "fbo_closed"; others are refused, and the error names
+            those that do. Not in batches
         groups : array of shape (rows,), optional; rows with the same label belong together, such as the visits of one
             person: splits keep them on one side, and intervals count groups, not rows
         time : array of shape (rows,), numbers or dates, optional; held-out rows are then the latest ones

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import ClassifierTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
@@ -59,12 +60,18 @@ from fairlevel.report.render import write_page
 class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     r"""Train candidates, mix them on rows they have not seen, and offer every trade-off.
 
+    A target of two values is classified, any other one is regressed on. scikit-learn therefore sees a regressor until
+    ``fit`` and, after a fit to two classes, a classifier: ``predict`` gives classes, ``score`` the accuracy, and
+    scorers such as "roc_auc" read ``predict_proba``. Tools that ask before ``fit``, such as ``cross_val_score``, need a
+    stratified ``cv`` where classes are rare.
+
     Parameters
     ----------
     solver : str or object, default="auto"
         Where candidates come from: "auto" (boosters, networks and the constant, the same as the method ``auto`` of the
-        study), "boosting" (boosters alone), "spectral" (two trained models and an eigendecomposition), the name of any
-        penalty (a grid over its weight), or an object such as ``PenaltyGrid.over(ClosedFBO(), weights)``.
+        study), "boosting" (boosters alone), "relevel" (one booster, whose trees are weighted anew), "spectral" (two
+        trained models and an eigendecomposition), the name of any penalty (a grid over its weight; docs/methods.md
+        describes them), or an object such as ``PenaltyGrid.over(ClosedFBO(), weights)``.
     combiner : ``Stacked()`` or ``Best()``, default=None
         Whether models are mixtures of candidates or single ones; None stands for ``Stacked()``.
     predictor : str, predictor object or nn.Module, default=None
@@ -76,7 +83,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         one is given as ``FrozenEstimator(model)`` of scikit-learn and stays as it is; it is judged on rows that are
         declared unseen in ``fit``. They get X as it was given.
     threshold : float, default=0.5
-        Where y has two classes, decisions are judged, too: the second class from this probability on.
+        Where y has two classes, decisions are judged, too: the second class where its probability is at least this.
     device : {"auto", "cpu", "cuda"}, default="auto"
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0
@@ -346,6 +353,8 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        if self.__sklearn_is_fitted__() and self.classes_ is not None:
+            tags.estimator_type, tags.classifier_tags, tags.regressor_tags = "classifier", ClassifierTags(), None
         tags.input_tags.allow_nan = self.encoder is not None or reads_gaps(self.predictor, self.solver)
         tags.input_tags.sparse = self.encoder is None
         return tags

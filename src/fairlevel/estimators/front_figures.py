@@ -73,9 +73,6 @@ class Figures:
         """(model,)."""
         return self.front["share"].to_numpy(dtype=np.float64)
 
-    def names_at(self, row: int) -> str:
-        return f"point-{row + 1:02d}"
-
     def change(self, row: int) -> str:
         """Of the error, compared with the last model, in brackets; nothing where there is no error to compare with."""
         last = float(self.error[-1])

@@ -10,6 +10,7 @@ import pandas as pd
 
 from fairlevel.arrays import Array
 from fairlevel.estimators.front_figures import Figures
+from fairlevel.fronts.point_names import point_name
 from fairlevel.metrics.profile import MeanProfile
 from fairlevel.metrics.reliability import Reliability
 from fairlevel.report.charts.front import FrontPoints, front_drawing
@@ -70,7 +71,7 @@ def front_page(
     is what the last model is called, and ``within`` names the model within a user's budget, with its row.
     """
     shown = Figures(path.to_frame(), target, before, known_error=not path.front_["mse"].isna().all())
-    names = [f"point-{place:02d}" for place in range(1, len(shown) + 1)]
+    names = [point_name(row) for row in range(len(shown))]
     knee = path.knee_index_
     roles = (("most level", 0), ("knee", knee), (before, len(shown) - 1), *(() if within is None else (within,)))
     first = knee if within is None else within[1]
@@ -88,7 +89,8 @@ def front_page(
     )
     opens = "it" if within is None else "the model within the budget"
     meaning = (
-        "Each point is one model. The knee is the point from which on less disparity costs more accuracy than before; "
+        "Each point is one model. The knee is the point where the front bends: beyond it, less disparity costs more "
+        "accuracy than before; "
         f"the page opens with {opens}."
     )
     if len(shown) == 1:
@@ -206,7 +208,7 @@ def _summary(shown: Figures, path: Front, target: str) -> str:
     if knee == last:
         return first + f"Its {shown.error_name} is {number(shown.error[last], 3)}."
     return (
-        first + f"The model at the knee, {shown.names_at(knee)}, lowers this to ± {number(shown.moves[knee], 3)} "
+        first + f"The model at the knee, {point_name(knee)}, lowers this to ± {number(shown.moves[knee], 3)} "
         f"({percent(shown.share[knee])}), while the {shown.error_name} goes from {number(shown.error[last], 3)} to "
         f"{number(shown.error[knee], 3)}{shown.change(knee)}."
     )

@@ -16,7 +16,7 @@ from fairlevel.estimators.budget import Budget
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.combiners import Choosing, Combiner
 from fairlevel.fronts.points import non_dominated
-from fairlevel.fronts.stacking import Mixture, OutOfReach, without_small_proportions
+from fairlevel.fronts.stacking import DPVAR, SHARE, Mixture, OutOfReach, without_small_proportions
 from fairlevel.metrics.evaluator import DPVarEvaluator
 from fairlevel.metrics.evidence import Evidence
 from fairlevel.metrics.interval import DPVarInterval, error_of, interval_of, share_error
@@ -25,6 +25,7 @@ from fairlevel.threads import numpy_on_one_thread, on_single_threads
 
 POINTS = 12  # of a front
 SHARE_POINTS = 8  # at which budgets on shares are calibrated
+FEWEST_ROWS = 60  # to judge a front by
 MARGIN = 0.5  # standard errors added to DPVar before it is compared with a budget
 SHARE_MARGIN = 0.25  # the same for shares, whose errors, fold by fold, are larger
 
@@ -106,6 +107,7 @@ class SelectionBudget:
     most: float
 
     name: ClassVar[str] = "max_dpvar"
+    quantity: ClassVar[str] = DPVAR
 
     def nearest(self, choosing: Choosing) -> Mixture:
         """The most accurate choice within the budget; one that is too small is raised to just above the smallest
@@ -142,6 +144,7 @@ class SelectionShare(SelectionBudget):
     """The same on the share of the prediction's variance."""
 
     name: ClassVar[str] = "max_share"
+    quantity: ClassVar[str] = SHARE
 
     def nearest(self, choosing: Choosing) -> Mixture:
         return choosing.within_share(max(self.most, choosing.smallest_share * (1 + 1e-2) + 1e-9))
@@ -210,7 +213,7 @@ class Calibration:
         """
         rising = np.maximum.accumulate(self.measured)
         if rising[0] > limit:
-            raise OutOfReach(limit, float(rising[0]))
+            raise OutOfReach(self.largest.quantity, limit, float(rising[0]))
         if rising[-1] <= limit:
             return self.largest
         return replace(self.largest, most=float(np.interp(limit, rising, self.allowed)))
@@ -325,7 +328,7 @@ def interval_columns(intervals: Sequence[DPVarInterval]) -> dict[str, list[float
 
 def knee_index(front: pd.DataFrame) -> int:
     """Row number of the knee; the most accurate model where the front has no bend."""
-    points = non_dominated(front).points
+    points = non_dominated(front)
     if len(points) <= 2:
         return len(front) - 1
     scaled = points[["mse", "dpvar"]].to_numpy()

@@ -24,6 +24,7 @@ from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.judging import (
+    FEWEST_ROWS,
     POINTS,
     Calibration,
     JudgedRows,
@@ -41,10 +42,9 @@ from fairlevel.progress import stage
 
 TRAINING = "training candidates"  # the stage that takes longest
 FOLDS = 3
-HALVES = 8000  # from so many rows on two folds are enough
-JUDGED_IN_PART = 40_000  # from here on a part of the rows is judged, not all
+HALVES = 8000  # rows for which two folds are enough
+JUDGED_IN_PART = 40_000  # rows of which a part is judged, not all
 JUDGED = 0.25  # that part
-FEWEST_ROWS = 60
 EARLY_STOPPING = 0.15  # share of the training rows that decide when to stop
 
 

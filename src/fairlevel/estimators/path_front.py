@@ -21,7 +21,7 @@ def measured_front(
     fit: PathFit, reporting: ReportingRows, threshold: float | None, seed: int
 ) -> tuple[pd.DataFrame, Index]:
     """The models from the least disparity to the most accurate one, and the number of each among the points of the fit,
-    (model,). Where the most accurate one is level already, it stands alone, or beside the one that was asked for.
+    (model,). Where the most accurate one is level already, it is the only one, apart from the one that was asked for.
     ``threshold`` is that of a decision, where y has two classes.
     """
     budgets, last = fit.points, reporting.intervals[-1]
@@ -58,7 +58,7 @@ def measured_front(
 
 def _further_figures(reporting: ReportingRows, threshold: float | None, seed: int) -> dict[str, list[float] | Array]:
     """Columns of a front beside error and disparity: R² of numbers; or, with the threshold of a decision, log-loss, AUC
-    and accuracy of probabilities, and the DPVar of decisions that are 1 from the threshold on.
+    and accuracy of probabilities, and the DPVar of decisions that are 1 at or above the threshold.
     """
     target, weight, predictions = reporting.target, reporting.attributes.weight, reporting.predictions
     if threshold is None:

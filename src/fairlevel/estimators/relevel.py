@@ -16,6 +16,7 @@ from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffle
 from fairlevel.data.splitting import AnyRows, read_splitting
 from fairlevel.data.weights import read_weights
 from fairlevel.estimators.judged_corrections import JudgedCorrections
+from fairlevel.estimators.judging import FEWEST_ROWS
 from fairlevel.estimators.reading import copies_of_sensitive
 from fairlevel.estimators.relevelled_front import About, RelevelledFront
 from fairlevel.exceptions import InvalidInput, InvalidType, SeenRows, UnknownName
@@ -25,8 +26,6 @@ from fairlevel.releveling.fitting import FOLDS
 from fairlevel.releveling.protocol import UNNAMED
 from fairlevel.releveling.reading import METHODS, in_order, read_model
 from fairlevel.threads import use_threads
-
-FEWEST_ROWS = 60
 
 
 def relevel(

@@ -14,9 +14,9 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
 def all_or_nothing(fit: Fit) -> Fit:
-    """Every attribute that ends in an underscore is removed before a fit, and again if the fit fails: weights never
-    stand under the column names of another fit, and a model that failed to train again does not predict. The fit uses
-    as many threads as the estimator's ``n_jobs`` says.
+    """Every attribute that ends in an underscore is removed before a fit, and again if the fit fails: weights are
+    never combined with the column names of another fit, and a model that failed to train again does not predict. The
+    fit uses as many threads as the estimator's ``n_jobs`` says.
     """
 
     @wraps(fit)

@@ -20,7 +20,7 @@ def best_mse(points: pd.DataFrame, budgets: Sequence[float] | Array) -> Array:
     limits = np.atleast_1d(np.asarray(budgets, dtype=np.float64))
     if np.isnan(limits).any():
         raise InvalidInput(f"budgets={limits.tolist()} were given; numbers are needed.")
-    usable = finite(points).points
+    usable = finite(points)
     mse, dpvar = usable["mse"].to_numpy(), usable["dpvar"].to_numpy()
     allowed = np.where(dpvar[:, None] <= limits, mse[:, None], np.inf)
     best = allowed.min(axis=0, initial=np.inf)

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairlevel.arrays import Array, Flags
 from fairlevel.exceptions import InvalidInput
-from fairlevel.fronts.stacking import Mixing, Mixture, OutOfReach
+from fairlevel.fronts.stacking import DPVAR, SHARE, Mixing, Mixture, OutOfReach
 
 
 class Choosing(Protocol):
@@ -92,17 +92,17 @@ class Picking:
         return float(self.shares.min())
 
     def within(self, budget: float) -> Mixture:
-        return self._best(self.dpvar <= budget, budget, self.smallest)
+        return self._best(self.dpvar <= budget, DPVAR, budget, self.smallest)
 
     def within_share(self, share: float) -> Mixture:
-        return self._best(self.shares <= share, share, self.smallest_share)
+        return self._best(self.shares <= share, SHARE, share, self.smallest_share)
 
     def share(self, mixture: Mixture) -> float:
         return float(self.shares[int(mixture.proportions.argmax())])
 
-    def _best(self, allowed: Flags, limit: float, smallest: float) -> Mixture:
+    def _best(self, allowed: Flags, quantity: str, limit: float, smallest: float) -> Mixture:
         if not allowed.any():
-            raise OutOfReach(limit, smallest)
+            raise OutOfReach(quantity, limit, smallest)
         proportions = np.zeros(len(self.mse))
         proportions[int(np.where(allowed, self.mse, np.inf).argmin())] = 1.0
         return self.figures(proportions)

@@ -18,7 +18,7 @@ def hypervolume(points: pd.DataFrame, reference: tuple[float, float]) -> float:
     worst_mse, worst_dpvar = reference
     if not np.isfinite(reference).all():
         raise InvalidInput(f"reference={reference} was given; two finite numbers (mse, dpvar) are needed.")
-    front = non_dominated(points.assign(dpvar=points["dpvar"].clip(lower=0))).points
+    front = non_dominated(points.assign(dpvar=points["dpvar"].clip(lower=0)))
     front = front[(front["mse"] < worst_mse) & (front["dpvar"] < worst_dpvar)]
     edges = np.append(front["dpvar"].to_numpy(), worst_dpvar)
     return float(np.sum(np.diff(edges) * (worst_mse - front["mse"].to_numpy())))

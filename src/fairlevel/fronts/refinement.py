@@ -33,7 +33,7 @@ class _Tried(NamedTuple):
 
 class _Gap(NamedTuple):
     """Two neighbouring weights of a setting and their distance on the front; beyond the largest weight ``high`` is
-    infinite. ``known`` says whether models stand at both ends.
+    infinite. ``known`` says whether there are models at both ends.
     """
 
     size: float
@@ -86,10 +86,10 @@ def propose(trained: pd.DataFrame, count: int, most_weights: int) -> list[Propos
     1 % of its maximum, a larger weight is proposed; if it ends because the next weight diverged, one between the two.
     No setting gets more than ``most_weights``.
     """
-    usable = finite(trained).points
+    usable = finite(trained)
     if usable.empty or count < 1:
         return []
-    on_front = trained.index.isin(non_dominated(usable).points.index)
+    on_front = trained.index.isin(non_dominated(usable).index)
     span = usable[["mse", "dpvar"]].max() - usable[["mse", "dpvar"]].min()
     ranges = (float(span["mse"]) or 1.0, float(span["dpvar"]) or 1.0)
     negligible = 0.01 * float(usable["dpvar"].max())

@@ -30,11 +30,14 @@ _LONGEST = 2.0  # a linear term beyond twice its length would only press against
 _ROUNDING = 1e-6  # by which a share may be exceeded, as a share of itself
 
 
-class OutOfReach(InvalidInput):
-    """No mixture meets the budget; ``smallest`` is the smallest DPVar that a mixture can reach."""
+DPVAR, SHARE = "DPVar", "share of DPVar in the variance"  # what a budget limits
 
-    def __init__(self, budget: float, smallest: float) -> None:
-        super().__init__(f"A DPVar of {budget:.4g} is out of reach; the smallest DPVar of a mixture is {smallest:.4g}.")
+
+class OutOfReach(InvalidInput):
+    """No choice of candidates meets the budget on ``quantity``; ``smallest`` is the smallest value that one reaches."""
+
+    def __init__(self, quantity: str, budget: float, smallest: float) -> None:
+        super().__init__(f"A {quantity} of {budget:.4g} is out of reach; the smallest one is {smallest:.4g}.")
         self.smallest = smallest
 
 
@@ -103,7 +106,7 @@ class Mixing:
         if self._free.dpvar <= budget:
             return self._free
         if budget < self.smallest * (1 + 1e-6):
-            raise OutOfReach(budget, self.smallest)
+            raise OutOfReach(DPVAR, budget, self.smallest)
         return self._solve(self.gram, self.cross, budget)
 
     def within_share(self, share: float) -> Mixture:
@@ -127,7 +130,7 @@ class Mixing:
             return float(np.log(max(self.share(tried[logarithm]), 1e-12) / share)) - _ROUNDING
 
         if excess(high) > 0:
-            raise OutOfReach(share, self.share(tried[high]))
+            raise OutOfReach(SHARE, share, self.share(tried[high]))
         if excess(low) > 0:
             brentq(excess, low, high, xtol=_RATIO_TOLERANCE)
         return tried[min(each for each in tried if excess(each) <= 0)]

@@ -31,6 +31,7 @@ class Logistic:
     link_function: LogisticLink = LogisticLink()
 
     name: ClassVar[str] = "logistic"
+    figure: ClassVar[str] = "log_loss"
     quadratic: ClassVar[bool] = False
 
     @classmethod

@@ -21,10 +21,12 @@ class Loss(Protocol):
     """A weighted sum over rows, Σ_i w_i ℓ(s_i, y_i) with Σw = 1.
 
     A learner produces scores s. Users see link(s), and penalties act on link(s). Shapes: score (config, row), target
-    and row_weight (row,). ``quadratic`` says whether ℓ is a quadratic function of s, and the link the identity.
+    and row_weight (row,). ``figure`` is what the loss is called in tables, such as "mse". ``quadratic`` says whether ℓ
+    is a quadratic function of s, and the link the identity.
     """
 
     name: ClassVar[str]
+    figure: ClassVar[str]
     quadratic: ClassVar[bool]
 
     @property

@@ -16,6 +16,7 @@ class SquaredLoss:
 
     link_function: ClassVar[None] = None
     name: ClassVar[str] = "squared"
+    figure: ClassVar[str] = "mse"
     quadratic: ClassVar[bool] = True
 
     def value(self, score: Tensor, target: Tensor, row_weight: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ _SMALLEST = 1e-15  # of a probability, so that its log-loss is finite
 
 
 def class_figures(probability: Array, target: Array, weight: Array, threshold: float = 0.5) -> dict[str, list[float]]:
-    """Log-loss, area under the ROC curve, and accuracy of decisions that are 1 from the threshold on, of each model.
+    """Log-loss, area under the ROC curve, and accuracy of decisions (1 at or above the threshold), of each model.
 
     Shapes: probability of the second class (model, row), target 0 or 1 (row,), weight (row,).
     """

@@ -31,7 +31,7 @@ from fairlevel.data.numbers import refuse_extremes, rounding_limit
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.choice import Candidate, candidates_for, in_words
 from fairlevel.metrics.evidence import CONSTANT
-from fairlevel.metrics.inputs import EvaluationRows, read_every_row, read_seed, read_vector
+from fairlevel.metrics.inputs import EvaluationRows, check_level, read_every_row, read_seed, read_vector
 from fairlevel.metrics.streamed import LEAST_DF
 
 
@@ -99,8 +99,7 @@ def compare(
     >>> bool(found.low < 0.25 - 1 < found.high < 0)
     True
     """
-    if not 0 < level < 1:
-        raise InvalidInput(f"level={level} was given; a number between 0 and 1 is needed, such as 0.95.")
+    check_level(level)
     seed = read_seed(random_state)
     first, second = _with_other(read_every_row(y_pred_a, sensitive_features, sample_weight, given, groups), y_pred_b)
     rows, pair = first.attributes(seed), np.stack([first.prediction, second.prediction])
@@ -215,7 +214,7 @@ class Paired:
         return float(self.estimates[1] - self.estimates[0])
 
     def variance(self, difference: float) -> float:
-        """V(D)."""
+        """V(D), the squared standard error of the difference of both DPVars if it is D."""
         lacking = max(difference**2 - float(self.parts.prod()), 0.0)  # (ψ_u + t n_u) (ψ_s + t n_s) shall be D²
         slope, curve = float(self.parts @ self.noise[::-1]), float(self.noise.prod())
         upward = 2 * lacking / max(slope + np.sqrt(slope**2 + 4 * curve * lacking), 1e-100)
@@ -224,7 +223,7 @@ class Paired:
         return max(float(combination @ self.covariance @ combination), 0.0) + self.degenerate
 
     def p_value(self) -> float:
-        """Of the test that both have the same DPVar. Without any noise between them, rounding is the noise."""
+        """The p-value of the test that both have the same DPVar. Where they have no noise, rounding is the noise."""
         if not self.informative:
             return 1.0
         error = max(np.sqrt(self.variance(0.0)), 1e-12)

@@ -45,14 +45,14 @@ def dpvar(
     y_true : ignored; present because metrics are called as metric(y_true, y_pred)
     y_pred : array of shape (rows,)
     sensitive_features : array or frame of shape (rows,) or (rows, attributes); text and categories become indicators
+    given : legitimate factors L, array or frame of shape (rows,) or (rows, factors), optional, numeric or categorical
     method : "debiased" (unbiased, may be slightly negative when the truth is near zero) or
         "paper" (a network fitted on one half, Var of its values on the other, averaged; biased upwards by the noise of
         the fit)
     regressor : the conditional mean; by default the best of splines, random features and groups ("debiased") or
         the diagnostic of the study ("paper"): 400 gradient steps of 0.05
-    given : legitimate factors L, array or frame of shape (rows,) or (rows, factors), optional, numeric or categorical
-    sample_weight : array of shape (rows,), optional; how many people a row stands for. A weight of 3 is one row with
-        three times the say, not three independent rows. So integer weights give the same answer as repeated rows whose
+    sample_weight : array of shape (rows,), optional; how many people a row stands for. A weight of 3 is one row that
+        counts three times, not three independent rows. So integer weights give the same answer as repeated rows whose
         copies share a label in ``groups``; without ``groups``, copies would be taken for new evidence
     groups : array of shape (rows,), optional; rows with the same label belong together, such as the visits of one
         person, and are left out together

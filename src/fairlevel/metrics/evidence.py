@@ -47,7 +47,7 @@ class Evidence:
 
     @property
     def p_value(self) -> float:
-        """Of the test of DPVar = 0; computed when it is first asked for."""
+        """The p-value of the test of DPVar = 0; computed when it is first asked for."""
         if "_p_value" not in self.__dict__:  # before Python 3.12 one lock of cached_property serves all instances
             self.__dict__["_p_value"] = self.test()
         p_value: float = self.__dict__["_p_value"]

@@ -33,7 +33,7 @@ class GroupScores:
 
     @classmethod
     def of(cls, functions: Squares, scale: Tensor, groups: RowGroups) -> GroupScores:
-        """Σ_{i in g} s_i b_i for functions b: (row,)."""
+        """Σ_{i in g} s_i b_i for functions b and the scale s of each row, (row,)."""
         from scipy.sparse import csr_array  # audits without groups need no SciPy
 
         seen = torch.nonzero(functions.cells.number >= 0).squeeze(1)
@@ -58,7 +58,7 @@ class GroupScores:
         return self.columns.square() @ of_columns + torch.from_numpy(self.cells.power(2) @ of_cells.numpy())
 
     def covariance(self) -> CoefficientCovariance:
-        """K."""
+        """K = Σ_g s_g s_gᵀ, the covariance of the coefficients, as products of columns and of cells."""
         columns = self.columns.T @ self.columns
         if not self.cells.shape[1]:
             return CoefficientCovariance.plain(columns)

@@ -153,6 +153,12 @@ def read_seed(random_state: Any) -> int:
         raise InvalidInput(f"random_state={random_state!r} was given; an integer ≥ 0 or None is needed.") from None
 
 
+def check_level(level: float) -> None:
+    """Raise an error if a confidence level is not between 0 and 1."""
+    if not 0 < level < 1:
+        raise InvalidInput(f"level={level} was given; a number between 0 and 1 is needed, such as 0.95.")
+
+
 def read_vector(name: str, values: Any) -> Array:
     """A finite one-dimensional array of numbers; a single column is read as a vector."""
     refuse_other_kinds(name, values)

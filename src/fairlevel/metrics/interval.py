@@ -22,10 +22,9 @@ from typing import Any
 import numpy as np
 
 from fairlevel.conditional_mean.protocol import ConditionalMean
-from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.estimators import estimator_for
 from fairlevel.metrics.evidence import Evidence, StandardisedPredictions
-from fairlevel.metrics.inputs import read_rows, read_seed
+from fairlevel.metrics.inputs import check_level, read_rows, read_seed
 
 
 @dataclass(frozen=True)
@@ -69,10 +68,10 @@ def dpvar_interval(
     ----------
     y_pred : array of shape (rows,)
     sensitive_features : array or frame of shape (rows,) or (rows, attributes)
+    given : legitimate factors L, array or frame of shape (rows,) or (rows, factors), optional; see :func:`dpvar`
     level : confidence level of both intervals
     regressor : the conditional mean; by default splines, random features or groups, whichever describes the prediction
         best
-    given : legitimate factors L, array or frame of shape (rows,) or (rows, factors), optional; see :func:`dpvar`
     sample_weight : array of shape (rows,), optional; how many people a row stands for, see :func:`dpvar`
     groups : array of shape (rows,), optional; rows with the same label belong together, such as the visits of one
         person. Groups are independent, rows within a group need not be
@@ -82,8 +81,7 @@ def dpvar_interval(
     -------
     DPVarInterval
     """
-    if not 0 < level < 1:
-        raise InvalidInput(f"level={level} was given; a number between 0 and 1 is needed, such as 0.95.")
+    check_level(level)
     seed = read_seed(random_state)
     rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups)
     estimator = estimator_for(rows.attributes(seed), regressor, seed)

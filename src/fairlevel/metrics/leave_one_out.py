@@ -29,7 +29,7 @@ from torch import Tensor
 from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
 from fairlevel.conditional_mean.smoother import LinearSmoother
 
-LARGE_LEVERAGE = 0.5 - 1e-9  # from it on, what functions of L fit of a row is mostly its noise
+LARGE_LEVERAGE = 0.5 - 1e-9  # at or above it, what functions of L fit of a row is mostly its noise
 """Where two rows make up a cell, their leverage is 0.5 up to rounding, which must not decide."""
 _FEWEST_USABLE = 0.25  # share of rows below which their average noise is no estimate: all variance may be noise
 
@@ -58,7 +58,7 @@ class Leverage:
 
     @classmethod
     def of(cls, own_weight: Tensor, row_weight: Tensor) -> Leverage:
-        """From S_ii."""
+        """The rule for leverages S_ii, (…, row), and weights of the rows, (row,)."""
         usable = own_weight < HIGH_LEVERAGE
         return cls(torch.where(usable, 1 - own_weight, 1), usable, row_weight)
 
@@ -141,9 +141,12 @@ def leave_out_matrix(prediction: Tensor, smoother: LinearSmoother, ridge: float)
     .. math:: \hat\psi(w^\top f) = w^\top K w, \qquad
               K_{ab} = \sum_j q_j c_{aj} c_{bj}
               - \sum_i w_i Q_{ii} \tfrac12 \big(\tilde f_{ai} \tilde e_{bi} + \tilde f_{bi} \tilde e_{ai}\big)
+              + \sum_i w_i P_{ii} \tfrac12 \big(u_{ai} (u_{bi} - \tilde e_{bi}) + u_{bi} (u_{ai} - \tilde e_{ai})\big)
 
-    with f̃ the predictions beyond the nuisance functions and ẽ their leave-one-out residuals; the diagonal is
-    :func:`leave_out_dpvar` at this ridge.
+    with f̃ the predictions beyond the nuisance functions and ẽ their leave-one-out residuals. The last sum is what
+    functions of L fit by chance: P_ii are their leverages beyond the constant, u = f̃ / (1 − P_ii) with P_ii of all
+    nuisance functions, and rows with S_ii ≥ ``LARGE_LEVERAGE`` are left out. The diagonal is :func:`leave_out_dpvar` at
+    this ridge.
     """
     shrinkage = smoother.shrinkage(ridge)
     kept = form_weights(shrinkage, smoother.nuisance)

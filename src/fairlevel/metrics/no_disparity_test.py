@@ -45,7 +45,7 @@ class NoDisparityTest:
     seed: int
 
     def p_value(self, prediction: Tensor) -> float:
-        """Of one standardised prediction, (row,)."""
+        """The test for one standardised prediction, (row,)."""
         return on_single_threads(lambda: self._p_value(prediction))[0]
 
     def _p_value(self, prediction: Tensor) -> float:

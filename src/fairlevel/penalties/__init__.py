@@ -58,6 +58,11 @@ def resolve_penalty(penalty: str | Penalty) -> Penalty:
     return penalty
 
 
+def within_factors() -> list[str]:
+    """Names of the penalties that compare rows within legitimate factors."""
+    return sorted(name for name, made in PENALTIES.items() if made().within_factors)
+
+
 def batch_form(penalty: Penalty, attributes: BatchAttributes) -> BatchForm:
     """The form of a penalty that trains in batches; a penalty without one is refused by name."""
     if not isinstance(penalty, BatchPenalty):
@@ -92,4 +97,5 @@ __all__ = [
     "RootFBO",
     "batch_form",
     "resolve_penalty",
+    "within_factors",
 ]

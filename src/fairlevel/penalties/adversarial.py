@@ -86,12 +86,12 @@ class Adversarial(CriticDefaults):
         return CriticState(critic, rate, steps)
 
     def loss(self, seen: Tensor, prepared: CriticRows, state: CriticState) -> CriticLoss:
-        """L_A of the critic as it stands, (config,), and its gradient in what it sees, (config, row)."""
+        """L_A of the present critic, (config,), and its gradient in what it sees, (config, row)."""
         fit = CriticFit(seen, prepared.sensitive, prepared.row_weight)
         return critic_loss(self._network(prepared), state.critic.parameters, fit)
 
     def value(self, prediction: Tensor, prepared: CriticRows, state: CriticState) -> Tensor:
-        """R² of the critic as it stands; unbiased by training on rows that it has not seen."""
+        """R² of the present critic; unbiased by training on rows that it has not seen."""
         if prepared.spread == 0:
             return torch.zeros_like(prediction[:, 0])
         loss = self.loss(standardised(prediction, prepared.row_weight).value, prepared, state).loss

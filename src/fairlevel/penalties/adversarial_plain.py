@@ -33,7 +33,7 @@ class PlainAdversarial(Adversarial):
         return PenaltyStep(prepared.spread - loss, -gradient, after)
 
     def value(self, prediction: Tensor, prepared: CriticRows, state: CriticState) -> Tensor:
-        """What the critic as it stands explains."""
+        """What the present critic explains."""
         if prepared.spread == 0:
             return torch.zeros_like(prediction[:, 0])
         return prepared.spread - self.loss(prediction, prepared, state).loss

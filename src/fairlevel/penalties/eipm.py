@@ -157,7 +157,7 @@ def gaussian_kernel_as_cosines() -> tuple[Tensor, Tensor]:
 
 
 def _anchors(points: Array, most: int) -> Index:
-    """Rows around which distributions are compared: all, or so many of them, spread evenly over points (row, ≤ 2)."""
+    """Rows around which distributions are compared: all, or ``most`` of them, spread evenly over points (row, ≤ 2)."""
     rows = len(points)
     if rows <= most:
         return np.arange(rows)

@@ -24,7 +24,7 @@ _NOTHING = 1e-12  # smaller factors count as zero: products of denormal numbers 
 @dataclass(frozen=True)
 class KernelNodes:
     """Kernels of the rows at the nodes of a grid, for each of several bandwidths. A Gaussian kernel is the product of
-    one factor an axis, k_mnj = first_mj · second_nj, and only the factors are kept; ``first`` holds the row's weight,
+    one factor per axis, k_mnj = first_mj · second_nj, and only the factors are kept; ``first`` holds the row's weight,
     too, and is scaled so that all k sum to 1.
 
     Shapes: bandwidths (bandwidth,), first (bandwidth, node, row), second (bandwidth, node', row), density π
@@ -62,7 +62,7 @@ class GDP(PenaltyDefaults):
     Parameters
     ----------
     bandwidth : multiplier of b, one number or one per configuration (setting ``bandwidth``)
-    nodes : nodes an axis; None for 200 with one attribute and 32 with two
+    nodes : nodes per axis; None for 200 with one attribute and 32 with two
     layout : where nodes lie: ``MiddleNodes()``, or as in the authors' code ``AuthorsNodes()``, ``AuthorsScale()``
     """
 
@@ -78,7 +78,7 @@ class GDP(PenaltyDefaults):
     def __post_init__(self) -> None:
         check_positive(bandwidth=self.bandwidth)
         if self.nodes is not None and self.nodes < 2:
-            raise InvalidInput(f"nodes={self.nodes} was given; at least 2 an axis are needed, such as 32.")
+            raise InvalidInput(f"nodes={self.nodes} was given; at least 2 per axis are needed, such as 32.")
 
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> KernelNodes:
         known = distinct(self, settings, "bandwidth")

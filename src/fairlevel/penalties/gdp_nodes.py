@@ -10,8 +10,8 @@ import numpy as np
 from fairlevel.arrays import Array
 
 _BOX = (0.005, 0.995)  # quantiles of each coordinate between which nodes are laid
-_NODES = {1: 200, 2: 32}  # an axis, by the number of coordinates
-_STEPS = {1: (0.001, 998), 2: (0.05, 18)}  # of the authors' code: first node and distance, nodes an axis
+_NODES = {1: 200, 2: 32}  # per axis, by the number of coordinates
+_STEPS = {1: (0.001, 998), 2: (0.05, 18)}  # of the authors' code: first node and distance, nodes per axis
 
 
 class NodeLayout(Protocol):
@@ -39,7 +39,7 @@ class MiddleNodes:
 
 @dataclass(frozen=True)
 class AuthorsNodes:
-    """The authors' nodes, which lie in (0, 1), for attributes of unit variance: one corner of them."""
+    """The authors' nodes, which lie in (0, 1), for attributes of unit variance: they cover only the positive corner."""
 
     def scaled(self, points: Array) -> Array:
         return points

@@ -114,7 +114,7 @@ class NeuralHGR(CriticDefaults):
         return PenaltyStep(spread * c.square(), through_standardising(gradient, u, weight), after)
 
     def value(self, prediction: Tensor, prepared: PairRows, state: HGRState) -> Tensor:
-        """With the functions as they stand, which have not seen these rows."""
+        """The value with the present functions, which have not seen these rows."""
         u = standardised(prediction, prepared.row_weight).value
         own, _ = self._of_prediction.forward_all(state.of_prediction.parameters, u.unsqueeze(-1))
         other = self._of_attributes(prepared).predict(state.of_attributes.parameters, prepared.sensitive)

@@ -75,10 +75,10 @@ class HSIC(PenaltyDefaults):
             row_mean[:, rows_] += similar @ weight[others]
             if rows_ != others:
                 row_mean[:, others] += similar.transpose(1, 2) @ weight[rows_]
-        return KernelRows(values, known, unit, known * unit, row_mean, row_mean @ weight, weight)
+        return KernelRows(values, known, known * unit, row_mean, row_mean @ weight, weight)
 
     def in_batches(self, attributes: BatchAttributes) -> HSICInBatches:
-        """Through random features of both kernels: pairs of rows never meet in a batch."""
+        """Through random features of both kernels: pairs of rows need not be in the same batch."""
         return FeatureHSIC(self.bandwidth, self.sensitive_bandwidth).in_batches(attributes)
 
     def init(self, prepared: KernelRows, configs: int, settings: Settings) -> Bandwidths:

@@ -23,13 +23,12 @@ class PairSums(NamedTuple):
 class KernelRows:
     """Attributes and the centring of their kernel L for each of several bandwidths; L itself is never kept.
 
-    Shapes: sensitive (row, attribute), known (bandwidth,) as multiples of ``unit``, bandwidths σ_A (bandwidth,),
-    row_mean (bandwidth, row), mean (bandwidth,), row_weight (row,).
+    Shapes: sensitive (row, attribute), known (bandwidth,) as multiples of the median distance, bandwidths σ_A
+    (bandwidth,), row_mean (bandwidth, row), mean (bandwidth,), row_weight (row,).
     """
 
     sensitive: Tensor
     known: Tensor
-    unit: float
     bandwidths: Tensor
     row_mean: Tensor
     mean: Tensor

@@ -25,8 +25,8 @@ _GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, are spread evenly
 
 @dataclass(frozen=True)
 class ShuffledRows:
-    """Shapes: sensitive (row, attribute), row_weight (row,), order and place (row,): row order[j] stands at place j of
-    an arbitrary circle, on which a row meets those so many places further.
+    """Shapes: sensitive (row, attribute), row_weight (row,), order and place (row,): row order[j] is at place j of
+    an arbitrary order. Shuffle s pairs the row at place j with the row at place j + shift_s, modulo the number of rows.
     """
 
     sensitive: Tensor
@@ -39,8 +39,8 @@ class ShuffledRows:
         return replace(to_device(self, dtype, device), order=self.order.to(device), place=self.place.to(device))
 
     def partners(self, steps: Tensor) -> Tensor:
-        """The rows that each row meets at this step, one shuffle after the other, (shuffle · row,): never itself, and
-        others at each step.
+        """The rows that each row is paired with at this step, one shuffle after the other, (shuffle · row,): never
+        itself, and others at each step.
         """
         rows = len(self.order)
         number = _SHUFFLES * steps + torch.arange(1, _SHUFFLES + 1, device=self.order.device)
@@ -123,7 +123,7 @@ class MINE(CriticDefaults):
         return PenaltyStep(spread * information, through_standardising(gradient, u, weight), after)
 
     def value(self, prediction: Tensor, prepared: ShuffledRows, state: CriticState) -> Tensor:
-        """With the critic as it stands, which has not seen these rows."""
+        """The bound with the present critic, which has not seen these rows."""
         u = standardised(prediction, prepared.row_weight).value
         inputs, weights = _pairs(u, prepared, state.steps)
         answers, _ = self._network(prepared).forward_all(state.critic.parameters, inputs)
@@ -161,7 +161,7 @@ def _pairs(u: Tensor, prepared: ShuffledRows, steps: Tensor) -> tuple[Tensor, tu
 
 
 def _circle(values: Array, seed: int) -> Index:
-    """Rows in an order that looks random and depends on what they are, not on where they stand, (row,)."""
+    """Rows in an order that looks random and depends on their values, not on their order in the table, (row,)."""
     direction = np.random.default_rng(seed).standard_normal(values.shape[1])
     order: Index = np.modf(np.abs(np.sin((values * direction).sum(axis=1)) * 43758.5453))[0].argsort(kind="stable")
     return order

@@ -25,7 +25,7 @@ def hermite(u: Tensor, degree: int) -> Tensor:
 
 
 def lowered(attributes: int, degree: int) -> int:
-    """The largest degree ≤ ``degree`` of which all products of so many attributes are at most 200."""
+    """The largest degree ≤ ``degree`` for which the attributes have at most 200 products of powers."""
     while degree > 1 and comb(attributes + degree, degree) - 1 > MOST_FUNCTIONS:
         degree -= 1
     return degree

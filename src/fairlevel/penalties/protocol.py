@@ -31,7 +31,9 @@ class Rows:
 
 @dataclass(frozen=True)
 class RowPlan:
-    """How a penalty uses the two halves of the training rows; IN rows come first."""
+    """How a penalty uses the two halves of the training rows; IN rows come first. ``name`` describes it where a penalty
+    is printed or saved.
+    """
 
     name: str
     fit_on_in: bool

@@ -28,19 +28,19 @@ class PenaltyDefaults:
         return 1 + weight
 
     def init(self, prepared: Any, configs: int, settings: Settings) -> Any:
-        """No state."""
+        """None: a penalty has no state unless it says otherwise."""
         return None
 
     def step(self, prediction: Tensor, prepared: Any, state: Any) -> PenaltyStep:
-        """Every penalty has its own."""
+        """Raises an error: every penalty has its own step."""
         raise TypeError(f"{type(self).__name__} has no method step(prediction, prepared, state).")
 
     def along(self, direction: Tensor, value: Tensor, prepared: Any, state: Any) -> Along | None:
-        """Not known."""
+        """None: the curvature along a direction is not known."""
         return None
 
     def step_after(self, prediction: Tensor, move: Tensor, along: Along, prepared: Any, state: Any) -> PenaltyStep:
-        """From the predictions alone."""
+        """The step from the predictions alone; what was kept along the direction is not used."""
         return self.step(prediction, prepared, state)
 
     def value(self, prediction: Tensor, prepared: Any, state: Any) -> Tensor:

@@ -69,7 +69,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Charts:
-    """Charts side by side where there is room; ``more`` are behind a line to click on, which says what they are."""
+    """Charts side by side where the page is wide enough; ``more`` are behind a line to click on, which names them."""
 
     charts: tuple[Chart, ...]
     more: tuple[Chart, ...] = ()

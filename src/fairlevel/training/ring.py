@@ -20,8 +20,8 @@ from fairlevel.training.acting_penalty import BatchedPenalty
 from fairlevel.training.rows import StepRows
 
 SAMPLE = 20_000
-"""At most so many first rows of the ring are used to fit functions of A, to prepare the predictor and to compute final
-figures."""
+"""How many first rows of the ring, at most, are used to fit functions of A, to prepare the predictor and to compute
+final figures."""
 
 
 TakeRows = Callable[[slice], Tensor]

@@ -19,7 +19,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.scaling import Scaler
 from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
-from fairlevel.penalties import Penalty
+from fairlevel.penalties import Penalty, within_factors
 from fairlevel.penalties.protocol import RowPlan, Settings
 from fairlevel.predictors.protocol import LearnerFactory, Tiling
 from fairlevel.tensors import weights_of_part
@@ -167,7 +167,7 @@ class AllRows:
         if self.rows.some_attributes.given is not None and not penalty.within_factors:
             raise InvalidInput(
                 f"given was passed, but the penalty {penalty.name!r} cannot compare rows within legitimate factors; "
-                "use 'fbo_closed', 'fbo_root' or 'r2'."
+                f"use one of {', '.join(within_factors())}."
             )
         assigned = (self.plan or penalty.rows).assign(self.rows.rows_in, len(self.rows))
         if assigned.accuracy.start == assigned.accuracy.stop or assigned.fit.start == assigned.fit.stop:

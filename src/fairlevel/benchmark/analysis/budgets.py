@@ -40,7 +40,7 @@ def best_by_budget(points: pd.DataFrame, methods: Sequence[str], definition: str
     table["limit"] = [
         limits[dataset][number] for dataset, number in zip(table["dataset"], table["number"], strict=True)
     ]
-    usable = finite(points).points
+    usable = finite(points)
     found = []
     for number, budget in enumerate(SHARES):
         allowed = usable["dataset"].map({dataset: values[number] for dataset, values in limits.items()})

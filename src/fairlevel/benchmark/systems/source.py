@@ -13,6 +13,7 @@ from fairlevel.candidates.candidate_set import NO_COURSE, CandidateKey, candidat
 from fairlevel.candidates.protocol import CandidateRows, Report, portion
 from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
 from fairlevel.fronts.refinement import check_weights, coarse
+from fairlevel.penalties import within_factors
 from fairlevel.training.outcome import WORST_LOSS, Status
 from fairlevel.training.rows import AllRows
 
@@ -67,7 +68,7 @@ class SystemGrid:
             raise MissingSensitiveFeatures(f"{self.name} needs sensitive attributes, and the rows carry none.")
         if known.attributes.given is not None:
             raise InvalidInput(
-                f"{self.name} cannot compare rows within legitimate factors; use 'fbo_closed', 'fbo_root' or 'r2'."
+                f"{self.name} cannot compare rows within legitimate factors; use one of {', '.join(within_factors())}."
             )
         if known.row_weight is not None:
             raise InvalidInput(f"{self.name} counts all rows alike; for row weights use 'fbo_closed'.")

@@ -6,9 +6,9 @@ functions. Among the cells of one weight p, a combination Zx with
 .. math:: x^\top Z^\top W Y = 0, \qquad \lVert x \rVert = 1
 
 is orthogonal to Y and has the second moment p; so are all such combinations to each other, and to those of cells of
-other weights. They are diagonal as they stand. Y has few columns: where many cells have the same weight, such as cells
-of a single row, these are all combinations but as many as Y has columns, and no eigendecomposition is needed to find
-them. Only the few others are left for one. A rotation of features does not change their penalty.
+other weights. Their second moments are diagonal. Y has few columns: where many cells have the same weight, such as
+cells of a single row, these are all combinations but as many as Y has columns, and no eigendecomposition is needed to
+find them. Only the few others are left for one. A rotation of features does not change their penalty.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from fairlevel.report.charts.svg import group, tag
 from fairlevel.report.numbers import number
 
 WIDTH = 560.0
-"""Of a drawing, in units; the page scales it to the room there is."""
+"""The width of a drawing in its own units; the page scales it to the space it has."""
 _LETTER = 9.6  # width of a letter of a tick label on a narrow screen, where letters are largest
 _TOP, _RIGHT, _BOTTOM = 12.0, 26.0, 26.0
 

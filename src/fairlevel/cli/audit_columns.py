@@ -1,0 +1,73 @@
+"""Which columns have which role in ``fairlevel audit``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairlevel.cli.checks import READERS, column_names
+from fairlevel.cli.options import read_names, read_sensitive
+from fairlevel.exceptions import InvalidInput
+
+
+@dataclass(frozen=True)
+class AuditColumns:
+    """Names of columns by their role; several predictions are for files that are read part by part."""
+
+    predictions: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    given: tuple[str, ...]
+    categories: tuple[str, ...]
+    target: str | None
+    by: str | None
+    weight: str | None
+    groups: str | None
+
+    def __post_init__(self) -> None:
+        if not self.predictions:
+            raise InvalidInput("--prediction names no column; pass at least one, such as --prediction score.")
+        for role, column in (("--target", self.target), *(("--prediction", each) for each in self.predictions)):
+            if column in self.sensitive:
+                raise InvalidInput(f"{role} {column} is also named in --sensitive; a column has one role.")
+
+    @classmethod
+    def read(
+        cls,
+        files: list[str],
+        prediction: str,
+        sensitive: str,
+        given: str | None,
+        categories: str,
+        **others: str | None,
+    ) -> AuditColumns:
+        """From the text of the options, in which names are separated by commas; ``others`` are single names."""
+        predictions = (prediction,) if _in_file(files, prediction) else read_names(prediction)
+        return cls(predictions, read_sensitive(sensitive), read_names(given or ""), read_names(categories), **others)
+
+    @property
+    def need_all_rows(self) -> bool:
+        """Whether a column has a role that needs all rows in memory."""
+        return (self.target, self.by, self.groups) != (None, None, None)
+
+    @property
+    def used(self) -> list[str]:
+        """The columns that are read."""
+        single = [name for name in (self.target, self.by, self.weight, self.groups) if name is not None]
+        return [*self.predictions, *self.sensitive, *single, *self.given]
+
+    @property
+    def needed(self) -> list[str]:
+        """Columns of numbers without which a row cannot be used."""
+        return [name for name in (self.target, self.weight) if name is not None]
+
+    def refuse_whole_rows(self) -> None:
+        """Raise an error if a column has a role that files read part by part cannot serve."""
+        for option, column in (("--by", self.by), ("--groups", self.groups)):
+            if column is not None:
+                raise InvalidInput(f"{option} needs all rows in memory: pass one CSV or Parquet file, or leave it out.")
+
+
+def _in_file(files: list[str], column: str) -> bool:
+    """Whether a column of one file has this name, commas and all."""
+    file = Path(files[0])
+    return len(files) == 1 and file.is_file() and file.suffix.lower() in READERS and column in column_names(file)

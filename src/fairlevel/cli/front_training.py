@@ -1,0 +1,126 @@
+"""The work of ``fairlevel front``: from a file to a trained path."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fairlevel.cli.files import read_numbers, read_sample
+from fairlevel.cli.front_columns import FrontColumns
+from fairlevel.cli.front_folder import columns_in_words
+from fairlevel.cli.talk import Talk
+from fairlevel.data.encoder import TableEncoder
+from fairlevel.data.learning_table import LearningTable, with_unreadable_as_missing
+from fairlevel.estimators.fairness_path import FairnessPath
+from fairlevel.exceptions import UnknownAttributes
+from fairlevel.report.provenance import Provenance
+
+
+@dataclass(frozen=True)
+class FrontRows:
+    """The rows of a file, each column with its role, and how many rows the file has."""
+
+    file: Path
+    columns: FrontColumns
+    table: LearningTable
+    rows_in_file: int
+
+    @classmethod
+    def read(
+        cls,
+        talk: Talk,
+        file: Path,
+        columns: FrontColumns,
+        *,
+        most_rows: int,
+        seed: int,
+        lenient: bool,
+        sensitive_inputs: bool,
+    ) -> FrontRows:
+        """Read at most ``most_rows`` rows, and say what was left out, and how columns were read."""
+        raw, rows = read_sample(file, most_rows, seed, columns.categories)
+        raw = raw.astype(dict.fromkeys(columns.categories, "category"))
+        if rows > len(raw):
+            talk.say(f"{rows:,} rows in the file, {len(raw):,} sampled (--most-rows)")
+        if lenient:
+            raw = _leniently(talk, raw, columns)
+        if columns.weight is not None:
+            raw[columns.weight] = read_numbers(raw, columns.weight)
+        table = LearningTable.of(
+            raw,
+            columns.target,
+            columns.sensitive,
+            columns.dropped,
+            sensitive_inputs,
+            columns.weight,
+            columns.given,
+        )
+        _describe(talk, table)
+        return cls(file, columns, table, rows)
+
+    def fit(self, path: FairnessPath) -> None:
+        """Train a path on these rows; that attributes are missing in some has been said by column."""
+        warnings.simplefilter("ignore", UnknownAttributes)
+        path.fit(
+            self.table.features,
+            self.table.target,
+            sensitive_features=self.table.sensitive,
+            sample_weight=self.table.weight,
+            given=self.table.given,
+        )
+
+    @property
+    def notes(self) -> dict[str, object]:
+        """What saved models say about the rows they were trained on."""
+        columns = self.columns
+        return {
+            "target": columns.target,
+            "sensitive": list(columns.sensitive),
+            "given": list(columns.given),
+            "file": self.file.name,
+        }
+
+    def provenance(self, path: FairnessPath) -> Provenance:
+        """Where the figures of a path come from, with the file and the roles of its columns."""
+        known, weight = path.provenance(), self.columns.weight
+        features = tuple(map(str, self.table.features.columns))
+        return replace(
+            known,
+            file=self.file.name,
+            rows_in_file=self.rows_in_file,
+            rows_dropped=self.table.gaps.rows_left_out,
+            why_dropped="without target, factor or weight",
+            columns={"target": (self.columns.target,), **known.columns, "feature": features}
+            | ({} if weight is None else {"weight": (weight,)}),
+        )
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """How many rows were used, and for what."""
+        gaps = self.table.gaps
+        return {
+            "rows": len(self.table.target),
+            "rows_left_out": gaps.rows_left_out,
+            "rows_for_accuracy_only": gaps.rows_for_accuracy_only,
+        }
+
+
+def _leniently(talk: Talk, raw: pd.DataFrame, columns: FrontColumns) -> pd.DataFrame:
+    """The same table with cells that cannot be read as missing ones."""
+    used = [name for name in raw.columns if name not in columns.dropped]
+    readable, counts = with_unreadable_as_missing(raw[used])
+    for name, count in counts.items():
+        talk.say(f"{count} cells of {name} cannot be read and count as missing (--lenient)")
+    return raw.assign(**{name: readable[name] for name in counts})
+
+
+def _describe(talk: Talk, table: LearningTable) -> None:
+    """Say how many rows and columns there are, what is missing, and how columns were read."""
+    encoder, rows = TableEncoder().fit(table.features), len(table.target)
+    talk.say(f"{rows:,} rows, {table.features.shape[1]} columns encoded as {len(encoder.outputs)} numbers")
+    for sentence in (*table.gaps.sentences(), *columns_in_words(encoder, rows)):
+        talk.say(sentence)
