@@ -26,7 +26,8 @@ def widths(means):
     ("columns", "rows", "expected"),
     [
         (1, 999, [1]),
-        (1, 1000, [1, 1 / 4, 1 / 16]),
+        (1, 1000, [1, 1 / 4, 1 / 16, 1 / 64]),
+        (1, 2560, [1, 1 / 4, 1 / 16, 1 / 64, 1 / 256]),
         (2, 2559, [1, 1 / 4]),
         (2, 2560, [1, 1 / 4, 1 / 16]),
         (3, 1000, [1, 1 / 4]),
@@ -131,3 +132,13 @@ def test_a_bandwidth_must_be_positive():
         InvalidInput, match=r"bandwidth=0 was given; a positive number is needed, such as 1\.0, or None"
     ):
         RandomFeaturesMean(bandwidth=0)
+
+
+def test_seasons_of_forty_years_are_found():
+    """Stripes of half a year along one number."""
+    random = np.random.default_rng(6)
+    year = random.uniform(0, 40, 8000)
+    prediction = np.where(year % 1 < 0.5, 1.0, -1.0) + random.standard_normal(8000)
+    found = dpvar_interval(prediction, sensitive_features=year)
+    assert 0.75 < found.estimate < 1.05
+    assert found.regressor.startswith("random_features of bandwidth")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairlevel.auditing.findings import Findings
-from fairlevel.auditing.flags import Flag, find_flags, question_flags
+from fairlevel.auditing.flags import Flag, beyond_the_interval, find_flags, question_flags
 from fairlevel.auditing.page import audit_page
 from fairlevel.auditing.questions import Question
 from fairlevel.auditing.side_figures import SideFigures
@@ -46,6 +46,7 @@ class Audit(Findings):
         ``others`` are further fields of :class:`Findings`.
         """
         plug_in, floor = figures.paper
+        rough = beyond_the_interval(interval, figures.near)
         return cls(
             interval=interval,
             plug_in=plug_in,
@@ -54,12 +55,14 @@ class Audit(Findings):
             profiles=figures.profiles,
             measures=figures.measures,
             flags=(
+                *rough,
                 *find_flags(interval, overall or interval, plug_in, figures.measures),
                 *question_flags(questions),
                 *more_flags,
             ),
             questions=questions,
             worst=figures.worst,
+            near=figures.near if rough else None,
             overall=overall,
             **others,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd
 
 from fairlevel.auditing.dependence import Measure
 from fairlevel.auditing.flags import SIGNIFICANT, Flag
+from fairlevel.auditing.near_profiles import NearProfiles
 from fairlevel.auditing.questions import DECISIONS, Question
 from fairlevel.fronts.limits import read_limit
 from fairlevel.metrics.interval import DPVarInterval
@@ -19,14 +20,17 @@ from fairlevel.metrics.reliability import Reliability
 from fairlevel.report.numbers import number, p_phrase
 from fairlevel.report.provenance import Provenance
 
+PAIRS = "pairs of near rows"
+
 
 @dataclass(frozen=True)
 class Verdict:
-    """A budget, what was found at the upper end of the interval, and whether it is met."""
+    """A budget, the most that the rows leave possible, by what, and whether the budget is met."""
 
     budget: str
     most: float
     upper: float
+    judged_by: str = "upper end of the interval"
 
     @property
     def passed(self) -> bool:
@@ -56,6 +60,7 @@ class Findings:
         log_loss, auc, brier and accuracy
     questions : whether errors, decisions and predictions among y = 1 differ, where that can be asked
     worst : the profiles whose average prediction is furthest from the mean, with intervals
+    near : DPVar by pairs of near rows, where that is clearly above the interval, which then is a lower bound; else None
     overall : with legitimate factors, the interval without them; else None
     given : names of the legitimate factors
     reliability : probabilities against frequencies, for y of 0 and 1; else None
@@ -75,6 +80,7 @@ class Findings:
     accuracy: Mapping[str, float]
     questions: tuple[Question, ...] = ()
     worst: pd.DataFrame = field(default_factory=pd.DataFrame)
+    near: NearProfiles | None = None
     overall: DPVarInterval | None = None
     given: tuple[str, ...] = ()
     reliability: Reliability | None = None
@@ -106,14 +112,18 @@ class Findings:
         )
 
     def check(self, *, max_share: float | None = None, max_dpvar: float | None = None) -> tuple[Verdict, ...]:
-        """Whether budgets are met, each judged at the upper end of its interval."""
+        """Whether budgets are met, each judged at the upper end of its interval, or at what pairs of near rows show
+        where that is more.
+        """
+        share, dpvar = (0.0, 0.0) if self.near is None else (self.near.share, self.near.dpvar)
         verdicts = []
-        for name, most, upper in (
-            ("max_share", max_share, self.interval.share_high),
-            ("max_dpvar", max_dpvar, self.interval.high),
+        for name, most, upper, by_pairs in (
+            ("max_share", max_share, self.interval.share_high, share),
+            ("max_dpvar", max_dpvar, self.interval.high, dpvar),
         ):
             if most is not None:
-                verdicts.append(Verdict(name, read_limit(name, most), upper))
+                verdict = Verdict(name, read_limit(name, most), upper)
+                verdicts.append(replace(verdict, upper=by_pairs, judged_by=PAIRS) if by_pairs > upper else verdict)
         return tuple(verdicts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -135,6 +145,7 @@ class Findings:
             "questions": {
                 each.name: {"asks": each.asks, "rows": each.rows} | asdict(each.interval) for each in self.questions
             },
+            "near_profiles": None if self.near is None else asdict(self.near),
             "worst_profiles": self.worst.to_dict(orient="records"),
             "dpvar_without_given": None if self.overall is None else asdict(self.overall),
             "given": list(self.given),

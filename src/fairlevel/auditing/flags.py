@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairlevel.auditing.dependence import Measure
+from fairlevel.auditing.near_profiles import NearProfiles
 from fairlevel.auditing.questions import DECISIONS, ERRORS, OPPORTUNITY, Question
 from fairlevel.conditional_mean.cells.discrete_columns import discrete_columns
 from fairlevel.metrics.inputs import EvaluationRows
@@ -73,6 +74,21 @@ def _explained_by_factors(interval: DPVarInterval, overall: DPVarInterval) -> Fl
         f"Between all rows the attributes explain {overall.share:.1%} of the prediction's variance, within the "
         f"factors given at most {interval.share_high:.1%}. A factor that stands in for an attribute hides "
         "disparity: check that each factor is a legitimate reason for a different prediction.",
+    )
+
+
+def beyond_the_interval(interval: DPVarInterval, near: NearProfiles) -> tuple[Flag, ...]:
+    """Near rows that are more alike than the whole interval allows."""
+    if near.low <= interval.share_high:
+        return ()
+    return (
+        Flag(
+            "near_profiles",
+            f"Rows with nearly the same attributes have predictions that are more alike than the estimate explains: by "
+            f"such pairs DPVar is {near.share:.0%} of the prediction's variance (± {2 * near.error:.0%}) or more, the "
+            f"interval ends at {interval.share_high:.1%}. The average prediction changes faster along the attributes "
+            f"than {interval.regressor.split(' (')[0]} can follow: read the estimate as a lower bound.",
+        ),
     )
 
 

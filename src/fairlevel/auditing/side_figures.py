@@ -11,6 +11,7 @@ import pandas as pd
 
 from fairlevel.auditing.attribution import attribute_shares
 from fairlevel.auditing.dependence import Measure, measure_dependence
+from fairlevel.auditing.near_profiles import NearProfiles, near_profiles
 from fairlevel.auditing.worst_profiles import worst_profiles
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.inputs import EvaluationRows
@@ -31,6 +32,7 @@ class SideFigures:
     attributes: pd.DataFrame
     profiles: dict[str, MeanProfile]
     worst: pd.DataFrame
+    near: NearProfiles
 
     @staticmethod
     def tasks(side: EvaluationRows, frame: pd.DataFrame, seed: int) -> tuple[Callable[[], Any], ...]:
@@ -44,6 +46,7 @@ class SideFigures:
             lambda: attribute_shares(side.prediction, side.attributes(seed), names, side.sources, seed),
             lambda: _profiles(side, frame),
             lambda: worst_profiles(side, frame, seed),
+            lambda: near_profiles(side, seed),
         )
 
 

@@ -61,7 +61,7 @@ def show_verdicts(talk: Talk, verdicts: Iterable[Verdict], prediction: str = "")
     for verdict in verdicts:
         word, style = ("passed", "green") if verdict.passed else ("failed", "red")
         limit = f"{prediction and f'{prediction}, '}{verdict.budget} of at most {verdict.most:g} allowed"
-        talk.say(f"{word}: {limit}, upper end of the interval {number(verdict.upper)}", style=style)
+        talk.say(f"{word}: {limit}, {verdict.judged_by} {number(verdict.upper)}", style=style)
 
 
 def fail_unless_passed(verdicts: Iterable[Verdict]) -> None:

@@ -13,9 +13,9 @@ from fairlevel.arrays import Array
 from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean, free_linear_part, may_round
 from fairlevel.exceptions import InvalidInput
 
-BANDWIDTHS = (1.0, 1 / 4, 1 / 16)
-"""Those to choose from: smooth across all of A, and two for differences between near profiles, such as districts of a
-city."""
+BANDWIDTHS = (1.0, 1 / 4, 1 / 16, 1 / 64, 1 / 256)
+"""Those to choose from: smooth across all of A, and others for differences between near profiles, such as districts
+of a city or seasons within many years."""
 
 _LEAST_ROWS, _ROWS_PER_PLACE = 1000, 10  # of a narrower kernel
 _ROWS_PER_FEATURE = 15
@@ -53,7 +53,7 @@ class RandomFeaturesMean(LinearMean):
         return self.name if self.bandwidth in (None, 1.0) else f"{self.name} of bandwidth {self.bandwidth:g}"
 
     def resolutions(self, sensitive: Array) -> tuple[RandomFeaturesMean, ...]:
-        """With bandwidths of 1, 1/4 and 1/16, or the given one. A kernel of width b tells 1/b places apart along each
+        """With the bandwidths to choose from, or the given one. A kernel of width b tells 1/b places apart along each
         column, or its different values where these are fewer; b is offered where there are 10 rows per place, and 1000
         in all. Features are two per place, but no fewer than at bandwidth 1, and at most 2.5 times as many and one per
         15 rows.
