@@ -11,6 +11,7 @@ import pytest
 from fairlevel import audit, audit_files, dpvar_interval
 from fairlevel.auditing import answer as module
 from fairlevel.auditing import reads, stored_sample, survey
+from fairlevel.auditing.near_profiles import near_profiles
 from fairlevel.auditing.side_figures import SideFigures
 from fairlevel.auditing.sums_file import AuditSums
 from fairlevel.data import parquet_parts
@@ -54,7 +55,7 @@ def small(monkeypatch):
 def few_tasks(side, frame, seed):
     assert len(side) == len(frame) <= 150
     empty = pd.DataFrame({"attribute": [], "alone": [], "lost": []})
-    return (lambda: (), lambda: (0.0, 0.0), lambda: empty, dict, pd.DataFrame)
+    return (lambda: (), lambda: (0.0, 0.0), lambda: empty, dict, pd.DataFrame, lambda: near_profiles(side, seed))
 
 
 @pytest.fixture(autouse=True)
