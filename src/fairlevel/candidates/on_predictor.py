@@ -10,7 +10,6 @@ from fairlevel.candidates.candidate_set import NO_COURSE, CandidateSet
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup, for_columns
 from fairlevel.members.protocol import Staged
 from fairlevel.predictors import Predictor
-from fairlevel.training.rows import AllRows
 
 
 @dataclass(frozen=True)
@@ -28,10 +27,7 @@ class OnPredictor:
         return self.source.train(self._rows(rows), self._setup(rows, setup), limits, report)
 
     def _rows(self, rows: CandidateRows) -> CandidateRows:
-        training = rows.training
-        if self.most_rows is None or not isinstance(training, AllRows) or len(training) <= self.most_rows:
-            return rows
-        return replace(rows, training=replace(training, rows=training.rows.take(np.arange(self.most_rows))))
+        return rows if self.most_rows is None else replace(rows, training=rows.training.limited(self.most_rows))
 
     def _setup(self, rows: CandidateRows, setup: TrainingSetup) -> TrainingSetup:
         return replace(setup, predictor=for_columns(self.predictor, rows.categorical))

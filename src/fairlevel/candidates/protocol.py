@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
 from fairlevel.data.scaling import Scaler
 from fairlevel.losses import Loss, SquaredLoss
@@ -93,7 +95,7 @@ PATH_LIMITS = Limits(models=24, settings=4, weights=12, coarse=12)
 class CandidateRows:
     """Rows to train on, and rows that decide when to stop, if any. Where ``steps`` are given, each candidate ends after
     its own number instead. Columns whose numbers are in ``categorical`` hold categories; ``gaps`` says whether features
-    are missing somewhere; ``y_scaler`` standardised the target.
+    are missing somewhere; ``y_scaler`` standardised the target, the identity where it came standardised.
     """
 
     training: RowSampler
@@ -101,7 +103,7 @@ class CandidateRows:
     steps: Mapping[CandidateKey, int] | None = None
     categorical: tuple[int, ...] = ()
     gaps: bool = False
-    y_scaler: Scaler | None = None
+    y_scaler: Scaler = Scaler(np.asarray(0.0), np.asarray(1.0))
 
     def suits(self, predictor: Predictor) -> bool:
         """Whether a predictor can read these features."""

@@ -65,6 +65,7 @@ class Boosting:
     batches: ClassVar[bool] = False
     linear_head: ClassVar[bool] = False
     fixed_features: ClassVar[bool] = False
+    uses_optimizer: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name, least in (("leaves", 2), ("rounds", 1), ("rows_in_leaf", 1), ("bins", 2)):

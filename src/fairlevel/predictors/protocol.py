@@ -122,7 +122,7 @@ class Predictor(Protocol):
     such a predictor has a field ``categorical`` for the numbers of those columns. ``batches`` says whether it can
     train on some rows at a time, ``linear_head`` whether its members have one, as in
     :class:`fairlevel.members.protocol.LinearHead`, ``fixed_features`` whether training leaves what that head reads as
-    it is.
+    it is, ``uses_optimizer`` whether it reads anything of the optimiser.
     """
 
     name: ClassVar[str]
@@ -130,6 +130,7 @@ class Predictor(Protocol):
     batches: ClassVar[bool]
     linear_head: ClassVar[bool]
     fixed_features: ClassVar[bool]
+    uses_optimizer: ClassVar[bool]
 
     def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> LearnerFactory:
         """Prepare on training rows, (row, feature), as given. ``scaler`` standardises features, for predictors that

@@ -44,6 +44,7 @@ class TorchModule:
     batches: ClassVar[bool] = True
     linear_head: ClassVar[bool] = False
     fixed_features: ClassVar[bool] = False
+    uses_optimizer: ClassVar[bool] = True
 
     def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> ModuleFactory:
         template = deepcopy(self.module).to(device, torch.float32)

@@ -7,7 +7,7 @@ A row sampler is either all rows at every step (:class:`AllRows`) or windows on 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Protocol
 
@@ -125,6 +125,12 @@ class RowSampler(Protocol):
     def x_scaler(self) -> Scaler | None:
         """What standardises the features; None where they are standardised already."""
 
+    def all_rows(self, needed_by: str) -> AllRows:
+        """Itself, if every step sees all rows; else an error that names what needs that."""
+
+    def limited(self, most: int) -> RowSampler:
+        """The first ``most`` rows, where every step sees all of them; batches have a size of their own."""
+
     def tiling(self, factory: LearnerFactory, configs: int) -> Tiling:
         """How many configurations are trained together."""
 
@@ -156,6 +162,12 @@ class AllRows:
     @property
     def sample(self) -> Tensor:
         return torch.from_numpy(self.rows.x)
+
+    def all_rows(self, needed_by: str) -> AllRows:
+        return self
+
+    def limited(self, most: int) -> AllRows:
+        return self if len(self) <= most else replace(self, rows=self.rows.take(np.arange(most)))
 
     def tiling(self, factory: LearnerFactory, configs: int) -> Tiling:
         return factory.tiling(len(self.rows), configs)
