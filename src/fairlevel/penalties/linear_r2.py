@@ -43,7 +43,6 @@ class LinearR2(PenaltyDefaults):
     name: ClassVar[str] = "r2"
     tunable: ClassVar[tuple[str, ...]] = ("ridge",)
     within_factors: ClassVar[bool] = True
-    group_size: ClassVar[int | None] = 8
 
     def __post_init__(self) -> None:
         if isinstance(self.ridge, str) or not 0 <= self.ridge < float("inf"):

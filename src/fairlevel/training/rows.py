@@ -24,7 +24,6 @@ from fairlevel.penalties.protocol import RowPlan, Settings
 from fairlevel.predictors.protocol import LearnerFactory, Tiling
 from fairlevel.tensors import weights_of_part
 from fairlevel.training.acting_penalty import ActingPenalty, AllRowsPenalty
-from fairlevel.training.tuning import with_chosen_mean
 
 
 @dataclass(frozen=True)
@@ -173,7 +172,7 @@ class AllRows:
         return factory.tiling(len(self.rows), configs)
 
     def tuned(self, penalty: Penalty, seed: int) -> Penalty:
-        return with_chosen_mean(penalty, self.rows.some_attributes, self.rows.y, seed)
+        return penalty.tuned(self.rows.some_attributes, self.rows.y, seed)
 
     def bind(self, penalty: Penalty, settings: Settings, seed: int, device: torch.device) -> AllRowsPenalty:
         if self.rows.some_attributes.given is not None and not penalty.within_factors:
