@@ -6,7 +6,7 @@ import pytest
 
 from fairlevel import FairClassifier, FairnessPath, FairRegressor, load
 from fairlevel.candidates import PATH_LIMITS, PenaltyGrid
-from fairlevel.candidates.fitting import Stopping, fit_candidates
+from fairlevel.candidates.stopping import HeldOut
 from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.splitting import folds
 from fairlevel.estimators import path_fit
@@ -56,7 +56,7 @@ def test_folds_are_judged_by_encoders_that_have_not_seen_them(mixed, monkeypatch
         train, judge = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
         encoder = TableEncoder().fit(x.iloc[train])
         part = read_table(FairRegressor(), encoder.transform(x.iloc[train]), y[train], a[train])
-        fitted = fit_candidates(part, source, setup, PATH_LIMITS, Stopping(path_fit.EARLY_STOPPING), lambda share: None)
+        fitted = HeldOut(path_fit.EARLY_STOPPING).fit(part, source, setup, PATH_LIMITS, lambda share: None)
         readings = encoder.read(x.iloc[judge])
         unseen = encoder.unseen({name: reading.values for name, reading in readings.items()})
         assert unseen["job"] > 0  # or nothing was shown

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from fairlevel import ITD, ClosedFBO, FairRegressor, RidgeMean, SplineMean, dpvar
 from fairlevel.candidates import PenaltyGrid
-from fairlevel.candidates.fitting import Stopping, fit_candidates
+from fairlevel.candidates.stopping import AllSteps
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.estimators.reading import read_table
 from fairlevel.estimators.settings import NO_LIMITS, draw_seed, training_setup
@@ -187,7 +187,7 @@ def test_grid_of_weights_equals_single_fits(table):
     rows = read_table(clone(estimator), x, y, a)
     setup = training_setup("mlp", estimator.optimizer, "auto", draw_seed(0))
     grid = PenaltyGrid.over(ClosedFBO(), weights)
-    together = fit_candidates(rows, grid, setup, NO_LIMITS, Stopping(None), lambda share: None)
+    together = AllSteps().fit(rows, grid, setup, NO_LIMITS, lambda share: None)
     for weight, shares in zip(weights, np.eye(len(weights)), strict=True):
         alone = clone(estimator).set_params(weight=weight).fit(x, y, sensitive_features=a)
         assert np.array_equal(alone.predict(x), together.model(shares).predict(rows.x))

@@ -17,8 +17,9 @@ import pandas as pd
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
 from fairlevel.candidates.constant import FAMILY
-from fairlevel.candidates.fitting import FittedCandidates, Stopping, attributes_of, fit_candidates, refitted
+from fairlevel.candidates.fitting import FittedCandidates, attributes_of, refitted
 from fairlevel.candidates.protocol import CandidateSource, Limits, Report, TrainingSetup, portion
+from fairlevel.candidates.stopping import HeldOut
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.table import Table
@@ -226,14 +227,8 @@ def _trained(
     found: list[tuple[CandidateSet, Array]] = []
     for number, part in enumerate(parts):
         others = table.rows(table.splits.others(part))
-        fitted = fit_candidates(
-            others,
-            settings.source,
-            settings.setup,
-            settings.limits,
-            Stopping(EARLY_STOPPING),
-            portion(report, number, len(parts) + 1),
-        )
+        own = portion(report, number, len(parts) + 1)
+        fitted = HeldOut(EARLY_STOPPING).fit(others, settings.source, settings.setup, settings.limits, own)
         found.append((fitted.candidates, fitted.predict(table.x[part])))
     steps = _median_steps([candidates for candidates, _ in found])
     last = portion(report, len(parts), len(parts) + 1)
