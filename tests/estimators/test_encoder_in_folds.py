@@ -47,7 +47,7 @@ def test_folds_are_judged_by_encoders_that_have_not_seen_them(mixed, monkeypatch
     table = read_table(FairRegressor(), x, y, a, encoder=TableEncoder())
     kept = {}
     monkeypatch.setattr(
-        path_fit, "JudgedRows", type("Stop", (), {"of": lambda *given: kept.update(given=given) or 1 / 0})
+        path_fit, "EvaluatedRows", type("Stop", (), {"of": lambda *given: kept.update(given=given) or 1 / 0})
     )
     with pytest.raises(ZeroDivisionError):
         fit_path(table, path_settings(source, None, setup, True), lambda share: None)

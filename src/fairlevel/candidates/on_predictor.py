@@ -44,11 +44,11 @@ class WithStages:
         return self.source.possible(rows, setup)
 
     def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
-        found = self.source.train(rows, replace(setup, judge=None), limits, report)
+        found = self.source.train(rows, replace(setup, evaluate=None), limits, report)
         complete = found
         for share in self.shares:
             complete = complete.joined(self._stage(found.without_diverged(), share))
-        return complete if setup.judge is None else setup.judge(complete)
+        return complete if setup.evaluate is None else setup.evaluate(complete)
 
     def _stage(self, found: CandidateSet, share: float) -> CandidateSet:
         """All candidates after a share of their steps."""

@@ -123,7 +123,7 @@ class WithOwnModels:
         given, target = self.columns.restore(known.x), rows.y_scaler.inverse(known.y)
         fitted = tuple(_fitted(model, given, target, known.row_weight) for model in self.models)
         own = self._candidates(OwnModels(fitted, self.columns, rows.y_scaler))
-        own = own if setup.judge is None else setup.judge(own)
+        own = own if setup.evaluate is None else setup.evaluate(own)
         return found.joined(own.renumbered(1 + int(found.table["setting"].max())))
 
     def _candidates(self, members: OwnModels) -> CandidateSet:

@@ -19,7 +19,7 @@ from fairlevel.training.rows import RowSampler, TrainingRows
 PLAIN_RATE = 0.1
 """The step size for which the settings of a grid are written, that of plain gradient descent."""
 
-Judge = Callable[[CandidateSet], CandidateSet]
+Evaluate = Callable[[CandidateSet], CandidateSet]
 """Adds columns mse and dpvar, measured on validation rows, to the table of candidates."""
 
 Report = Callable[[float], None]
@@ -35,8 +35,8 @@ def portion(report: Report, number: int, count: int) -> Report:
 class TrainingSetup:
     """What candidates are trained with.
 
-    ``rate_scale`` multiplies the step size of every setting. ``judge`` measures candidates on validation rows; without
-    one no weights are refined.
+    ``rate_scale`` multiplies the step size of every setting. ``evaluate`` measures candidates on validation rows;
+    without it no weights are refined.
     """
 
     predictor: Predictor
@@ -44,7 +44,7 @@ class TrainingSetup:
     seed: int
     device: str = "auto"
     rate_scale: float = 1.0
-    judge: Judge | None = None
+    evaluate: Evaluate | None = None
     loss: Loss = SquaredLoss()
 
     @classmethod

@@ -43,10 +43,10 @@ class ReweightedTrees:
         count = round((1 - NEW_ROWS) * len(known))
         steps = None if rows.steps is None else {CandidateKey(NoPenalty.name, 0.0, 0): self._steps(rows)}
         grown = replace(rows, training=replace(training, rows=known.take(np.arange(count)), plan=None), steps=steps)
-        own = replace(setup, predictor=for_columns(self.predictor, rows.categorical), judge=None)
+        own = replace(setup, predictor=for_columns(self.predictor, rows.categorical), evaluate=None)
         plain = PenaltyGrid.over(NoPenalty(), (0.0,)).train(grown, own, limits, report)
         found = self._corrected(plain, known.take(np.arange(count, len(known))), setup.seed)
-        return found if setup.judge is None else setup.judge(found)
+        return found if setup.evaluate is None else setup.evaluate(found)
 
     def _steps(self, rows: CandidateRows) -> int:
         assert rows.steps is not None

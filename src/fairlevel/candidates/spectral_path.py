@@ -83,14 +83,14 @@ class SpectralPath:
             bodies = self._bodies(rate, own, setup, portion(report, number, len(by_rate)))
             parts.append(self._solved(bodies, ridges, weights, solved_on, setup))
         found = reduce(CandidateSet.joined, parts)
-        return found if setup.judge is None else setup.judge(found)
+        return found if setup.evaluate is None else setup.evaluate(found)
 
     def _bodies(self, rate: float, rows: CandidateRows, setup: TrainingSetup, report: Report) -> CandidateSet:
         """Both members at a step size; where both diverge at half of it, and so on."""
-        unjudged, pair = replace(setup, judge=None), Limits(models=2, settings=1, weights=2, coarse=2)
+        unevaluated, pair = replace(setup, evaluate=None), Limits(models=2, settings=1, weights=2, coarse=2)
         for halvings in range(MOST_HALVINGS + 1):
             grid = PenaltyGrid((Setting(ClosedFBO(self.mean), rate / 2**halvings),), (0.0, self.middle))
-            bodies = grid.train(rows, unjudged, pair, report)
+            bodies = grid.train(rows, unevaluated, pair, report)
             if bodies.usable.any():
                 break
         return bodies

@@ -24,11 +24,11 @@ from fairlevel.data.sensitive import as_frame
 from fairlevel.data.splitting import read_splitting
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.defaults import reads_gaps
+from fairlevel.estimators.evaluation import knee_index
 from fairlevel.estimators.fair_classifier import FairClassifier, two_classes
 from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.fitted_model import FittedModel
 from fairlevel.estimators.front_page import front_page
-from fairlevel.estimators.judging import knee_index
 from fairlevel.estimators.path_fit import TRAINING, ChosenModel, fit_path
 from fairlevel.estimators.path_front import measured_front
 from fairlevel.estimators.path_report import PathReport, settings_in_words
@@ -314,9 +314,9 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         report, measured = self._report, "rows that neither trained the models nor set their mixture"
         if self.cross_fitted_:
-            how = f"All figures are from {measured}, by cross-validation over all {report.judged_rows:,} rows."
+            how = f"All figures are from {measured}, by cross-validation over all {report.held_out_rows:,} rows."
         else:
-            how = f"All figures are from {report.judged_rows:,} {measured}, kept apart at random."
+            how = f"All figures are from {report.held_out_rows:,} {measured}, kept apart at random."
         names = getattr(self, "feature_names_in_", None)
         features = () if names is None else tuple(map(str, names))
         settings = {"solver": self.solver, "predictor": self.predictor, "combiner": self.combiner}

@@ -125,8 +125,10 @@ class ClosedFBO(PenaltyDefaults):
         for _ in range(self.loss.passes):
             fitted = prepared.apply(self.loss.response(prediction, fitted), ridge)
         centred = prepared.beyond_nuisance(fitted)
-        following = self.loss.following(prediction - fitted, lambda values: prepared.apply(values, ridge))
-        gradient = 2 * prepared.row_weight * centred * following
+        relative_curvature = self.loss.relative_curvature(
+            prediction - fitted, lambda values: prepared.apply(values, ridge)
+        )
+        gradient = 2 * prepared.row_weight * centred * relative_curvature
         value = self.loss.disparity(prediction, centred, prepared.row_weight)
         return self.transform(value).step(gradient, state._replace(fitted=fitted))
 
