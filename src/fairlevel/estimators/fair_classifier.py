@@ -18,8 +18,8 @@ from fairlevel.data.numbers import refuse_other_kinds
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.fair_estimator import FairEstimator
+from fairlevel.estimators.feature_rows import read_features
 from fairlevel.estimators.fitted_model import FittedModel
-from fairlevel.estimators.reading import read_features
 from fairlevel.estimators.whole_fit import all_or_nothing
 from fairlevel.exceptions import InvalidInput
 from fairlevel.models.model import class_probabilities

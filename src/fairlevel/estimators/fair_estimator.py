@@ -15,6 +15,7 @@ from fairlevel.data.splitting import read_splitting
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.defaults import reads_gaps
+from fairlevel.estimators.feature_rows import read_rows
 from fairlevel.estimators.fitted_model import FittedModel
 from fairlevel.estimators.reading import read_table
 from fairlevel.estimators.settings_json import to_plain
@@ -86,9 +87,9 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         kinds = (np.float64,) if self.batch_size is None else (np.float64, np.float32)
         predictor = default_predictor(self.predictor, self.penalty, self.batch_size)
         warn_of_unused(self.optimizer, predictor, self.penalty, self.predictor is not None, stacklevel=4)
-        return read_table(
-            self, X, y, sensitive_features, sample_weight, given, splitting, kinds, predictor.native, self.encoder
-        )
+        rows = read_rows(self, X, y, kinds, predictor.native, self.encoder)
+        self.native_columns_ = rows.columns
+        return read_table(rows, sensitive_features, sample_weight, given, splitting)
 
     def _budget(self) -> Budget | None:
         """The budget, if one was given; parameters that would change nothing are refused."""

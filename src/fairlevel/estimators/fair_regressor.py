@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairlevel.arrays import Array
 from fairlevel.estimators.fair_estimator import FairEstimator
+from fairlevel.estimators.feature_rows import read_features
 from fairlevel.estimators.fitted_model import FittedModel
-from fairlevel.estimators.reading import read_features
 from fairlevel.estimators.whole_fit import all_or_nothing
 from fairlevel.exceptions import ClassesWarning
 from fairlevel.models.onnx import write_onnx

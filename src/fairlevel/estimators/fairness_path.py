@@ -27,6 +27,7 @@ from fairlevel.estimators.defaults import reads_gaps
 from fairlevel.estimators.evaluation import knee_index
 from fairlevel.estimators.fair_classifier import FairClassifier, two_classes
 from fairlevel.estimators.fair_regressor import FairRegressor
+from fairlevel.estimators.feature_rows import read_rows
 from fairlevel.estimators.fitted_model import FittedModel
 from fairlevel.estimators.front_page import front_page
 from fairlevel.estimators.path_fit import TRAINING, ChosenModel, fit_path
@@ -191,17 +192,9 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if classes is not None:
             check_threshold(self.threshold)
         splitting = read_splitting(groups, time, target)
-        table = read_table(
-            self,
-            X,
-            target,
-            sensitive_features,
-            sample_weight,
-            given,
-            splitting,
-            native=predictor.native,
-            encoder=self.encoder,
-        )
+        rows = read_rows(self, X, target, native=predictor.native, encoder=self.encoder)
+        self.native_columns_ = rows.columns
+        table = read_table(rows, sensitive_features, sample_weight, given, splitting)
         self.classes_ = classes
         if table.sensitive is None:
             raise MissingSensitiveFeatures(
