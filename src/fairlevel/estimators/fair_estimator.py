@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from fairlevel.data.encoder import TableEncoder
+from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.splitting import read_splitting
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget
@@ -20,7 +19,7 @@ from fairlevel.estimators.fitted_model import FittedModel
 from fairlevel.estimators.reading import read_table
 from fairlevel.estimators.settings_json import to_plain
 from fairlevel.exceptions import InvalidInput
-from fairlevel.models.folder import Description, write_models
+from fairlevel.models.folder import Description
 from fairlevel.models.model import Model
 
 if TYPE_CHECKING:  # a saved model predicts without PyTorch
@@ -108,22 +107,14 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             )
         return budget
 
-    def _save(
-        self,
-        folder: str | Path,
-        models: tuple[Model, ...],
-        overwrite: bool,
-        notes: Mapping[str, Any] | None,
-        more: Description,
-    ) -> None:
-        """Write fitted models with the settings and figures of this estimator, and ``more``."""
-        check_is_fitted(self)
+    def _description(self, notes: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Settings and figures of this fitted estimator, for a file."""
         known = {name: getattr(self, name) for name in FIGURES if hasattr(self, name)}
         names = getattr(self, "feature_names_in_", None)
         settings = self.get_params(deep=False)
         if not isinstance(settings["random_state"], int | np.integer):
             settings["random_state"] = None  # a generator has moved on since the fit
-        description = {
+        return {
             "estimator": type(self).__name__,
             "settings": {name: to_plain(value) for name, value in settings.items()},
             "n_features": int(self.n_features_in_),
@@ -133,9 +124,23 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             "native_columns": None if self.native_columns_ is None else self.native_columns_.to_plain(),
             "encoder": None if self.encoder_ is None else self.encoder_.to_dict(),
             "notes": dict(notes or getattr(self, "notes_", {})),
-            **more,
         }
-        write_models(Path(folder), models, description, overwrite)
+
+    def _restore(self, models: Sequence[Model], description: Description) -> None:
+        """The fitted state that :meth:`_description` told, with the models that were written beside it."""
+        columns, rules = description.get("native_columns"), description.get("encoder")
+        self.native_columns_ = None if columns is None else NativeColumns.from_plain(columns)
+        self.encoder_ = None if rules is None else TableEncoder.from_dict(rules)
+        self.n_features_in_, names = description["n_features"], description.get("feature_names")
+        if self.encoder_ is not None:
+            self.n_features_in_, names = len(self.encoder_.needed), self.encoder_.needed
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        known = description.get("figures", {})
+        for figure in FIGURES:
+            if figure in known:
+                setattr(self, figure, known[figure])
+        self.notes_ = description.get("notes", {})
 
     @property
     def _width(self) -> int:

@@ -366,4 +366,4 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if hasattr(self, "feature_names_in_"):
             estimator.feature_names_in_ = self.feature_names_in_
         fitted = FittedModel(chosen.model, chosen.mse, chosen.dpvar, encoder=self._fit.encoder, mixture=chosen.mixture)
-        return estimator.keep(fitted) if self.classes_ is None else estimator.keep(self.classes_, [fitted])
+        return estimator.keep([fitted], self.classes_)
