@@ -8,10 +8,10 @@ import lightgbm as lgb
 import numpy as np
 
 from fairlevel.candidates.candidate_set import NO_COURSE, CandidateKey, CandidateSet, candidate_table
-from fairlevel.candidates.columns import DenseColumns
-from fairlevel.candidates.corrections import LEFT, RIDGES, CorrectionPath, Disparity
 from fairlevel.candidates.penalty_grid import PenaltyGrid
 from fairlevel.candidates.protocol import CandidateRows, Limits, Report, TrainingSetup, for_columns
+from fairlevel.corrections.closed_form import LEFT, RIDGES, CorrectionPath, Disparity
+from fairlevel.corrections.columns import DenseColumns
 from fairlevel.exceptions import InvalidInput
 from fairlevel.members.boosters import BoosterMembers, FittedTrees
 from fairlevel.penalties import NoPenalty
