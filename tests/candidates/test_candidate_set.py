@@ -18,10 +18,10 @@ from fairlevel.candidates import (
     WithStages,
 )
 from fairlevel.candidates.candidate_set import NO_COURSE
-from fairlevel.candidates.corrections import Disparity
 from fairlevel.candidates.protocol import CandidateRows
 from fairlevel.candidates.sources import AUTO, ON_ONE_PREDICTOR, SPECTRAL
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.corrections.closed_form import Disparity
 from fairlevel.estimators.settings import NO_LIMITS
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.members.input_map import InputMap

@@ -96,7 +96,7 @@ def runs(home):
         for example in ("_diabetes", "_synthetic"):
             patch.setattr(f"fairlevel.cli.demo.{example}", few_rows)
         patch.setattr("fairlevel.estimators.path_fit.POINTS", 4)
-        patch.setattr("fairlevel.estimators.judging.SHARE_POINTS", 2)
+        patch.setattr("fairlevel.estimators.evaluation.SHARE_POINTS", 2)
         use_few_steps_here(patch)
         patch.setitem(EXECUTORS, "local", InThisProcess)
         patch.setattr("fairlevel.auditing.side_figures._paper_estimate", lambda rows, seed: (1.0, 0.5))  # seconds

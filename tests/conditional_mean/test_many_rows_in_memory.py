@@ -5,12 +5,11 @@ import pytest
 import torch
 
 from fairlevel import ClosedFBO, RandomFeaturesMean, SplineMean
-from fairlevel.conditional_mean import blockwise
+from fairlevel.conditional_mean import blockwise, tuning
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.many_rows import ManyRows, by_row
 from fairlevel.penalties import fbo_closed
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
-from fairlevel.training import tuning
 
 RANDOM = np.random.default_rng(0)
 A = RANDOM.standard_normal((900, 3))
@@ -61,7 +60,7 @@ def test_closed_form_fbo_of_many_rows_is_the_same_penalty(monkeypatch):
     for many in (10_000, 100):
         monkeypatch.setattr(fbo_closed, "MANY_ROWS", many)
         monkeypatch.setattr(tuning, "MANY_ROWS", many)
-        penalty = tuning.with_chosen_mean(ClosedFBO(), rows, F, 0)
+        penalty = ClosedFBO().tuned(rows, F, 0)
         prepared = penalty.prepare(rows, ALL_TRAINING_ROWS.assign(0, 900), {}, 0).to(torch.float32)
         steps.append((penalty.ridge, *penalty.step(prediction, prepared, penalty.init(prepared, 1, {}))[:2]))
     (ridge, value, gradient), (other_ridge, other_value, other_gradient) = steps

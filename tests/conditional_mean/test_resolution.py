@@ -8,7 +8,7 @@ from fairlevel import FairRegressor, GroupMean, RandomFeaturesMean, SplineMean, 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.resolution import _errors, resolutions_for, with_chosen_resolution
 from fairlevel.exceptions import InvalidInput
-from fairlevel.penalties import ClosedFBO
+from fairlevel.penalties import ClosedFBO, LinearR2
 from fairlevel.training.tuning import with_chosen_mean
 
 ROWS = 6000
@@ -110,9 +110,17 @@ def test_smooth_disparity_is_measured_as_before():
 
 def test_penalties_train_with_the_bandwidth_that_y_needs():
     rows = Attributes(PLACES)
-    assert with_chosen_mean(ClosedFBO(), rows, SMOOTH + NOISE[0], 0).mean.bandwidth == 1
-    assert with_chosen_mean(ClosedFBO(), rows, ROUGH + NOISE[0], 0).mean.bandwidth == 1 / 16
-    assert with_chosen_mean(ClosedFBO(RandomFeaturesMean(bandwidth=1.0)), rows, ROUGH, 0).mean.bandwidth == 1
+    assert ClosedFBO().tuned(rows, SMOOTH + NOISE[0], 0).mean.bandwidth == 1
+    assert ClosedFBO().tuned(rows, ROUGH + NOISE[0], 0).mean.bandwidth == 1 / 16
+    assert ClosedFBO(RandomFeaturesMean(bandwidth=1.0)).tuned(rows, ROUGH, 0).mean.bandwidth == 1
+
+
+def test_the_former_name_of_tuning_a_penalty_warns():
+    rows = Attributes(PLACES)
+    with pytest.warns(FutureWarning, match=r"penalty\.tuned"):
+        found = with_chosen_mean(ClosedFBO(), rows, ROUGH, 0)
+    assert found == ClosedFBO().tuned(rows, ROUGH, 0)
+    assert LinearR2().tuned(rows, ROUGH, 0) == LinearR2()
 
 
 def test_a_model_levels_differences_between_near_profiles():

@@ -36,6 +36,10 @@ def named(package, kind):
     return {value for value in found if all(hasattr(value, member) for member in kind)}
 
 
+def test_names_of_predictors_that_read_gaps_are_those_whose_class_says_so():
+    assert set(READ_GAPS) == {name for name, predictor in PREDICTORS.items() if predictor.native}
+
+
 def test_penalties_are_registered():
     assert named(fairlevel.penalties, ("prepare", "step")) == {*PENALTIES.values(), NoPenalty}
     assert {penalty().name for penalty in PENALTIES.values()} == set(PENALTIES)

@@ -6,10 +6,11 @@ import pytest
 
 from fairlevel import FairClassifier, FairnessPath, FairRegressor, load
 from fairlevel.candidates import PATH_LIMITS, PenaltyGrid
-from fairlevel.candidates.fitting import Stopping, fit_candidates
+from fairlevel.candidates.stopping import HeldOut
 from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.splitting import folds
 from fairlevel.estimators import path_fit
+from fairlevel.estimators.feature_rows import read_rows
 from fairlevel.estimators.path_fit import fit_path
 from fairlevel.estimators.reading import read_table
 from fairlevel.estimators.settings import draw_seed, path_settings, training_setup
@@ -44,10 +45,10 @@ def test_folds_are_judged_by_encoders_that_have_not_seen_them(mixed, monkeypatch
     x, y, a = mixed
     source, seed = PenaltyGrid.over(ClosedFBO(), (0.0, 1.0)), draw_seed(0)
     setup = training_setup("linear", QUICK, "cpu", seed)
-    table = read_table(FairRegressor(), x, y, a, encoder=TableEncoder())
+    table = read_table(read_rows(FairRegressor(), x, y, encoder=TableEncoder()), a)
     kept = {}
     monkeypatch.setattr(
-        path_fit, "JudgedRows", type("Stop", (), {"of": lambda *given: kept.update(given=given) or 1 / 0})
+        path_fit, "EvaluatedRows", type("Stop", (), {"of": lambda *given: kept.update(given=given) or 1 / 0})
     )
     with pytest.raises(ZeroDivisionError):
         fit_path(table, path_settings(source, None, setup, True), lambda share: None)
@@ -55,8 +56,8 @@ def test_folds_are_judged_by_encoders_that_have_not_seen_them(mixed, monkeypatch
     for number in range(path_fit.FOLDS):
         train, judge = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
         encoder = TableEncoder().fit(x.iloc[train])
-        part = read_table(FairRegressor(), encoder.transform(x.iloc[train]), y[train], a[train])
-        fitted = fit_candidates(part, source, setup, PATH_LIMITS, Stopping(path_fit.EARLY_STOPPING), lambda share: None)
+        part = read_table(read_rows(FairRegressor(), encoder.transform(x.iloc[train]), y[train]), a[train])
+        fitted = HeldOut(path_fit.EARLY_STOPPING).fit(part, source, setup, PATH_LIMITS, lambda share: None)
         readings = encoder.read(x.iloc[judge])
         unseen = encoder.unseen({name: reading.values for name, reading in readings.items()})
         assert unseen["job"] > 0  # or nothing was shown

@@ -15,8 +15,9 @@ from sklearn.preprocessing import StandardScaler
 
 from fairlevel import ITD, ClosedFBO, FairRegressor, RidgeMean, SplineMean, dpvar
 from fairlevel.candidates import PenaltyGrid
-from fairlevel.candidates.fitting import Stopping, fit_candidates
+from fairlevel.candidates.stopping import AllSteps
 from fairlevel.data.synthetic import SyntheticDesign
+from fairlevel.estimators.feature_rows import read_rows
 from fairlevel.estimators.reading import read_table
 from fairlevel.estimators.settings import NO_LIMITS, draw_seed, training_setup
 from fairlevel.exceptions import Diverged, FairLevelError, InvalidInput, MissingSensitiveFeatures, ProxyWarning
@@ -184,10 +185,10 @@ def test_grid_of_weights_equals_single_fits(table):
     x, y, a = table
     settings = {"predictor": "mlp", "validation_fraction": None, "optimizer": Adam(0.01, steps=30), "random_state": 0}
     estimator, weights = FairRegressor(**settings), (0.0, 0.5, 2.0, 8.0, 30.0)
-    rows = read_table(clone(estimator), x, y, a)
+    rows = read_table(read_rows(clone(estimator), x, y), a)
     setup = training_setup("mlp", estimator.optimizer, "auto", draw_seed(0))
     grid = PenaltyGrid.over(ClosedFBO(), weights)
-    together = fit_candidates(rows, grid, setup, NO_LIMITS, Stopping(None), lambda share: None)
+    together = AllSteps().fit(rows, grid, setup, NO_LIMITS, lambda share: None)
     for weight, proportions in zip(weights, np.eye(len(weights)), strict=True):
         alone = clone(estimator).set_params(weight=weight).fit(x, y, sensitive_features=a)
         assert np.array_equal(alone.predict(x), together.model(proportions).predict(rows.x))

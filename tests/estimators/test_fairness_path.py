@@ -21,9 +21,9 @@ from fairlevel.candidates import PenaltyGrid, TrainingSetup
 from fairlevel.candidates.protocol import CandidateRows
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.estimators.budget import Budget
+from fairlevel.estimators.evaluation import knee_index
 from fairlevel.estimators.front_page import front_page
-from fairlevel.estimators.judging import knee_index
-from fairlevel.estimators.path_fit import HALVES, JUDGED_IN_PART
+from fairlevel.estimators.path_fit import HALVES, HELD_OUT_IN_PART
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, InvalidType, MissingSensitiveFeatures, UnknownName
 from fairlevel.fronts.combiners import Best, Stacked
 from fairlevel.fronts.points import non_dominated
@@ -216,7 +216,7 @@ def test_names_of_penalties_are_solvers(table, solver):
 
 def test_many_rows_have_sets_of_their_own():
     random = np.random.default_rng(0)
-    rows = JUDGED_IN_PART + 200
+    rows = HELD_OUT_IN_PART + 200
     a = random.standard_normal((rows, 1))
     x = np.c_[a + random.standard_normal((rows, 1)), random.standard_normal((rows, 2))]
     y = x[:, 0] + x[:, 1] + 0.1 * random.standard_normal(rows)

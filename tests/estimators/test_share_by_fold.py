@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.estimators import judging
-from fairlevel.estimators.judging import Calibration, JudgedRows, SelectionShare
+from fairlevel.estimators import evaluation
+from fairlevel.estimators.evaluation import Calibration, EvaluatedRows, SelectionShare
 from fairlevel.fronts.combiners import Best
 from fairlevel.metrics.evaluator import DPVarEvaluator
 
@@ -31,8 +31,8 @@ def test_what_chance_leaves_in_each_fold_is_seen(monkeypatch):
         group, fold = np.arange(900) % 6, np.arange(900) // 6 % 3
         unseen = corrected(random.standard_normal(900), group, fold)[None]
         attributes = Attributes(np.eye(6)[group])
-        judged = JudgedRows.of(unseen, random.standard_normal(900), attributes, fold, Best(), seed)
-        monkeypatch.setattr(judging, "SHARE_MARGIN", 0.0)
+        judged = EvaluatedRows.of(unseen, random.standard_normal(900), attributes, fold, Best(), seed)
+        monkeypatch.setattr(evaluation, "SHARE_MARGIN", 0.0)
         found = Calibration.of_folds([SelectionShare(0.1)], unseen, judged)
         by_fold.append(_mean_share(unseen, judged))
         assert found.measured[0] == pytest.approx(max(by_fold[-1], 0))

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file, save, save_file
 from sklearn.base import clone
 
-from fairlevel import ClosedFBO, FairnessPath, FairRegressor, SplineMean, TableEncoder, load
+from fairlevel import ClosedFBO, FairnessPath, FairRegressor, LinearR2, RidgeMean, SplineMean, TableEncoder, load
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.estimators.settings_json import from_plain, known_classes, to_plain
 from fairlevel.exceptions import FairLevelError, InvalidInput
@@ -98,6 +98,13 @@ def test_an_encoder_makes_the_round_trip():
     value = TableEncoder(unreadable="impute")
     again = from_plain(json.loads(json.dumps(to_plain(value))))
     assert again.get_params() == value.get_params()
+
+
+@pytest.mark.parametrize(("scale_free", "today"), [(True, LinearR2(0.1)), (False, ClosedFBO(RidgeMean(ridge=0.1)))])
+def test_former_settings_of_linear_r2_are_read(scale_free, today):
+    plain = to_plain(LinearR2(0.1))
+    plain["settings"]["scale_free"] = scale_free
+    assert from_plain(json.loads(json.dumps(plain))) == today
 
 
 def test_foreign_objects_are_not_written(rows, tmp_path):

@@ -28,22 +28,25 @@ def test_tends_to_the_population_share():
     assert float(evaluated(LinearR2(ridge=0), f, a).value) == pytest.approx(share, abs=3 * 2 * (1 - share) / 300)
 
 
-def test_raw_form_is_closed_fbo_with_a_linear_mean():
+@pytest.mark.parametrize("ridge", [1e-6, 0.02, 10.0])
+def test_explained_variance_is_closed_fbo_with_a_linear_mean(ridge):
+    """P = fᵀ S f / n, written densely, with its gradient 2 S f / n; and V times the share."""
     f, a = gaussian(200, 3, 4)
-    raw, closed = (
-        evaluated(penalty, f, a)
-        for penalty in (LinearR2(ridge=0.02, scale_free=False), ClosedFBO(RidgeMean(ridge=0.02)))
-    )
-    torch.testing.assert_close(raw.gradient, closed.gradient, rtol=1e-9, atol=1e-13)
-    torch.testing.assert_close(raw.value, closed.value, rtol=1e-9, atol=1e-13)
+    closed, share = (evaluated(penalty, f, a) for penalty in (ClosedFBO(RidgeMean(ridge)), LinearR2(ridge)))
+    centred, rows = torch.from_numpy((a - a.mean(axis=0)) / a.std(axis=0)), len(a)
+    second = centred.T @ centred + rows * ridge * torch.eye(a.shape[1])
+    smoothed = (f - f.mean(dim=1, keepdim=True)) @ centred @ torch.linalg.solve(second, centred.T)
+    torch.testing.assert_close(closed.gradient, 2 * smoothed / rows, rtol=1e-9, atol=1e-13)
+    torch.testing.assert_close(closed.value, (f * smoothed).mean(dim=1), rtol=1e-9, atol=1e-13)
+    torch.testing.assert_close(closed.value, f.var(dim=1, correction=0) * share.value, rtol=1e-9, atol=1e-13)
 
 
-def test_scale_of_the_prediction_does_not_matter_unless_asked():
+def test_scale_of_the_prediction_does_not_matter():
     f, a = gaussian(200, 3, 1)
     share, scaled = (float(evaluated(LinearR2(), factor * f, a).value) for factor in (1, 10))
     assert scaled == pytest.approx(share, rel=1e-9)
-    raw, scaled = (float(evaluated(LinearR2(scale_free=False), factor * f, a).value) for factor in (1, 10))
-    assert scaled == pytest.approx(100 * raw, rel=1e-9)
+    explained, scaled = (float(evaluated(ClosedFBO(RidgeMean()), factor * f, a).value) for factor in (1, 10))
+    assert scaled == pytest.approx(100 * explained, rel=1e-9)
 
 
 def test_gradient_stays_bounded_as_predictions_collapse():

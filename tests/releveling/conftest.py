@@ -7,5 +7,5 @@ def few_share_points():
     of estimators and of the command line have all of them.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fairlevel.estimators.judging.SHARE_POINTS", 3)
+        patch.setattr("fairlevel.estimators.evaluation.SHARE_POINTS", 3)
         yield

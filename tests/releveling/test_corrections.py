@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from fairlevel.candidates.columns import DenseColumns, LeafColumns
-from fairlevel.candidates.corrections import FARTHEST, LEFT, CorrectionPath, Disparity
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.corrections.closed_form import FARTHEST, LEFT, CorrectionPath, Disparity
+from fairlevel.corrections.columns import DenseColumns, LeafColumns
 
 
 @pytest.fixture(params=["equal", "weighted"])

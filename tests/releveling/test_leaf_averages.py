@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fairlevel.candidates.corrections import Disparity
+from fairlevel.corrections.closed_form import Disparity
 from fairlevel.releveling.joint_leaves import JointLeaves
 from fairlevel.releveling.leaf_averages import EMPTY_ROWS, LONGEST, Averages, LeafRows, leaf_averages, towards_target
 from fairlevel.releveling.responses import LogOdds, Number

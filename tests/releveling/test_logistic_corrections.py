@@ -6,10 +6,10 @@ import torch
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from fairlevel.candidates.columns import DenseColumns, LeafColumns
-from fairlevel.candidates.corrections import Disparity
-from fairlevel.candidates.logistic_corrections import LogisticCorrections, LogisticObjective, keeping_mean
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.corrections.closed_form import Disparity
+from fairlevel.corrections.columns import DenseColumns, LeafColumns
+from fairlevel.corrections.logistic import LogisticCorrections, LogisticObjective, keeping_mean
 
 RIDGE = 0.03
 

@@ -9,7 +9,7 @@ from fairlevel.arrays import Array
 from fairlevel.benchmark.problem import Problem
 from fairlevel.benchmark.protocol import Protocol
 from fairlevel.candidates import CandidateSet
-from fairlevel.candidates.protocol import Judge
+from fairlevel.candidates.protocol import Evaluate
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics.crossfit import paper_diagnostic
 from fairlevel.training.rows import TrainingRows
@@ -29,11 +29,11 @@ def figures(
     return {"mse": mse, "dpvar": dpvar}
 
 
-def on_validation(problem: Problem, protocol: Protocol, device: torch.device) -> Judge:
+def on_validation(problem: Problem, protocol: Protocol, device: torch.device) -> Evaluate:
     """Measures candidates on the validation rows of a problem."""
 
-    def judge(candidates: CandidateSet) -> CandidateSet:
+    def evaluate(candidates: CandidateSet) -> CandidateSet:
         predictions = candidates.predict(problem.validation.x, device.type)
         return candidates.with_columns(**figures(predictions, problem.validation, protocol, problem.seed, device))
 
-    return judge
+    return evaluate

@@ -28,7 +28,7 @@ from fairlevel.candidates import (
     WithStages,
 )
 from fairlevel.candidates.sources import GDP_WEIGHTS, LARGE_TREES, ON_ONE_PREDICTOR, SMALL_TREES, STEP_SIZES
-from fairlevel.conditional_mean import RandomFeaturesMean
+from fairlevel.conditional_mean import RandomFeaturesMean, RidgeMean
 from fairlevel.exceptions import UnknownName
 from fairlevel.penalties import (
     EIPM,
@@ -98,7 +98,7 @@ def _authors(layout: NodeLayout) -> tuple[Setting, ...]:
     return tuple(Setting(GDP(layout=layout), numbers={"bandwidth": multiple}) for multiple in multiples)
 
 
-def _ridges(penalty: LinearR2) -> tuple[Setting, ...]:
+def _ridges(penalty: LinearR2 | ClosedFBO) -> tuple[Setting, ...]:
     values = (1e-3, 1e-1, 1e-6, 1e-5, 1e-4, 1e-2, 1, 10)
     return tuple(Setting(penalty, numbers={"ridge": ridge}) for ridge in values)
 
@@ -216,7 +216,7 @@ METHODS: dict[str, Method] = {
         Method(
             "gdp_authors_scaled", "GDP, authors' nodes, A in [0, 1]", PenaltyGrid(_authors(AuthorsScale()), GDP_WEIGHTS)
         ),
-        Method("r2_covariance", "R², covariance form", PenaltyGrid(_ridges(LinearR2(scale_free=False)), FBO_WEIGHTS)),
+        Method("r2_covariance", "R², covariance form", PenaltyGrid(_ridges(ClosedFBO(RidgeMean())), FBO_WEIGHTS)),
         Method(
             "adversarial_plain",
             "adversarial, unbounded",

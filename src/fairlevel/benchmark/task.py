@@ -84,8 +84,8 @@ def seen_by(problem: Problem, method: str) -> Problem:
 
 def train_candidates(problem: Problem, method: str, protocol: Protocol, device: str) -> CandidateSet:
     """The candidates of a method, with their figures on VAL; the predictor is the paper's network."""
-    judge = on_validation(problem, protocol, resolve_device(device))
-    setup = TrainingSetup(MLP(), protocol.optimizer, problem.seed, device, protocol.rate_scale, judge)
+    evaluate = on_validation(problem, protocol, resolve_device(device))
+    setup = TrainingSetup(MLP(), protocol.optimizer, problem.seed, device, protocol.rate_scale, evaluate)
     rows = CandidateRows(AllRows(problem.training), problem.validation if protocol.stopped else None)
     return METHODS[method].source.train(rows, setup, protocol.limits, lambda share: None)
 

@@ -26,7 +26,7 @@ class WithConstant:
     def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
         found = self.source.train(rows, setup, limits, report)
         constant = self._constant(rows.training.sample.shape[1])
-        constant = constant if setup.judge is None else setup.judge(constant)
+        constant = constant if setup.evaluate is None else setup.evaluate(constant)
         return found.joined(constant.renumbered(1 + int(found.table["setting"].max())))
 
     def _constant(self, features: int) -> CandidateSet:

@@ -1,25 +1,25 @@
 """From a table to trained candidates: split, scale, train.
 
-Every fit of an estimator goes through here, with a weight or a budget, on all rows or in batches; a study uses the same
-:class:`Scaling`. Scalers are fitted on all rows of the fit, early-stopping rows included. Predictors get features as
-given, and the scaler of features. In batches, held-out attributes are scaled by the first training rows.
+Every fit of an estimator goes through here, with a weight or a budget, on all rows or in batches; when training ends is
+said in :mod:`fairlevel.candidates.stopping`. A study uses the same :class:`Scaling`. Scalers are fitted on all rows of
+the fit, early-stopping rows included. Predictors get features as given, and the scaler of features. In batches,
+held-out attributes are scaled by the first training rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
 
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
-from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup, portion
+from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.factors import LegitimateFactors, attributes_within
 from fairlevel.data.encoding import Encoding
@@ -34,9 +34,6 @@ from fairlevel.training.ring import RingWindows
 from fairlevel.training.rows import AllRows, TrainingRows
 
 MOST_HELD_OUT = 5_000  # rows for early stopping of training in batches: they are evaluated every few steps
-HOPELESS = 1e9  # times the score of the constant; squares of larger ones overflow
-TOLERATED = 0.5  # standard errors that fewer steps may be worse
-WORTH = 0.02  # of the held-out score of the usual settings: others that gain less are not chosen
 
 
 @dataclass(frozen=True)
@@ -103,52 +100,37 @@ class FittedCandidates:
 
 
 @dataclass(frozen=True)
-class Stopping:
-    """When training ends: ``fraction`` of the rows are held out and decide; with ``refit`` all rows then train again
-    for as many steps as were best. Without a fraction, training takes all its steps. Where ``every`` row is held out
-    once, as many folds as the fraction says are trained, and the steps are best for their mean: a few dozen rows alone
-    would follow chance. With ``choose`` the held-out rows also decide about settings that the predictor leaves open.
-    """
+class ScaledTable:
+    """A table as predictors read it: encoded, with its scalers."""
 
-    fraction: float | None
-    refit: bool = False
-    every: bool = False
-    choose: bool = False
+    table: Table
+    encoding: Encoding | None
+    scaling: Scaling
 
-    def parts(self, splits: Splitting, seed: int) -> list[tuple[Index, Index | None]]:
-        """Row numbers to train on, shuffled, and those held out, for each training."""
-        if not self.every or self.fraction is None:
-            return [split_rows(splits, self.fraction, seed)]
-        count, order = round(1 / self.fraction), np.random.default_rng(seed).permutation(len(splits))
-        fold = splits.folds(count, seed)
-        return [(order[fold[order] != number], order[fold[order] == number]) for number in range(count)]
+    @classmethod
+    def of(cls, table: Table) -> ScaledTable:
+        encoded, encoding = table.encoded()
+        return cls(encoded, encoding, Scaling.of(encoded))
 
+    @property
+    def splits(self) -> Splitting:
+        """Which of its rows may be held out together."""
+        return self.table.splits
 
-def fit_candidates(
-    table: Table,
-    source: CandidateSource,
-    setup: TrainingSetup,
-    limits: Limits,
-    stopping: Stopping,
-    report: Report,
-) -> FittedCandidates:
-    """Train on all rows of a table at every step; some rows decide when to stop, and with what, if asked."""
-    given, (table, encoding) = table, table.encoded()
-    scaling, parts, setups = Scaling.of(table), stopping.parts(table.splits, setup.seed), [setup]
-    if stopping.choose:
-        setups = setup.choices()
-    trainings = len(parts) * len(setups) + stopping.refit
-    portions = (portion(report, number, trainings) for number in range(trainings))
-    found: list[list[CandidateSet]] = []
-    for kept, held in parts:
-        held_out = None if held is None else scaling.rows(table, held)
-        rows = replace(candidate_rows(table, scaling, kept), held_out=held_out)
-        found.append([source.train(rows, each, limits, next(portions)) for each in setups])
-    if stopping.refit:
-        by_setup = list(zip(*found, strict=True))
-        best = best_setup(by_setup)
-        return refitted(given, source, setups[best], limits, best_steps(by_setup[best]), next(portions))
-    return FittedCandidates(found[0][0], scaling.y, encoding)
+    def rows(self, kept: Index, held: Index | None = None) -> CandidateRows:
+        """Rows to train on, of which the first half are IN, and held-out rows, if any."""
+        training = AllRows(self.scaling.rows(self.table, kept, rows_in=len(kept) // 2), x_scaler=self.scaling.x)
+        return CandidateRows(
+            training,
+            None if held is None else self.scaling.rows(self.table, held),
+            categorical=self.table.categorical,
+            gaps=self.table.gaps,
+            y_scaler=self.scaling.y,
+        )
+
+    def fitted(self, candidates: CandidateSet) -> FittedCandidates:
+        """Candidates that were trained on its rows."""
+        return FittedCandidates(candidates, self.scaling.y, self.encoding)
 
 
 def refitted(
@@ -160,53 +142,9 @@ def refitted(
     report: Report,
 ) -> FittedCandidates:
     """All rows train, each candidate for its own number of steps."""
-    table, encoding = table.encoded()
-    scaling = Scaling.of(table)
-    every = np.random.default_rng(setup.seed).permutation(len(table))
-    rows = replace(candidate_rows(table, scaling, every), steps=steps)
-    return FittedCandidates(source.train(rows, setup, limits, report), scaling.y, encoding)
-
-
-def best_setup(found: Sequence[Sequence[CandidateSet]]) -> int:
-    """The number of the setup with the lowest held-out score; the first, which is the usual one, unless that is higher
-    by more than a fiftieth. ``found`` holds the trainings of each setup.
-    """
-    lowest = [[course.held_out.min() for each in own for course in each.courses] for own in found]
-    scores = [float(np.mean(own)) for own in lowest]
-    best = int(np.argmin(scores))
-    return best if scores[best] < (1 - WORTH) * scores[0] else 0
-
-
-def best_steps(found: Sequence[CandidateSet]) -> dict[CandidateKey, int]:
-    """For each candidate of several trainings the number of steps that :func:`fewest_steps` finds."""
-    courses = zip(*(each.courses for each in found), strict=True)
-    held_out = [pd.concat([course.held_out for course in own], axis=1) for own in courses]
-    steps = [fewest_steps(each.index.to_numpy(), each.to_numpy()) for each in held_out]
-    return dict(zip(found[0].keys, steps, strict=True))
-
-
-def fewest_steps(steps: Index, scores: Array) -> int:
-    """The fewest steps whose held-out score is within half a standard error of the best mean over trainings.
-
-    Only steps that every training has reached count. Scores are relative to the first one, which is that of the
-    constant for boosters: a fold with a target far out would else decide alone. The standard error is that of the
-    difference to the best, from training to training. Shapes: steps (check,), scores (check, training).
-    """
-    sound = scores[:, np.isfinite(scores[0])]
-    if not sound.size:
-        return int(steps[-1])  # every training has diverged, and so will the last one
-    reached = np.isfinite(sound).all(axis=1)
-    relative = (sound[reached] / np.maximum(sound[0], np.finfo(np.float64).tiny)).clip(-HOPELESS, HOPELESS)
-    excess = relative - relative[relative.mean(axis=1).argmin()]
-    count = excess.shape[1]
-    error = excess.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.zeros(len(excess))
-    return int(steps[reached][excess.mean(axis=1) <= TOLERATED * error][0])
-
-
-def candidate_rows(table: Table, scaling: Scaling, index: Index) -> CandidateRows:
-    """Some rows of a table to train on; the first half of them are IN."""
-    training = AllRows(scaling.rows(table, index, rows_in=len(index) // 2), x_scaler=scaling.x)
-    return CandidateRows(training, categorical=table.categorical, gaps=table.gaps, y_scaler=scaling.y)
+    scaled = ScaledTable.of(table)
+    every = shuffled_rows(scaled.splits, setup.seed)
+    return scaled.fitted(source.train(replace(scaled.rows(every), steps=steps), setup, limits, report))
 
 
 def fit_in_batches(
@@ -238,7 +176,9 @@ def fit_in_batches(
         raise InvalidInput(
             f"predictor={setup.predictor.name!r} needs all rows at once; leave batch_size=None, or use predictor='mlp'."
         )
-    kept, held = split_rows(table.splits, validation_fraction, setup.seed, MOST_HELD_OUT)
+    kept, held = shuffled_rows(table.splits, setup.seed), None
+    if validation_fraction is not None:
+        kept, held = split_rows(table.splits, validation_fraction, setup.seed, MOST_HELD_OUT)
     size = min(int(batch_size), len(kept))
     order = RingWindows.ring_order(kept, size, setup.seed, _values(table))
     y_scaler = Scaler.fit(table.y)
@@ -255,12 +195,13 @@ def fit_in_batches(
     return FittedCandidates(trained, y_scaler)
 
 
-def split_rows(
-    splits: Splitting, fraction: float | None, seed: int, most_held_out: int | None = None
-) -> tuple[Index, Index | None]:
-    """Row numbers to train on, shuffled, and those held out for early stopping, or None."""
-    if fraction is None:
-        return np.random.default_rng(seed).permutation(len(splits)), None
+def shuffled_rows(splits: Splitting, seed: int) -> Index:
+    """All row numbers in random order."""
+    return np.random.default_rng(seed).permutation(len(splits))
+
+
+def split_rows(splits: Splitting, fraction: float, seed: int, most_held_out: int | None = None) -> tuple[Index, Index]:
+    """Row numbers to train on, shuffled, and those held out for early stopping."""
     if isinstance(fraction, str) or not 0 < fraction < 1:
         raise InvalidInput(
             f"validation_fraction={fraction} was given; a number between 0 and 1 is needed, such as 0.2, or None."

@@ -10,7 +10,6 @@ from fairlevel.candidates.candidate_set import NO_COURSE, CandidateSet
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup, for_columns
 from fairlevel.members.protocol import Staged
 from fairlevel.predictors import Predictor
-from fairlevel.training.rows import AllRows
 
 
 @dataclass(frozen=True)
@@ -28,10 +27,7 @@ class OnPredictor:
         return self.source.train(self._rows(rows), self._setup(rows, setup), limits, report)
 
     def _rows(self, rows: CandidateRows) -> CandidateRows:
-        training = rows.training
-        if self.most_rows is None or not isinstance(training, AllRows) or len(training) <= self.most_rows:
-            return rows
-        return replace(rows, training=replace(training, rows=training.rows.take(np.arange(self.most_rows))))
+        return rows if self.most_rows is None else replace(rows, training=rows.training.limited(self.most_rows))
 
     def _setup(self, rows: CandidateRows, setup: TrainingSetup) -> TrainingSetup:
         return replace(setup, predictor=for_columns(self.predictor, rows.categorical))
@@ -48,11 +44,11 @@ class WithStages:
         return self.source.possible(rows, setup)
 
     def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
-        found = self.source.train(rows, replace(setup, judge=None), limits, report)
+        found = self.source.train(rows, replace(setup, evaluate=None), limits, report)
         complete = found
         for share in self.shares:
             complete = complete.joined(self._stage(found.without_diverged(), share))
-        return complete if setup.judge is None else setup.judge(complete)
+        return complete if setup.evaluate is None else setup.evaluate(complete)
 
     def _stage(self, found: CandidateSet, share: float) -> CandidateSet:
         """All candidates after a share of their steps."""

@@ -19,7 +19,6 @@ from fairlevel.data.scaling import Scaler
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.members.protocol import Device
 from fairlevel.onnx_graph import OnnxGraph
-from fairlevel.training.rows import AllRows
 
 FAMILY = "own model"
 
@@ -119,13 +118,12 @@ class WithOwnModels:
 
     def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
         found = self.source.train(rows, setup, limits, report)
-        if not isinstance(rows.training, AllRows) or rows.y_scaler is None:
-            raise InvalidInput("Own models need all rows at once; leave batch_size=None.")
-        known = rows.training.rows if rows.held_out is None else rows.training.rows.joined(rows.held_out)
+        training = rows.training.all_rows("models=").rows
+        known = training if rows.held_out is None else training.joined(rows.held_out)
         given, target = self.columns.restore(known.x), rows.y_scaler.inverse(known.y)
         fitted = tuple(_fitted(model, given, target, known.row_weight) for model in self.models)
         own = self._candidates(OwnModels(fitted, self.columns, rows.y_scaler))
-        own = own if setup.judge is None else setup.judge(own)
+        own = own if setup.evaluate is None else setup.evaluate(own)
         return found.joined(own.renumbered(1 + int(found.table["setting"].max())))
 
     def _candidates(self, members: OwnModels) -> CandidateSet:

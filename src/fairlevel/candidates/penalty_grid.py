@@ -78,7 +78,7 @@ class PenaltyGrid:
     def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
         settings = self.settings[: limits.settings]
         most = max(limits.weights, limits.models // len(settings))  # fewer settings allow more weights
-        rounds = limits.rounds if setup.judge is not None else 0
+        rounds = limits.rounds if setup.evaluate is not None else 0
         weights = coarse(self.weights, min(limits.coarse, most) if rounds else most)
         grid = [Proposal(*pair) for pair in product(range(len(settings)), weights)]
         found = _train(rows, settings, grid, setup, portion(report, 0, 1 + rounds))
@@ -107,7 +107,7 @@ def _train(
         for number, (penalty, group) in enumerate(groups)
     ]
     found = reduce(CandidateSet.joined, parts)
-    return found if setup.judge is None else setup.judge(found)
+    return found if setup.evaluate is None else setup.evaluate(found)
 
 
 def _train_together(

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
 from fairlevel.data.scaling import Scaler
 from fairlevel.losses import Loss, SquaredLoss
@@ -17,7 +19,7 @@ from fairlevel.training.rows import RowSampler, TrainingRows
 PLAIN_RATE = 0.1
 """The step size for which the settings of a grid are written, that of plain gradient descent."""
 
-Judge = Callable[[CandidateSet], CandidateSet]
+Evaluate = Callable[[CandidateSet], CandidateSet]
 """Adds columns mse and dpvar, measured on validation rows, to the table of candidates."""
 
 Report = Callable[[float], None]
@@ -33,8 +35,8 @@ def portion(report: Report, number: int, count: int) -> Report:
 class TrainingSetup:
     """What candidates are trained with.
 
-    ``rate_scale`` multiplies the step size of every setting. ``judge`` measures candidates on validation rows; without
-    one no weights are refined.
+    ``rate_scale`` multiplies the step size of every setting. ``evaluate`` measures candidates on validation rows;
+    without it no weights are refined.
     """
 
     predictor: Predictor
@@ -42,7 +44,7 @@ class TrainingSetup:
     seed: int
     device: str = "auto"
     rate_scale: float = 1.0
-    judge: Judge | None = None
+    evaluate: Evaluate | None = None
     loss: Loss = SquaredLoss()
 
     @classmethod
@@ -93,7 +95,7 @@ PATH_LIMITS = Limits(models=24, settings=4, weights=12, coarse=12)
 class CandidateRows:
     """Rows to train on, and rows that decide when to stop, if any. Where ``steps`` are given, each candidate ends after
     its own number instead. Columns whose numbers are in ``categorical`` hold categories; ``gaps`` says whether features
-    are missing somewhere; ``y_scaler`` standardised the target.
+    are missing somewhere; ``y_scaler`` standardised the target, the identity where it came standardised.
     """
 
     training: RowSampler
@@ -101,7 +103,7 @@ class CandidateRows:
     steps: Mapping[CandidateKey, int] | None = None
     categorical: tuple[int, ...] = ()
     gaps: bool = False
-    y_scaler: Scaler | None = None
+    y_scaler: Scaler = Scaler(np.asarray(0.0), np.asarray(1.0))
 
     def suits(self, predictor: Predictor) -> bool:
         """Whether a predictor can read these features."""

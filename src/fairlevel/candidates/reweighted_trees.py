@@ -8,15 +8,15 @@ import lightgbm as lgb
 import numpy as np
 
 from fairlevel.candidates.candidate_set import NO_COURSE, CandidateKey, CandidateSet, candidate_table
-from fairlevel.candidates.columns import DenseColumns
-from fairlevel.candidates.corrections import LEFT, RIDGES, CorrectionPath, Disparity
 from fairlevel.candidates.penalty_grid import PenaltyGrid
 from fairlevel.candidates.protocol import CandidateRows, Limits, Report, TrainingSetup, for_columns
+from fairlevel.corrections.closed_form import LEFT, RIDGES, CorrectionPath, Disparity
+from fairlevel.corrections.columns import DenseColumns
 from fairlevel.exceptions import InvalidInput
 from fairlevel.members.boosters import BoosterMembers, FittedTrees
 from fairlevel.penalties import NoPenalty
 from fairlevel.predictors import Boosting
-from fairlevel.training.rows import AllRows, TrainingRows
+from fairlevel.training.rows import TrainingRows
 from fairlevel.trees.lightgbm_model import LightGBMEnsemble
 from fairlevel.trees.lightgbm_text import LightGBMText
 from fairlevel.trees.protocol import by_tree
@@ -38,18 +38,15 @@ class ReweightedTrees:
     def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
         if not setup.loss.quadratic:
             raise InvalidInput("Trees are weighted anew for regression only; use solver='boosting'.")
-        if not isinstance(rows.training, AllRows):
-            raise InvalidInput("Trees are weighted on all rows at once; leave batch_size=None.")
-        known = rows.training.rows
+        training = rows.training.all_rows("Weighting trees anew")
+        known = training.rows
         count = round((1 - NEW_ROWS) * len(known))
         steps = None if rows.steps is None else {CandidateKey(NoPenalty.name, 0.0, 0): self._steps(rows)}
-        grown = replace(
-            rows, training=replace(rows.training, rows=known.take(np.arange(count)), plan=None), steps=steps
-        )
-        own = replace(setup, predictor=for_columns(self.predictor, rows.categorical), judge=None)
+        grown = replace(rows, training=replace(training, rows=known.take(np.arange(count)), plan=None), steps=steps)
+        own = replace(setup, predictor=for_columns(self.predictor, rows.categorical), evaluate=None)
         plain = PenaltyGrid.over(NoPenalty(), (0.0,)).train(grown, own, limits, report)
         found = self._corrected(plain, known.take(np.arange(count, len(known))), setup.seed)
-        return found if setup.judge is None else setup.judge(found)
+        return found if setup.evaluate is None else setup.evaluate(found)
 
     def _steps(self, rows: CandidateRows) -> int:
         assert rows.steps is not None

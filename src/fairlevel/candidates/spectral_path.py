@@ -21,7 +21,7 @@ from fairlevel.fronts.refinement import check_weights, coarse
 from fairlevel.members.protocol import LinearHead
 from fairlevel.penalties import ClosedFBO
 from fairlevel.training.outcome import Status
-from fairlevel.training.rows import AllRows, TrainingRows
+from fairlevel.training.rows import TrainingRows
 
 MOST_HALVINGS = 4  # of a step size at which both members diverge
 
@@ -72,9 +72,8 @@ class SpectralPath:
                 "The spectral path predicts numbers, and the target has two classes; use 'auto' (the default), "
                 "'boosting', or the name of a penalty, such as 'fbo_closed'."
             )
-        if not isinstance(rows.training, AllRows):
-            raise InvalidInput("The spectral path needs all rows at once; leave batch_size=None.")
-        solved_on = rows.training.rows if rows.held_out is None else rows.training.rows.joined(rows.held_out)
+        training = rows.training.all_rows("The spectral path").rows
+        solved_on = training if rows.held_out is None else training.joined(rows.held_out)
         weights = tuple(coarse(self.weights, limits.weights).tolist())
         groups = groupby(enumerate(self.heads[: limits.settings]), key=lambda pair: pair[1].learning_rate)
         by_rate = [(rate, {number: head.ridge for number, head in group}) for rate, group in groups]
@@ -84,14 +83,14 @@ class SpectralPath:
             bodies = self._bodies(rate, own, setup, portion(report, number, len(by_rate)))
             parts.append(self._solved(bodies, ridges, weights, solved_on, setup))
         found = reduce(CandidateSet.joined, parts)
-        return found if setup.judge is None else setup.judge(found)
+        return found if setup.evaluate is None else setup.evaluate(found)
 
     def _bodies(self, rate: float, rows: CandidateRows, setup: TrainingSetup, report: Report) -> CandidateSet:
         """Both members at a step size; where both diverge at half of it, and so on."""
-        unjudged, pair = replace(setup, judge=None), Limits(models=2, settings=1, weights=2, coarse=2)
+        unevaluated, pair = replace(setup, evaluate=None), Limits(models=2, settings=1, weights=2, coarse=2)
         for halvings in range(MOST_HALVINGS + 1):
             grid = PenaltyGrid((Setting(ClosedFBO(self.mean), rate / 2**halvings),), (0.0, self.middle))
-            bodies = grid.train(rows, unjudged, pair, report)
+            bodies = grid.train(rows, unevaluated, pair, report)
             if bodies.usable.any():
                 break
         return bodies

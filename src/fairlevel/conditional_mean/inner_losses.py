@@ -29,7 +29,7 @@ class InnerLoss(ABC):
 
     @property
     @abstractmethod
-    def steepest(self) -> float:
+    def largest_curvature(self) -> float:
         """The largest curvature L."""
 
     @abstractmethod
@@ -42,9 +42,9 @@ class InnerLoss(ABC):
 
     def response(self, prediction: Tensor, fitted: Tensor) -> Tensor:
         """What one least-squares pass smooths."""
-        return fitted + self.slope(prediction - fitted) / self.steepest
+        return fitted + self.slope(prediction - fitted) / self.largest_curvature
 
-    def following(self, residual: Tensor, smooth: Callable[[Tensor], Tensor]) -> Tensor:
+    def relative_curvature(self, residual: Tensor, smooth: Callable[[Tensor], Tensor]) -> Tensor:
         """How strongly h(a_i) depends on f_i relative to other rows of the same profile: ρ'' / E[ρ''|A]."""
         curvature = self.curvature(residual)
         smoothed = smooth(curvature)
@@ -62,7 +62,7 @@ class Squared(InnerLoss):
     passes: ClassVar[int] = 1
 
     @property
-    def steepest(self) -> float:
+    def largest_curvature(self) -> float:
         return 2.0
 
     def slope(self, residual: Tensor) -> Tensor:
@@ -74,7 +74,7 @@ class Squared(InnerLoss):
     def response(self, prediction: Tensor, fitted: Tensor) -> Tensor:
         return prediction
 
-    def following(self, residual: Tensor, smooth: Callable[[Tensor], Tensor]) -> Tensor:
+    def relative_curvature(self, residual: Tensor, smooth: Callable[[Tensor], Tensor]) -> Tensor:
         return residual.new_ones(())
 
     def disparity(self, prediction: Tensor, centred_mean: Tensor, row_weight: Tensor) -> Tensor:
@@ -99,7 +99,7 @@ class Huber(InnerLoss):
         _positive("delta", self.delta)
 
     @property
-    def steepest(self) -> float:
+    def largest_curvature(self) -> float:
         return 2.0
 
     def slope(self, residual: Tensor) -> Tensor:
@@ -127,7 +127,7 @@ class Pinball(InnerLoss):
             raise InvalidInput(f"quantile={self.quantile} was given; a number between 0 and 1 is needed, such as 0.5.")
 
     @property
-    def steepest(self) -> float:
+    def largest_curvature(self) -> float:
         return 1 / (4 * self.width)
 
     def slope(self, residual: Tensor) -> Tensor:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-READ_GAPS = ("boosting",)  # predictors by name that read missing values
+READ_GAPS = ("boosting",)
+"""Names of predictors whose class says ``native``; a test compares them, because those classes need PyTorch."""
 
 
 def network_by_default(solver: Any, batch_size: Any = None) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -18,11 +18,12 @@ from fairlevel.data.numbers import refuse_other_kinds
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.fair_estimator import FairEstimator
+from fairlevel.estimators.feature_rows import read_features
 from fairlevel.estimators.fitted_model import FittedModel
-from fairlevel.estimators.reading import read_features
 from fairlevel.estimators.whole_fit import all_or_nothing
 from fairlevel.exceptions import InvalidInput
-from fairlevel.models.model import class_probabilities
+from fairlevel.models.folder import Description, write_models
+from fairlevel.models.model import Model, class_probabilities
 from fairlevel.models.onnx import write_onnx
 
 
@@ -115,9 +116,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
             self._train_class(replace(table, y=target), _part_of(budget, part), seed)
             for target, part in zip(targets, variances / variances.sum(), strict=True)
         ]
-        return self.keep(classes, fitted)
+        return self.keep(fitted, classes)
 
-    def keep(self, classes: Array, fitted: list[FittedModel]) -> Self:
+    def keep(self, fitted: Sequence[FittedModel], classes: Array) -> Self:
         """Store fitted models, one per class, or one for the second of two."""
         self.classes_ = classes
         self.models_ = tuple(each.model for each in fitted)
@@ -159,11 +160,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
     def save(self, folder: str | Path, *, overwrite: bool = False, notes: Mapping[str, Any] | None = None) -> None:
         """Write the fitted model to a folder, as :meth:`fairlevel.FairRegressor.save` does."""
         check_is_fitted(self)
-        values = self.classes_.tolist()
-        more = {"classes": values, "classes_type": self.classes_.dtype.str, "brier": float(self.brier_)}
-        if hasattr(self, "dpvar_by_class_"):
-            more["dpvar_by_class"] = self.dpvar_by_class_.tolist()
-        self._save(folder, self.models_, overwrite, notes, more)
+        write_models(Path(folder), self.models_, self._description(notes), overwrite)
 
     def to_onnx(self, path: str | Path) -> None:
         """Write the fitted model as an ONNX graph: input X (row, feature) in double, output the probability of the
@@ -173,6 +170,25 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         if len(self.models_) > 1:
             raise InvalidInput(f"to_onnx is for two classes; this model has {len(self.classes_)}.")
         write_onnx(self.models_[0], self._inputs, Path(path), {"classes": self.classes_.tolist()})
+
+    def _description(self, notes: Mapping[str, Any] | None) -> dict[str, Any]:
+        """With the classes and their figures."""
+        found = super()._description(notes) | {
+            "classes": self.classes_.tolist(),
+            "classes_type": self.classes_.dtype.str,
+            "brier": float(self.brier_),
+        }
+        if hasattr(self, "dpvar_by_class_"):
+            found["dpvar_by_class"] = self.dpvar_by_class_.tolist()
+        return found
+
+    def _restore(self, models: Sequence[Model], description: Description) -> None:
+        super()._restore(models, description)
+        self.models_ = tuple(models)
+        self.classes_ = np.array(description["classes"], dtype=np.dtype(description["classes_type"]))
+        self.brier_ = description["brier"]
+        if "dpvar_by_class" in description:
+            self.dpvar_by_class_ = np.array(description["dpvar_by_class"])
 
     def __sklearn_is_fitted__(self) -> bool:
         """An interrupted fit is no fit."""
@@ -242,7 +258,7 @@ def refuse_rare_classes(classes: Array, codes: Array) -> None:
         raise InvalidInput(f"y has no row of class {rare!r} with a positive weight; drop the class, or give it weight.")
 
 
-def _mixtures(classes: Array, fitted: list[FittedModel]) -> pd.DataFrame | None:
+def _mixtures(classes: Array, fitted: Sequence[FittedModel]) -> pd.DataFrame | None:
     """What the models are mixed of, with a column that names the class where there is one model for each."""
     found = [each.mixture for each in fitted if each.mixture is not None]
     if len(found) < 2:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from fairlevel.data.encoder import TableEncoder
+from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.splitting import read_splitting
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.defaults import reads_gaps
+from fairlevel.estimators.feature_rows import read_rows
 from fairlevel.estimators.fitted_model import FittedModel
 from fairlevel.estimators.reading import read_table
 from fairlevel.estimators.settings_json import to_plain
 from fairlevel.exceptions import InvalidInput
-from fairlevel.models.folder import Description, write_models
+from fairlevel.models.folder import Description
 from fairlevel.models.model import Model
 
 if TYPE_CHECKING:  # a saved model predicts without PyTorch
@@ -90,9 +90,9 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         kinds = (np.float64,) if self.batch_size is None else (np.float64, np.float32)
         predictor = default_predictor(self.predictor, self.penalty, self.batch_size)
         warn_of_unused(self.optimizer, predictor, self.penalty, self.predictor is not None, stacklevel=4)
-        return read_table(
-            self, X, y, sensitive_features, sample_weight, given, splitting, kinds, predictor.native, self.encoder
-        )
+        rows = read_rows(self, X, y, kinds, predictor.native, self.encoder)
+        self.native_columns_ = rows.columns
+        return read_table(rows, sensitive_features, sample_weight, given, splitting)
 
     def _budget(self) -> Budget | None:
         """The budget, if one was given; parameters that would change nothing are refused."""
@@ -111,22 +111,14 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             )
         return budget
 
-    def _save(
-        self,
-        folder: str | Path,
-        models: tuple[Model, ...],
-        overwrite: bool,
-        notes: Mapping[str, Any] | None,
-        more: Description,
-    ) -> None:
-        """Write fitted models with the settings and figures of this estimator, and ``more``."""
-        check_is_fitted(self)
+    def _description(self, notes: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Settings and figures of this fitted estimator, for a file."""
         known = {name: getattr(self, name) for name in FIGURES if hasattr(self, name)}
         names = getattr(self, "feature_names_in_", None)
         settings = self.get_params(deep=False)
         if not isinstance(settings["random_state"], int | np.integer):
             settings["random_state"] = None  # a generator has moved on since the fit
-        description = {
+        return {
             "estimator": type(self).__name__,
             "settings": {name: to_plain(value) for name, value in settings.items()},
             "n_features": int(self.n_features_in_),
@@ -136,9 +128,23 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
             "native_columns": None if self.native_columns_ is None else self.native_columns_.to_plain(),
             "encoder": None if self.encoder_ is None else self.encoder_.to_dict(),
             "notes": dict(notes or getattr(self, "notes_", {})),
-            **more,
         }
-        write_models(Path(folder), models, description, overwrite)
+
+    def _restore(self, models: Sequence[Model], description: Description) -> None:
+        """The fitted state that :meth:`_description` told, with the models that were written beside it."""
+        columns, rules = description.get("native_columns"), description.get("encoder")
+        self.native_columns_ = None if columns is None else NativeColumns.from_plain(columns)
+        self.encoder_ = None if rules is None else TableEncoder.from_dict(rules)
+        self.n_features_in_, names = description["n_features"], description.get("feature_names")
+        if self.encoder_ is not None:
+            self.n_features_in_, names = len(self.encoder_.needed), self.encoder_.needed
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        known = description.get("figures", {})
+        for figure in FIGURES:
+            if figure in known:
+                setattr(self, figure, known[figure])
+        self.notes_ = description.get("notes", {})
 
     @property
     def _width(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,10 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairlevel.arrays import Array
 from fairlevel.estimators.fair_estimator import FairEstimator
+from fairlevel.estimators.feature_rows import read_features
 from fairlevel.estimators.fitted_model import FittedModel
-from fairlevel.estimators.reading import read_features
 from fairlevel.estimators.whole_fit import all_or_nothing
 from fairlevel.exceptions import ClassesWarning
+from fairlevel.models.folder import Description, write_models
+from fairlevel.models.model import Model
 from fairlevel.models.onnx import write_onnx
 
 
@@ -138,17 +140,18 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         table = self._read(X, y, sensitive_features, sample_weight, given, groups, time)
         _warn_of_classes(table.y)
         fitted = train_model(self, table, SquaredLoss(), self._budget(), draw_seed(self.random_state))
-        return self.keep(fitted)
+        return self.keep([fitted], None)
 
     def predict(self, X: Any) -> Array:
         """Predictions in units of y; the sensitive attributes are not needed."""
         check_is_fitted(self)
         return self.model_.predict(read_features(self, X, self.model_.native))
 
-    def keep(self, fitted: FittedModel) -> Self:
-        """Store a fitted model, such as the choice of a path, as this estimator's model."""
-        self.model_ = fitted.model
-        self._keep_figures(fitted)
+    def keep(self, fitted: Sequence[FittedModel], classes: Array | None) -> Self:
+        """Store a fitted model, such as the choice of a path, as this estimator's model; there are no classes."""
+        (only,) = fitted
+        self.model_ = only.model
+        self._keep_figures(only)
         return self
 
     def figures(self) -> dict[str, float]:
@@ -166,7 +169,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         notes : anything that JSON can hold, kept with the model as ``notes_``
         """
         check_is_fitted(self)
-        self._save(folder, (self.model_,), overwrite, notes, {})
+        write_models(Path(folder), (self.model_,), self._description(notes), overwrite)
 
     def to_onnx(self, path: str | Path) -> None:
         """Write the fitted model as an ONNX graph: input X (row, feature) in double, output the predictions. The names
@@ -174,6 +177,10 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         write_onnx(self.model_, self._inputs, Path(path))
+
+    def _restore(self, models: Sequence[Model], description: Description) -> None:
+        super()._restore(models, description)
+        (self.model_,) = models
 
     def __sklearn_is_fitted__(self) -> bool:
         """An interrupted fit is no fit."""

@@ -25,11 +25,12 @@ from fairlevel.data.sensitive import as_frame
 from fairlevel.data.splitting import read_splitting
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.defaults import reads_gaps
+from fairlevel.estimators.evaluation import knee_index
 from fairlevel.estimators.fair_classifier import FairClassifier, two_classes
 from fairlevel.estimators.fair_regressor import FairRegressor
+from fairlevel.estimators.feature_rows import read_rows
 from fairlevel.estimators.fitted_model import FittedModel
 from fairlevel.estimators.front_page import front_page
-from fairlevel.estimators.judging import knee_index
 from fairlevel.estimators.path_fit import TRAINING, ChosenModel, fit_path
 from fairlevel.estimators.path_front import measured_front
 from fairlevel.estimators.path_report import PathReport, settings_in_words
@@ -198,17 +199,9 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if classes is not None:
             check_threshold(self.threshold)
         splitting = read_splitting(groups, time, target)
-        table = read_table(
-            self,
-            X,
-            target,
-            sensitive_features,
-            sample_weight,
-            given,
-            splitting,
-            native=predictor.native,
-            encoder=self.encoder,
-        )
+        rows = read_rows(self, X, target, native=predictor.native, encoder=self.encoder)
+        self.native_columns_ = rows.columns
+        table = read_table(rows, sensitive_features, sample_weight, given, splitting)
         self.classes_ = classes
         if table.sensitive is None:
             raise MissingSensitiveFeatures(
@@ -321,9 +314,9 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         report, measured = self._report, "rows that neither trained the models nor set their mixture"
         if self.cross_fitted_:
-            how = f"All figures are from {measured}, by cross-validation over all {report.judged_rows:,} rows."
+            how = f"All figures are from {measured}, by cross-validation over all {report.held_out_rows:,} rows."
         else:
-            how = f"All figures are from {report.judged_rows:,} {measured}, kept apart at random."
+            how = f"All figures are from {report.held_out_rows:,} {measured}, kept apart at random."
         names = getattr(self, "feature_names_in_", None)
         features = () if names is None else tuple(map(str, names))
         settings = {"solver": self.solver, "predictor": self.predictor, "combiner": self.combiner}
@@ -382,4 +375,4 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if hasattr(self, "feature_names_in_"):
             estimator.feature_names_in_ = self.feature_names_in_
         fitted = FittedModel(chosen.model, chosen.mse, chosen.dpvar, encoder=self._fit.encoder, mixture=chosen.mixture)
-        return estimator.keep(fitted) if self.classes_ is None else estimator.keep(self.classes_, [fitted])
+        return estimator.keep([fitted], self.classes_)

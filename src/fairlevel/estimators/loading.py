@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from fairlevel.data.encoder import TableEncoder
-from fairlevel.data.native_columns import NativeColumns
 from fairlevel.estimators.fair_classifier import FairClassifier
-from fairlevel.estimators.fair_estimator import FIGURES
 from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.settings_json import from_plain
 from fairlevel.exceptions import InvalidInput
@@ -43,27 +38,6 @@ def load(folder: str | Path, *, module: nn.Module | None = None) -> FairRegresso
     if name not in ESTIMATORS:
         raise InvalidInput(f"{str(folder)!r} holds a {name}, which this version does not know.")
     settings = {name: from_plain(value, module) for name, value in description["settings"].items()}
-    estimator: Any = ESTIMATORS[name](**settings)
-    if isinstance(estimator, FairClassifier):
-        estimator.models_ = models
-        estimator.classes_ = np.array(description["classes"], dtype=np.dtype(description["classes_type"]))
-        estimator.brier_ = description["brier"]
-        if "dpvar_by_class" in description:
-            estimator.dpvar_by_class_ = np.array(description["dpvar_by_class"])
-    else:
-        (estimator.model_,) = models
-    columns = description.get("native_columns")
-    estimator.native_columns_ = None if columns is None else NativeColumns.from_plain(columns)
-    rules = description.get("encoder")
-    estimator.encoder_ = None if rules is None else TableEncoder.from_dict(rules)
-    estimator.n_features_in_ = description["n_features"]
-    if description.get("feature_names") is not None:
-        estimator.feature_names_in_ = np.array(description["feature_names"], dtype=object)
-    for figure in FIGURES:
-        if figure in description.get("figures", {}):
-            setattr(estimator, figure, description["figures"][figure])
-    if rules is not None:
-        estimator.feature_names_in_ = np.array(estimator.encoder_.needed, dtype=object)
-        estimator.n_features_in_ = len(estimator.feature_names_in_)
-    estimator.notes_ = description.get("notes", {})
-    return estimator  # type: ignore[no-any-return]
+    estimator = ESTIMATORS[name](**settings)
+    estimator._restore(models, description)
+    return estimator

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from fairlevel.candidates import SOURCES, CandidateSource, PenaltyGrid, TrainingSetup
-from fairlevel.candidates.fitting import FittedCandidates, Stopping, attributes_of, fit_candidates, fit_in_batches
+from fairlevel.candidates.fitting import FittedCandidates, attributes_of, fit_in_batches
 from fairlevel.candidates.protocol import for_columns
+from fairlevel.candidates.stopping import AllSteps, EveryRowOnce, HeldOut, OneSplit, RefitAfter, Stopping, as_given
 from fairlevel.data.splitting import Splitting, sample_rows
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget, require_sensitive
@@ -45,28 +46,38 @@ def train_model(settings: FairEstimator, table: Table, loss: Loss, budget: Budge
 def _train_weight(settings: FairEstimator, weight: float, table: Table, setup: TrainingSetup) -> FittedModel:
     """One model at one weight, on all rows at each step or in batches."""
     penalty = _one_penalty(settings.penalty)
-    stopping = _stopping(settings.validation_fraction, table.splits)
     with shown(settings.verbose > 0):
         report = share_of("training the model")
         if settings.batch_size is None:
             grid = PenaltyGrid.over(penalty, (weight,))
-            fitted = fit_candidates(table, grid, setup, NO_LIMITS, stopping, report)
+            stopping = _stopping(settings.validation_fraction, table.splits)
+            fitted = stopping.fit(table, grid, setup, NO_LIMITS, report)
         else:
             acting = penalty if weight > 0 else NoPenalty()  # plain batches need no functions of A
             grid = PenaltyGrid.over(acting, (weight,))
-            fitted = fit_in_batches(table, grid, setup, NO_LIMITS, stopping.fraction, settings.batch_size, report)
+            fraction = _held_out(settings.validation_fraction, len(table))
+            fitted = fit_in_batches(table, grid, setup, NO_LIMITS, fraction, settings.batch_size, report)
             table = table.rows(sample_rows(len(table), MEASURED_ROWS, setup.seed))
     return _only_candidate(fitted, table, weight)
 
 
-def _stopping(validation_fraction: float | str | None, splits: Splitting) -> Stopping:
-    """Early stopping as asked for; tables of a few rows have none to spare."""
+def _held_out(validation_fraction: float | str | None, rows: int) -> float | None:
+    """The share of the rows that is held out: as asked for; tables of a few rows have none to spare."""
     if validation_fraction != "auto":
-        return Stopping(validation_fraction)  # type: ignore[arg-type]
-    if len(splits) < FEWEST_TO_SPLIT:
-        return Stopping(None)
-    few = len(splits) <= FEW_ROWS
-    return Stopping(HELD_OUT, refit=True, every=few and not splits.in_time, choose=not few)
+        return validation_fraction  # type: ignore[return-value]
+    return HELD_OUT if rows >= FEWEST_TO_SPLIT else None
+
+
+def _stopping(validation_fraction: float | str | None, splits: Splitting) -> Stopping:
+    """Early stopping as asked for; else all rows train once more after it."""
+    fraction = _held_out(validation_fraction, len(splits))
+    if fraction is None:
+        return AllSteps()
+    if validation_fraction != "auto":
+        return HeldOut(fraction)
+    if len(splits) > FEW_ROWS:
+        return RefitAfter(OneSplit(fraction), TrainingSetup.choices)
+    return RefitAfter(OneSplit(fraction) if splits.in_time else EveryRowOnce(fraction), as_given)
 
 
 def _only_candidate(fitted: FittedCandidates, table: Table, weight: float) -> FittedModel:

@@ -1,8 +1,9 @@
-"""From a table to a front: train candidates, judge them on rows they have not seen, and answer for any budget.
+"""From a table to a front: train candidates, evaluate them on rows they have not seen, and answer for any budget.
 
-Candidates are trained on some rows and judged on others; some of the training rows decide when to stop. Where rows are
-few, this is done for each fold, so that every row is judged. The candidates that are kept are trained once more, on all
-rows, for as many steps as were best. The figures of a judged row come from proportions that were set without it.
+Candidates are trained on some rows and evaluated on others; some of the training rows decide when to stop. Where rows
+are few, this is done for each fold, so that every row is held out once. The candidates that are kept are trained once
+more, on all rows, for as many steps as were best. The figures of a held-out row come from proportions that were
+set without it.
 """
 
 from __future__ import annotations
@@ -17,25 +18,26 @@ import pandas as pd
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
 from fairlevel.candidates.constant import FAMILY
-from fairlevel.candidates.fitting import FittedCandidates, Stopping, attributes_of, fit_candidates, refitted
+from fairlevel.candidates.fitting import FittedCandidates, attributes_of, refitted
 from fairlevel.candidates.protocol import CandidateSource, Limits, Report, TrainingSetup, portion
+from fairlevel.candidates.stopping import HeldOut
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget
-from fairlevel.estimators.judging import (
+from fairlevel.estimators.evaluation import (
     FEWEST_ROWS,
     POINTS,
     Calibration,
-    JudgedRows,
-    Judgement,
+    EvaluatedRows,
+    Evaluation,
     SelectionBudget,
     SelectionShare,
-    allowed,
     pruned,
+    selection_budget,
 )
 from fairlevel.exceptions import BudgetOutOfReach, Diverged, InvalidInput
-from fairlevel.fronts.combiners import Choosing, Combiner
+from fairlevel.fronts.combiners import CandidateChoice, Combiner
 from fairlevel.metrics.interval import DPVarInterval
 from fairlevel.models.model import Model
 from fairlevel.progress import stage
@@ -43,14 +45,14 @@ from fairlevel.progress import stage
 TRAINING = "training candidates"  # the stage that takes longest
 FOLDS = 3
 HALVES = 8000  # rows for which two folds are enough
-JUDGED_IN_PART = 40_000  # rows of which a part is judged, not all
-JUDGED = 0.25  # that part
+HELD_OUT_IN_PART = 40_000  # rows of which a part is held out, not all in turn
+HELD_OUT = 0.25  # that part
 EARLY_STOPPING = 0.15  # share of the training rows that decide when to stop
 
 
 @dataclass(frozen=True)
 class PathSettings:
-    """What a path is fitted with. Only ``unseen`` rows, (row,), are judged; None stands for all. The model within the
+    """What a path is fitted with. Only ``unseen`` rows, (row,), are held out; None stands for all. The model within the
     ``budget``, where there is one, becomes a further point of the front.
     """
 
@@ -81,7 +83,7 @@ class PathFit:
     """
 
     fitted: FittedCandidates
-    choosing: Choosing
+    choice: CandidateChoice
     points: tuple[SelectionBudget, ...]
     calibrations: dict[str, Calibration]
     y_scale: float
@@ -95,7 +97,7 @@ class PathFit:
 
     def model(self, budget: SelectionBudget) -> ChosenModel:
         """The choice within a budget on selection rows."""
-        chosen = pruned(self.choosing, budget)
+        chosen = pruned(self.choice, budget)
         variance = self.y_scale**2
         used = chosen.proportions > 0
         mixture = self.fitted.candidates.table.loc[used, ["family", "setting", "weight"]]
@@ -105,7 +107,7 @@ class PathFit:
 
     def within(self, budget: Budget) -> ChosenModel:
         """The choice that keeps a user's budget on unseen rows, margin included."""
-        return self.model(allowed(self.calibrations[budget.name], budget))
+        return self.model(selection_budget(self.calibrations[budget.name], budget))
 
 
 @dataclass(frozen=True)
@@ -124,61 +126,61 @@ class ReportingRows:
 
 
 @dataclass(frozen=True)
-class _JudgedCandidates:
-    """Candidates that all rows have trained, and what the judged rows say of their mixtures."""
+class _EvaluatedCandidates:
+    """Candidates that all rows have trained, and what held-out rows say of their mixtures."""
 
     fitted: FittedCandidates
-    judgement: Judgement
+    evaluation: Evaluation
     rows: Table
     y_mean: float
     cross_fitted: bool
 
     def fit(self, points: Sequence[SelectionBudget], names: Sequence[str], asked: int | None = None) -> PathFit:
         """With the calibrations of the budgets of these names."""
-        calibrations = {name: self.judgement.calibration(name) for name in names}
-        choosing, y_scale = self.judgement.judged.choosing, self.judgement.y_scale
-        return PathFit(self.fitted, choosing, tuple(points), calibrations, y_scale, self.cross_fitted, asked)
+        calibrations = {name: self.evaluation.calibration(name) for name in names}
+        choice, y_scale = self.evaluation.rows.choice, self.evaluation.y_scale
+        return PathFit(self.fitted, choice, tuple(points), calibrations, y_scale, self.cross_fitted, asked)
 
 
 def fit_within(table: Table, settings: PathSettings, name: str, report: Report) -> PathFit:
-    """Train and judge for budgets of one name; figures of the points of the front are not measured."""
-    found = _judged(table, settings, report)
-    return found.fit(found.judgement.budgets, (name,))
+    """Train and evaluate for budgets of one name; figures of the points of the front are not measured."""
+    found = _evaluated(table, settings, report)
+    return found.fit(found.evaluation.budgets, (name,))
 
 
 def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[PathFit, ReportingRows]:
-    """Train, judge, calibrate and measure."""
-    found = _judged(table, settings, report)
-    judgement, judged, y_scale = found.judgement, found.judgement.judged, found.judgement.y_scale
+    """Train, evaluate, calibrate and measure."""
+    found = _evaluated(table, settings, report)
+    evaluation, evaluated, y_scale = found.evaluation, found.evaluation.rows, found.evaluation.y_scale
     names = (SelectionBudget.name, SelectionShare.name)
-    points, intervals, number = list(judgement.budgets), list(judgement.intervals), None
-    standard = judgement.predictions
-    asked = None if settings.budget is None else _asked(judgement, settings.budget)
+    points, intervals, number = list(evaluation.budgets), list(evaluation.intervals), None
+    standard = evaluation.predictions
+    asked = None if settings.budget is None else _asked(evaluation, settings.budget)
     if asked is not None and asked.most == np.inf:
         number = len(points) - 1  # the most accurate one keeps it
     elif asked is not None:
-        alone = replace(judgement, budgets=[asked])
-        number = int(np.searchsorted([each.most for each in points], asked.dpvar(judged.choosing)))
+        alone = replace(evaluation, budgets=[asked])
+        number = int(np.searchsorted([each.most for each in points], asked.dpvar(evaluated.choice)))
         points.insert(number, asked)
         intervals.insert(number, alone.intervals[0])
         standard = np.insert(standard, number, alone.predictions[0], axis=0)
     shown = standard * y_scale + found.y_mean
-    means = judged.mean.fitted(shown, judged.attributes, settings.setup.seed)
+    means = evaluated.mean.fitted(shown, evaluated.attributes, settings.setup.seed)
     reporting = ReportingRows(shown, means, found.rows.y, attributes_of(found.rows), intervals)
     return found.fit(points, names, number), reporting
 
 
-def _judged(table: Table, settings: PathSettings, report: Report) -> _JudgedCandidates:
-    seed, may_judge = settings.setup.seed, np.arange(len(table))
+def _evaluated(table: Table, settings: PathSettings, report: Report) -> _EvaluatedCandidates:
+    seed, eligible = settings.setup.seed, np.arange(len(table))
     if settings.unseen is not None:
-        may_judge = np.flatnonzero(settings.unseen)
-    may_judge = np.intersect1d(may_judge, table.known_rows)
-    if len(may_judge) < FEWEST_ROWS:
+        eligible = np.flatnonzero(settings.unseen)
+    eligible = np.intersect1d(eligible, table.known_rows)
+    if len(eligible) < FEWEST_ROWS:
         kind = "rows" if settings.unseen is None else "unseen rows"
         kind = kind if table.known is None else f"{kind} with sensitive attributes"
-        raise InvalidInput(f"{len(may_judge)} {kind} were given; a path needs at least {FEWEST_ROWS} to choose by.")
-    few = len(may_judge) < JUDGED_IN_PART and not table.splits.in_time
-    parts = _parts(table, may_judge, few, seed)
+        raise InvalidInput(f"{len(eligible)} {kind} were given; a path needs at least {FEWEST_ROWS} to choose by.")
+    few = len(eligible) < HELD_OUT_IN_PART and not table.splits.in_time
+    parts = _parts(table, eligible, few, seed)
     fitted, selection, predictions = _trained(table, settings, parts, report)
     stage("choosing mixtures of them")
     y_mean = float(table.weight @ table.y)
@@ -186,34 +188,34 @@ def _judged(table: Table, settings: PathSettings, report: Report) -> _JudgedCand
     chosen_on, standard = table.rows(selection), (predictions - y_mean) / y_scale
     target = (chosen_on.y - y_mean) / y_scale
     fold = _fold_numbers(parts) if few else chosen_on.splits.folds(FOLDS, seed)
-    judged = JudgedRows.of(standard, target, attributes_of(chosen_on), fold, settings.combiner, seed)
-    budgets = SelectionBudget.points(judged.choosing, POINTS)
+    evaluated = EvaluatedRows.of(standard, target, attributes_of(chosen_on), fold, settings.combiner, seed)
+    budgets = SelectionBudget.points(evaluated.choice, POINTS)
     stage("measuring the front on rows that it has not seen")
-    return _JudgedCandidates(fitted, Judgement(judged, budgets, y_scale), chosen_on, y_mean, few)
+    return _EvaluatedCandidates(fitted, Evaluation(evaluated, budgets, y_scale), chosen_on, y_mean, few)
 
 
-def _asked(judgement: Judgement, budget: Budget) -> SelectionBudget | None:
+def _asked(evaluation: Evaluation, budget: Budget) -> SelectionBudget | None:
     """The budget on selection rows that keeps a user's; a warning where it is out of reach: the front is kept."""
     try:
-        return allowed(judgement.calibration(budget.name), budget)
+        return selection_budget(evaluation.calibration(budget.name), budget)
     except InvalidInput as error:
         warnings.warn(BudgetOutOfReach(str(error)), stacklevel=4)  # the caller of fit
         return None
 
 
 def _parts(table: Table, rows: Index, few: bool, seed: int) -> list[Index]:
-    """Row numbers that are judged together, by candidates that all others train: every row where they are few."""
+    """Row numbers that are evaluated together, by candidates that all others train: every row where they are few."""
     splits = table.splits.take(rows)
     if few:
         count = FOLDS if len(rows) < HALVES else 2
         fold = splits.folds(count, seed)
         return [rows[fold == number] for number in range(count)]
-    return [rows[splits.split_off(JUDGED, seed)[1]]]
+    return [rows[splits.split_off(HELD_OUT, seed)[1]]]
 
 
 def _fold_numbers(parts: Sequence[Index]) -> Index:
-    """A number for each judged row, part after part. Shares are applied to candidates that others have set them for, as
-    those of the returned model: with folds of another draw they would fit the very candidates that are judged.
+    """A number for each held-out row, part after part. Shares are applied to candidates that others have set them for,
+    as those of the returned model: with folds of another draw they would fit the very candidates that are evaluated.
     """
     return np.repeat(np.arange(len(parts)), [len(part) for part in parts])
 
@@ -221,20 +223,14 @@ def _fold_numbers(parts: Sequence[Index]) -> Index:
 def _trained(
     table: Table, settings: PathSettings, parts: Sequence[Index], report: Report
 ) -> tuple[FittedCandidates, Index, Array]:
-    """Candidates that all rows have trained; the judged rows; and the predictions there of the same candidates, trained
-    without them, (candidate, row). Candidates that diverged anywhere are left out.
+    """Candidates that all rows have trained; the held-out rows; and the predictions there of the same candidates,
+    trained without them, (candidate, row). Candidates that diverged anywhere are left out.
     """
     found: list[tuple[CandidateSet, Array]] = []
     for number, part in enumerate(parts):
         others = table.rows(table.splits.others(part))
-        fitted = fit_candidates(
-            others,
-            settings.source,
-            settings.setup,
-            settings.limits,
-            Stopping(EARLY_STOPPING),
-            portion(report, number, len(parts) + 1),
-        )
+        own = portion(report, number, len(parts) + 1)
+        fitted = HeldOut(EARLY_STOPPING).fit(others, settings.source, settings.setup, settings.limits, own)
         found.append((fitted.candidates, fitted.predict(table.x[part])))
     steps = _median_steps([candidates for candidates, _ in found])
     last = portion(report, len(parts), len(parts) + 1)

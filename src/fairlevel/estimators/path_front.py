@@ -10,7 +10,7 @@ import pandas as pd
 from fairlevel.arrays import Array, Index
 from fairlevel.auditing.questions import decisions
 from fairlevel.data.numbers import rounding_limit
-from fairlevel.estimators.judging import interval_columns
+from fairlevel.estimators.evaluation import interval_columns
 from fairlevel.estimators.path_fit import PathFit, ReportingRows
 from fairlevel.exceptions import AlreadyLevel, NoBetterThanTheMean
 from fairlevel.metrics.class_figures import class_figures
@@ -27,7 +27,7 @@ def measured_front(
     budgets, last = fit.points, reporting.intervals[-1]
     front = pd.DataFrame(
         {
-            "selection_dpvar": [budget.dpvar(fit.choosing) for budget in budgets],
+            "selection_dpvar": [budget.dpvar(fit.choice) for budget in budgets],
             "mse": (reporting.predictions - reporting.target) ** 2 @ reporting.attributes.weight,
             **interval_columns(reporting.intervals),
             "members": [len(fit.model(budget).model) for budget in budgets],

@@ -19,14 +19,14 @@ QUANTILES = 201  # of the conditional means
 @dataclass(frozen=True)
 class PathReport:
     """Of each model of a front: profiles along the attributes, how E[f | A] is distributed (model, quantile), and for
-    two classes how reliable probabilities are; and how many rows were given and judged.
+    two classes how reliable probabilities are; and how many rows were given and held out.
     """
 
     profiles: dict[str, list[MeanProfile]]
     conditional_means: Array
     reliabilities: list[Reliability]
     rows: int
-    judged_rows: int
+    held_out_rows: int
 
     @classmethod
     def of(cls, reporting: ReportingRows, table: Table, models: Index, classifies: bool) -> PathReport:

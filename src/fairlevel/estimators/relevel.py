@@ -15,8 +15,8 @@ from fairlevel.data.numbers import as_dense
 from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffled, refuse_too_many_attributes
 from fairlevel.data.splitting import AnyRows, read_splitting
 from fairlevel.data.weights import read_weights
-from fairlevel.estimators.judged_corrections import JudgedCorrections
-from fairlevel.estimators.judging import FEWEST_ROWS
+from fairlevel.estimators.evaluated_corrections import EvaluatedCorrections
+from fairlevel.estimators.evaluation import FEWEST_ROWS
 from fairlevel.estimators.reading import copies_of_sensitive
 from fairlevel.estimators.relevelled_front import About, RelevelledFront
 from fairlevel.exceptions import InvalidInput, InvalidType, SeenRows, UnknownName
@@ -119,7 +119,7 @@ def relevel(
     with use_threads(n_jobs):
         known = seen or existing.seen
         fold = splits.folds(FOLDS, seed)
-        found = JudgedCorrections.of(existing, attributes, target, int(points), fold, seed, known)
+        found = EvaluatedCorrections.of(existing, attributes, target, int(points), fold, seed, known)
     about = About(existing.kind, known, _copies(in_order(model, X), sensitive), reason)
     return RelevelledFront(existing, found, sensitive, target, about, factors)
 

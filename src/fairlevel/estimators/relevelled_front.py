@@ -14,9 +14,9 @@ from fairlevel.arrays import Array
 from fairlevel.auditing.audit import Audit, audit
 from fairlevel.data.sensitive import Sensitive
 from fairlevel.estimators.budget import Budget
+from fairlevel.estimators.evaluated_corrections import EvaluatedCorrections
+from fairlevel.estimators.evaluation import SelectionBudget, interval_columns, knee_index, selection_budget
 from fairlevel.estimators.front_page import front_page
-from fairlevel.estimators.judged_corrections import JudgedCorrections
-from fairlevel.estimators.judging import SelectionBudget, allowed, interval_columns, knee_index
 from fairlevel.estimators.path_report import QUANTILES
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.class_figures import class_figures
@@ -72,13 +72,13 @@ class RelevelledFront:
     def __init__(
         self,
         model: ExistingModel,
-        judged: JudgedCorrections,
+        evaluated: EvaluatedCorrections,
         sensitive: Sensitive,
         target: Array | None,
         about: About,
         factors: Array | None = None,
     ) -> None:
-        self._model, self._judged, self._sensitive, self._target = model, judged, sensitive, target
+        self._model, self._evaluated, self._sensitive, self._target = model, evaluated, sensitive, target
         self._factors = factors
         self.kind_, self.seen_, self.reason_ = about.kind, about.seen, about.reason
         self.sensitive_inputs_ = about.sensitive_inputs
@@ -86,7 +86,7 @@ class RelevelledFront:
 
     @cached_property
     def front_(self) -> pd.DataFrame:
-        return self._measured(self._judged)
+        return self._measured(self._evaluated)
 
     @cached_property
     def knee_index_(self) -> int:
@@ -94,7 +94,7 @@ class RelevelledFront:
 
     def __len__(self) -> int:
         """How many models there are."""
-        return len(self._judged.budgets) + 1
+        return len(self._evaluated.budgets) + 1
 
     def __repr__(self) -> str:
         last = self.front_.iloc[-1]
@@ -108,14 +108,14 @@ class RelevelledFront:
         :func:`relevel` where that is possible. A model that keeps the budget already comes back as it is.
         """
         chosen = self._within(Budget.read("auto", max_dpvar, max_share))
-        return self.model(-1) if chosen is None else self._changed(self._judged.proportions(chosen))
+        return self.model(-1) if chosen is None else self._changed(self._evaluated.proportions(chosen))
 
     def figures(self, *, max_dpvar: float | None = None, max_share: float | None = None) -> pd.Series:
         """What ``front_`` would show of the model that :meth:`best` gives for the same budget."""
         chosen = self._within(Budget.read("auto", max_dpvar, max_share))
         if chosen is None:
             return self.front_.iloc[-1]
-        alone = replace(self._judged, judgement=replace(self._judged.judgement, budgets=[chosen]))
+        alone = replace(self._evaluated, evaluation=replace(self._evaluated.evaluation, budgets=[chosen]))
         return self._measured(alone).iloc[0]
 
     def model(self, number: int) -> Any:
@@ -123,8 +123,8 @@ class RelevelledFront:
         if not -len(self) <= number < len(self):
             raise InvalidInput(f"model({number}) was asked for; the front has rows 0 to {len(self) - 1}.")
         if number in (-1, len(self) - 1):
-            return self._changed(np.eye(len(self._judged.fitted))[0])
-        return self._changed(self._judged.proportions(self._judged.budgets[number % len(self)]))
+            return self._changed(np.eye(len(self._evaluated.fitted))[0])
+        return self._changed(self._evaluated.proportions(self._evaluated.budgets[number % len(self)]))
 
     def models(self) -> list[Any]:
         """The models of all rows of ``front_``."""
@@ -137,25 +137,25 @@ class RelevelledFront:
     def profiles(self) -> dict[str, list[MeanProfile]]:
         """For each attribute the average prediction along it, one profile per row of ``front_``."""
         sensitive = self._sensitive
-        return attribute_profiles(self._judged.predictions, sensitive, sensitive.values, self._judged.weight)
+        return attribute_profiles(self._evaluated.predictions, sensitive, sensitive.values, self._evaluated.weight)
 
     def conditional_means(self) -> Array:
         """How E[f | A] is distributed: 201 quantiles for each row of ``front_``, (model, quantile)."""
-        return quantiles(self._judged.means, QUANTILES, self._judged.judgement.judged.attributes.row_weight)
+        return quantiles(self._evaluated.means, QUANTILES, self._evaluated.evaluation.rows.attributes.row_weight)
 
     def reliabilities(self) -> list[Reliability]:
         """Of probabilities, one per row of ``front_``; none for a regressor, or without y."""
         if self.classes_ is None or self._target is None:
             return []
-        weight = self._judged.weight
-        return [reliability(self._target, p.clip(0, 1), sample_weight=weight) for p in self._judged.predictions]
+        weight = self._evaluated.weight
+        return [reliability(self._target, p.clip(0, 1), sample_weight=weight) for p in self._evaluated.predictions]
 
     def provenance(self) -> Provenance:
         """Where the figures of the front come from."""
         how = "All figures are from rows that did not fit the correction, by cross-validation over all rows."
         names = tuple(column.name for column in self._sensitive.columns) or self._sensitive.names
         return Provenance(
-            rows_used=len(self._judged.weight),
+            rows_used=len(self._evaluated.weight),
             columns={"sensitive": names},
             settings={"model": self.kind_},
             method=(how,),
@@ -164,7 +164,7 @@ class RelevelledFront:
     def audit(self, number: int) -> Audit:
         """An audit of a row of ``front_``, on rows that did not fit its correction."""
         frame = pd.DataFrame(self._sensitive.values, columns=list(self._sensitive.names))
-        prediction, weight = self._judged.predictions[number], self._judged.weight
+        prediction, weight = self._evaluated.predictions[number], self._evaluated.weight
         return audit(prediction, sensitive_features=frame, sample_weight=weight, given=self._factors)
 
     def plot(self, ax: Any = None) -> FrontDisplay:
@@ -182,13 +182,13 @@ class RelevelledFront:
     def notes(self) -> tuple[str, ...]:
         """What a reader of the front has to know, in sentences."""
         notes = [f"The model: {self.kind_}. The last point is the model as it was given."]
-        if any(family.start is not None for family in self._judged.fitted.families.values()):
+        if any(family.start is not None for family in self._evaluated.fitted.families.values()):
             notes.append("The other points have also learned from the target of these rows, where that lowers errors.")
         if self.front_["mse"].isna().all():
             notes.append("No target was given: the error is the mean squared change of the predictions.")
         if self.seen_:
             notes.append("The model was trained on these rows: errors are too small and not valid.")
-        plain = self._judged.judgement.intervals[-1]
+        plain = self._evaluated.evaluation.intervals[-1]
         if plain.p_value > 0.05:
             notes.append(
                 f"No disparity was found in the model as it was given ({p_phrase(plain.p_value)}), so these rows "
@@ -204,18 +204,18 @@ class RelevelledFront:
         """The budget on selection rows that keeps a user's; None where the model as it is keeps it."""
         if budget is None:
             raise InvalidInput("No budget was given; pass best(max_dpvar=...) or best(max_share=...).")
-        judgement = self._judged.judgement
-        plain = judgement.last_interval
+        evaluation = self._evaluated.evaluation
+        plain = evaluation.last_interval
         if (plain.share_high if budget.name == "max_share" else plain.high) <= budget.most:
             return None
-        return allowed(judgement.calibration(budget.name), budget)
+        return selection_budget(evaluation.calibration(budget.name), budget)
 
-    def _measured(self, judged: JudgedCorrections) -> pd.DataFrame:
+    def _measured(self, evaluated: EvaluatedCorrections) -> pd.DataFrame:
         """One row per point."""
-        front = _front(judged, self._target, self.seen_)
+        front = _front(evaluated, self._target, self.seen_)
         if self.classes_ is None or self._target is None:
             return front
-        return front.assign(**class_figures(judged.predictions, self._target, judged.weight))
+        return front.assign(**class_figures(evaluated.predictions, self._target, evaluated.weight))
 
     def _shown(self) -> pd.DataFrame:
         """The front with the distance in place of an error that is not known."""
@@ -224,21 +224,24 @@ class RelevelledFront:
         return front
 
     def _changed(self, proportions: Array) -> Any:
-        fitted = self._judged.fitted
+        fitted = self._evaluated.fitted
         return self._model.changed(fitted.change(proportions), fitted.families)
 
 
-def _front(judged: JudgedCorrections, target: Array | None, seen: bool) -> pd.DataFrame:
-    predictions, weight = judged.predictions, judged.weight
+def _front(evaluated: EvaluatedCorrections, target: Array | None, seen: bool) -> pd.DataFrame:
+    predictions, weight = evaluated.predictions, evaluated.weight
     error = np.full(len(predictions), np.nan) if target is None else (predictions - target) ** 2 @ weight
-    members = [int((judged.proportions(budget) > 0).sum()) for budget in judged.budgets]
+    members = [int((evaluated.proportions(budget) > 0).sum()) for budget in evaluated.budgets]
     return pd.DataFrame(
         {
-            "selection_dpvar": [*(budget.dpvar(judged.judgement.judged.choosing) for budget in judged.budgets), np.inf],
+            "selection_dpvar": [
+                *(budget.dpvar(evaluated.evaluation.rows.choice) for budget in evaluated.budgets),
+                np.inf,
+            ],
             "mse": error,
             "mse_valid": not seen and target is not None,
             "distance": (predictions - predictions[-1]) ** 2 @ weight,
-            **interval_columns(judged.judgement.intervals),
+            **interval_columns(evaluated.evaluation.intervals),
             "members": [*members, 1],
         }
     )

@@ -77,13 +77,13 @@ def warn_of_unused(
     given: bool,
     stacklevel: int,
 ) -> None:
-    """Boosting has no optimiser; what "auto" trains without a predictor ``given``, or an own source of candidates, may
-    hold networks. ``stacklevel`` counts from the caller of this function up to the caller of fit.
+    """Some predictors read no optimiser; what "auto" trains without a predictor ``given``, or an own source of
+    candidates, may hold networks. ``stacklevel`` counts from the caller of this function up to the caller of fit.
     """
     others = isinstance(solver, CandidateSource) or (solver == "auto" and not given)
-    if isinstance(predictor, Boosting) and not others and resolve_optimizer(optimizer) != resolve_optimizer("adam"):
+    if not predictor.uses_optimizer and not others and resolve_optimizer(optimizer) != resolve_optimizer("adam"):
         warnings.warn(
-            f"optimizer={optimizer!r} changes nothing: boosting has no optimiser. Pass "
+            f"optimizer={optimizer!r} changes nothing: {predictor.name} has no optimiser. Pass "
             "predictor=Boosting(learning_rate=..., rounds=...), or predictor='mlp' for a network.",
             UnusedOptimizer,
             stacklevel=stacklevel + 1,

@@ -94,5 +94,13 @@ def from_plain(value: Any, module: nn.Module | None = None) -> Any:
         if name not in known_classes():
             raise InvalidInput(f"The file names a class {name!r} that this version of fairlevel does not know.")
         settings = {key: from_plain(entry, module) for key, entry in value["settings"].items()}
-        return known_classes()[name](**settings)
+        return _object(name, settings)
     return value
+
+
+def _object(name: str, settings: dict[str, Any]) -> Any:
+    """An object of a known class. Older versions wrote ``scale_free`` for LinearR2."""
+    if name == "LinearR2" and not settings.pop("scale_free", True):
+        mean = known_classes()["RidgeMean"](ridge=settings.pop("ridge"))
+        return known_classes()["ClosedFBO"](mean, **settings)
+    return known_classes()[name](**settings)

@@ -13,7 +13,7 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.stacking import DPVAR, SHARE, Mixing, Mixture, OutOfReach
 
 
-class Choosing(Protocol):
+class CandidateChoice(Protocol):
     """Candidates measured on some rows, from which a model can be chosen for any budget."""
 
     @property
@@ -41,7 +41,7 @@ class Choosing(Protocol):
 class Combiner(Protocol):
     """How a model is made from candidates."""
 
-    def over(self, predictions: Array, target: Array, weight: Array, disparity: Array) -> Choosing:
+    def over(self, predictions: Array, target: Array, weight: Array, disparity: Array) -> CandidateChoice:
         """Measure candidates: predictions (candidate, row), target (row,), weights of the rows that sum to 1, (row,),
         and disparity K (candidate, candidate), with which DPVar of the mixture with proportions w is wᵀKw.
         """

@@ -34,9 +34,9 @@ class FBO(TrainedMeanPenalty):
         fitted = self.mean.predict(parameters, prepared.fit)
         outside = self.mean.predict(parameters, prepared.evaluate)
         mean_fitted = (outside * prepared.evaluate_weight).sum(dim=-1, keepdim=True)
-        following = self.loss.following(
+        relative_curvature = self.loss.relative_curvature(
             inner - fitted, lambda values: prepared.smoother.apply(values, _CURVATURE_RIDGE)
         )
         gradient = torch.zeros_like(prediction)
-        gradient[:, prepared.rows.fit] = 2 * prepared.fit_weight * (fitted - mean_fitted) * following
+        gradient[:, prepared.rows.fit] = 2 * prepared.fit_weight * (fitted - mean_fitted) * relative_curvature
         return PenaltyStep(spread(outside, prepared.evaluate_weight), gradient, Warm(parameters, state.learning_rate))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple, Self
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from fairlevel.arrays import Array
 from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
@@ -16,6 +17,7 @@ from fairlevel.conditional_mean.leave_one_out import leave_out_covariance
 from fairlevel.conditional_mean.many_rows import ManyRows
 from fairlevel.conditional_mean.moments import moment_functions
 from fairlevel.conditional_mean.smoother import MANY_ROWS, LinearSmoother
+from fairlevel.conditional_mean.tuning import tuned_mean
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.protocol import (
     ALL_TRAINING_ROWS,
@@ -85,7 +87,6 @@ class ClosedFBO(PenaltyDefaults):
     name: ClassVar[str] = "fbo_closed"
     tunable: ClassVar[tuple[str, ...]] = ("ridge",)
     within_factors: ClassVar[bool] = True
-    group_size: ClassVar[int | None] = 8
 
     def __post_init__(self) -> None:
         check_mean(self.mean, "linear", "RandomFeaturesMean()")
@@ -98,6 +99,10 @@ class ClosedFBO(PenaltyDefaults):
     def transform(self, disparity: Tensor) -> Transformed:
         """The penalty as a function of P, (config,): P itself."""
         return Transformed(disparity, None)
+
+    def tuned(self, attributes: Attributes, target: Array, seed: int) -> Self:
+        """With the ridge and the bandwidth that the conditional mean leaves open, chosen for the target."""
+        return replace(self, mean=tuned_mean(self.mean, attributes, target, seed))
 
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> LinearSmoother:
         smallest = float(distinct(self, settings, "ridge").min())
@@ -120,8 +125,10 @@ class ClosedFBO(PenaltyDefaults):
         for _ in range(self.loss.passes):
             fitted = prepared.apply(self.loss.response(prediction, fitted), ridge)
         centred = prepared.beyond_nuisance(fitted)
-        following = self.loss.following(prediction - fitted, lambda values: prepared.apply(values, ridge))
-        gradient = 2 * prepared.row_weight * centred * following
+        relative_curvature = self.loss.relative_curvature(
+            prediction - fitted, lambda values: prepared.apply(values, ridge)
+        )
+        gradient = 2 * prepared.row_weight * centred * relative_curvature
         value = self.loss.disparity(prediction, centred, prepared.row_weight)
         return self.transform(value).step(gradient, state._replace(fitted=fitted))
 

@@ -48,7 +48,6 @@ class GeDI(PenaltyDefaults):
     rows: RowPlan = ALL_TRAINING_ROWS
 
     name: ClassVar[str] = "gedi"
-    group_size: ClassVar[int | None] = 8
 
     def __post_init__(self) -> None:
         check_degrees(degree=self.degree)

@@ -72,7 +72,6 @@ class KernelHGR(PenaltyDefaults):
     rows: RowPlan = ALL_TRAINING_ROWS
 
     name: ClassVar[str] = "hgr_kernel"
-    group_size: ClassVar[int | None] = 8
 
     def __post_init__(self) -> None:
         check_degrees(degree=self.degree, sensitive_degree=self.sensitive_degree)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean import RidgeMean
@@ -25,25 +24,21 @@ class LinearR2(PenaltyDefaults):
               \frac{\partial P_c}{\partial f_c} = \frac{2}{n V_c} \big(S_\lambda f_c - P_c f_c\big), \qquad
               S_\lambda = A (A^\top A + n \lambda I)^{-1} A^\top
 
-    with f and A centred; within legitimate factors, both less what the factors explain. ``scale_free=False`` sets
-    V = 1, an explained variance instead of a share of it; that is ``ClosedFBO(RidgeMean(ridge))``. Linear: f = A² is
-    invisible to it.
+    with f and A centred; within legitimate factors, both less what the factors explain. Spreads of f below 0.05
+    standard deviations of y count as 0.05. The explained variance itself, with V = 1, is
+    ``ClosedFBO(RidgeMean(ridge))``. Linear: f = A² is invisible to it.
 
     Parameters
     ----------
     ridge : λ, one number or one per configuration (setting ``ridge``)
-    scale_free : whether to divide by the variance of the prediction; spreads below 0.05 standard deviations of y
-        count as 0.05
     """
 
     ridge: float = 1e-3
-    scale_free: bool = True
     rows: RowPlan = ALL_TRAINING_ROWS
 
     name: ClassVar[str] = "r2"
     tunable: ClassVar[tuple[str, ...]] = ("ridge",)
     within_factors: ClassVar[bool] = True
-    group_size: ClassVar[int | None] = 8
 
     def __post_init__(self) -> None:
         if isinstance(self.ridge, str) or not 0 <= self.ridge < float("inf"):
@@ -72,6 +67,4 @@ class LinearR2(PenaltyDefaults):
     def _scale(self, centred: Tensor, row_weight: Tensor) -> tuple[Tensor, Tensor]:
         """V, and whether it moves with the prediction; each (config,)."""
         variance = (row_weight * centred.square()).sum(dim=-1)
-        if not self.scale_free:
-            return torch.ones_like(variance), torch.zeros_like(variance)
         return variance.clamp_min(SMALLEST_SD**2), (variance > SMALLEST_SD**2).to(variance)

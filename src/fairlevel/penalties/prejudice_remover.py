@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -63,13 +63,12 @@ class PrejudiceRemover(PenaltyDefaults):
     rows: RowPlan = ALL_TRAINING_ROWS
 
     name: ClassVar[str] = "prejudice_remover"
-    group_size: ClassVar[int | None] = 8
 
     def __post_init__(self) -> None:
         if self.share is not None and not 0 < self.share < 1:
             raise InvalidInput(f"share={self.share} was given; a number between 0 and 1 is needed, such as 0.3.")
 
-    def for_target(self, target: Array) -> PrejudiceRemover:
+    def tuned(self, attributes: Attributes, target: Array, seed: int) -> Self:
         """With the share of ones of a standardised target, (row,); one of more than two values is refused."""
         if self.share is not None:
             return self

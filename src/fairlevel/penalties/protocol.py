@@ -1,7 +1,8 @@
 """The contract of a penalty: a map from predictions to a value and a gradient in prediction space.
 
-A penalty never sees X or y. What depends on A alone is prepared once. Numbers that differ between configurations
-(``settings``) enter the state. A step takes the state and returns the next one.
+A penalty never sees X. ``step`` never sees y, either; before training, ``tuned`` may read the target once. What depends
+on A alone is prepared once. Numbers that differ between configurations (``settings``) enter the state. A step takes the
+state and returns the next one.
 """
 
 from __future__ import annotations
@@ -54,12 +55,6 @@ IN_OUT = RowPlan("IN fits the mean, OUT carries accuracy", fit_on_in=True, accur
 IN_OUT_ALL_LABELS = RowPlan("IN fits the mean, all rows carry accuracy", fit_on_in=True, accuracy_on_out=False)
 
 
-class Prepared(Protocol):
-    """What a penalty computed from A; it can be copied to a device and a precision."""
-
-    def to(self, dtype: torch.dtype, device: torch.device | str) -> Prepared: ...
-
-
 class PenaltyStep(NamedTuple):
     """Shapes: value (config,), gradient (config, row)."""
 
@@ -82,11 +77,14 @@ class Along(NamedTuple):
 class Penalty(Protocol):
     """One frozen object per method. ``tunable`` names the numbers that may differ between configurations;
     ``within_factors`` says whether legitimate factors are understood: what they explain is then no disparity.
+    ``group_size`` is how many configurations a step gets at a time on a CPU, so that bits do not depend on the grid;
+    None: any number, because all products are batched by configuration.
     """
 
     name: ClassVar[str]
     tunable: ClassVar[tuple[str, ...]]
     within_factors: ClassVar[bool]
+    group_size: ClassVar[int | None]
 
     @property
     def rows(self) -> RowPlan:
@@ -94,6 +92,9 @@ class Penalty(Protocol):
 
     def curvature(self, weight: Tensor) -> Tensor:
         """By how much weight · penalty may multiply the curvature of the loss, (config,)."""
+
+    def tuned(self, attributes: Attributes, target: Array, seed: int) -> Penalty:
+        """Itself with numbers that are chosen from the standardised target, (row,), once and before training."""
 
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> Any:
         """All that depends on A, in float64; attributes are standardised."""
@@ -118,14 +119,6 @@ class Penalty(Protocol):
         """The value on rows that did not train, without the bias of fitting on them, (config,); no state changes."""
 
 
-@runtime_checkable
-class TargetPenalty(Protocol):
-    """A penalty with a number that is read from the target before training."""
-
-    def for_target(self, target: Array) -> Penalty:
-        """Itself with that number, from the standardised target, (row,)."""
-
-
 @dataclass(frozen=True)
 class BatchAttributes:
     """Attributes of all rows, in the order in which batches will read them.
@@ -134,8 +127,8 @@ class BatchAttributes:
     ----------
     values : attributes as given, (any row, attribute), in 32 or 64 bits
     order : row numbers along the ring of batches, (ring row,)
-    target : standardised target of the first rows in that order, (first row,); features of A are fitted on those rows,
-        and an open ridge is chosen for this target
+    target : standardised target of the first rows in that order, (first row,), in place of :meth:`Penalty.tuned`:
+        features of A are fitted on those rows, and an open ridge is chosen for this target, before training
     """
 
     values: Array

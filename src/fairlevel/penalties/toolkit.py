@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from fairlevel.arrays import Array
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, Penalty, PenaltyStep, RowPlan, Settings
 
@@ -17,15 +19,24 @@ that does not depend on the scale of the predictions would have a larger gradien
 
 
 class PenaltyDefaults:
-    """Defaults for a penalty that has no state and no settings, and that uses all rows."""
+    """Defaults for a penalty that has no state and no settings, and that uses all rows.
+
+    ``group_size`` is safe for all penalties. One whose products are all batched by configuration may say None, which
+    saves the filling of small grids; one for which large groups cost more may name less.
+    """
 
     rows: RowPlan = ALL_TRAINING_ROWS
     tunable: ClassVar[tuple[str, ...]] = ()
     within_factors: ClassVar[bool] = False
+    group_size: ClassVar[int | None] = 8
 
     def curvature(self, weight: Tensor) -> Tensor:
         """That of a penalty whose second derivative is at most that of the loss."""
         return 1 + weight
+
+    def tuned(self, attributes: Attributes, target: Array, seed: int) -> Self:
+        """Itself: no number is chosen from the target."""
+        return self
 
     def init(self, prepared: Any, configs: int, settings: Settings) -> Any:
         """None: a penalty has no state unless it says otherwise."""

@@ -17,7 +17,7 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.members.boosters import BoosterMembers, FittedTrees
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.predictors.configurations import Configurations
-from fairlevel.predictors.protocol import Move, Surroundings, Tiling
+from fairlevel.predictors.protocol import LocalObjective, Move, Tiling
 from fairlevel.trees.lightgbm_text import LightGBMText
 
 SIZES = ((15, 20), (15, 60), (31, 10))  # leaves, and fewest rows in a leaf; the first is the usual one
@@ -65,6 +65,7 @@ class Boosting:
     batches: ClassVar[bool] = False
     linear_head: ClassVar[bool] = False
     fixed_features: ClassVar[bool] = False
+    uses_optimizer: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name, least in (("leaves", 2), ("rounds", 1), ("rows_in_leaf", 1), ("bins", 2)):
@@ -207,16 +208,16 @@ class BoosterLearner:
     def predictions(self, inputs: Tensor) -> Tensor:
         return self._predictions[self._position(inputs)]
 
-    def follow(self, gradient: Tensor, curvature: Tensor, around: Surroundings) -> Move | None:
+    def follow(self, gradient: Tensor, curvature: Tensor, objective: LocalObjective) -> Move | None:
         if self._finished or self._booster is None:
             return None
-        scale = around.row_count / 2  # a squared loss then has second derivatives of about 1, as LightGBM's own
-        slopes, bends = (_numbers(values[0] * scale) for values in (gradient, around.row_curvature()))
+        scale = objective.row_count / 2  # a squared loss then has second derivatives of about 1, as LightGBM's own
+        slopes, bends = (_numbers(values[0] * scale) for values in (gradient, objective.row_curvature()))
         self._finished = bool(self._booster.update(fobj=lambda scores, data: (slopes, bends)))
         if self._finished:
             return None
         trees = self._new_trees(self._booster)
-        move = around.step_along(trees[0], self._rate)
+        move = objective.step_along(trees[0], self._rate)
         step = float(move.step)
         self._steps.append(step)
         for prediction, tree in zip(self._predictions, trees, strict=True):

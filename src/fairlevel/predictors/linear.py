@@ -22,6 +22,7 @@ class Linear:
     batches: ClassVar[bool] = True
     linear_head: ClassVar[bool] = True
     fixed_features: ClassVar[bool] = True
+    uses_optimizer: ClassVar[bool] = True
 
     def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> NetworkFactory:
         input_map = InputMap.standardising(scaler).whitened(x.numpy(), ridge=0.0)

@@ -24,6 +24,7 @@ class MLP:
     batches: ClassVar[bool] = True
     linear_head: ClassVar[bool] = True
     fixed_features: ClassVar[bool] = False
+    uses_optimizer: ClassVar[bool] = True
 
     def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> NetworkFactory:
         return NetworkFactory.of(InputMap.standardising(scaler), self.hidden, x, seed, device)

@@ -17,7 +17,7 @@ from fairlevel.networks.layout import Layout
 from fairlevel.networks.network import Kept, Network
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.predictors.configurations import Configurations
-from fairlevel.predictors.protocol import PATIENCE, Surroundings, Tiling
+from fairlevel.predictors.protocol import PATIENCE, LocalObjective, Tiling
 
 TILE_MULTIPLE = 2
 """Every tile is filled to a multiple of this with copies of its last configuration. A batched product of one matrix
@@ -61,7 +61,7 @@ class NetworkLearner:
         prediction, self._kept = self._network.forward(self._parameters, inputs)
         return prediction
 
-    def follow(self, gradient: Tensor, curvature: Tensor, around: Surroundings) -> None:
+    def follow(self, gradient: Tensor, curvature: Tensor, objective: LocalObjective) -> None:
         scaled = gradient * curvature.reciprocal().unsqueeze(1)
         slope = self._network.pullback(self._parameters, self._kept, scaled)
         self._optimizer.update(self._parameters, slope, self._moments, self._rate, self._count)

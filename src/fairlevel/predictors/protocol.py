@@ -25,7 +25,7 @@ class Move(NamedTuple):
     along: Any = None
 
 
-class Surroundings(Protocol):
+class LocalObjective(Protocol):
     """The objective around the last predictions, for learners that use more of it than its gradient."""
 
     @property
@@ -50,17 +50,18 @@ class Learner(Protocol):
 
     @property
     def grows(self) -> bool:
-        """Whether the model before the first step is the constant, which every step adds a little to. It is then judged
-        on held-out rows, too, and may be best.
+        """Whether the model before the first step is the constant, which every step adds a little to. It is then
+        evaluated on held-out rows, too, and may be best.
         """
 
     def predictions(self, inputs: Tensor) -> Tensor:
         """Predictions (config, row) for inputs (row, …); what :meth:`follow` needs is kept."""
 
-    def follow(self, gradient: Tensor, curvature: Tensor, around: Surroundings) -> Move | None:
+    def follow(self, gradient: Tensor, curvature: Tensor, objective: LocalObjective) -> Move | None:
         """One step against a gradient in the last predictions, (config, row). The objective may be ``curvature``,
-        (config,), times as curved as the loss alone; ``around`` tells more, if asked. A learner whose predictions have
-        moved exactly as ``around`` said gives that move back, and the next gradient costs less; others give None.
+        (config,), times as curved as the loss alone; ``objective`` tells more, if asked. A learner whose predictions
+        have moved exactly as ``objective`` said gives that move back, and the next gradient costs less; others give
+        None.
         """
 
     def evaluate(self, inputs: Tensor) -> Tensor:
@@ -122,7 +123,7 @@ class Predictor(Protocol):
     such a predictor has a field ``categorical`` for the numbers of those columns. ``batches`` says whether it can
     train on some rows at a time, ``linear_head`` whether its members have one, as in
     :class:`fairlevel.members.protocol.LinearHead`, ``fixed_features`` whether training leaves what that head reads as
-    it is.
+    it is, ``uses_optimizer`` whether it reads anything of the optimiser.
     """
 
     name: ClassVar[str]
@@ -130,6 +131,7 @@ class Predictor(Protocol):
     batches: ClassVar[bool]
     linear_head: ClassVar[bool]
     fixed_features: ClassVar[bool]
+    uses_optimizer: ClassVar[bool]
 
     def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> LearnerFactory:
         """Prepare on training rows, (row, feature), as given. ``scaler`` standardises features, for predictors that

@@ -31,6 +31,7 @@ class RandomFeatures:
     batches: ClassVar[bool] = True
     linear_head: ClassVar[bool] = True
     fixed_features: ClassVar[bool] = True
+    uses_optimizer: ClassVar[bool] = True
 
     def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> NetworkFactory:
         standard = InputMap.standardising(scaler)

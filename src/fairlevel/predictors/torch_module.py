@@ -24,7 +24,7 @@ from fairlevel.members.modules import ModuleMembers
 from fairlevel.members.protocol import same_numbers
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.predictors.configurations import Configurations
-from fairlevel.predictors.protocol import PATIENCE, Learner, Surroundings, Tiling
+from fairlevel.predictors.protocol import PATIENCE, Learner, LocalObjective, Tiling
 
 _CHECKED_ROWS = 4
 _MOST_TOGETHER = 16  # configurations per tile, which bounds memory
@@ -44,6 +44,7 @@ class TorchModule:
     batches: ClassVar[bool] = True
     linear_head: ClassVar[bool] = False
     fixed_features: ClassVar[bool] = False
+    uses_optimizer: ClassVar[bool] = True
 
     def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> ModuleFactory:
         template = deepcopy(self.module).to(device, torch.float32)
@@ -119,7 +120,7 @@ class StackedModules:
             self._output = self._call(self._training, self._leaf, inputs)
         return self._output.detach()
 
-    def follow(self, gradient: Tensor, curvature: Tensor, around: Surroundings) -> None:
+    def follow(self, gradient: Tensor, curvature: Tensor, objective: LocalObjective) -> None:
         (slope,) = torch.autograd.grad(self._output, self._leaf, gradient / curvature.unsqueeze(1))
         self._optimizer.update(self._parameters, slope, self._moments, self._rate, self._count)
         self._count += 1
@@ -195,7 +196,7 @@ class SeparateModules:
                 self._random[number] = _random_state(inputs)
         return torch.stack([output.detach() for output in self._outputs])
 
-    def follow(self, gradient: Tensor, curvature: Tensor, around: Surroundings) -> None:
+    def follow(self, gradient: Tensor, curvature: Tensor, objective: LocalObjective) -> None:
         scaled = gradient / curvature.unsqueeze(1)
         rows = []
         for output, trained, own in zip(self._outputs, self._trained, scaled, strict=True):

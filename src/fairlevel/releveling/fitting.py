@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from fairlevel.arrays import Array, Index
-from fairlevel.candidates.corrections import Disparity
 from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
+from fairlevel.corrections.closed_form import Disparity
 from fairlevel.metrics.choice import candidates_for
 from fairlevel.releveling.protocol import Change, ExistingModel, Family
 from fairlevel.releveling.responses import Corrections

@@ -8,7 +8,7 @@ import lightgbm as lgb
 import numpy as np
 
 from fairlevel.arrays import Array, Index
-from fairlevel.candidates.corrections import Disparity
+from fairlevel.corrections.closed_form import Disparity
 from fairlevel.trees.lightgbm_model import LightGBMEnsemble
 
 TREES = 80

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fairlevel.arrays import Array, Index
-from fairlevel.candidates.corrections import Disparity
+from fairlevel.corrections.closed_form import Disparity
 from fairlevel.releveling.joint_leaves import JointLeaves
 from fairlevel.releveling.responses import Response
 

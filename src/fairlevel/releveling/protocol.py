@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from fairlevel.arrays import Array, Index
-from fairlevel.candidates.columns import Columns
-from fairlevel.candidates.corrections import Disparity
+from fairlevel.corrections.closed_form import Disparity
+from fairlevel.corrections.columns import Columns
 from fairlevel.releveling.responses import Response
 
 UNNAMED: tuple[Any, Any] = (0, 1)

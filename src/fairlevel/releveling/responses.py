@@ -10,9 +10,9 @@ import numpy as np
 from scipy.special import expit, logit
 
 from fairlevel.arrays import Array
-from fairlevel.candidates.columns import Columns
-from fairlevel.candidates.corrections import CorrectionPath, Disparity
-from fairlevel.candidates.logistic_corrections import LogisticCorrections, keeping_mean
+from fairlevel.corrections.closed_form import CorrectionPath, Disparity
+from fairlevel.corrections.columns import Columns
+from fairlevel.corrections.logistic import LogisticCorrections, keeping_mean
 from fairlevel.fronts.combiners import Best, Combiner, Stacked
 
 KEPT = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from fairlevel.arrays import Array, Index
-from fairlevel.candidates.columns import DenseColumns, LeafColumns
-from fairlevel.candidates.corrections import RIDGES, Disparity
+from fairlevel.corrections.closed_form import RIDGES, Disparity
+from fairlevel.corrections.columns import DenseColumns, LeafColumns
 from fairlevel.releveling.joint_leaves import JointLeaves
 from fairlevel.releveling.leaf_averages import Averages, LeafRows, leaf_averages, towards_target
 from fairlevel.releveling.protocol import UNNAMED, Change, Family

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,32 +16,14 @@ from fairlevel.penalties import Penalty
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
 from fairlevel.penalties.toolkit import check_settings
 from fairlevel.predictors import Configurations, Learner, Predictor
-from fairlevel.training.acting_penalty import ActingPenalty, AllRowsPenalty
-from fairlevel.training.execution.cuda_graph import RecordedStep, RepeatedStep, StepResult
+from fairlevel.predictors.protocol import LearnerFactory
+from fairlevel.training.ending import AfterAllSteps, AfterGivenSteps, Ending, OnHeldOutRows
+from fairlevel.training.execution.cuda_graph import RecordedStep, RepeatedStep
 from fairlevel.training.execution.progress import Progress, StepCounter
 from fairlevel.training.execution.threads import in_threads
-from fairlevel.training.line_search import LineSearch, accuracy_term
-from fairlevel.training.outcome import WORST_LOSS, HeldOutScores, Status, Trace, Trained
+from fairlevel.training.objective import HeldOut, Objective, ObjectiveStep
+from fairlevel.training.outcome import WORST_LOSS, Course, Status, Trained
 from fairlevel.training.rows import AllRows, RowSampler, RowsOnDevice, StepRows, TrainingRows, require_attributes
-from fairlevel.training.stopping import CHECK_EVERY, EarlyStopping
-
-RECORDS = 100  # entries of a trace
-
-
-class HeldOut(NamedTuple):
-    """Rows that decide when to stop, and the penalty bound to them."""
-
-    rows: StepRows
-    penalty: AllRowsPenalty
-
-
-class Objective(NamedTuple):
-    """What a tile minimises: loss + weight · penalty, with the numbers of its configurations."""
-
-    loss: Loss
-    penalty: ActingPenalty
-    configurations: Configurations
-    held_out: HeldOut | None
 
 
 class Length(NamedTuple):
@@ -77,12 +59,7 @@ def train(
     acting = rows.bind(penalty, configurations.settings, seed, target)
     factory = predictor.prepare(rows.sample, seed, target, rows.x_scaler)
     ready = rows.on_device(factory, acting.accuracy, seed, target)
-    held = None
-    if held_out is not None:
-        watched = AllRows(held_out, ALL_TRAINING_ROWS)
-        require_attributes(watched, configurations.weight)
-        held_penalty = watched.bind(watched.tuned(penalty, seed), configurations.settings, seed, target)
-        held = HeldOut(watched.on_device(factory, held_penalty.accuracy, seed, target).final, held_penalty)
+    held = None if held_out is None else _held_out(held_out, penalty, configurations, factory, seed, target)
     tiling, length = rows.tiling(factory, len(configurations)), Length(factory.steps(optimizer), factory.patience)
     acting = acting.grouped(tiling, target)
     held = held and held._replace(penalty=held.penalty.grouped(tiling, target))
@@ -95,104 +72,78 @@ def train(
             count(number, step)
 
         real, tile = tiles[number]
-        objective = Objective(loss or SquaredLoss(), acting, tile, held)
-        return real, _train_tile(factory.learner(tile, optimizer), length, ready, objective, real, advance)
+        objective = Objective(loss or SquaredLoss(), acting, tile.weight.to(target, torch.float32), tile.settings)
+        ending = _ending(tile, length, objective, held)
+        course = Course(length.steps, advance)
+        return real, _train_tile(factory.learner(tile, optimizer), ready, objective, ending, course, real)
 
     return Trained.joined(in_threads(train_one, range(len(tiles)), tiling))
 
 
+def _held_out(
+    rows: TrainingRows,
+    penalty: Penalty,
+    configurations: Configurations,
+    factory: LearnerFactory,
+    seed: int,
+    device: torch.device,
+) -> HeldOut:
+    watched = AllRows(rows, ALL_TRAINING_ROWS)
+    require_attributes(watched, configurations.weight)
+    bound = watched.bind(watched.tuned(penalty, seed), configurations.settings, seed, device)
+    return HeldOut(watched.on_device(factory, bound.accuracy, seed, device).final, bound)
+
+
+def _ending(tile: Configurations, length: Length, objective: Objective, held: HeldOut | None) -> Ending:
+    """Given numbers of steps come first, then held-out rows."""
+    device = objective.weight.device
+    if tile.steps is not None:
+        return AfterGivenSteps(tile.steps.clamp(0, length.steps).to(device))
+    if held is not None:
+        return OnHeldOutRows(length.steps, length.patience, objective, held)
+    return AfterAllSteps(len(tile), length.steps, device)
+
+
 @torch.no_grad()
 def _train_tile(
-    learner: Learner,
-    length: Length,
-    rows: RowsOnDevice,
-    objective: Objective,
-    real: int,
-    advance: Callable[[int], None],
+    learner: Learner, rows: RowsOnDevice, objective: Objective, ending: Ending, course: Course, real: int
 ) -> Trained:
-    loss, penalty, tile, held_out = objective
-    final = rows.final
-    ends = None if tile.steps is None else tile.steps.clamp(0, length.steps).to(final.target.device)
-    steps = length.steps if ends is None else max(1, int(ends.max()))
-    weight = tile.weight.to(final.target)
-    fair, curvature = (weight > 0).unsqueeze(1), penalty.curvature(weight)
-
-    everywhere, move = bool(fair.all()), None
-
-    def step(here: StepRows, state: object) -> StepResult:
-        nonlocal move
-        score = learner.predictions(here.inputs)
-        accuracy = accuracy_term(loss, score, here)
-        value, gradient, after = penalty.step(loss.link(score), here.window, state, move)
-        disparity = weight.unsqueeze(1) * loss.through_link(score, gradient)
-        total = accuracy.gradient + (disparity if everywhere else torch.where(fair, disparity, 0.0))
-        move = learner.follow(total, curvature, LineSearch(loss, penalty, here, weight, score, total, value, state))
-        return StepResult(after, accuracy.value, value)
-
-    state = penalty.init(len(tile), tile.settings)
-    take: RepeatedStep | RecordedStep = RepeatedStep(step, state)
-    if final.target.is_cuda and rows.same_every_step and learner.changing is not None:
-        take = RecordedStep(step, state, final, learner.changing)
-    stopping = EarlyStopping(len(tile), length.patience, final.target.device)
-    record_every = max(1, length.steps // RECORDS)
-    records: list[tuple[int, Tensor, Tensor]] = []
-    checks: list[tuple[int, Tensor]] = []
-    taken = 0
-
-    def check(held: HeldOut, state: object) -> Tensor:
-        score = learner.evaluate(held.rows.inputs)
-        error = loss.value(score, held.rows.target, held.rows.accuracy_weight)
-        value = penalty.value_on(held.penalty, loss.link(score), tile.settings, state)
-        found = error + torch.where(weight > 0, weight * value, 0.0)
-        checks.append((taken, found))
-        return found
-
-    if ends is not None:
-        learner.snapshot(ends == taken)
-    elif held_out is not None and learner.grows:
-        check(held_out, state)
-    for number, here in enumerate(rows.steps(steps)):
-        result, taken = take(here), number + 1
-        if number % record_every == 0:
-            records.append((number, result.loss.clone(), result.value.clone()))
-            advance(number)
-        if ends is not None:
-            learner.snapshot(ends == taken)
-        elif held_out is not None and (taken % CHECK_EVERY == 0 or taken == steps):
-            learner.snapshot(stopping.improved(check(held_out, result.state), taken))
-            if stopping.done.all():
-                break
-    if ends is not None or held_out is not None:
-        learner.restore()
-    advance(length.steps)
-
-    score = learner.evaluate(final.inputs)
-    error = accuracy_term(loss, score, final).value
-    records.append((taken, error, penalty.step(loss.link(score), final.window, result.state).value))
-    worst = WORST_LOSS * loss.of_constant(final.target[final.accuracy], final.accuracy_weight)
-    usable = torch.isfinite(error) & (error <= worst)
-    if ends is None and held_out is not None:
-        usable &= torch.isfinite(stopping.score)
+    final, state = rows.final, objective.start()
+    take = _repeated(ObjectiveStep(learner, objective), state, rows, final, learner)
+    ending.before(learner, state)
+    for taken, here in enumerate(rows.steps(ending.most_steps), start=1):
+        result = take(here)
+        course.add(taken - 1, result.loss, result.value)
+        if ending.after(taken, learner, result.state):
+            break
+    ended = ending.final(learner)
+    found = objective.on(final, learner, result.state)
+    trace = course.end(taken, found.loss, found.value)
+    usable = ended.sound & _bounded(found.loss, objective.loss, final)
     return Trained(
         learner.model(real),
-        tuple(map(_status, usable.tolist(), stopping.done.tolist())),
-        error.cpu(),
-        records[-1][2].cpu(),
-        _steps(ends, stopping, held_out, taken).cpu(),
-        Trace(
-            torch.tensor([when for when, _, _ in records]),
-            torch.stack([each for _, each, _ in records]).cpu(),
-            torch.stack([each for _, _, each in records]).cpu(),
-        ),
-        HeldOutScores.of(checks, len(tile)),
+        tuple(map(_status, usable.tolist(), ended.early.tolist())),
+        found.loss.cpu(),
+        found.value.cpu(),
+        ended.steps.cpu(),
+        trace,
+        ended.held_out,
     )
 
 
-def _steps(ends: Tensor | None, stopping: EarlyStopping, held_out: HeldOut | None, taken: int) -> Tensor:
-    """Steps behind the final state of each configuration, (config,)."""
-    if ends is not None:
-        return ends
-    return torch.full_like(stopping.step, taken) if held_out is None else stopping.step
+def _repeated(
+    step: ObjectiveStep, state: Any, rows: RowsOnDevice, final: StepRows, learner: Learner
+) -> RepeatedStep | RecordedStep:
+    """The step as a CUDA graph where it can be recorded."""
+    if final.target.is_cuda and rows.same_every_step and learner.changing is not None:
+        return RecordedStep(step, state, final, learner.changing)
+    return RepeatedStep(step, state)
+
+
+def _bounded(error: Tensor, loss: Loss, rows: StepRows) -> Tensor:
+    """Whose loss is not far above that of the constant prediction, (config,) of booleans."""
+    worst = WORST_LOSS * loss.of_constant(rows.target[rows.accuracy], rows.accuracy_weight)
+    return torch.isfinite(error) & (error <= worst)
 
 
 def _status(usable: bool, stopped: bool) -> Status:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,6 +14,9 @@ from fairlevel.members.protocol import Members
 
 WORST_LOSS = 10.0
 """A configuration that ends above this many times the loss of the constant prediction has diverged."""
+
+RECORDS = 100
+"""Entries of a trace of all steps."""
 
 
 class Status(StrEnum):
@@ -31,6 +34,29 @@ class Trace:
     step: Tensor
     loss: Tensor
     penalty: Tensor
+
+
+class Course:
+    """The trace of a tile while it is trained, of about ``RECORDS`` entries where all ``steps`` are taken; ``advance``
+    is called with the number of steps done whenever one is added.
+    """
+
+    def __init__(self, steps: int, advance: Callable[[int], None]) -> None:
+        self._steps, self._advance = steps, advance
+        self._every = max(1, steps // RECORDS)
+        self._records: list[tuple[int, Tensor, Tensor]] = []
+
+    def add(self, step: int, loss: Tensor, penalty: Tensor) -> None:
+        """Loss and penalty before a step, (config,); most are left out. They may be overwritten by the next step."""
+        if step % self._every == 0:
+            self._records.append((step, loss.clone(), penalty.clone()))
+            self._advance(step)
+
+    def end(self, step: int, loss: Tensor, penalty: Tensor) -> Trace:
+        """The trace with the final figures, after so many steps."""
+        self._advance(self._steps)
+        steps, losses, penalties = zip(*self._records, (step, loss, penalty), strict=True)
+        return Trace(torch.tensor(steps), torch.stack(losses).cpu(), torch.stack(penalties).cpu())
 
 
 @dataclass(frozen=True)

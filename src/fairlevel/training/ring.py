@@ -17,7 +17,7 @@ from fairlevel.penalties import Penalty, batch_form
 from fairlevel.penalties.protocol import BatchAttributes, Settings
 from fairlevel.predictors.protocol import LearnerFactory, Tiling
 from fairlevel.training.acting_penalty import BatchedPenalty
-from fairlevel.training.rows import StepRows
+from fairlevel.training.rows import AllRows, StepRows
 
 SAMPLE = 20_000
 """How many first rows of the ring, at most, are used to fit functions of A, to prepare the predictor and to compute
@@ -86,6 +86,12 @@ class RingWindows:
     @property
     def x_scaler(self) -> Scaler | None:
         return self.find_scaler()
+
+    def all_rows(self, needed_by: str) -> AllRows:
+        raise InvalidInput(f"{needed_by} needs all rows at once; leave batch_size=None.")
+
+    def limited(self, most: int) -> RingWindows:
+        return self
 
     def tiling(self, factory: LearnerFactory, configs: int) -> Tiling:
         """All configurations in one tile: a batch is read from memory once for all of them."""

@@ -7,7 +7,7 @@ A row sampler is either all rows at every step (:class:`AllRows`) or windows on 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Protocol
 
@@ -24,7 +24,6 @@ from fairlevel.penalties.protocol import RowPlan, Settings
 from fairlevel.predictors.protocol import LearnerFactory, Tiling
 from fairlevel.tensors import weights_of_part
 from fairlevel.training.acting_penalty import ActingPenalty, AllRowsPenalty
-from fairlevel.training.tuning import with_chosen_mean
 
 
 @dataclass(frozen=True)
@@ -125,6 +124,12 @@ class RowSampler(Protocol):
     def x_scaler(self) -> Scaler | None:
         """What standardises the features; None where they are standardised already."""
 
+    def all_rows(self, needed_by: str) -> AllRows:
+        """Itself, if every step sees all rows; else an error that names what needs that."""
+
+    def limited(self, most: int) -> RowSampler:
+        """The first ``most`` rows, where every step sees all of them; batches have a size of their own."""
+
     def tiling(self, factory: LearnerFactory, configs: int) -> Tiling:
         """How many configurations are trained together."""
 
@@ -157,11 +162,17 @@ class AllRows:
     def sample(self) -> Tensor:
         return torch.from_numpy(self.rows.x)
 
+    def all_rows(self, needed_by: str) -> AllRows:
+        return self
+
+    def limited(self, most: int) -> AllRows:
+        return self if len(self) <= most else replace(self, rows=self.rows.take(np.arange(most)))
+
     def tiling(self, factory: LearnerFactory, configs: int) -> Tiling:
         return factory.tiling(len(self.rows), configs)
 
     def tuned(self, penalty: Penalty, seed: int) -> Penalty:
-        return with_chosen_mean(penalty, self.rows.some_attributes, self.rows.y, seed)
+        return penalty.tuned(self.rows.some_attributes, self.rows.y, seed)
 
     def bind(self, penalty: Penalty, settings: Settings, seed: int, device: torch.device) -> AllRowsPenalty:
         if self.rows.some_attributes.given is not None and not penalty.within_factors:

@@ -15,7 +15,6 @@ from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
 from fairlevel.fronts.refinement import check_weights, coarse
 from fairlevel.penalties import within_factors
 from fairlevel.training.outcome import WORST_LOSS, Status
-from fairlevel.training.rows import AllRows
 
 
 @dataclass(frozen=True)
@@ -50,12 +49,11 @@ class SystemGrid:
             parts.append(self._candidates(system, number, data, strengths.tolist(), setup))
             portion(report, number, len(settings))(1.0)
         found = reduce(CandidateSet.joined, parts)
-        return found if setup.judge is None else setup.judge(found)
+        return found if setup.evaluate is None else setup.evaluate(found)
 
     def _data(self, rows: CandidateRows, setup: TrainingSetup) -> Data:
         """Training rows, or a sentence that says why this system cannot take them."""
-        if not isinstance(rows.training, AllRows):
-            raise InvalidInput(f"{self.name} needs all rows at once; leave batch_size=None, or use 'fbo_closed'.")
+        known = rows.training.all_rows(self.name).rows
         if not setup.loss.quadratic:
             raise InvalidInput(
                 f"{self.name} is a regression here; for two classes use penalty='prejudice_remover' (groups) or "
@@ -63,7 +61,6 @@ class SystemGrid:
             )
         if not rows.suits(setup.predictor):
             raise InvalidInput(f"{self.name} needs numbers without gaps; fill or encode them, or use 'boosting'.")
-        known = rows.training.rows
         if known.attributes is None:
             raise MissingSensitiveFeatures(f"{self.name} needs sensitive attributes, and the rows carry none.")
         if known.attributes.given is not None:

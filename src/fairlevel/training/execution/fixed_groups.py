@@ -16,14 +16,10 @@ from torch import Tensor
 from fairlevel.penalties import Penalty
 from fairlevel.penalties.protocol import Along, PenaltyStep, Settings
 
-GROUP_SIZE = 8
-"""For penalties that say nothing about it: safe for all. A penalty whose products are all batched may say
-``group_size = None``, which saves the filling of small grids; one for which large groups cost more may name less."""
-
 
 def in_fixed_groups(penalty: Penalty, device: torch.device) -> Penalty | FixedGroups:
     """The penalty in groups of fixed size where it needs them; a GPU promises no equal bits and needs none."""
-    size = getattr(penalty, "group_size", GROUP_SIZE)
+    size = penalty.group_size
     return penalty if device.type != "cpu" or size is None else FixedGroups(penalty, size)
 
 

@@ -1,4 +1,4 @@
-"""Corrections of a model that exists, judged on rows that did not fit them."""
+"""Corrections of a model that exists, evaluated on rows that did not fit them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
-from fairlevel.estimators.judging import JudgedRows, Judgement, SelectionBudget
+from fairlevel.estimators.evaluation import EvaluatedRows, Evaluation, SelectionBudget
 from fairlevel.fronts.stacking import without_small_proportions
 from fairlevel.progress import stage
 from fairlevel.releveling.fitting import CrossFitted, FittedCorrections
@@ -21,13 +21,13 @@ CHANCE = 2.0  # standard errors that count as disparity: of many mixtures, some 
 
 
 @dataclass(frozen=True)
-class JudgedCorrections:
-    """Candidates judged on rows that did not fit them; the last point is the model as it is. ``centre`` and ``scale``
-    are mean and standard deviation of the aim: y, or the model's predictions where there is none.
+class EvaluatedCorrections:
+    """Candidates evaluated on rows that did not fit them; the last point is the model as it is. ``centre`` and
+    ``scale`` are mean and standard deviation of the aim: y, or the model's predictions where there is none.
     """
 
     fitted: FittedCorrections
-    judgement: Judgement
+    evaluation: Evaluation
     centre: float
     scale: float
 
@@ -41,9 +41,9 @@ class JudgedCorrections:
         fold: Index,
         seed: int,
         seen: bool,
-    ) -> JudgedCorrections:
-        """What is judged on a fold is fitted on the others; fold (row,). Errors on rows that the model has ``seen`` are
-        too small to learn from. Budgets end below the DPVar of the model as it is.
+    ) -> EvaluatedCorrections:
+        """What is evaluated on a fold is fitted on the others; fold (row,). Errors on rows that the model has ``seen``
+        are too small to learn from. Budgets end below the DPVar of the model as it is.
         """
         rows, weight = KeptAttributes.of(attributes), attributes.weight
         aim = model.prediction if target is None else target
@@ -55,33 +55,33 @@ class JudgedCorrections:
         stage("choosing among them")
         with numpy_on_one_thread():  # its threads would keep a core busy after their work
             combiner = model.response.combiner
-            judged = JudgedRows.of(candidates, (aim - centre) / scale, rows, fold, combiner, seed, CHANCE)
-            most = judged.choosing.figures(np.eye(len(candidates))[0]).dpvar
-            budgets = SelectionBudget.points(judged.choosing, points + 1, most)[1:-1]  # the first is the constant
-        return cls(found.fitted, Judgement(judged, budgets, scale, last=candidates[0]), centre, scale)
+            evaluated = EvaluatedRows.of(candidates, (aim - centre) / scale, rows, fold, combiner, seed, CHANCE)
+            most = evaluated.choice.figures(np.eye(len(candidates))[0]).dpvar
+            budgets = SelectionBudget.points(evaluated.choice, points + 1, most)[1:-1]  # the first is the constant
+        return cls(found.fitted, Evaluation(evaluated, budgets, scale, last=candidates[0]), centre, scale)
 
     @property
     def budgets(self) -> Sequence[SelectionBudget]:
         """One per point but the last."""
-        return self.judgement.budgets
+        return self.evaluation.budgets
 
     @property
     def weight(self) -> Array:
         """Of the rows, summing to 1, (row,)."""
-        return self.judgement.judged.attributes.weight
+        return self.evaluation.rows.attributes.weight
 
     @cached_property
     def predictions(self) -> Array:
         """Of the points, in units of y, (point, row)."""
-        shown: Array = self.judgement.predictions * self.scale + self.centre
+        shown: Array = self.evaluation.predictions * self.scale + self.centre
         return shown
 
     @cached_property
     def means(self) -> Array:
         """E[f | A] of the points, (point, row)."""
-        judged = self.judgement.judged
-        return judged.mean.fitted(self.predictions, judged.attributes, judged.seed)
+        evaluated = self.evaluation.rows
+        return evaluated.mean.fitted(self.predictions, evaluated.attributes, evaluated.seed)
 
     def proportions(self, budget: SelectionBudget) -> Array:
-        """Of the candidates within a budget on these rows, (candidate,)."""
-        return without_small_proportions(budget.nearest(self.judgement.judged.choosing).proportions)
+        """Proportions of the candidates within a budget on these rows, (candidate,)."""
+        return without_small_proportions(budget.nearest(self.evaluation.rows.choice).proportions)

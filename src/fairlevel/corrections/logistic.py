@@ -7,7 +7,7 @@ the model as it is and P = B d BᵀW the share that functions of A explain,
           \qquad p = \sigma(s_0 + \Phi u + b(u)),
 
 where b(u) keeps the mean of p. No labels are needed: p0 stands for P(Y=1|X). To first order in u this is the problem of
-:mod:`fairlevel.candidates.corrections` with row weights W p0(1−p0); λ is its ρτ for these weights. Gauss–Newton steps,
+:mod:`fairlevel.corrections.closed_form` with row weights W p0(1−p0); λ is its ρτ for these weights. Gauss–Newton steps,
 each halved until the objective falls, lead from one α to the next larger one.
 """
 
@@ -21,8 +21,8 @@ import numpy as np
 from scipy.special import expit
 
 from fairlevel.arrays import Array
-from fairlevel.candidates.columns import Columns, Factored, Normal
-from fairlevel.candidates.corrections import LEFT, CorrectionPath, Disparity
+from fairlevel.corrections.closed_form import LEFT, CorrectionPath, Disparity
+from fairlevel.corrections.columns import Columns, Factored, Normal
 
 ACCURACY = 1e-3
 """Share by which an objective must fall in a step for another one to follow."""

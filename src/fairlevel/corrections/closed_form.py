@@ -21,10 +21,10 @@ import numpy as np
 import torch
 
 from fairlevel.arrays import Array
-from fairlevel.candidates.columns import Columns
 from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.resolution import with_chosen_resolution
+from fairlevel.corrections.columns import Columns
 from fairlevel.threads import on_single_threads
 
 LEFT = (0.75, 0.55, 0.4, 0.27, 0.17, 0.1, 0.055, 0.025, 0.01, 0.003)

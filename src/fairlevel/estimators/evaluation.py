@@ -14,7 +14,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
 from fairlevel.estimators.budget import Budget
 from fairlevel.exceptions import InvalidInput
-from fairlevel.fronts.combiners import Choosing, Combiner
+from fairlevel.fronts.combiners import CandidateChoice, Combiner
 from fairlevel.fronts.points import non_dominated
 from fairlevel.fronts.stacking import DPVAR, SHARE, Mixture, OutOfReach, without_small_proportions
 from fairlevel.metrics.evaluator import DPVarEvaluator
@@ -31,7 +31,7 @@ SHARE_MARGIN = 0.25  # the same for shares, whose errors, fold by fold, are larg
 
 
 @dataclass(frozen=True)
-class JudgedRows:
+class EvaluatedRows:
     """Predictions of the candidates on selection rows, which did not train them; y has mean 0 and variance 1.
 
     Shapes: predictions (candidate, row), target (row,), attributes of the rows, fold (row,): :meth:`cross_fitted` sets
@@ -47,7 +47,7 @@ class JudgedRows:
     combiner: Combiner
     seed: int
     chance: float
-    _kept: dict[int, Choosing] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _kept: dict[int, CandidateChoice] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -59,37 +59,37 @@ class JudgedRows:
         combiner: Combiner,
         seed: int,
         chance: float = 0.0,
-    ) -> JudgedRows:
+    ) -> EvaluatedRows:
         """With one smoother for all candidates: the one that describes the most accurate of them best."""
         kept = KeptAttributes.of(attributes)
         mean = shared_mean(predictions, target, kept, seed)
         return cls(predictions, target, kept, fold, mean, combiner, seed, chance)
 
     @cached_property
-    def choosing(self) -> Choosing:
+    def choice(self) -> CandidateChoice:
         """The choice of proportions on all selection rows; it sets the proportions of the models that are returned."""
-        return self._choosing_on(np.arange(len(self.target)))
+        return self._choice_on(np.arange(len(self.target)))
 
     def cross_fitted(self, budgets: Sequence[SelectionBudget]) -> Array:
         """Predictions at each budget, the proportions for a fold set on the other folds: (budget, row)."""
         result = np.empty((len(budgets), len(self.target)))
 
         def fill(number: int) -> None:
-            choosing, inside = self._without_fold(number), np.flatnonzero(self.fold == number)
-            proportions = np.stack([budget.nearest(choosing).proportions for budget in budgets])
+            choice, inside = self._without_fold(number), np.flatnonzero(self.fold == number)
+            proportions = np.stack([budget.nearest(choice).proportions for budget in budgets])
             result[:, inside] = proportions @ self.predictions[:, inside]
 
         with numpy_on_one_thread():
             on_single_threads(*(partial(fill, number) for number in np.unique(self.fold).tolist()))
         return result
 
-    def _without_fold(self, number: int) -> Choosing:
+    def _without_fold(self, number: int) -> CandidateChoice:
         """The choice of proportions without a fold; what depends on A is factored once for all kinds of budgets."""
         if number not in self._kept:
-            self._kept[number] = self._choosing_on(np.flatnonzero(self.fold != number))
+            self._kept[number] = self._choice_on(np.flatnonzero(self.fold != number))
         return self._kept[number]
 
-    def _choosing_on(self, rows: Index) -> Choosing:
+    def _choice_on(self, rows: Index) -> CandidateChoice:
         predictions, attributes = self.predictions[:, rows], self.attributes.take(rows)
         disparity = self.mean.disparity(predictions, attributes, self.seed)
         centred = predictions - (predictions @ attributes.weight)[:, None]
@@ -109,26 +109,26 @@ class SelectionBudget:
     name: ClassVar[str] = "max_dpvar"
     quantity: ClassVar[str] = DPVAR
 
-    def nearest(self, choosing: Choosing) -> Mixture:
+    def nearest(self, choice: CandidateChoice) -> Mixture:
         """The most accurate choice within the budget; one that is too small is raised to just above the smallest
         reachable value.
         """
-        return choosing.within(max(self.most, choosing.smallest * (1 + 1e-4) + 1e-12))
+        return choice.within(max(self.most, choice.smallest * (1 + 1e-4) + 1e-12))
 
-    def reached(self, choosing: Choosing) -> float:
+    def reached(self, choice: CandidateChoice) -> float:
         """What can be used of it on these rows: no more than the most accurate choice has."""
-        return min(self.most, choosing.within(np.inf).dpvar)
+        return min(self.most, choice.within(np.inf).dpvar)
 
-    def dpvar(self, choosing: Choosing) -> float:
+    def dpvar(self, choice: CandidateChoice) -> float:
         """The DPVar on selection rows that it allows."""
-        return self.reached(choosing)
+        return self.reached(choice)
 
     @classmethod
-    def points(cls, choosing: Choosing, count: int, most: float = np.inf) -> list[SelectionBudget]:
+    def points(cls, choice: CandidateChoice, count: int, most: float = np.inf) -> list[SelectionBudget]:
         """Budgets evenly spaced in √DPVar, from the smallest reachable one (at least 1e-6) to that of the most
         accurate choice within ``most``; the last one is no limit.
         """
-        return cls._spaced(choosing.smallest, choosing.within(max(most, choosing.smallest)).dpvar, count)
+        return cls._spaced(choice.smallest, choice.within(max(most, choice.smallest)).dpvar, count)
 
     @classmethod
     def _spaced(cls, smallest: float, free: float, count: int) -> list[SelectionBudget]:
@@ -146,20 +146,20 @@ class SelectionShare(SelectionBudget):
     name: ClassVar[str] = "max_share"
     quantity: ClassVar[str] = SHARE
 
-    def nearest(self, choosing: Choosing) -> Mixture:
-        return choosing.within_share(max(self.most, choosing.smallest_share * (1 + 1e-2) + 1e-9))
+    def nearest(self, choice: CandidateChoice) -> Mixture:
+        return choice.within_share(max(self.most, choice.smallest_share * (1 + 1e-2) + 1e-9))
 
-    def reached(self, choosing: Choosing) -> float:
-        return min(self.most, choosing.share(choosing.within(np.inf)))
+    def reached(self, choice: CandidateChoice) -> float:
+        return min(self.most, choice.share(choice.within(np.inf)))
 
-    def dpvar(self, choosing: Choosing) -> float:
-        return self.nearest(choosing).dpvar
+    def dpvar(self, choice: CandidateChoice) -> float:
+        return self.nearest(choice).dpvar
 
     @classmethod
-    def points(cls, choosing: Choosing, count: int, most: float = np.inf) -> list[SelectionBudget]:
+    def points(cls, choice: CandidateChoice, count: int, most: float = np.inf) -> list[SelectionBudget]:
         """Shares evenly spaced in their roots, up to that of the most accurate choice with a DPVar within ``most``."""
-        free = choosing.share(choosing.within(max(most, choosing.smallest)))
-        return cls._spaced(choosing.smallest_share, free, count)
+        free = choice.share(choice.within(max(most, choice.smallest)))
+        return cls._spaced(choice.smallest_share, free, count)
 
 
 @dataclass(frozen=True)
@@ -173,35 +173,37 @@ class Calibration:
     measured: Array
 
     @classmethod
-    def of(cls, budgets: Sequence[SelectionBudget], choosing: Choosing, evidence: Sequence[Evidence]) -> Calibration:
+    def of(
+        cls, budgets: Sequence[SelectionBudget], choice: CandidateChoice, evidence: Sequence[Evidence]
+    ) -> Calibration:
         """From the choice on all selection rows and what is known about the DPVar of cross-fitted predictions, one per
         point.
         """
         dpvar, error = np.array([error_of(each) for each in evidence]).T
-        return cls._of(budgets, choosing, dpvar + MARGIN * error)
+        return cls._of(budgets, choice, dpvar + MARGIN * error)
 
     @classmethod
-    def of_folds(cls, budgets: Sequence[SelectionBudget], unseen: Array, judged: JudgedRows) -> Calibration:
+    def of_folds(cls, budgets: Sequence[SelectionBudget], unseen: Array, evaluated: EvaluatedRows) -> Calibration:
         """The mean DPVar of the folds' models, at least 0, with its standard error, as a share of their mean variance;
         from cross-fitted predictions (point, row).
         """
         sums = np.zeros((3, len(budgets)))
-        for number in np.unique(judged.fold):
-            inside = np.flatnonzero(judged.fold == number)
-            evidence = DPVarEvaluator(judged.attributes.take(inside), judged.seed).evidence(unseen[:, inside])
+        for number in np.unique(evaluated.fold):
+            inside = np.flatnonzero(evaluated.fold == number)
+            evidence = DPVarEvaluator(evaluated.attributes.take(inside), evaluated.seed).evidence(unseen[:, inside])
             share, error, variance = np.array(
                 [(each.estimate, share_error(each), each.variance) for each in evidence]
             ).T
-            part = float(judged.attributes.weight[inside].sum()) * variance
+            part = float(evaluated.attributes.weight[inside].sum()) * variance
             sums += part * share, (part * error) ** 2, part
         dpvar, squared_error, variance = sums
         measured = dpvar.clip(min=0) + SHARE_MARGIN * np.sqrt(squared_error)
         found = np.divide(measured, variance, out=np.zeros_like(measured), where=variance > 0)
-        return cls._of(budgets, judged.choosing, found)
+        return cls._of(budgets, evaluated.choice, found)
 
     @classmethod
-    def _of(cls, budgets: Sequence[SelectionBudget], choosing: Choosing, measured: Array) -> Calibration:
-        return cls(budgets[-1], np.array([budget.reached(choosing) for budget in budgets]), measured)
+    def _of(cls, budgets: Sequence[SelectionBudget], choice: CandidateChoice, measured: Array) -> Calibration:
+        return cls(budgets[-1], np.array([budget.reached(choice) for budget in budgets]), measured)
 
     def scaled(self, factor: float) -> Calibration:
         """In other units."""
@@ -219,13 +221,13 @@ class Calibration:
         return replace(self.largest, most=float(np.interp(limit, rising, self.allowed)))
 
 
-def pruned(choosing: Choosing, budget: SelectionBudget) -> Mixture:
+def pruned(choice: CandidateChoice, budget: SelectionBudget) -> Mixture:
     """The choice within a budget without proportions below 0.001, with MSE and DPVar computed again."""
-    return choosing.figures(without_small_proportions(budget.nearest(choosing).proportions))
+    return choice.figures(without_small_proportions(budget.nearest(choice).proportions))
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Evaluation:
     """The points of a front on rows that set nothing of theirs, and how budgets turn out: each figure is computed when
     it is first asked for.
 
@@ -233,7 +235,7 @@ class Judgement:
     units. ``last``, (row,), is one more point that no budget chooses.
     """
 
-    judged: JudgedRows
+    rows: EvaluatedRows
     budgets: Sequence[SelectionBudget]
     y_scale: float
     last: Array | None = None
@@ -241,7 +243,7 @@ class Judgement:
     @cached_property
     def _within_budgets(self) -> Array:
         """(budget, row)."""
-        return self.judged.cross_fitted(self.budgets)
+        return self.rows.cross_fitted(self.budgets)
 
     @cached_property
     def predictions(self) -> Array:
@@ -250,7 +252,7 @@ class Judgement:
 
     @cached_property
     def _evaluator(self) -> DPVarEvaluator:
-        return DPVarEvaluator(self.judged.attributes, self.judged.seed)
+        return DPVarEvaluator(self.rows.attributes, self.rows.seed)
 
     @cached_property
     def evidence(self) -> list[Evidence]:
@@ -277,7 +279,7 @@ class Judgement:
     @cached_property
     def of_dpvar(self) -> Calibration:
         """Of budgets on DPVar, in units of y²."""
-        found = Calibration.of(self.budgets, self.judged.choosing, self.evidence[: len(self.budgets)])
+        found = Calibration.of(self.budgets, self.rows.choice, self.evidence[: len(self.budgets)])
         return found.scaled(self.y_scale**2)
 
     @cached_property
@@ -290,15 +292,15 @@ class Judgement:
         rows have: for groups with means m_k in three folds, corrected by those of the two others, the average of
         m_k − (m_l + m_j)/2 is exactly 0, while each of them moves with variance 3/2 Var(m).
         """
-        budgets = SelectionShare.points(self.judged.choosing, SHARE_POINTS)
-        return Calibration.of_folds(budgets, self.judged.cross_fitted(budgets), self.judged)
+        budgets = SelectionShare.points(self.rows.choice, SHARE_POINTS)
+        return Calibration.of_folds(budgets, self.rows.cross_fitted(budgets), self.rows)
 
     def calibration(self, name: str) -> Calibration:
         """Of the budgets of this name."""
         return self.of_shares if name == SelectionShare.name else self.of_dpvar
 
 
-def allowed(calibration: Calibration, budget: Budget) -> SelectionBudget:
+def selection_budget(calibration: Calibration, budget: Budget) -> SelectionBudget:
     """The budget on selection rows that keeps a user's budget on unseen rows, margin included."""
     try:
         return calibration.within(budget.most)

@@ -1,0 +1,195 @@
+"""Reading X and y for an estimator: what is refused, and with which sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from fairlevel.arrays import Array
+from fairlevel.data.encoder import TableEncoder
+from fairlevel.data.encoding import Encoding
+from fairlevel.data.features import as_pandas, ordered_like_fit, refuse_missing, refuse_text
+from fairlevel.data.native_columns import NativeColumns
+from fairlevel.data.numbers import SMALLEST_FEATURE, as_dense, refuse_extremes, refuse_other_kinds
+from fairlevel.data.table_rules import named_columns
+from fairlevel.exceptions import FairLevelError, InvalidInput, InvalidType
+from fairlevel.networks.forks import use_one_thread_after_fork
+
+Kinds = tuple[type, ...]
+"""Types of numbers that are left as they are; others become 64-bit numbers."""
+
+
+@dataclass(frozen=True)
+class FeatureRows:
+    """Features and target of a fit as numbers.
+
+    Shapes: x (row, column), y (row,). ``given`` is X as it came, dense; ``columns`` say how a frame with categories was
+    read. With an ``encoding`` each fit encodes x by its own rows. ``seen``, (row, feature), is what predictors see of
+    all rows, ``names`` what that is called, or None.
+    """
+
+    given: Any
+    x: Array
+    y: Array
+    kinds: Kinds
+    seen: Array
+    names: Any
+    columns: NativeColumns | None = None
+    encoding: Encoding | None = None
+
+    @property
+    def categorical(self) -> tuple[int, ...]:
+        """Numbers of the columns of x that hold categories."""
+        return () if self.columns is None else self.columns.categorical
+
+
+def read_rows(
+    estimator: BaseEstimator,
+    X: Any,
+    y: Any,
+    kinds: Kinds = (np.float64,),
+    native: bool = False,
+    encoder: TableEncoder | None = None,
+) -> FeatureRows:
+    """Validate X and y as scikit-learn does, with errors that say what to do; sets the estimator's feature names.
+
+    For a ``native`` predictor X may be a frame with categories, and may have gaps. With an ``encoder`` it may be any
+    table.
+    """
+    use_one_thread_after_fork()
+    if encoder is not None:
+        return _encoded_rows(estimator, as_dense(_table_for(encoder, X)), y, kinds, encoder)
+    X = as_dense(X)
+    if native and _has_categories(X):
+        return _native_rows(estimator, X, y, kinds)
+    return _plain_rows(estimator, X, y, kinds, gaps=native)
+
+
+def _plain_rows(estimator: BaseEstimator, X: Any, y: Any, kinds: Kinds, gaps: bool) -> FeatureRows:
+    """Numbers; text is refused."""
+    refuse_text(X)
+    x, target = _numbers(estimator, X, y, kinds)
+    names = getattr(estimator, "feature_names_in_", None)
+    _refuse_unreadable(x, names, gaps)
+    return FeatureRows(X, x, target, kinds, x, names)
+
+
+def _native_rows(estimator: BaseEstimator, X: Any, y: Any, kinds: Kinds) -> FeatureRows:
+    """A frame with categories as whole numbers and gaps as NaN."""
+    columns = NativeColumns.fit(as_pandas(X))
+    x, target = _frame_numbers(estimator, X, y, kinds, columns)
+    return FeatureRows(X, x, target, kinds, x, getattr(estimator, "feature_names_in_", None), columns)
+
+
+def _encoded_rows(estimator: BaseEstimator, X: Any, y: Any, kinds: Kinds, encoder: TableEncoder) -> FeatureRows:
+    """Read like a native frame; what predictors see are the encoder's numbers, here those learnt from all rows."""
+    columns = NativeColumns.fit(as_pandas(X))
+    x, target = _frame_numbers(estimator, X, y, kinds, columns)
+    encoding = Encoding(encoder, columns, tuple(map(str, as_pandas(X).columns)))
+    learnt = encoding.fit(x)
+    return FeatureRows(X, x, target, kinds, learnt.transform(x), learnt.encoder.outputs, encoding=encoding)
+
+
+def _frame_numbers(
+    estimator: BaseEstimator, X: Any, y: Any, kinds: Kinds, columns: NativeColumns
+) -> tuple[Array, Array]:
+    """x (row, column) as the columns say, and y (row,)."""
+    validated(estimator, X, skip_check_array=True)
+    names = getattr(estimator, "feature_names_in_", None)
+    x, target = _numbers(estimator, columns.transform(as_pandas(X)), y, kinds)
+    if names is not None:
+        estimator.feature_names_in_ = names  # the numbers have none
+    _refuse_unreadable(x, names, gaps=True)
+    return x, target
+
+
+def _numbers(estimator: BaseEstimator, features: Any, y: Any, kinds: Kinds) -> tuple[Array, Array]:
+    """x (row, column) and y (row,)."""
+    refuse_missing_target(y)
+    x, target = validated(
+        estimator, features, y, dtype=list(kinds), y_numeric=True, ensure_all_finite=False, ensure_min_samples=2
+    )
+    return x, np.asarray(target, dtype=np.float64)
+
+
+def _refuse_unreadable(x: Array, names: Any, gaps: bool) -> None:
+    refuse_missing("X", x, names, gaps=gaps)
+    refuse_extremes("X", x, names, SMALLEST_FEATURE)
+
+
+def read_features(estimator: BaseEstimator, X: Any, native: bool = False) -> Array:
+    """Rows to predict for, with the columns of fit in the order of fit, (row, feature). A model with an encoder takes
+    any table that has the columns it needs.
+    """
+    use_one_thread_after_fork()
+    encoder: TableEncoder | None = getattr(estimator, "encoder_", None)
+    if encoder is not None:
+        encoded: Array = np.asarray(encoder.transform(X))
+        return encoded
+    names = getattr(estimator, "feature_names_in_", None)
+    X = ordered_like_fit(as_dense(X), names)
+    columns: NativeColumns | None = getattr(estimator, "native_columns_", None)
+    if columns is not None:
+        if not hasattr(X, "columns"):
+            raise InvalidType("fit got a frame with categories; pass a frame with the same columns, not an array.")
+        validated(estimator, X, reset=False, skip_check_array=True)
+        x = columns.transform(as_pandas(X))
+    else:
+        refuse_text(X)
+        x = validated(estimator, X, reset=False, dtype=np.float64, ensure_all_finite=False)
+    refuse_missing("X", x, names, gaps=native)
+    refuse_extremes("X", x, names, 0.0)
+    return x
+
+
+def refuse_missing_target(y: Any) -> None:
+    """Text, several columns, missing and infinite targets; whatever else is wrong with y is left for the usual
+    checks.
+    """
+    refuse_other_kinds("y", y)
+    given = np.asarray(y)
+    if given.ndim == 2 and given.shape[1] > 1:
+        raise InvalidInput(
+            f"y has {given.shape[1]} columns, but a 1d array is needed: fit one model for each column of y."
+        )
+    if given.ndim == 0 or given.dtype.kind not in "fiuOUST":
+        return
+    try:
+        target = given.astype(np.float64)
+    except (TypeError, ValueError):
+        if any(isinstance(value, str) for value in given.ravel()[:1000].tolist()):
+            raise InvalidType("y holds text; numbers are needed. For classes, use FairClassifier.") from None
+        return
+    refuse_missing("y", target)
+    refuse_extremes("y", target)
+
+
+def validated(estimator: BaseEstimator, *arrays: Any, **settings: Any) -> Any:
+    """scikit-learn's ``validate_data``; what it refuses becomes an error of this package, in its words."""
+    try:
+        return validate_data(estimator, *arrays, **settings)
+    except FairLevelError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = InvalidType if isinstance(error, TypeError) else InvalidInput
+        raise kind(" ".join(str(error).split())) from None
+
+
+def _table_for(encoder: Any, X: Any) -> pd.DataFrame:
+    """A table with names of its columns; an array has the names x0, x1, …"""
+    if not isinstance(encoder, TableEncoder):
+        raise InvalidType(f"encoder={encoder!r} was given; TableEncoder() or None is needed.")
+    return named_columns(X)
+
+
+def _has_categories(X: Any) -> bool:
+    """Whether X is a frame with a column that is no number: text, categories or dates."""
+    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
+        return False
+    frame = as_pandas(X)
+    return frame.columns.is_unique and not all(map(pd.api.types.is_numeric_dtype, frame.dtypes))

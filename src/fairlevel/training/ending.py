@@ -1,0 +1,115 @@
+"""When the configurations of a tile end: after all steps, after their own numbers of steps, or by held-out rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from fairlevel.predictors import Learner
+from fairlevel.training.objective import HeldOut, Objective
+from fairlevel.training.outcome import HeldOutScores
+from fairlevel.training.stopping import CHECK_EVERY, EarlyStopping
+
+
+class Ended(NamedTuple):
+    """How the configurations ended: the number of steps behind the final state of each, whether it stopped early, and
+    whether its held-out score was ever finite, true where no rows are held out; each (config,).
+    """
+
+    steps: Tensor
+    early: Tensor
+    sound: Tensor
+    held_out: HeldOutScores
+
+
+class Ending(Protocol):
+    """When each configuration of a tile ends, and to which of its states it returns."""
+
+    @property
+    def most_steps(self) -> int:
+        """How many steps may be taken."""
+
+    def before(self, learner: Learner, state: Any) -> None:
+        """Called before the first step, with the penalty's state."""
+
+    def after(self, taken: int, learner: Learner, state: Any) -> bool:
+        """Called when ``taken`` steps are done; whether all configurations have ended."""
+
+    def final(self, learner: Learner) -> Ended:
+        """Called once, after the last step: every configuration returns to its final state."""
+
+
+class AfterAllSteps:
+    """Every configuration takes all steps."""
+
+    def __init__(self, configs: int, steps: int, device: torch.device) -> None:
+        self.most_steps = steps
+        self._ends = torch.full((configs,), steps, dtype=torch.int64, device=device)
+
+    def before(self, learner: Learner, state: Any) -> None:
+        """Nothing is kept."""
+
+    def after(self, taken: int, learner: Learner, state: Any) -> bool:
+        return False
+
+    def final(self, learner: Learner) -> Ended:
+        return _without_held_out(self._ends)
+
+
+class AfterGivenSteps:
+    """Each configuration takes its own number of steps, ``ends`` (config,)."""
+
+    def __init__(self, ends: Tensor) -> None:
+        self.most_steps = max(1, int(ends.max()))
+        self._ends = ends
+
+    def before(self, learner: Learner, state: Any) -> None:
+        learner.snapshot(self._ends == 0)
+
+    def after(self, taken: int, learner: Learner, state: Any) -> bool:
+        learner.snapshot(self._ends == taken)
+        return False
+
+    def final(self, learner: Learner) -> Ended:
+        learner.restore()
+        return _without_held_out(self._ends)
+
+
+class OnHeldOutRows:
+    """Each configuration returns to its state with the best loss + weight · penalty on held-out rows, which is computed
+    every few steps; ``patience`` checks without a better one end it.
+    """
+
+    def __init__(self, steps: int, patience: int, objective: Objective, held: HeldOut) -> None:
+        self.most_steps = steps
+        self._objective, self._held = objective, held
+        self._stopping = EarlyStopping(len(objective.weight), patience, objective.weight.device)
+        self._checks: list[tuple[int, Tensor]] = []
+
+    def before(self, learner: Learner, state: Any) -> None:
+        if learner.grows:
+            self._check(0, learner, state)
+
+    def after(self, taken: int, learner: Learner, state: Any) -> bool:
+        if taken % CHECK_EVERY and taken != self.most_steps:
+            return False
+        learner.snapshot(self._stopping.improved(self._check(taken, learner, state), taken))
+        return bool(self._stopping.done.all())
+
+    def final(self, learner: Learner) -> Ended:
+        learner.restore()
+        found = self._stopping
+        scores = HeldOutScores.of(self._checks, len(found.step))
+        return Ended(found.step, found.done, torch.isfinite(found.score), scores)
+
+    def _check(self, taken: int, learner: Learner, state: Any) -> Tensor:
+        score = self._objective.on_held_out(self._held, learner, state)
+        self._checks.append((taken, score))
+        return score
+
+
+def _without_held_out(steps: Tensor) -> Ended:
+    early = torch.zeros_like(steps, dtype=torch.bool)
+    return Ended(steps, early, ~early, HeldOutScores.of([], len(steps)))

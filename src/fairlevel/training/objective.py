@@ -1,0 +1,81 @@
+"""What a tile of configurations minimises, and one step against its gradient."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from fairlevel.losses import Loss
+from fairlevel.penalties.protocol import Settings
+from fairlevel.predictors import Learner
+from fairlevel.predictors.protocol import Move
+from fairlevel.training.acting_penalty import ActingPenalty, AllRowsPenalty
+from fairlevel.training.execution.cuda_graph import StepResult
+from fairlevel.training.line_search import LineSearch, accuracy_term
+from fairlevel.training.rows import StepRows
+
+
+class HeldOut(NamedTuple):
+    """Rows that decide when to stop, and the penalty bound to them."""
+
+    rows: StepRows
+    penalty: AllRowsPenalty
+
+
+class Figures(NamedTuple):
+    """Loss and penalty, each (config,)."""
+
+    loss: Tensor
+    value: Tensor
+
+
+class Objective(NamedTuple):
+    """loss + weight · penalty, with the weights, (config,), and the settings of the penalty for each configuration."""
+
+    loss: Loss
+    penalty: ActingPenalty
+    weight: Tensor
+    settings: Settings
+
+    def start(self) -> Any:
+        """The penalty's state before the first step."""
+        return self.penalty.init(len(self.weight), self.settings)
+
+    def on(self, rows: StepRows, learner: Learner, state: Any) -> Figures:
+        """Loss and penalty of the present models on training rows."""
+        score = learner.evaluate(rows.inputs)
+        error = accuracy_term(self.loss, score, rows).value
+        return Figures(error, self.penalty.step(self.loss.link(score), rows.window, state).value)
+
+    def on_held_out(self, held: HeldOut, learner: Learner, state: Any) -> Tensor:
+        """Loss + weight · penalty of the present models on held-out rows, (config,)."""
+        score = learner.evaluate(held.rows.inputs)
+        error = self.loss.value(score, held.rows.target, held.rows.accuracy_weight)
+        value = self.penalty.value_on(held.penalty, self.loss.link(score), self.settings, state)
+        return error + torch.where(self.weight > 0, self.weight * value, 0.0)
+
+
+class ObjectiveStep:
+    """One step of a learner against the gradient of an objective. How predictions moved in the last step, where the
+    learner tells, makes the next gradient cheaper.
+    """
+
+    def __init__(self, learner: Learner, objective: Objective) -> None:
+        self._learner, self._objective = learner, objective
+        self._fair = (objective.weight > 0).unsqueeze(1)
+        self._all_fair = bool(self._fair.all())
+        self._curvature = objective.penalty.curvature(objective.weight)
+        self._move: Move | None = None
+
+    def __call__(self, here: StepRows, state: Any) -> StepResult:
+        loss, penalty, weight, _ = self._objective
+        score = self._learner.predictions(here.inputs)
+        accuracy = accuracy_term(loss, score, here)
+        value, gradient, after = penalty.step(loss.link(score), here.window, state, self._move)
+        disparity = weight.unsqueeze(1) * loss.through_link(score, gradient)
+        total = accuracy.gradient + (disparity if self._all_fair else torch.where(self._fair, disparity, 0.0))
+        local = LineSearch(loss, penalty, here, weight, score, total, value, state)
+        self._move = self._learner.follow(total, self._curvature, local)
+        return StepResult(after, accuracy.value, value)
