@@ -18,7 +18,7 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.report.render import render
 
-ROWS = 1000
+ROWS = 700
 
 
 @pytest.fixture(scope="module")
@@ -139,11 +139,11 @@ def test_budgets_are_decided_at_the_upper_end(audits):
 def test_survey_weights_and_rows_of_weight_zero(drawn):
     attributes, z = drawn
     f = attributes["age"].to_numpy() + z
-    weight = np.r_[np.ones(700), np.zeros(300)]
+    weight = np.r_[np.ones(400), np.zeros(300)]
     whole = audit(f, sensitive_features=attributes, sample_weight=weight, y_true=f)
-    part = audit(f[:700], sensitive_features=attributes[:700], y_true=f[:700])
+    part = audit(f[:400], sensitive_features=attributes[:400], y_true=f[:400])
     assert whole.interval == part.interval
-    assert whole.rows == 700
+    assert whole.rows == 400
     pd.testing.assert_frame_equal(whole.groups["<b>town</b>"], part.groups["<b>town</b>"])
 
 
