@@ -71,9 +71,9 @@ def test_a_large_ridge_does_not_lose_the_curves():
 def test_what_y_follows_is_read_among_many_attributes():
     """Twenty attributes, y follows a product of two: the functions that vary most say little about it."""
     random = np.random.default_rng(0)
-    a = random.standard_normal((4000, 20))
-    x = np.column_stack([a[:, :2] + random.standard_normal((4000, 2)), random.standard_normal((4000, 2))])
-    y = x[:, 0] * x[:, 1] + 0.3 * random.standard_normal(4000)
+    a = random.standard_normal((3000, 20))
+    x = np.column_stack([a[:, :2] + random.standard_normal((3000, 2)), random.standard_normal((3000, 2))])
+    y = x[:, 0] * x[:, 1] + 0.3 * random.standard_normal(3000)
     common = {"optimizer": Adam(0.02, steps=75), "random_state": 0}
     fits = [FairRegressor(weight=4.0, batch_size=size, **common) for size in (1000, None)]
     fits.append(FairRegressor(weight=0.0, batch_size=1000, **common))
