@@ -8,6 +8,7 @@ from fairlevel import FairRegressor, GroupMean, RandomFeaturesMean, SplineMean, 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.resolution import _errors, resolutions_for, with_chosen_resolution
 from fairlevel.exceptions import InvalidInput
+from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import ClosedFBO
 from fairlevel.training.tuning import with_chosen_mean
 
@@ -114,13 +115,16 @@ def test_penalties_train_with_the_bandwidth_that_y_needs():
     assert with_chosen_mean(ClosedFBO(RandomFeaturesMean(bandwidth=1.0)), rows, ROUGH, 0).mean.bandwidth == 1
 
 
+QUICK = {"optimizer": Adam(0.05, steps=150), "validation_fraction": None, "random_state": 0}
+
+
 def test_a_model_levels_differences_between_near_profiles():
     some = slice(3000)
     x, a = np.column_stack([ROUGH, NOISE[0]])[some], PLACES[some]
     y = x.sum(axis=1) + 0.1 * NOISE[1, some]
     effects = []
     for mean in (RandomFeaturesMean(), RandomFeaturesMean(bandwidth=1.0)):
-        model = FairRegressor(30.0, penalty=ClosedFBO(mean), predictor="linear", random_state=0)
+        model = FairRegressor(30.0, penalty=ClosedFBO(mean), predictor="linear", **QUICK)
         effects.append(np.polyfit(ROUGH[some], model.fit(x, y, sensitive_features=a).predict(x), 1)[0])
     assert effects[0] < 0.1
     assert effects[1] > 0.4
