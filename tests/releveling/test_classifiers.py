@@ -30,7 +30,7 @@ def draw(n, seed):
     return x, np.where(random.random(n) < 1 / (1 + np.exp(-2 * score)), "yes", "no"), a
 
 
-TRAIN, OWN, FRESH = draw(600, 0), draw(600, 1), draw(3000, 2)
+TRAIN, OWN, FRESH = draw(450, 0), draw(450, 1), draw(3000, 2)
 MODELS = {
     "lightgbm": lgb.LGBMClassifier(n_estimators=25, num_leaves=8, verbose=-1, n_jobs=1),
     "lightgbm, steep": lgb.LGBMClassifier(n_estimators=25, num_leaves=8, sigmoid=2.0, verbose=-1, n_jobs=1),
