@@ -112,7 +112,8 @@ def module():
 )
 def test_in_fair_regressor(settings, data):
     x, y, a = data
-    common = {"penalty": "covariance", "optimizer": Adam(0.01, steps=60), "random_state": 0, **settings}
+    common = {"penalty": "covariance", "optimizer": Adam(0.01, steps=60), "validation_fraction": None}
+    common |= {"random_state": 0, **settings}
     plain, fair = (
         dpvar(None, FairRegressor(weight=w, **common).fit(x, y, sensitive_features=a).predict(x), sensitive_features=a)
         for w in (0.0, 30.0)
