@@ -74,7 +74,7 @@ def test_what_y_follows_is_read_among_many_attributes():
     a = random.standard_normal((3000, 20))
     x = np.column_stack([a[:, :2] + random.standard_normal((3000, 2)), random.standard_normal((3000, 2))])
     y = x[:, 0] * x[:, 1] + 0.3 * random.standard_normal(3000)
-    common = {"optimizer": Adam(0.02, steps=75), "random_state": 0}
+    common = {"predictor": "mlp", "optimizer": Adam(0.02, steps=75), "random_state": 0}
     fits = [FairRegressor(weight=4.0, batch_size=size, **common) for size in (1000, None)]
     fits.append(FairRegressor(weight=0.0, batch_size=1000, **common))
     there = np.random.default_rng(1)
