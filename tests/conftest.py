@@ -3,6 +3,11 @@
 import numpy as np
 import pytest
 
+FIT_PATHS = {"browser", "cli", "contracts", "estimators", "models", "predictors", "releveling"}
+"""Folders whose tests fit paths."""
+TEST_PATHS = {"test_fairness_path", "test_share_by_fold"}
+"""Files that test the path itself."""
+
 
 @pytest.fixture(scope="session", autouse=True)
 def no_windows():
@@ -21,12 +26,24 @@ def figures_closed():
 
 @pytest.fixture(scope="module", autouse=True)
 def short_diagnostic(request):
-    """Audits train the networks of the paper's diagnostic on 200 rows, where they would spend most of their time; pages
+    """Audits train the networks of the paper's diagnostic on 50 rows, where they would spend most of their time; pages
     and studies show what users get.
     """
     with pytest.MonkeyPatch.context() as patch:
         if request.path.parent.name not in ("docs", "study"):
-            patch.setattr("fairlevel.auditing.side_figures.PAPER_ROWS", 200)
+            patch.setattr("fairlevel.auditing.side_figures.PAPER_ROWS", 50)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_points(request):
+    """Paths measure 6 points instead of 12, and calibrate budgets on shares at 3 points instead of 8, each of which
+    solves programmes in every fold; tests of paths, pages and studies have all of them.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if request.path.parent.name in FIT_PATHS and request.path.stem not in TEST_PATHS:
+            patch.setattr("fairlevel.estimators.path_fit.POINTS", 6)
+            patch.setattr("fairlevel.estimators.evaluation.SHARE_POINTS", 3)
         yield
 
 

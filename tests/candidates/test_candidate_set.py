@@ -19,7 +19,7 @@ from fairlevel.candidates import (
 )
 from fairlevel.candidates.candidate_set import NO_COURSE
 from fairlevel.candidates.protocol import CandidateRows
-from fairlevel.candidates.sources import AUTO, ON_ONE_PREDICTOR, SPECTRAL
+from fairlevel.candidates.sources import ON_ONE_PREDICTOR, SPECTRAL
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.corrections.closed_form import Disparity
 from fairlevel.estimators.settings import NO_LIMITS
@@ -146,7 +146,7 @@ def test_families_without_limits_train_everything():
 
 
 def test_auto_has_boosters_and_their_stages_networks_linear_models_and_the_constant():
-    found = trained(AUTO)
+    found = trained(auto_of_few_trees())
     assert found.table["candidate"].is_unique
     counts = found.table["family"].value_counts().to_dict()
     assert counts == {

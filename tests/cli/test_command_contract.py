@@ -91,7 +91,7 @@ def runs(home):
     found = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(home)
-        quick = partial(FairnessPath, optimizer=Adam(steps=10))
+        quick = partial(FairnessPath, solver="spectral", optimizer=Adam(steps=10))
         patch.setattr("fairlevel.estimators.fairness_path.FairnessPath", quick)
         for example in ("_diabetes", "_synthetic"):
             patch.setattr(f"fairlevel.cli.demo.{example}", few_rows)

@@ -6,14 +6,16 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from fairlevel import load
+from fairlevel import FairnessPath, load
 from fairlevel.cli import files
+from fairlevel.networks.optimizers import Adam
 from tests.terminal import run_here as run
 
 CODE = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from fairlevel.cli import app; app()"
@@ -42,6 +44,15 @@ def make_table(rows=240):
     frame["pay"] = 0.4 * frame["income"] + frame["x1"] + random.normal(0, 1, rows)
     frame.loc[5, "pay"] = np.nan
     return frame
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_steps():
+    """Fronts are trained by few and large steps, for speed."""
+    quick = partial(FairnessPath, optimizer=Adam(0.05, steps=80))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fairlevel.estimators.fairness_path.FairnessPath", quick)
+        yield
 
 
 @pytest.fixture(scope="module")

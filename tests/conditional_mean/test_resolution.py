@@ -8,6 +8,7 @@ from fairlevel import FairRegressor, GroupMean, RandomFeaturesMean, SplineMean, 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.resolution import _errors, resolutions_for, with_chosen_resolution
 from fairlevel.exceptions import InvalidInput
+from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import ClosedFBO, LinearR2
 from fairlevel.training.tuning import with_chosen_mean
 
@@ -123,13 +124,16 @@ def test_the_former_name_of_tuning_a_penalty_warns():
     assert LinearR2().tuned(rows, ROUGH, 0) == LinearR2()
 
 
+QUICK = {"optimizer": Adam(0.05, steps=150), "validation_fraction": None, "random_state": 0}
+
+
 def test_a_model_levels_differences_between_near_profiles():
     some = slice(3000)
     x, a = np.column_stack([ROUGH, NOISE[0]])[some], PLACES[some]
     y = x.sum(axis=1) + 0.1 * NOISE[1, some]
     effects = []
     for mean in (RandomFeaturesMean(), RandomFeaturesMean(bandwidth=1.0)):
-        model = FairRegressor(30.0, penalty=ClosedFBO(mean), predictor="linear", random_state=0)
+        model = FairRegressor(30.0, penalty=ClosedFBO(mean), predictor="linear", **QUICK)
         effects.append(np.polyfit(ROUGH[some], model.fit(x, y, sensitive_features=a).predict(x), 1)[0])
     assert effects[0] < 0.1
     assert effects[1] > 0.4

@@ -126,6 +126,10 @@ QUICK = {
 }
 """Penalties with smaller networks than they have by default."""
 
+FEW_STEPS = {kind.name: kind(critic_steps=2) for kind in (Adversarial, PlainAdversarial, NeuralHGR, MINE)}
+FEW_STEPS |= {kind.name: kind(inner_steps=2) for kind in (FBO, ITD)}
+"""Penalties with networks of their own, which take fewer steps than by default for each of the predictor."""
+
 
 def quick_penalty(name):
     """The penalty of that name, with small networks where it trains any."""

@@ -98,9 +98,9 @@ def test_a_refit_without_sensitive_features_forgets_dpvar(table):
 
 
 def test_same_seed_same_model_other_seed_other_model(table):
-    x, y, a = table
+    x, y, a = (part[:200] for part in table)
     first, second, other = (
-        FairRegressor(predictor=Boosting(rounds=10), random_state=seed).fit(x, y, sensitive_features=a).predict(x)
+        FairRegressor(predictor=Boosting(rounds=5), random_state=seed).fit(x, y, sensitive_features=a).predict(x)
         for seed in (1, 1, 2)
     )
     assert np.array_equal(first, second)
@@ -110,7 +110,7 @@ def test_same_seed_same_model_other_seed_other_model(table):
 def test_kinds_of_input_agree(table):
     x, y, a = table
     models = [
-        FairRegressor(**LINEAR).fit(*xy, sensitive_features=attributes)
+        FairRegressor(**LINEAR | {"optimizer": Adam(0.02, steps=20)}).fit(*xy, sensitive_features=attributes)
         for xy, attributes in (
             ((x, y), a),
             ((x.to_numpy(), y.to_numpy()), a.to_numpy()),
@@ -131,7 +131,9 @@ def test_categorical_sensitive_columns(table):
     region = pd.Series(np.where(a["a1"] > 0, "north", "south"), name="region", dtype="category")
     mixed = pd.DataFrame({"region": region, "age": a["a2"], "member": a["a3"] > 0})
     plain, fair = (
-        FairRegressor(weight=w, predictor=TREES, random_state=0).fit(x, y, sensitive_features=mixed)
+        FairRegressor(weight=w, predictor=TREES, validation_fraction=0.2, random_state=0).fit(
+            x, y, sensitive_features=mixed
+        )
         for w in (0.0, 20.0)
     )
     gap = [np.ptp(pd.Series(model.predict(x)).groupby(region, observed=True).mean()) for model in (plain, fair)]
@@ -148,7 +150,7 @@ def test_reordered_columns_predict_the_same_and_missing_ones_are_named(table):
 
 def test_pickle_and_clone(table):
     x, y, a = (part[:200] for part in table)
-    model = FairRegressor(weight=3.0, penalty=ITD(steps=2), predictor=Boosting(rounds=15), random_state=0).fit(
+    model = FairRegressor(weight=3.0, penalty=ITD(steps=2), predictor=Boosting(rounds=5), random_state=0).fit(
         x, y, sensitive_features=a
     )
     assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(x), model.predict(x))
@@ -163,10 +165,10 @@ def test_grid_search_over_weight_with_routed_attributes(table):
     settings = {"optimizer": FEW, "validation_fraction": 0.2, "random_state": 0}
     estimator = FairRegressor(predictor="linear", **settings).set_fit_request(sensitive_features=True)
     scorer = fair_scorer(zeta=5.0).set_score_request(sensitive_features=True)
-    search = GridSearchCV(estimator, {"weight": [0.0, 1.0, 10.0]}, scoring=scorer, cv=3)
+    search = GridSearchCV(estimator, {"weight": [0.0, 5.0]}, scoring=scorer, cv=2)
     search.fit(x, y, sensitive_features=a)
     assert search.best_params_["weight"] > 0  # ζ = 5 pays for some levelling
-    accurate = GridSearchCV(estimator, {"weight": [0.0, 1.0, 10.0]}, cv=3).fit(x, y, sensitive_features=a)
+    accurate = GridSearchCV(estimator, {"weight": [0.0, 5.0]}, cv=2).fit(x, y, sensitive_features=a)
     assert accurate.best_params_["weight"] == 0
 
 
@@ -183,7 +185,7 @@ def test_pipeline_routes_attributes(table):
 
 def test_grid_of_weights_equals_single_fits(table):
     x, y, a = table
-    settings = {"predictor": "mlp", "validation_fraction": None, "optimizer": Adam(0.01, steps=30), "random_state": 0}
+    settings = {"predictor": "mlp", "validation_fraction": None, "optimizer": Adam(0.01, steps=10), "random_state": 0}
     estimator, weights = FairRegressor(**settings), (0.0, 0.5, 2.0, 8.0, 30.0)
     rows = read_table(read_rows(clone(estimator), x, y), a)
     setup = training_setup("mlp", estimator.optimizer, "auto", draw_seed(0))
@@ -196,7 +198,7 @@ def test_grid_of_weights_equals_single_fits(table):
 
 def test_units_of_y_do_not_change_the_trade_off(table):
     x, y, a = table
-    settings = {"weight": 2.0, "predictor": TREES, "random_state": 0}
+    settings = {"weight": 2.0, "predictor": TREES, "validation_fraction": 0.2, "random_state": 0}
     plain = FairRegressor(**settings).fit(x, y, sensitive_features=a)
     scaled = FairRegressor(**settings).fit(x, 1000 * y - 7, sensitive_features=a * 50 + 3)
     np.testing.assert_allclose(scaled.predict(x), 1000 * plain.predict(x) - 7, rtol=1e-3, atol=10)
@@ -229,7 +231,8 @@ def test_early_stopping_on_a_small_table():
     x, y = load_diabetes(return_X_y=True)
     scores = {}
     for fraction in (None, 0.25):
-        model = FairRegressor(validation_fraction=fraction, random_state=0).fit(x[:300], y[:300])
+        model = FairRegressor(predictor=Boosting(rounds=500), validation_fraction=fraction, random_state=0)
+        model.fit(x[:300], y[:300])
         scores[fraction] = model.score(x[300:], y[300:])
     assert scores[0.25] > scores[None]
     assert scores[0.25] > 0.3

@@ -36,7 +36,7 @@ def design():
 )
 def test_what_the_factor_explains_stays(design, penalty, predictor, large):
     x, y, a, factor = design
-    train, test = slice(0, 1400), slice(1400, None)
+    train, test = slice(0, 700), slice(1400, None)
     found = {}
     for weight in (0.0, large):
         model = FairRegressor(

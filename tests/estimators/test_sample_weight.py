@@ -9,6 +9,7 @@ from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.metrics.profile import quantiles
 from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import MLP, Boosting
+from tests.contracts.penalty_cases import quick_penalty
 
 MEAN = RidgeMean(ridge=0.01)
 
@@ -60,9 +61,8 @@ def test_weights_reach_every_penalty(penalty):
     unlike = np.arange(400) < 150
     a[unlike] = 2 * x[unlike][:, [0]] + 0.1 * a[unlike]
     y = x[:, 0] + 0.1 * random.normal(size=400)
-    settings = {"weight": 3.0, "penalty": penalty, "predictor": "linear", "validation_fraction": None}
-    few = penalty.startswith("fbo") or penalty == "itd"  # whose effect is large
-    optimizer = Adam(learning_rate=0.06, steps=60) if few else Adam(learning_rate=0.02, steps=200)
+    settings = {"weight": 3.0, "penalty": quick_penalty(penalty), "predictor": "linear", "validation_fraction": None}
+    optimizer = Adam(0.02, steps=200) if penalty == "hsic" else Adam(0.06, steps=60)  # its effect is small
     settings |= {"optimizer": optimizer, "random_state": 0}
     weighted = FairRegressor(**settings).fit(x, y, sensitive_features=a, sample_weight=np.where(unlike, 1e-6, 1.0))
     plain = FairRegressor(**settings).fit(x, y, sensitive_features=a)

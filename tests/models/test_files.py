@@ -22,6 +22,7 @@ from fairlevel.fronts.combiners import Best
 from fairlevel.models.folder import ARRAYS, CHECKSUM, DESCRIPTION, SCHEMA, DamagedModel, _checksum
 from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import MLP, PREDICTORS
+from fairlevel.predictors.boosting import BoosterFactory
 from fairlevel.trees.lightgbm_text import LightGBMText
 
 QUICK = Adam(0.02, steps=30)
@@ -34,8 +35,10 @@ def rows():
 
 @pytest.fixture(scope="module")
 def saved(rows):
-    """The fitted model of a predictor, trained once for all tests."""
-    return cache(lambda predictor: fitted(rows, predictor=predictor))
+    """The fitted model of a predictor, trained once for all tests; boosters have 30 trees of 2000."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BoosterFactory, "steps", lambda factory, optimizer: 30)
+        yield cache(lambda predictor: fitted(rows, predictor=predictor))
 
 
 def fitted(rows, **settings):

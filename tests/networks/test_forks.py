@@ -15,10 +15,11 @@ import numpy as np
 from fairlevel import FairRegressor, dpvar
 from fairlevel.networks.optimizers import Adam
 random = np.random.default_rng(0)
-x, a = random.standard_normal((2, 3000, 3))
+x, a = random.standard_normal((2, 1000, 3))
 y = x[:, 0] + a[:, 0]
 def fit(_):
-    model = FairRegressor(weight=1.0, random_state=0, predictor="mlp", optimizer=Adam(steps=5))
+    settings = {"predictor": "mlp", "optimizer": Adam(steps=5), "validation_fraction": None, "random_state": 0}
+    model = FairRegressor(weight=1.0, **settings)
     return float(dpvar(None, model.fit(x, y, sensitive_features=a).predict(x), sensitive_features=a))
 here = fit(0)
 with multiprocessing.get_context("fork").Pool(1) as pool:

@@ -23,7 +23,7 @@ from fairlevel.penalties import PENALTIES, ClosedFBO, NoPenalty, RootFBO
 from fairlevel.predictors import Boosting, Configurations
 from fairlevel.training.engine import train
 from fairlevel.training.rows import AllRows, TrainingRows
-from tests.contracts.penalty_cases import CASES, as_they_are
+from tests.contracts.penalty_cases import CASES, FEW_STEPS, as_they_are
 from tests.few_trees import auto_of_few_trees
 
 SMALL = Boosting(rounds=12, rows_in_leaf=5)
@@ -44,9 +44,9 @@ def trained(weights, penalty, predictor=SMALL, **settings):
 
 @pytest.mark.parametrize("penalty", sorted(PENALTIES))
 def test_a_booster_is_the_same_bit_for_bit_alone_and_in_a_grid(penalty):
-    x = samples(50, seed=1).x
-    grid = trained([0.0, 0.1, 1.0, 10.0], PENALTIES[penalty]()).members.predict(x)
-    np.testing.assert_array_equal(trained([1.0], PENALTIES[penalty]()).members.predict(x), grid[2:3])
+    x, penalty = samples(50, seed=1).x, FEW_STEPS.get(penalty) or PENALTIES[penalty]()
+    grid = trained([0.0, 0.1, 1.0, 10.0], penalty).members.predict(x)
+    np.testing.assert_array_equal(trained([1.0], penalty).members.predict(x), grid[2:3])
     assert np.ptp(grid, axis=0).max() > 0
 
 
@@ -189,7 +189,8 @@ def test_plain_lightgbm_reads_the_file(tmp_path):
     model.save(tmp_path / "model")
     np.save(tmp_path / "x.npy", rows.x)
     script = (
-        "import json, sys, numpy, lightgbm; b = lightgbm.Booster(model_file=sys.argv[1]);"
+        "import json, sys, numpy; sys.modules.update(sklearn=None, pandas=None);"  # LightGBM does without them
+        "import lightgbm; b = lightgbm.Booster(model_file=sys.argv[1]);"
         "assert 'fairlevel' not in sys.modules; print(json.dumps(b.predict(numpy.load(sys.argv[2])).tolist()))"
     )
     found = subprocess.run(

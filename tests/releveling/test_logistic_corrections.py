@@ -33,7 +33,7 @@ def written_again(u, phi, log_odds, disparity, alpha, ridge):
     before = torch.from_numpy(expit(log_odds))
     total = torch.from_numpy(log_odds) + torch.from_numpy(phi) @ u
     low, high = -50.0, 50.0
-    for _ in range(200):
+    for _ in range(70):  # 100 / 2⁷⁰ is below the last bit
         middle = (low + high) / 2
         if float(weight @ torch.sigmoid(total.detach() + middle)) < float(weight @ before):
             low = middle

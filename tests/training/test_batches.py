@@ -71,10 +71,10 @@ def test_a_large_ridge_does_not_lose_the_curves():
 def test_what_y_follows_is_read_among_many_attributes():
     """Twenty attributes, y follows a product of two: the functions that vary most say little about it."""
     random = np.random.default_rng(0)
-    a = random.standard_normal((4000, 20))
-    x = np.column_stack([a[:, :2] + random.standard_normal((4000, 2)), random.standard_normal((4000, 2))])
-    y = x[:, 0] * x[:, 1] + 0.3 * random.standard_normal(4000)
-    common = {"optimizer": Adam(0.01, steps=150), "random_state": 0}
+    a = random.standard_normal((3000, 20))
+    x = np.column_stack([a[:, :2] + random.standard_normal((3000, 2)), random.standard_normal((3000, 2))])
+    y = x[:, 0] * x[:, 1] + 0.3 * random.standard_normal(3000)
+    common = {"predictor": "mlp", "optimizer": Adam(0.02, steps=75), "random_state": 0}
     fits = [FairRegressor(weight=4.0, batch_size=size, **common) for size in (1000, None)]
     fits.append(FairRegressor(weight=0.0, batch_size=1000, **common))
     there = np.random.default_rng(1)
@@ -176,7 +176,7 @@ def rows():
 
 @pytest.mark.parametrize("penalty", ["fbo_closed", "fbo_root", "hsic"])
 def test_a_fit_in_batches_levels(rows, penalty):
-    settings = {"batch_size": 256, "optimizer": Adam(0.02, steps=150), "penalty": penalty, "random_state": 0}
+    settings = {"batch_size": 256, "optimizer": Adam(0.03, steps=100), "penalty": penalty, "random_state": 0}
     plain = FairRegressor(weight=0.0, **settings).fit(rows.x, rows.y, sensitive_features=rows.a)
     weight = {"fbo_closed": 5.0, "fbo_root": 2.0, "hsic": 100.0}[penalty]
     fair = FairRegressor(weight=weight, **settings).fit(rows.x, rows.y, sensitive_features=rows.a)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from scipy.linalg import lstsq
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.cells.discrete_columns import few_categories
@@ -37,7 +38,9 @@ def dense(fit, free, weight, ridge):
     penalised = fit.shape[1] - free
     stacked = np.vstack([np.sqrt(weight)[:, None] * fit, np.zeros((penalised, fit.shape[1]))])
     stacked[len(fit) :, free:] = ridge**0.5 * np.eye(penalised)
-    return np.linalg.pinv(stacked, rcond=1e-12)[:, : len(fit)] * np.sqrt(weight)
+    right = np.zeros((len(stacked), len(fit)))
+    np.fill_diagonal(right, np.sqrt(weight))
+    return lstsq(stacked, right, cond=1e-12, lapack_driver="gelsy")[0]
 
 
 def is_smooth(rows):
