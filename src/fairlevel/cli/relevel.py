@@ -80,8 +80,10 @@ def relevel(
         gaps = Gaps.of(raw, other, (*names, *factors))
         for sentence in gaps.sentences():
             talk.say(sentence)
-        rows = raw.loc[gaps.complete].reset_index(drop=True)
-        features = rows[[column for column in rows.columns if column not in unused]]
+        complete = raw.loc[gaps.complete]
+        rows = complete.reset_index(drop=True)
+        inputs = complete[[column for column in rows.columns if column not in unused]]
+        features = _with_numbers(fitted, inputs).reset_index(drop=True)
         y = None if not target else LearningTable.of(rows, target, names, read_names(drop), sensitive_inputs).target
         front = relevel_model(
             fitted,
@@ -131,6 +133,18 @@ def _refuse_hidden_inputs(model: Any, sensitive: Sequence[str]) -> None:
     if read:
         columns = f"column{'s' if len(read) > 1 else ''} {', '.join(map(repr, read))}"
         raise InvalidInput(f"The model reads the sensitive {columns}; pass --sensitive-inputs to let it.")
+
+
+def _with_numbers(model: Any, inputs: pd.DataFrame) -> pd.DataFrame:
+    """Text in columns that the model reads as numbers, such as 1,5, as numbers."""
+    from fairlevel.cli.files import read_numbers
+    from fairlevel.releveling.reading import columns_of, text_inputs
+
+    names, words = columns_of(model) or list(inputs.columns), text_inputs(model)
+    numbers = [name for place, name in enumerate(names) if place not in words and name in inputs]
+    kinds = {name: inputs[name].dtype for name in numbers}
+    text = [name for name, kind in kinds.items() if kind.kind == "O" and kind.name != "category"]
+    return inputs.assign(**{name: read_numbers(inputs, name) for name in text})
 
 
 def _figures(front: RelevelledFront, name: str, max_share: float | None) -> pd.Series:
