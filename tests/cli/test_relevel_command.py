@@ -1,5 +1,7 @@
 """``fairlevel relevel`` on files of LightGBM, XGBoost, CatBoost and ONNX."""
 
+import json
+
 import catboost
 import lightgbm as lgb
 import numpy as np
@@ -146,3 +148,20 @@ def test_columns_that_the_model_does_not_read_are_left_alone(folder, tmp_path, n
     result = run_here("relevel", str(folder / name), str(tmp_path / "new.csv"), *arguments, columns=200)
     assert result.returncode == 0, result.stderr
     assert "reads sensitive attributes" not in result.stdout
+
+
+def test_a_budget_out_of_reach_keeps_the_front(folder, tmp_path):
+    """Nothing was written, and the exit code was that of bad input."""
+    arguments = ("--sensitive", "age", "--target", "price", "--max-share", "1e-7", "--json", "--out", tmp_path / "out")
+    result = run_here("relevel", folder / "model.txt", folder / "new.csv", *arguments)
+    assert result.returncode == 1, result.stderr
+    assert "max_share=1e-07 is out of reach" in result.stderr
+    found = json.loads(result.stdout)
+    assert found["budget_met"] is False
+    assert list(found["models"]) == ["most level", "knee", "as it was"]
+    assert len(pd.read_csv(tmp_path / "out" / "front.csv")) == 12
+    assert (tmp_path / "out" / "models" / "point-01.txt").is_file()
+    assert not (tmp_path / "out" / "models" / "within-budget.txt").exists()
+    assert "whose share of variance is at most 1e-07" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    refused = run_here("relevel", folder / "model.txt", folder / "new.csv", "--sensitive", "age", "--max-share", "-1")
+    assert refused.returncode == 2

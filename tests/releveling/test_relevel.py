@@ -410,6 +410,8 @@ def test_a_predict_function_is_enough():
     assert dpvar_interval(best.predict(FRESH[0]), sensitive_features=FRESH[2]).share < 0.15
     with pytest.raises(InvalidInput, match="cannot be saved"):
         best.save("anywhere")
+    for same in (front.model(-1), front.best(max_share=1.0)):  # the function itself came back, without predict
+        np.testing.assert_array_equal(same.predict(FRESH[0]), model.predict(FRESH[0]))
 
 
 def test_only_columns_that_the_model_reads_are_called_its_inputs():
