@@ -242,8 +242,8 @@ def test_what_is_given_is_not_chosen():
     assert [(each.leaves, each.rows_in_leaf) for each in Boosting(rows_in_leaf=5).choices()] == [(15, 5), (31, 5)]
     assert Boosting(leaves=15).choices() == (Boosting(leaves=15),)
     usual = Boosting(leaves=15, rows_in_leaf=20)
-    assert Boosting(leaves=15).parameters(100, 3, 0, 1, True) == usual.parameters(100, 3, 0, 1, True)
-    assert Boosting().parameters(100, 3, 0, 1, True) == usual.parameters(100, 3, 0, 1, True)
+    assert Boosting(leaves=15).parameters(3, 0, 1, True) == usual.parameters(3, 0, 1, True)
+    assert Boosting().parameters(3, 0, 1, True) == usual.parameters(3, 0, 1, True)
 
 
 def test_rows_too_few_for_a_split_give_the_mean():
@@ -254,9 +254,3 @@ def test_rows_too_few_for_a_split_give_the_mean():
 def test_batches_are_refused():
     with pytest.raises(InvalidInput, match="all rows at once"):
         FairRegressor(predictor="boosting", batch_size=50).fit(np.zeros((100, 2)), np.arange(100.0))
-
-
-@pytest.mark.parametrize(("rows", "in_leaf"), [(10, 3), (32, 6), (99, 19), (100, 20), (10_000, 20)])
-def test_leaves_are_smaller_where_rows_are_few(rows, in_leaf):
-    assert Boosting().parameters(rows, 3, 0, 1, True)["min_data_in_leaf"] == in_leaf
-    assert Boosting(rows_in_leaf=7).parameters(rows, 3, 0, 1, True)["min_data_in_leaf"] == 7

@@ -21,8 +21,6 @@ from fairlevel.predictors.protocol import Move, Surroundings, Tiling
 from fairlevel.trees.lightgbm_text import LightGBMText
 
 SIZES = ((15, 20), (15, 60), (31, 10))  # leaves, and fewest rows in a leaf; the first is the usual one
-FEWEST_LEAVES = 5  # the usual fewest rows in a leaf leave room for so many leaves of equal size
-FEWEST_IN_LEAF = 3  # however few rows there are
 PATIENCE = 8  # checks, ten trees apart
 FEW_COLUMNS = 11  # up to here every tree may use all features
 SMALL = 1_000_000  # numbers in a table for which more than one thread per booster costs more than it saves
@@ -43,8 +41,7 @@ class Boosting:
         first unless another lowers their score by more than 2 %; elsewhere 15
     learning_rate : η
     rounds : trees; fewer where held-out rows stop training early
-    rows_in_leaf : fewest training rows in a leaf, whatever their weights; None: chosen with ``leaves``, elsewhere 20,
-        or a fifth of fewer than 100 rows, at least 3
+    rows_in_leaf : fewest training rows in a leaf, whatever their weights; None: chosen with ``leaves``, elsewhere 20
     l2 : ridge on the values of the leaves
     features : share of the features that each tree may use; None stands for all of up to 11, and half of more
     bins : most bins of a feature
@@ -103,19 +100,18 @@ class Boosting:
             )
         return BoosterFactory(self, seed, device, x.numel() < SMALL)
 
-    def parameters(self, rows: int, columns: int, seed: int, threads: int, small: bool) -> dict[str, Any]:
-        """LightGBM's names of these settings, for a training table of this shape. Trees are scaled by η s_t here, hence
-        its step size of 1. Its deterministic mode makes results independent of the number of threads; it needs to be
-        told in which order histograms are filled, and in large tables column after column is faster.
+    def parameters(self, columns: int, seed: int, threads: int, small: bool) -> dict[str, Any]:
+        """LightGBM's names of these settings. Trees are scaled by η s_t here, hence its step size of 1. Its
+        deterministic mode makes results independent of the number of threads; it needs to be told in which order
+        histograms are filled, and in large tables column after column is faster.
         """
-        leaves, in_leaf = SIZES[0]
-        in_leaf = max(FEWEST_IN_LEAF, min(in_leaf, rows // FEWEST_LEAVES))
+        leaves, rows = SIZES[0]
         share = self.features if self.features is not None else (1.0 if columns <= FEW_COLUMNS else 0.5)
         given = {
             "objective": "none",
             "learning_rate": 1.0,
             "num_leaves": int(self.leaves or leaves),
-            "min_data_in_leaf": int(self.rows_in_leaf or in_leaf),
+            "min_data_in_leaf": int(self.rows_in_leaf or rows),
             "min_sum_hessian_in_leaf": 1e-3,
             "lambda_l2": float(self.l2),
             "feature_fraction": share,
@@ -154,8 +150,7 @@ class BoosterFactory:
     def inputs(self, x: Tensor) -> Tensor:
         values = x.double().contiguous()
         reference = self._rows[0][1] if self._rows else None
-        rows, columns = (self._rows[0][0] if self._rows else values).shape  # of the training table
-        parameters = self.settings.parameters(rows, columns, self.seed, torch.get_num_threads(), self.small)
+        parameters = self.settings.parameters(x.shape[1], self.seed, torch.get_num_threads(), self.small)
         categorical: Any = list(self.settings.categorical) or "auto"
         binned = lgb.Dataset(
             values.numpy(), reference=reference, categorical_feature=categorical, params=parameters, free_raw_data=True
@@ -171,8 +166,7 @@ class BoosterFactory:
 
     def learner(self, configurations: Configurations, optimizer: Optimizer) -> BoosterLearner:
         threads = 1 if self.small else torch.get_num_threads()
-        rows, columns = self._rows[0][0].shape
-        parameters = self.settings.parameters(rows, columns, self.seed, threads, self.small)
+        parameters = self.settings.parameters(self._rows[0][0].shape[1], self.seed, threads, self.small)
         return BoosterLearner(self.settings.learning_rate, parameters, self._rows, self.device)
 
 
