@@ -243,12 +243,20 @@ def test_a_ray_cluster_that_loses_a_node_finishes_with_the_same_rows(data, undis
 def test_an_audit_on_a_ray_cluster_that_loses_a_node_has_the_same_sums(tmp_path, monkeypatch, cluster):
     from fairlevel.auditing import answer as module
     from fairlevel.auditing.audit_files import audit_files
+    from fairlevel.auditing.near_profiles import NearProfiles
     from fairlevel.auditing.side_figures import SideFigures
     from fairlevel.data import parquet_parts
 
     monkeypatch.setattr(parquet_parts, "PART_ROWS", 200)
     empty = pd.DataFrame({"attribute": [], "alone": [], "lost": []})
-    beside = (lambda: (), lambda: (0.0, 0.0), lambda: empty, dict, pd.DataFrame)  # they have tests of their own
+    beside = (
+        lambda: (),
+        lambda: (0.0, 0.0),
+        lambda: empty,
+        dict,
+        pd.DataFrame,
+        lambda: NearProfiles(0.0, np.inf, 0.0),
+    )  # they have tests of their own
     monkeypatch.setattr(SideFigures, "tasks", staticmethod(lambda side, frame, seed: beside))
     monkeypatch.setattr(module, "find_flags", lambda *figures: ())
     random = np.random.default_rng(0)

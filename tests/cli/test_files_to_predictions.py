@@ -302,3 +302,36 @@ def test_separators_of_thousands_are_refused(tmp_path, write, role):
     assert "salary" in said.stderr
     assert "thousands" in said.stderr or "numbers are needed" in said.stderr
     assert not (tmp_path / "front").exists()
+
+
+def test_the_rows_are_never_replaced_by_their_predictions(fronts, later, folder):
+    later.to_csv(folder / "own.csv", index=False)
+    (folder / "link.csv").unlink(missing_ok=True)
+    (folder / "link.csv").symlink_to(folder / "own.csv")
+    before = (folder / "own.csv").read_bytes()
+    for out in ("own.csv", "link.csv"):
+        said = run("predict", fronts["csv"] / "models" / "knee", folder / "own.csv", "--out", folder / out)
+        assert said.returncode == 2
+        assert "would replace it; choose another name" in said.stderr
+    assert (folder / "own.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+def test_byte_order_marks_tell_the_encoding(tmp_path, encoding):
+    """A file in UTF-16 was taken for latin1."""
+    mark = "\ufeff" if encoding in ("utf-16-le", "utf-16-be") else ""
+    (tmp_path / "t.csv").write_bytes(f"{mark}größe;b\n1,5;x\n2,25;é\n".encode(encoding))
+    for table in (files.read_columns(tmp_path / "t.csv"), files.read_sample(tmp_path / "t.csv", 10, 0)[0]):
+        assert list(table.columns) == ["größe", "b"]
+        assert files.read_numbers(table, "größe").tolist() == [1.5, 2.25]
+        assert table["b"].tolist() == ["x", "é"]
+
+
+@pytest.mark.parametrize("value", ["", "inf"])
+def test_a_missing_prediction_is_named_with_its_row(tmp_path, value):
+    rows = "".join(f"{k % 7},{k % 5},{value if k in (3, 8) else k % 11}\n" for k in range(40))
+    (tmp_path / "t.csv").write_text("a,f,g\n,1,2\n" + rows)  # the first row has no attribute and is left out
+    for command in (("audit", "--prediction", "g"), ("compare", "--predictions", "f,g")):
+        said = run(command[0], tmp_path / "t.csv", *command[1:], "--sensitive", "a")
+        assert said.returncode == 2
+        assert "Column 'g' holds 2 missing or infinite values, the first in row 5" in said.stderr

@@ -6,7 +6,7 @@ import pytest
 
 from fairlevel.cli.checks import refuse_existing
 from fairlevel.cli.csv_cells import without_formulas
-from fairlevel.cli.files import read_columns, read_numbers, read_sample
+from fairlevel.cli.files import read_columns, read_numbers, read_sample, write_table
 from fairlevel.cli.options import read_names
 from fairlevel.data.whole_files import require_writable, whole_folder, write_whole
 from fairlevel.exceptions import CannotWrite, FairLevelError, InvalidInput, InvalidType
@@ -56,6 +56,17 @@ def test_a_column_that_is_there_twice_is_not_guessed(command, tmp_path):
     said = run_here(command, tmp_path / "rows.csv", role, "f", "--sensitive", "a")
     assert said.returncode == 2
     assert "2 columns named 'a'" in said.stderr
+
+
+def test_numbers_in_any_notation_are_no_formulas(tmp_path):
+    """-13,4 got an apostrophe, and the file could not be read again."""
+    numbers = ["-13,4", "+1,5", "-1.234,5", "-1,234.50", "-2", "-1e5", "-1,5e-3", " -3", "-inf"]
+    formulas = ["-1+2", "-13,4,5", "=1,5", "-cmd", "-1;2", "+A1", "@x", "-"]
+    safe = without_formulas(pd.DataFrame({"c": [*numbers, *formulas, None], "-2,5": 1.0, "-a": 1.0}))
+    assert safe["c"].tolist()[:-1] == [*numbers, *(f"'{cell}" for cell in formulas)]
+    assert list(safe.columns) == ["c", "-2,5", "'-a"]
+    write_table(pd.DataFrame({"a": ["-13,4", "2,25", "-7,125"]}), tmp_path / "t.csv")
+    assert read_numbers(read_columns(tmp_path / "t.csv"), "a").tolist() == [-13.4, 2.25, -7.125]
 
 
 def test_lists_of_names():

@@ -162,6 +162,7 @@ def test_front_refuses_in_one_sentence(folder, tmp_path, arguments, sentence):
         (b"a,b\n1,2\n3,4,5\n", "line 3"),
         (b"a,b\n1,2,3\n4,5,6\n", "line 2 has more fields"),
         (b"a,b\n1,\xff\n2,3\n", "is not UTF-8"),
+        (b"\xff\xfea\x00,\x00b\x00\n\x001", "begins as UTF-16, but is not"),
         (b"", "cannot be read"),
         (b"a,b\n", "has 0 rows"),
         (b"a,b\n1,2\n", "has 1 rows"),

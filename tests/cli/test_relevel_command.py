@@ -1,5 +1,8 @@
-"""``fairlevel relevel`` on files of LightGBM, XGBoost and ONNX."""
+"""``fairlevel relevel`` on files of LightGBM, XGBoost, CatBoost and ONNX."""
 
+import json
+
+import catboost
 import lightgbm as lgb
 import numpy as np
 import onnxruntime
@@ -28,6 +31,8 @@ def folder(tmp_path_factory):
     settings = {"optimizer": Adam(0.02, steps=150), "validation_fraction": None, "random_state": 0}
     network = FairRegressor(0, predictor="mlp", **settings).fit(x[seen], y[seen])
     network.to_onnx(here / "model.onnx")
+    settings = {"iterations": 30, "depth": 3, "verbose": 0, "allow_writing_files": False}
+    catboost.CatBoostRegressor(**settings).fit(x[seen], y[seen]).save_model(here / "model.cbm")
     pd.concat([x, a, y], axis=1)[new].to_csv(here / "new.csv", index=False)
     return here
 
@@ -37,11 +42,13 @@ def predictions(path, rows):
         return lgb.Booster(model_file=path).predict(rows)
     if path.suffix == ".json":
         return xgb.Booster(model_file=path).predict(xgb.DMatrix(rows))
+    if path.suffix == ".cbm":
+        return catboost.CatBoost().load_model(path).predict(rows)
     session = onnxruntime.InferenceSession(path)
     return session.run(None, {session.get_inputs()[0].name: rows.to_numpy()})[0]
 
 
-@pytest.mark.parametrize("name", ["model.txt", "model.json", "model.onnx"])
+@pytest.mark.parametrize("name", ["model.txt", "model.json", "model.cbm", "model.onnx"])
 def test_models_come_back_in_their_own_format(folder, tmp_path, name):
     arguments = ("--sensitive", "age", "--target", "price", "--max-share", "0.2", "--out", str(tmp_path / "out"))
     result = run_here("relevel", str(folder / name), str(folder / "new.csv"), *arguments, columns=200)
@@ -72,6 +79,8 @@ def test_models_come_back_in_their_own_format(folder, tmp_path, name):
         ("new.csv", ["--sensitive", "age"], "a model ending in"),
         ("model.txt", ["--sensitive", "agee"], "Did you mean 'age'"),
         ("model.txt", ["--sensitive", "age", "--drop", "u"], "lacks 1 of the 4 columns"),
+        ("model.cbm", ["--sensitive", "age", "--drop", "u"], "lacks 1 of the 4 columns"),
+        ("model.cbm", ["--sensitive", "u"], "reads the sensitive column 'u'; pass --sensitive-inputs"),
         ("model.txt", ["--sensitive", "age", "--method", "leafs"], "Did you mean 'leaves'"),
         ("broken.json", ["--sensitive", "age"], "is no model of xgboost"),
     ],
@@ -105,3 +114,54 @@ def test_no_disparity_is_said_and_weights_may_have_a_decimal_comma(folder, tmp_p
     result = run_here("relevel", str(folder / "model.txt"), str(tmp_path / "new.csv"), *arguments, *out, columns=200)
     assert result.returncode == 0, result.stderr
     assert "No disparity was found in the model as it was given" in result.stdout
+
+
+@pytest.mark.parametrize("name", ["model.txt", "model.json", "model.cbm", "model.onnx"])
+def test_decimal_commas_are_read_as_by_other_commands(folder, tmp_path, name):
+    """The library's own words about dtypes were all that was said."""
+    fronts = []
+    for sign in ".,":
+        pd.read_csv(folder / "new.csv").to_csv(tmp_path / "new.csv", index=False, sep=";", decimal=sign)
+        out = tmp_path / f"out{sign}"
+        arguments = ("--sensitive", "age", "--target", "price", "--out", str(out))
+        result = run_here("relevel", str(folder / name), str(tmp_path / "new.csv"), *arguments, columns=200)
+        assert result.returncode == 0, result.stderr
+        fronts.append(pd.read_csv(out / "front.csv"))
+    pd.testing.assert_frame_equal(*fronts, rtol=1e-9)
+
+
+def test_a_word_among_numbers_is_named_with_its_row_of_the_file(folder, tmp_path):
+    table = pd.read_csv(folder / "new.csv").astype({"v": object})
+    table.loc[3, "age"], table.loc[7, "v"] = np.nan, "tall"
+    table.to_csv(tmp_path / "new.csv", index=False)
+    arguments = ("--sensitive", "age", "--out", str(tmp_path / "out"))
+    result = run_here("relevel", str(folder / "model.txt"), str(tmp_path / "new.csv"), *arguments, columns=200)
+    assert result.returncode == 2
+    assert "Column 'v' holds 'tall' (row 8); numbers are needed" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["model.txt", "model.json", "model.cbm"])
+def test_columns_that_the_model_does_not_read_are_left_alone(folder, tmp_path, name):
+    """CatBoost ended in a traceback, and its model was said to read age, which it does not."""
+    pd.read_csv(folder / "new.csv").assign(town="Paris").to_csv(tmp_path / "new.csv", index=False)
+    arguments = ("--sensitive", "age", "--sensitive-inputs", "--target", "price", "--out", str(tmp_path / "out"))
+    result = run_here("relevel", str(folder / name), str(tmp_path / "new.csv"), *arguments, columns=200)
+    assert result.returncode == 0, result.stderr
+    assert "reads sensitive attributes" not in result.stdout
+
+
+def test_a_budget_out_of_reach_keeps_the_front(folder, tmp_path):
+    """Nothing was written, and the exit code was that of bad input."""
+    arguments = ("--sensitive", "age", "--target", "price", "--max-share", "1e-7", "--json", "--out", tmp_path / "out")
+    result = run_here("relevel", folder / "model.txt", folder / "new.csv", *arguments)
+    assert result.returncode == 1, result.stderr
+    assert "max_share=1e-07 is out of reach" in result.stderr
+    found = json.loads(result.stdout)
+    assert found["budget_met"] is False
+    assert list(found["models"]) == ["most level", "knee", "as it was"]
+    assert len(pd.read_csv(tmp_path / "out" / "front.csv")) == 12
+    assert (tmp_path / "out" / "models" / "point-01.txt").is_file()
+    assert not (tmp_path / "out" / "models" / "within-budget.txt").exists()
+    assert "whose share of variance is at most 1e-07" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    refused = run_here("relevel", folder / "model.txt", folder / "new.csv", "--sensitive", "age", "--max-share", "-1")
+    assert refused.returncode == 2

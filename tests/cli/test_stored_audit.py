@@ -8,6 +8,7 @@ import pytest
 
 from fairlevel.auditing import answer
 from fairlevel.auditing import audit_files as module
+from fairlevel.auditing.near_profiles import NearProfiles
 from fairlevel.auditing.side_figures import SideFigures
 from tests.terminal import run_here
 
@@ -24,7 +25,7 @@ def test_an_audit_without_a_prediction_is_one_sentence(tmp_path):
 def folder(tmp_path, monkeypatch):
     """Side figures have tests of their own."""
     empty = pd.DataFrame({"attribute": [], "alone": [], "lost": []})
-    tasks = (lambda: (), lambda: (0.0, 0.0), lambda: empty, dict, pd.DataFrame)
+    tasks = (lambda: (), lambda: (0.0, 0.0), lambda: empty, dict, pd.DataFrame, lambda: NearProfiles(0.0, np.inf, 0.0))
     monkeypatch.setattr(SideFigures, "tasks", staticmethod(lambda side, frame, seed: tasks))
     monkeypatch.setattr(answer, "find_flags", lambda *figures: ())
     random = np.random.default_rng(0)

@@ -9,8 +9,7 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.resolution import _errors, resolutions_for, with_chosen_resolution
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.optimizers import Adam
-from fairlevel.penalties import ClosedFBO, LinearR2
-from fairlevel.training.tuning import with_chosen_mean
+from fairlevel.penalties import ClosedFBO
 
 ROWS = 6000
 PLACES = np.random.default_rng(0).uniform(size=(ROWS, 2))
@@ -114,14 +113,6 @@ def test_penalties_train_with_the_bandwidth_that_y_needs():
     assert ClosedFBO().tuned(rows, SMOOTH + NOISE[0], 0).mean.bandwidth == 1
     assert ClosedFBO().tuned(rows, ROUGH + NOISE[0], 0).mean.bandwidth == 1 / 16
     assert ClosedFBO(RandomFeaturesMean(bandwidth=1.0)).tuned(rows, ROUGH, 0).mean.bandwidth == 1
-
-
-def test_the_former_name_of_tuning_a_penalty_warns():
-    rows = Attributes(PLACES)
-    with pytest.warns(FutureWarning, match=r"penalty\.tuned"):
-        found = with_chosen_mean(ClosedFBO(), rows, ROUGH, 0)
-    assert found == ClosedFBO().tuned(rows, ROUGH, 0)
-    assert LinearR2().tuned(rows, ROUGH, 0) == LinearR2()
 
 
 QUICK = {"optimizer": Adam(0.05, steps=150), "validation_fraction": None, "random_state": 0}

@@ -134,6 +134,21 @@ def test_an_audit_refuses_what_it_cannot_tell_apart():
         audit(F, sensitive_features=np.ones((200, 2)))
 
 
+@pytest.mark.parametrize("constant", [np.ones(200), np.full((200, 2), 0.1), np.full(200, "north")])
+def test_constant_attributes_have_no_disparity_for_certain(constant):
+    """The interval reached from 0 to Var(f): E[f | A] is the mean of f, whatever the rows."""
+    weight = np.where(np.arange(200) < 50, 0.0, 1.0)
+    varies_without_weight = np.where(np.arange(200) < 50, "south", "north")
+    for attributes, sample_weight in ((constant, None), (varies_without_weight, weight)):
+        given = {"sensitive_features": attributes, "sample_weight": sample_weight}
+        assert dpvar(None, F, **given) == 0
+        found = dpvar_interval(F, **given)
+        assert (found.estimate, found.low, found.high, found.share_high, found.p_value) == (0, 0, 0, 0, 1)
+        assert found.regressor == "none needed: the attributes are constant"
+        both = compare(F, 2 * F + 1, **given)
+        assert (both.difference, both.low, both.high, both.p_value) == (0, 0, 0, 1)
+
+
 def test_by_keeps_the_table_of_an_attribute_of_its_name():
     group = pd.DataFrame({"town": np.where(A > 0, "north", "south")})
     found = audit(F, sensitive_features=group, by=pd.Series(np.arange(200) % 3, name="town"))

@@ -3,6 +3,7 @@
 from copy import deepcopy
 from functools import cache
 
+import catboost
 import lightgbm as lgb
 import numpy as np
 import pandas as pd
@@ -311,8 +312,44 @@ def test_columns_are_matched_by_name():
     pd.testing.assert_frame_equal(same.front_, other.front_)
 
 
+def test_catboost_takes_its_columns_by_name():
+    """A further column of text, or another order, ended in a traceback or in other predictions."""
+    settings = {"iterations": 20, "depth": 3, "verbose": 0, "allow_writing_files": False}
+    model = catboost.CatBoostRegressor(**settings).fit(*TRAIN[:2])
+    more = OWN[0][OWN[0].columns[::-1]].assign(town="Paris", age=OWN[2]["age"])
+    same, other = (relevel(model, x, sensitive_features=OWN[2], y=OWN[1]) for x in (OWN[0], more))
+    pd.testing.assert_frame_equal(same.front_, other.front_)
+    assert not any("reads sensitive attributes" in note for note in other.notes())
+
+
 X, Y, A = OWN
+CATBOOST = catboost.CatBoostRegressor(iterations=5, verbose=0, allow_writing_files=False)
 BAD = {
+    "unfitted CatBoost": (CATBOOST.copy(), X, A, {}, InvalidInput, "not fitted"),
+    "CatBoost, other names": (
+        CATBOOST.copy().fit(X, Y),
+        X.rename(columns={"x0": "z"}),
+        A,
+        {},
+        InvalidInput,
+        "lacks 1 of the 5 columns",
+    ),
+    "CatBoost without names": (
+        CATBOOST.copy().fit(X.to_numpy(), Y),
+        X.to_numpy()[:, :3],
+        A,
+        {},
+        InvalidInput,
+        "CatBoostRegressor cannot predict these rows",
+    ),
+    "CatBoost without names, corrected": (
+        CATBOOST.copy().fit(X.to_numpy(), Y),
+        X.to_numpy()[:, :3],
+        A,
+        {"method": "correction"},
+        InvalidInput,
+        "CatBoostRegressor cannot predict these rows",
+    ),
     "unfitted": (lgb.LGBMRegressor(), X, A, {}, InvalidInput, "not fitted"),
     "unfitted forest": (RandomForestRegressor(), X, A, {}, InvalidInput, "not fitted"),
     "unfitted linear": (LinearRegression(), X, A, {}, InvalidInput, "not fitted"),
@@ -391,6 +428,8 @@ def test_a_predict_function_is_enough():
     assert interval.share < 0.15
     with pytest.raises(InvalidInput, match="cannot be saved"):
         best.save("anywhere")
+    for same in (front.model(-1), front.best(max_share=1.0)):  # the function itself came back, without predict
+        np.testing.assert_array_equal(same.predict(FRESH[0]), model.predict(FRESH[0]))
 
 
 def test_only_columns_that_the_model_reads_are_called_its_inputs():

@@ -187,7 +187,7 @@ def _refuse_unusable(frame: pd.DataFrame, rows: EvaluationRows) -> None:
             f"sensitive_features has several columns named {', '.join(map(repr, twice[:5]))}; give each column a name "
             "of its own."
         )
-    if (np.ptp(rows.sensitive, axis=0) == 0).all():
+    if rows.is_of_one_profile:
         raise InvalidInput(
             "sensitive_features holds a single value per column; predictions can only be compared where an attribute "
             "differs between rows: pass attributes that vary, and rows of more than one kind."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import os
 from collections.abc import Iterable
@@ -49,7 +50,7 @@ def column_names(path: Path) -> list[str]:
             import pyarrow.parquet
 
             return [str(name) for name in pyarrow.parquet.read_schema(path).names]
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with path.open(encoding=encoding(path), newline="") as file:
             found = next(csv.reader(file, delimiter=separator(path)), [])
     except UnicodeDecodeError as error:
         raise not_utf8(path, error) from None
@@ -60,9 +61,15 @@ def column_names(path: Path) -> list[str]:
     return found
 
 
+def encoding(path: Path) -> str:
+    """UTF-16 where a CSV file begins with its byte order mark, as spreadsheets write it, and UTF-8 elsewhere."""
+    with path.open("rb") as file:
+        return "utf-16" if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
+
+
 def separator(path: Path) -> str:
     """A comma; a semicolon or a tab where the first line has one and no comma."""
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
+    with path.open(encoding=encoding(path), errors="replace") as file:
         first = file.readline()
     return next((sign for sign in (",", ";", "\t") if sign in first), ",")
 
@@ -74,6 +81,8 @@ def is_parquet(path: Path) -> bool:
 
 def not_utf8(path: Path, error: UnicodeDecodeError) -> InvalidInput:
     """What to do about a file in another encoding."""
+    if encoding(path) == "utf-16":
+        return InvalidInput(f"{path.name!r} begins as UTF-16, but is not (byte {error.start}); save it as UTF-8.")
     return InvalidInput(
         f"{path.name!r} is not UTF-8 (byte {error.start}); convert it, such as iconv -f latin1 -t utf-8 {path.name}."
     )

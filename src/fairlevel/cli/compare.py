@@ -43,7 +43,7 @@ def compare(
     talk = Talk(quiet, as_json)
     with talk.working() as warned:
         stage("loading libraries")
-        from fairlevel.cli.files import read_columns, read_numbers
+        from fairlevel.cli.files import read_columns, read_numbers, read_predictions
         from fairlevel.data.learning_table import Gaps
         from fairlevel.metrics.compare import compare as run_compare
         from fairlevel.report.numbers import p_phrase
@@ -55,7 +55,7 @@ def compare(
         for sentence in gaps.sentences():
             talk.say(sentence)
         stage("comparing")
-        first, second = (read_numbers(table, column) for column in pair)
+        first, second = (read_predictions(table, column) for column in pair)
         found = run_compare(
             first,
             second,

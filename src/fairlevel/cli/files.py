@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet
 
-from fairlevel.cli.checks import is_parquet, not_utf8, require_columns, require_readable, separator
+from fairlevel.cli.checks import encoding, is_parquet, not_utf8, require_columns, require_readable, separator
 from fairlevel.cli.csv_cells import without_formulas
 from fairlevel.data.columns import Numbers, kind_of
 from fairlevel.data.whole_files import write_whole
@@ -59,6 +59,18 @@ def read_numbers(table: pd.DataFrame, column: str) -> pd.Series:
             return pd.Series(with_comma.values, index=table.index, name=column)
         raise InvalidType(
             f"Column {column!r} holds {strange.iloc[0]!r} (row {int(strange.index[0]) + 1}); numbers are needed."
+        )
+    return values
+
+
+def read_predictions(table: pd.DataFrame, column: str) -> pd.Series:
+    """A column as finite numbers; a gap or an infinite number is an error that names its first row."""
+    values = read_numbers(table, column)
+    bad = values[~np.isfinite(values)]
+    if len(bad):
+        raise InvalidInput(
+            f"Column {column!r} holds {len(bad)} missing or infinite values, the first in row "
+            f"{int(bad.index[0]) + 1}; a prediction is needed in every row: drop those rows."
         )
     return values
 
@@ -119,9 +131,14 @@ def _pieces(path: Path, text: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
         return
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
-        types = dict.fromkeys(text, "str")
         yield from pd.read_csv(
-            path, sep=separator(path), index_col=False, chunksize=_PIECE, dtype=types, low_memory=False
+            path,
+            sep=separator(path),
+            encoding=encoding(path),
+            index_col=False,
+            chunksize=_PIECE,
+            dtype=dict.fromkeys(text, "str"),
+            low_memory=False,
         )
 
 

@@ -33,14 +33,14 @@ def audit_in_memory(
     with talk.working() as warned:
         stage("loading libraries")
         from fairlevel.auditing.audit import audit
-        from fairlevel.cli.files import read_numbers
+        from fairlevel.cli.files import read_predictions
 
         stage("reading the file")
         table, gaps = _read(file, columns)
         for sentence in gaps.sentences():
             talk.say(sentence)
         stage("measuring disparity")
-        prediction = read_numbers(table, columns.predictions[0])
+        prediction = read_predictions(table, columns.predictions[0])
         found = audit(prediction, **_roles(table, columns), threshold=threshold, random_state=seed)
         verdicts = found.check(**budgets)
         if html is not None:

@@ -33,6 +33,8 @@ def predict(
     """
     require_readable(file)
     require_writable(out)
+    if out.exists() and out.samefile(file):
+        raise InvalidInput(f"--out {str(out)!r} is the file with the rows, and would replace it; choose another name.")
     if not (model / "model.json").is_file():
         raise InvalidInput(f"{str(model)!r} holds no model.")
     if column in column_names(file):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,8 @@ from fairlevel.cli.model_files import FORMATS, read_model_file, require_model_fi
 from fairlevel.cli.options import read_names, read_sensitive
 from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
 from fairlevel.data.whole_files import whole_folder
-from fairlevel.exceptions import InvalidInput
+from fairlevel.estimators.budget import Budget
+from fairlevel.exceptions import BudgetOutOfReach, InvalidInput
 from fairlevel.fronts.point_names import point_name, point_row
 from fairlevel.progress import stage
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from fairlevel.estimators.relevelled_front import RelevelledFront
     from fairlevel.report.provenance import Provenance
 
+WITHIN = "within-budget"
 EXAMPLE = "fairlevel relevel model.txt new.csv --sensitive age --target price"
 
 
@@ -58,8 +61,11 @@ def relevel(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Make a model that exists level, without training it again; write models in its own format and a report."""
+    """Make a model that exists level, without training it again; write models in its own format and a report. The exit
+    code is 1 where no model is within --max-share.
+    """
     talk, names = Talk(quiet, as_json), read_sensitive(sensitive)
+    Budget.read("auto", None, max_share)
     refuse_existing(out, force)
     factors, other = read_names(given), tuple(name for name in (target, weight) if name)
     require_model_file(model)
@@ -80,8 +86,10 @@ def relevel(
         gaps = Gaps.of(raw, other, (*names, *factors))
         for sentence in gaps.sentences():
             talk.say(sentence)
-        rows = raw.loc[gaps.complete].reset_index(drop=True)
-        features = rows[[column for column in rows.columns if column not in unused]]
+        complete = raw.loc[gaps.complete]
+        rows = complete.reset_index(drop=True)
+        inputs = complete[[column for column in rows.columns if column not in unused]]
+        features = _with_numbers(fitted, inputs).reset_index(drop=True)
         y = None if not target else LearningTable.of(rows, target, names, read_names(drop), sensitive_inputs).target
         front = relevel_model(
             fitted,
@@ -104,6 +112,7 @@ def relevel(
         )
         saved = _write(front, model, out, max_share, force, provenance)
         figures = {label: _figures(front, name, max_share) for label, name in saved.items()}
+        met = None if max_share is None else WITHIN in saved.values()
     for note in front.notes():
         talk.say(note)
     talk.say("trade-offs, measured on rows that did not fit the correction", style="bold")
@@ -119,8 +128,11 @@ def relevel(
         models={label: {"file": files[label], **row} for label, row in figures.items()},
         front=front.to_frame(),
         notes=front.notes(),
+        budget_met=met,
         warnings=warned,
     )
+    if met is False:
+        raise typer.Exit(1)
 
 
 def _refuse_hidden_inputs(model: Any, sensitive: Sequence[str]) -> None:
@@ -133,11 +145,32 @@ def _refuse_hidden_inputs(model: Any, sensitive: Sequence[str]) -> None:
         raise InvalidInput(f"The model reads the sensitive {columns}; pass --sensitive-inputs to let it.")
 
 
+def _with_numbers(model: Any, inputs: pd.DataFrame) -> pd.DataFrame:
+    """Text in columns that the model reads as numbers, such as 1,5, as numbers."""
+    from fairlevel.cli.files import read_numbers
+    from fairlevel.releveling.reading import columns_of, text_inputs
+
+    names, words = columns_of(model) or list(inputs.columns), text_inputs(model)
+    numbers = [name for place, name in enumerate(names) if place not in words and name in inputs]
+    kinds = {name: inputs[name].dtype for name in numbers}
+    text = [name for name, kind in kinds.items() if kind.kind == "O" and kind.name != "category"]
+    return inputs.assign(**{name: read_numbers(inputs, name) for name in text})
+
+
 def _figures(front: RelevelledFront, name: str, max_share: float | None) -> pd.Series:
     """The figures of a written model."""
-    if name == "within-budget":
+    if name == WITHIN:
         return front.figures(max_share=max_share)
     return front.to_frame().iloc[point_row(name)]
+
+
+def _within(front: RelevelledFront, max_share: float) -> Any | None:
+    """The model within a budget; a warning where it is out of reach: the front is kept."""
+    try:
+        return front.best(max_share=max_share)
+    except InvalidInput as error:
+        warnings.warn(BudgetOutOfReach(str(error)), stacklevel=2)
+        return None
 
 
 def _write(
@@ -154,9 +187,13 @@ def _write(
     files = {point_name(row): front.model(row) for row in range(len(front.front_))}
     labels = {MOST_LEVEL: 0, KNEE: front.knee_index_, "as it was": len(front.front_) - 1}
     saved = {label: point_name(row) for label, row in labels.items()}
+    notes = front.notes()
     if max_share is not None:
-        files["within-budget"] = front.best(max_share=max_share)
-        saved[f"share within {max_share:g}"] = "within-budget"
+        within = _within(front, max_share)
+        if within is None:
+            notes = (*notes, f"No model was found whose share of variance is at most {max_share:g}.")
+        else:
+            files[WITHIN], saved[f"share within {max_share:g}"] = within, WITHIN
     with whole_folder(out, lambda present: refuse_existing(present, force)) as partial:
         stage("writing the models")
         (partial / "models").mkdir()
@@ -164,6 +201,6 @@ def _write(
         for name, each in files.items():
             FORMATS[ending].write(each, partial / "models" / f"{name}{ending}")
         stage("writing the report")
-        page = front_page(front, given.name, notes=front.notes(), provenance=provenance, before=GIVEN)
+        page = front_page(front, given.name, notes=notes, provenance=provenance, before=GIVEN)
         write_page(page, partial / "report.html")
     return saved

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.arrays import Array
+from fairlevel.conditional_mean.cells.discrete_columns import discrete_columns
 from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean, free_linear_part, may_round
 from fairlevel.exceptions import InvalidInput
 
@@ -19,6 +20,7 @@ of a city or seasons within many years."""
 
 _LEAST_ROWS, _ROWS_PER_PLACE = 1000, 10  # of a narrower kernel
 _ROWS_PER_FEATURE = 15
+_NARROWEST_OF_CODES = 1 / 16  # where all of A is discrete: what is finer are groups
 _COUNTED = 4096  # rows whose different values are counted
 
 
@@ -65,11 +67,12 @@ class RandomFeaturesMean(LinearMean):
         some = sensitive[np.linspace(0, len(sensitive) - 1, min(len(sensitive), _COUNTED)).astype(np.int64)]
         values = np.array([len(np.unique(column)) for column in some.T], dtype=np.float64)
         places = {width: float(np.minimum(values, 1 / width).prod()) for width in BANDWIDTHS}
+        narrowest = _NARROWEST_OF_CODES if discrete_columns(sensitive).all() else 0.0
         most = min(2.5 * self.features, len(sensitive) / _ROWS_PER_FEATURE)
         return tuple(
             replace(self, bandwidth=width, features=max(self.features, int(min(2 * count, most))))
             for width, count in places.items()
-            if width == 1 or _ROWS_PER_PLACE * count <= len(sensitive)
+            if width == 1 or (_ROWS_PER_PLACE * count <= len(sensitive) and width >= narrowest)
         )
 
     def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> Waves:

@@ -270,6 +270,15 @@ def _numbers(cells: Any, decimal: str) -> Array:
     return values
 
 
+def are_numbers(cells: pd.Series) -> Flags:
+    """Which cells are numbers in some notation, also one that is refused where columns are read: -1.5, -1,5, -1.234,5
+    and -1,234.5. Shapes: (row,) -> (row,).
+    """
+    grouped = [isinstance(cell, str) and re.fullmatch(_THOUSANDS, cell.strip()) is not None for cell in cells]
+    found: Flags = np.array(grouped, dtype=bool)
+    return found | ~np.isnan(_numbers(cells, ".")) | ~np.isnan(_numbers(cells, ","))
+
+
 def _reading(values: Array, column: pd.Series) -> Reading:
     return Reading(values, np.isnan(values) & column.notna().to_numpy())
 

@@ -30,7 +30,7 @@ from fairlevel.arrays import Array
 from fairlevel.data.numbers import refuse_extremes, rounding_limit
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.choice import Candidate, candidates_for, in_words
-from fairlevel.metrics.evidence import CONSTANT
+from fairlevel.metrics.evidence import CONSTANT, ONE_PROFILE
 from fairlevel.metrics.inputs import EvaluationRows, check_level, read_every_row, read_seed, read_vector
 from fairlevel.metrics.streamed import LEAST_DF
 
@@ -102,6 +102,8 @@ def compare(
     check_level(level)
     seed = read_seed(random_state)
     first, second = _with_other(read_every_row(y_pred_a, sensitive_features, sample_weight, given, groups), y_pred_b)
+    if first.is_of_one_profile:
+        return Comparison(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, ONE_PROFILE, level)
     rows, pair = first.attributes(seed), np.stack([first.prediction, second.prediction])
     varies = np.ptp(pair, axis=1) > rounding_limit(pair)
     centred = (pair - (pair @ rows.weight)[:, None]) * varies[:, None]

@@ -15,6 +15,7 @@ from fairlevel.data.numbers import rounding_limit
 from fairlevel.metrics.units import Units
 
 CONSTANT = "none needed: the prediction is constant"
+ONE_PROFILE = "none needed: the attributes are constant"
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,9 @@ class Evidence:
         return max(float(factors @ self.influence @ factors), 0.0) / (1 - self.spent)
 
     @classmethod
-    def of_constant(cls) -> Evidence:
-        """A prediction that does not vary."""
-        return cls(0.0, 0.0, 0.0, np.zeros((4, 4)), 0.0, lambda: 1.0, CONSTANT)
+    def of_constant(cls, regressor: str = CONSTANT) -> Evidence:
+        """Of a prediction, or of attributes, that do not vary: DPVar is 0, whatever the rows."""
+        return cls(0.0, 0.0, 0.0, np.zeros((4, 4)), 0.0, lambda: 1.0, regressor)
 
 
 def influence_parts(prediction: Tensor, fitted: Tensor, residual: Tensor) -> Tensor:

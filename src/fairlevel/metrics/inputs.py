@@ -58,6 +58,11 @@ class EvaluationRows:
         """The rows that count."""
         return self if self.row_weight.all() else self.take(np.flatnonzero(self.row_weight))
 
+    @property
+    def is_of_one_profile(self) -> bool:
+        """Whether no attribute differs between rows: E[f | A] is then the mean of f, and DPVar 0."""
+        return bool((np.ptp(self.sensitive, axis=0) == 0).all())
+
     def attributes(self, seed: int) -> Attributes:
         """A, or A within L, with weights and groups; the signs of A do not matter."""
         sensitive = oriented(self.sensitive, self.row_weight)

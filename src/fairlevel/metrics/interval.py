@@ -23,7 +23,7 @@ import numpy as np
 
 from fairlevel.conditional_mean.protocol import ConditionalMean
 from fairlevel.metrics.estimators import estimator_for
-from fairlevel.metrics.evidence import Evidence, StandardisedPredictions
+from fairlevel.metrics.evidence import ONE_PROFILE, Evidence, StandardisedPredictions
 from fairlevel.metrics.inputs import check_level, read_rows, read_seed
 
 
@@ -84,6 +84,8 @@ def dpvar_interval(
     check_level(level)
     seed = read_seed(random_state)
     rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups)
+    if rows.is_of_one_profile:
+        return interval_of(Evidence.of_constant(ONE_PROFILE), level)
     estimator = estimator_for(rows.attributes(seed), regressor, seed)
     standardised, varying = StandardisedPredictions.of(rows.prediction[None], rows.row_weight)
     if not varying:

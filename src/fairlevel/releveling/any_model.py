@@ -80,7 +80,7 @@ class AnyModel:
 
     def changed(self, change: Change, families: Mapping[str, Family]) -> Any:
         if change.nothing:
-            return self.original
+            return self.original if hasattr(self.original, "predict") else GivenFunction(self.original)
         text = LightGBMText.read(families[CORRECTION].about)
         weights = change.coefficients.get(CORRECTION, np.zeros(1 + len(text.trees)))
         values = [weight * own for weight, own in zip(weights[1:], text.leaf_values, strict=True)]
@@ -127,6 +127,20 @@ class AddedTrees:
         correction: Any = lgb.Booster(model_str=self.trees).predict(read_features(X, self.columns))
         corrected: Array = self.scale * total + self.intercept + correction
         return corrected
+
+
+@dataclass(frozen=True)
+class GivenFunction:
+    """A predict function as it was given, with the method of a model; it can still be called."""
+
+    original: Any
+
+    def predict(self, X: Any) -> Array:
+        """(row,): what the function returns."""
+        return AnyModel.totals(self.original, X)
+
+    def __call__(self, X: Any) -> Any:
+        return self.original(X)
 
 
 @dataclass(frozen=True)

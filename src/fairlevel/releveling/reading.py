@@ -40,8 +40,8 @@ def read_model(model: Any, X: Any, method: str, seed: int) -> tuple[ExistingMode
             return found, None
     except NotASumOfLeaves as error:
         reason = str(error)
-    except (NotFittedError, AttributeError, ValueError) as error:
-        if isinstance(error, InvalidInput):
+    except Exception as error:
+        if isinstance(error, InvalidInput) or not _is_about_model(error, ValueError):
             raise
         raise _not_usable(model, error) from error
     if method in (AVERAGES, TREES, LEAVES):
@@ -52,8 +52,18 @@ def read_model(model: Any, X: Any, method: str, seed: int) -> tuple[ExistingMode
         )
     try:
         return any_model.of(model, X, seed), reason
-    except (NotFittedError, AttributeError) as error:
+    except Exception as error:
+        if not _is_about_model(error):
+            raise
         raise _not_usable(model, error) from error
+
+
+_LIBRARY_ERRORS = ("CatBoostError", "LightGBMError", "XGBoostError")  # libraries that may not be installed
+
+
+def _is_about_model(error: Exception, *further: type[Exception]) -> bool:
+    """Whether a model says by an error that it cannot be used on these rows."""
+    return isinstance(error, (NotFittedError, AttributeError, *further)) or type(error).__name__ in _LIBRARY_ERRORS
 
 
 def _not_usable(model: Any, error: Exception) -> InvalidInput:
@@ -125,4 +135,16 @@ def columns_of(model: Any) -> list[str] | None:
     if names is None and type(model).__name__ == "Booster":
         own = model.feature_name() if hasattr(model, "feature_name") else model.feature_names
         names = None if own is None or all(str(name).startswith("Column_") for name in own) else own
+    if names is None and _is_catboost(model):
+        own = model.feature_names_ or []
+        names = None if list(own) == [str(number) for number in range(len(own))] else own
     return None if names is None else [str(name) for name in names]
+
+
+def text_inputs(model: Any) -> set[int]:
+    """Numbers of the inputs that the model itself reads as text; a booster of LightGBM or XGBoost has none."""
+    return {*model.get_cat_feature_indices(), *model.get_text_feature_indices()} if _is_catboost(model) else set()
+
+
+def _is_catboost(model: Any) -> bool:
+    return type(model).__module__.partition(".")[0] == "catboost"

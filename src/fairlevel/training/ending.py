@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.predictors import Learner
-from fairlevel.training.objective import HeldOut, Objective
+from fairlevel.training.objective import HeldOutRows, Objective
 from fairlevel.training.outcome import HeldOutScores
 from fairlevel.training.stopping import CHECK_EVERY, EarlyStopping
 
@@ -82,7 +82,7 @@ class OnHeldOutRows:
     every few steps; ``patience`` checks without a better one end it.
     """
 
-    def __init__(self, steps: int, patience: int, objective: Objective, held: HeldOut) -> None:
+    def __init__(self, steps: int, patience: int, objective: Objective, held: HeldOutRows) -> None:
         self.most_steps = steps
         self._objective, self._held = objective, held
         self._stopping = EarlyStopping(len(objective.weight), patience, objective.weight.device)

@@ -21,7 +21,7 @@ from fairlevel.training.ending import AfterAllSteps, AfterGivenSteps, Ending, On
 from fairlevel.training.execution.cuda_graph import RecordedStep, RepeatedStep
 from fairlevel.training.execution.progress import Progress, StepCounter
 from fairlevel.training.execution.threads import in_threads
-from fairlevel.training.objective import HeldOut, Objective, ObjectiveStep
+from fairlevel.training.objective import HeldOutRows, Objective, ObjectiveStep
 from fairlevel.training.outcome import WORST_LOSS, Course, Status, Trained
 from fairlevel.training.rows import AllRows, RowSampler, RowsOnDevice, StepRows, TrainingRows, require_attributes
 
@@ -87,14 +87,14 @@ def _held_out(
     factory: LearnerFactory,
     seed: int,
     device: torch.device,
-) -> HeldOut:
+) -> HeldOutRows:
     watched = AllRows(rows, ALL_TRAINING_ROWS)
     require_attributes(watched, configurations.weight)
     bound = watched.bind(watched.tuned(penalty, seed), configurations.settings, seed, device)
-    return HeldOut(watched.on_device(factory, bound.accuracy, seed, device).final, bound)
+    return HeldOutRows(watched.on_device(factory, bound.accuracy, seed, device).final, bound)
 
 
-def _ending(tile: Configurations, length: Length, objective: Objective, held: HeldOut | None) -> Ending:
+def _ending(tile: Configurations, length: Length, objective: Objective, held: HeldOutRows | None) -> Ending:
     """Given numbers of steps come first, then held-out rows."""
     device = objective.weight.device
     if tile.steps is not None:

@@ -17,7 +17,7 @@ from fairlevel.training.line_search import LineSearch, accuracy_term
 from fairlevel.training.rows import StepRows
 
 
-class HeldOut(NamedTuple):
+class HeldOutRows(NamedTuple):
     """Rows that decide when to stop, and the penalty bound to them."""
 
     rows: StepRows
@@ -49,7 +49,7 @@ class Objective(NamedTuple):
         error = accuracy_term(self.loss, score, rows).value
         return Figures(error, self.penalty.step(self.loss.link(score), rows.window, state).value)
 
-    def on_held_out(self, held: HeldOut, learner: Learner, state: Any) -> Tensor:
+    def on_held_out(self, held: HeldOutRows, learner: Learner, state: Any) -> Tensor:
         """Loss + weight · penalty of the present models on held-out rows, (config,)."""
         score = learner.evaluate(held.rows.inputs)
         error = self.loss.value(score, held.rows.target, held.rows.accuracy_weight)

@@ -101,7 +101,7 @@ def test_what_it_cannot_do_is_refused_by_name(name):
     refuses("needs sensitive attributes", replace(rows, attributes=None), kind=MissingSensitiveFeatures)
     refuses("all alike; for row weights use|counts all rows alike", replace(rows, row_weight=np.ones(len(rows))))
     within = Attributes(given.a, given=np.ones((len(rows), 1)))
-    refuses("legitimate factors; use 'fbo_closed'", replace(rows, attributes=within))
+    refuses("legitimate factors; use one of fbo_closed", replace(rows, attributes=within))
     refuses("numbers without gaps", gaps=True)
     refuses("all rows at once", sampler=in_batches)
     if system.uses_attributes:
