@@ -15,7 +15,7 @@ from fairlevel.report.page import TableBlock, Tile, Tiles
 
 
 @dataclass(frozen=True)
-class Figures:
+class FrontFigures:
     """A frame of models as in ``front_``, the name of the target, and what the last model is called. Without known
     errors, the column mse is the mean squared change of the predictions.
     """

@@ -9,7 +9,7 @@ from typing import Protocol
 import pandas as pd
 
 from fairlevel.arrays import Array
-from fairlevel.estimators.front_figures import Figures
+from fairlevel.estimators.front_figures import FrontFigures
 from fairlevel.fronts.point_names import point_name
 from fairlevel.metrics.profile import MeanProfile
 from fairlevel.metrics.reliability import Reliability
@@ -70,7 +70,7 @@ def front_page(
     """All figures come from rows that set nothing. ``folders`` are where the models of the front were saved, ``before``
     is what the last model is called, and ``within`` names the model within a user's budget, with its row.
     """
-    shown = Figures(path.to_frame(), target, before, known_error=not path.front_["mse"].isna().all())
+    shown = FrontFigures(path.to_frame(), target, before, known_error=not path.front_["mse"].isna().all())
     names = [point_name(row) for row in range(len(shown))]
     knee = path.knee_index_
     roles = (("most level", 0), ("knee", knee), (before, len(shown) - 1), *(() if within is None else (within,)))
@@ -120,7 +120,7 @@ def _role(row: int, roles: Sequence[tuple[str, int]]) -> str:
     return ", ".join(name for name, at in roles if at == row)
 
 
-def _option(shown: Figures, row: int, name: str, role: str, folders: Sequence[str] | None) -> Option:
+def _option(shown: FrontFigures, row: int, name: str, role: str, folders: Sequence[str] | None) -> Option:
     blocks: list[Block] = [shown.tiles(row), shown.table(row)]
     if folders is not None:
         lines = ("from fairlevel import load", f"model = load({folders[row]!r})")
@@ -129,7 +129,7 @@ def _option(shown: Figures, row: int, name: str, role: str, folders: Sequence[st
     return Option(name, heading, f"{heading}: {shown.in_words(row)}", tuple(blocks))
 
 
-def _front_chart(shown: Figures, names: Sequence[str], knee: int, first: int) -> Chart:
+def _front_chart(shown: FrontFigures, names: Sequence[str], knee: int, first: int) -> Chart:
     last = len(shown) - 1
     alt = (
         f"Front of {len(shown)} models, from {shown.error_name} {number(shown.error[0], 3)} at ± "
@@ -146,7 +146,7 @@ def _front_chart(shown: Figures, names: Sequence[str], knee: int, first: int) ->
     )
 
 
-def _titles(shown: Figures, names: Sequence[str]) -> list[str]:
+def _titles(shown: FrontFigures, names: Sequence[str]) -> list[str]:
     return [f"{name}: {shown.in_words(row)}" for row, name in enumerate(names)]
 
 
@@ -179,7 +179,7 @@ def _following(path: Front, names: Sequence[str], target: str, before: str, firs
     )
 
 
-def _headline(shown: Figures) -> Headline:
+def _headline(shown: FrontFigures) -> Headline:
     low, high = number(shown.moves_low[-1], 3), number(shown.moves_high[-1], 3)
     if shown.moves_low[-1] > 0:
         sentence = (
@@ -191,7 +191,7 @@ def _headline(shown: Figures) -> Headline:
     return Headline("good", f"No disparity was found in the {shown.before}", sentence)
 
 
-def _summary(shown: Figures, path: Front, target: str) -> str:
+def _summary(shown: FrontFigures, path: Front, target: str) -> str:
     """For readers who will not look at a chart."""
     names, knee, last = list(path.profiles()), path.knee_index_, len(shown) - 1
     listed = ", ".join(names[:4]) + (f" and {len(names) - 4} other attributes" if len(names) > 4 else "")

@@ -22,7 +22,7 @@ from fairlevel.training.execution.cuda_graph import RecordedStep, RepeatedStep
 from fairlevel.training.execution.progress import Progress, StepCounter
 from fairlevel.training.execution.threads import in_threads
 from fairlevel.training.objective import HeldOutRows, Objective, ObjectiveStep
-from fairlevel.training.outcome import WORST_LOSS, Course, Status, Trained
+from fairlevel.training.outcome import WORST_LOSS, Status, TraceRecorder, Trained
 from fairlevel.training.rows import AllRows, RowSampler, RowsOnDevice, StepRows, TrainingRows, require_attributes
 
 
@@ -74,8 +74,8 @@ def train(
         real, tile = tiles[number]
         objective = Objective(loss or SquaredLoss(), acting, tile.weight.to(target, torch.float32), tile.settings)
         ending = _ending(tile, length, objective, held)
-        course = Course(length.steps, advance)
-        return real, _train_tile(factory.learner(tile, optimizer), ready, objective, ending, course, real)
+        recorder = TraceRecorder(length.steps, advance)
+        return real, _train_tile(factory.learner(tile, optimizer), ready, objective, ending, recorder, real)
 
     return Trained.joined(in_threads(train_one, range(len(tiles)), tiling))
 
@@ -106,19 +106,19 @@ def _ending(tile: Configurations, length: Length, objective: Objective, held: He
 
 @torch.no_grad()
 def _train_tile(
-    learner: Learner, rows: RowsOnDevice, objective: Objective, ending: Ending, course: Course, real: int
+    learner: Learner, rows: RowsOnDevice, objective: Objective, ending: Ending, recorder: TraceRecorder, real: int
 ) -> Trained:
     final, state = rows.final, objective.start()
     take = _repeated(ObjectiveStep(learner, objective), state, rows, final, learner)
     ending.before(learner, state)
     for taken, here in enumerate(rows.steps(ending.most_steps), start=1):
         result = take(here)
-        course.add(taken - 1, result.loss, result.value)
+        recorder.add(taken - 1, result.loss, result.value)
         if ending.after(taken, learner, result.state):
             break
     ended = ending.final(learner)
     found = objective.on(final, learner, result.state)
-    trace = course.end(taken, found.loss, found.value)
+    trace = recorder.end(taken, found.loss, found.value)
     usable = ended.sound & _bounded(found.loss, objective.loss, final)
     return Trained(
         learner.model(real),

@@ -24,7 +24,7 @@ class HeldOutRows(NamedTuple):
     penalty: AllRowsPenalty
 
 
-class Figures(NamedTuple):
+class LossAndPenalty(NamedTuple):
     """Loss and penalty, each (config,)."""
 
     loss: Tensor
@@ -43,11 +43,11 @@ class Objective(NamedTuple):
         """The penalty's state before the first step."""
         return self.penalty.init(len(self.weight), self.settings)
 
-    def on(self, rows: StepRows, learner: Learner, state: Any) -> Figures:
+    def on(self, rows: StepRows, learner: Learner, state: Any) -> LossAndPenalty:
         """Loss and penalty of the present models on training rows."""
         score = learner.evaluate(rows.inputs)
         error = accuracy_term(self.loss, score, rows).value
-        return Figures(error, self.penalty.step(self.loss.link(score), rows.window, state).value)
+        return LossAndPenalty(error, self.penalty.step(self.loss.link(score), rows.window, state).value)
 
     def on_held_out(self, held: HeldOutRows, learner: Learner, state: Any) -> Tensor:
         """Loss + weight · penalty of the present models on held-out rows, (config,)."""

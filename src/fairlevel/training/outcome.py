@@ -36,7 +36,7 @@ class Trace:
     penalty: Tensor
 
 
-class Course:
+class TraceRecorder:
     """The trace of a tile while it is trained, of about ``RECORDS`` entries where all ``steps`` are taken; ``advance``
     is called with the number of steps done whenever one is added.
     """
