@@ -9,13 +9,14 @@ import torch
 from torch import Tensor
 
 from fairlevel.arrays import Array, Index
+from fairlevel.conditional_mean import SplineMean
 from fairlevel.conditional_mean.cells.discrete_columns import discrete_columns
-from fairlevel.metrics.choice import candidates_for, choose
+from fairlevel.metrics.choice import prepared
 from fairlevel.metrics.evidence import StandardisedPredictions
 from fairlevel.metrics.inputs import EvaluationRows
 
 _FEWEST_PAIRS = 30
-_AT_ONCE = 1000  # rows whose distances are in memory
+_AT_ONCE = 200  # rows whose distances are in memory
 _JITTER = 1e-6  # of a standard deviation: rows of one profile have a nearest one, too
 
 
@@ -25,8 +26,8 @@ class NearProfiles:
 
     .. math:: \hat D + \frac{1}{|P|} \sum_{(i,j) \in P} r_i r_j, \qquad r_i = f_i - \hat m_{-i}(a_i)
 
-    :math:`\hat D` is the leave-one-out estimate with the conditional mean :math:`\hat m`, and P are the pairs of rows
-    that are each other's nearest. Residuals of a pair are independent given A, so their product has the mean
+    :math:`\hat D` is the leave-one-out estimate with splines :math:`\hat m`, and P are the pairs of rows that are each
+    other's nearest. Residuals of a pair are independent given A, so their product has the mean
     :math:`(m - \hat m)(a_i)\,(m - \hat m)(a_j)`: what :math:`\hat m` cannot follow, and both share. Rows further apart
     share less, so this is rather too small than too large.
     """
@@ -53,10 +54,9 @@ def near_profiles(rows: EvaluationRows, seed: int) -> NearProfiles:
     first, second = _nearest_pairs(np.column_stack([rows.sensitive, *_factors(rows)]), seed)
     if not varying or len(first) < _FEWEST_PAIRS:
         return NearProfiles(0.0, np.inf, 0.0)
-    attributes = rows.attributes(seed)
-    chosen = choose(standardised.values, candidates_for(standardised.values, attributes, seed))
-    candidate = chosen.candidates[int(chosen.index[0])]
-    left_out = candidate.units.leave_out(standardised.values, candidate.smoother, chosen.ridge)
+    (splines,) = prepared((SplineMean(),), rows.attributes(seed), seed)
+    ridge, _ = splines.best(standardised.values)
+    left_out = splines.units.leave_out(standardised.values, splines.smoother, ridge)
     residual = left_out.residual[0]
     product = residual[first] * residual[second]
     weight = standardised.row_weight[first] + standardised.row_weight[second]
@@ -94,15 +94,16 @@ def _nearest_pairs(columns: Array, seed: int) -> tuple[Tensor, Tensor]:
     if len(points) < 2 or not points.shape[1]:
         none = torch.zeros(0, dtype=torch.int64)
         return none, none
-    nearest = torch.cat([_nearest(points, start) for start in range(0, len(points), _AT_ONCE)])
+    squares = points.square().sum(dim=1)
+    nearest = torch.cat([_nearest(points, squares, start) for start in range(0, len(points), _AT_ONCE)])
     number = torch.arange(len(points))
     first = number[(nearest[nearest] == number) & (number < nearest)]
     return first, nearest[first]
 
 
-def _nearest(points: Tensor, start: int) -> Tensor:
-    """The nearest other row of each of some rows."""
+def _nearest(points: Tensor, squares: Tensor, start: int) -> Tensor:
+    """The nearest other row of each of some rows; points (row, column), their squared lengths (row,)."""
     some = points[start : start + _AT_ONCE]
-    distance = torch.cdist(some, points, compute_mode="donot_use_mm_for_euclid_dist")  # exact for near rows
+    distance = torch.addmm(squares, some, points.T, alpha=-2)  # without ‖a_i‖², the same for all j
     distance[torch.arange(len(some)), torch.arange(start, start + len(some))] = torch.inf
     return distance.argmin(dim=1)
