@@ -1,5 +1,7 @@
 """Imports are light: the process that hands out tests to others reads this file, too."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,12 @@ FIT_PATHS = {"browser", "cli", "contracts", "estimators", "models", "predictors"
 """Folders whose tests fit paths."""
 TEST_PATHS = {"test_fairness_path", "test_share_by_fold"}
 """Files that test the path itself."""
+
+
+def pytest_collection_finish():
+    """What was imported and collected stays to the end; the collector need not look at it again after every test."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

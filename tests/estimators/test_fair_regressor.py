@@ -25,7 +25,7 @@ from fairlevel.fronts.combiners import Best
 from fairlevel.metrics.scorers import fair_scorer
 from fairlevel.networks.optimizers import Adam, GradientDescent
 from fairlevel.penalties import PENALTIES
-from fairlevel.predictors import MLP, PREDICTORS, Boosting
+from fairlevel.predictors import MLP, PREDICTORS, Boosting, RandomFeatures
 from tests.contracts.penalty_cases import OF_CLASSES, SLOW, quick_penalty
 
 QUICK = Adam(0.02, steps=120)
@@ -36,6 +36,7 @@ LINEAR = {"predictor": "linear", "optimizer": QUICK, "validation_fraction": None
 """One training on all rows."""
 TREES = Boosting(rounds=60, learning_rate=0.1)
 """The default predictor with few rounds."""
+SMALL = {"boosting": TREES, "mlp": MLP(hidden=(16,)), "random_features": RandomFeatures(features=50)}
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +69,7 @@ def test_more_weight_means_less_disparity(table, without_weight, penalty, predic
     beside = penalty in ("fbo", "itd")
     x, y, a = table if beside else (part[:300] for part in table)
     weight = {"hsic": 1000.0, "hsic_features": 1000.0, "gdp": 30.0}.get(penalty, 10.0)  # each on a scale of its own
-    predictor = TREES if predictor == "boosting" else predictor
+    predictor = SMALL.get(predictor, predictor)
     optimizer = BESIDE if beside else FEW
     same = predictor, optimizer, PENALTIES[penalty]().rows
     settings = {"optimizer": optimizer, "validation_fraction": 0.2, "random_state": 0}
