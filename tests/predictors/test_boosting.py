@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from functools import cache
 
 import lightgbm as lgb
 import numpy as np
@@ -36,9 +37,15 @@ def samples(rows=300, seed=0, attributes=as_they_are):
     return TrainingRows(x, y, Attributes(attributes(a)), rows_in=rows // 2)
 
 
+@cache
+def all_samples(attributes):
+    """Prepared once for all trainings on them."""
+    return AllRows(samples(attributes=attributes))
+
+
 def trained(weights, penalty, predictor=SMALL, **settings):
     grid = Configurations.of(weights, 0.1)
-    rows = AllRows(samples(attributes=CASES[penalty.name].attributes if penalty.name in CASES else as_they_are))
+    rows = all_samples(CASES[penalty.name].attributes if penalty.name in CASES else as_they_are)
     return train(rows, grid, penalty=penalty, predictor=predictor, optimizer=Adam(), device="cpu", **settings)
 
 

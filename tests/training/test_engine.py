@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -27,9 +28,15 @@ def samples(rows=151, seed=0, attributes=as_they_are):
     return TrainingRows(x, y, Attributes(attributes(a)), rows_in=rows // 2)
 
 
+@cache
+def all_samples(attributes):
+    """Prepared once for all trainings on them."""
+    return AllRows(samples(attributes=attributes))
+
+
 def parameters(weights, rates, penalty, predictor, optimizer):
     grid = Configurations.of(weights, rates)
-    rows = AllRows(samples(attributes=CASES[penalty.name].attributes))
+    rows = all_samples(CASES[penalty.name].attributes)
     return train(rows, grid, penalty=penalty, predictor=predictor, optimizer=optimizer, device="cpu")
 
 
