@@ -29,12 +29,12 @@ from fairlevel.predictors import MLP, PREDICTORS, Boosting, RandomFeatures
 from tests.contracts.penalty_cases import OF_CLASSES, SLOW, quick_penalty
 
 QUICK = Adam(0.02, steps=120)
-FEW = Adam(0.04, steps=60)
-BESIDE = Adam(0.025, steps=80)
+FEW = Adam(0.06, steps=40)
+BESIDE = Adam(0.035, steps=55)
 """For a mean that is trained beside, which has to follow."""
 LINEAR = {"predictor": "linear", "optimizer": QUICK, "validation_fraction": None, "random_state": 0}
 """One training on all rows."""
-TREES = Boosting(rounds=60, learning_rate=0.1)
+TREES = Boosting(rounds=40, learning_rate=0.15)
 """The default predictor with few rounds."""
 SMALL = {"boosting": TREES, "mlp": MLP(hidden=(16,)), "random_features": RandomFeatures(features=50)}
 
