@@ -92,10 +92,11 @@ class EvaluatedRows:
     def _choice_on(self, rows: Index) -> CandidateChoice:
         predictions, attributes = self.predictions[:, rows], self.attributes.take(rows)
         disparity = self.mean.disparity(predictions, attributes, self.seed)
-        centred = predictions - (predictions @ attributes.weight)[:, None]
-        by_chance = self.chance * self.mean.chance(attributes, self.seed)
-        counted = disparity + by_chance * (centred * attributes.weight) @ centred.T
-        return self.combiner.over(predictions, self.target[rows], attributes.weight, counted)
+        if self.chance > 0:
+            centred = predictions - (predictions @ attributes.weight)[:, None]
+            by_chance = self.chance * self.mean.chance(attributes, self.seed)
+            disparity += by_chance * (centred * attributes.weight) @ centred.T
+        return self.combiner.over(predictions, self.target[rows], attributes.weight, disparity)
 
 
 @dataclass(frozen=True)

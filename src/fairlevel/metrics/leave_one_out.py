@@ -153,11 +153,13 @@ def leave_out_matrix(prediction: Tensor, smoother: LinearSmoother, ridge: float)
     leverage = Leverage.of(smoother.leverage(shrinkage), smoother.row_weight)
     coefficients, centred, fitted = split_by_nuisance(prediction, smoother, shrinkage)
     u, v = leverage.noise_weight(smoother.leverage(kept))
-    noise = (centred * u) @ (centred - fitted).T + (centred * v) @ centred.T
     of_factors, alone = factor_leverage(smoother.nuisance_functions, smoother.nuisance, smoother.row_weight, leverage)
-    lost = (centred / alone * of_factors) @ (centred / alone - (centred - fitted) / leverage.left_out).T
+    residual = centred - fitted
+    noise = u * residual + v * centred
+    lost = of_factors / alone * (centred / alone - residual / leverage.left_out)
+    removed = centred @ (noise - lost).T  # one product for both sums over rows
     kept_squares = (coefficients * smoother.fit.squares.weights(kept)) @ coefficients.T
-    return kept_squares - (noise + noise.T) / 2 + (lost + lost.T) / 2
+    return kept_squares - (removed + removed.T) / 2
 
 
 def split_by_nuisance(prediction: Tensor, smoother: LinearSmoother, shrinkage: Tensor) -> tuple[Tensor, Tensor, Tensor]:
