@@ -102,3 +102,14 @@ def test_weights_are_counts():
 def test_a_constant_and_few_rows_show_nothing():
     assert near(np.ones(100), PLACES[:100]).low == -np.inf
     assert near(NOISE[:20], PLACES[:20]).low == -np.inf
+
+
+def test_copies_of_rows_with_a_continuous_factor_are_no_pairs():
+    """Two groups within a continuous factor: each row twice made noise look like a disparity of all its variance."""
+    random = np.random.default_rng(3)
+    group, factor, noise = random.integers(0, 2, 500), random.standard_normal(500), random.standard_normal(500)
+    once = near(noise, group, given=factor)
+    twice = near(*(np.repeat(each, 2) for each in (noise, group)), given=np.repeat(factor, 2))
+    assert twice.share == pytest.approx(once.share, abs=1e-9)
+    found = audit(np.repeat(noise, 2), sensitive_features=np.repeat(group, 2), given=np.repeat(factor, 2))
+    assert [flag.name for flag in found.flags if flag.name in ("near_profiles", "repeated_rows")] == ["repeated_rows"]

@@ -5,10 +5,12 @@ import json
 import catboost
 import lightgbm as lgb
 import numpy as np
+import onnx
 import onnxruntime
 import pandas as pd
 import pytest
 import xgboost as xgb
+from onnx import TensorProto, helper
 
 from fairlevel import FairRegressor, dpvar_interval
 from fairlevel.networks.optimizers import Adam
@@ -35,6 +37,15 @@ def folder(tmp_path_factory):
     catboost.CatBoostRegressor(**settings).fit(x[seen], y[seen]).save_model(here / "model.cbm")
     pd.concat([x, a, y], axis=1)[new].to_csv(here / "new.csv", index=False)
     return here
+
+
+def write_classes(path):
+    """A classifier in ONNX whose first output are labels: which feature is largest."""
+    matrix = helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, 4])
+    label = helper.make_tensor_value_info("label", TensorProto.INT64, [None])
+    node = helper.make_node("ArgMax", ["x"], ["label"], axis=1, keepdims=0)
+    graph = helper.make_graph([node], "classes", [matrix], [label])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
 
 
 def predictions(path, rows):
@@ -82,11 +93,15 @@ def test_models_come_back_in_their_own_format(folder, tmp_path, name):
         ("model.cbm", ["--sensitive", "age", "--drop", "u"], "lacks 1 of the 4 columns"),
         ("model.cbm", ["--sensitive", "u"], "reads the sensitive column 'u'; pass --sensitive-inputs"),
         ("model.txt", ["--sensitive", "age", "--method", "leafs"], "Did you mean 'leaves'"),
-        ("broken.json", ["--sensitive", "age"], "is no model of xgboost"),
+        ("broken.json", ["--sensitive", "age"], "xgboost cannot read 'broken.json' as a model"),
+        ("broken.onnx", ["--sensitive", "age"], "onnxruntime cannot read 'broken.onnx' as a model"),
+        ("classes.onnx", ["--sensitive", "age"], "gives tensor(int64) as its first output, 'label'"),
     ],
 )
 def test_bad_input_is_one_sentence_and_leaves_nothing(folder, tmp_path, model, options, sentence):
     (folder / "broken.json").write_text("{}")
+    (folder / "broken.onnx").write_text("{}")
+    write_classes(folder / "classes.onnx")
     arguments = (str(folder / model), str(folder / "new.csv"), *options, "--out", str(tmp_path / "out"))
     result = run_here("relevel", *arguments, columns=300)
     assert result.returncode == 2

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
 from fairlevel import relevel
@@ -440,3 +440,30 @@ def test_only_columns_that_the_model_reads_are_called_its_inputs():
     model = LinearRegression().fit(X[["age", "x"]], y)
     front = relevel(model, X, sensitive_features=X[["age", "sex"]], y=y, seen=True)
     assert front.sensitive_inputs_ == ("age ~ age",)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+@pytest.mark.parametrize("as_given", [pd.DataFrame, pd.DataFrame.to_numpy])
+def test_pipelines_of_text_alone_work(as_given, sparse):
+    """The search for copies of A had no column of numbers to look at, and a sparse matrix was no rows of trees."""
+    random = np.random.default_rng(0)
+    rows = pd.DataFrame({"town": random.choice(list("uvwx"), 300), "job": random.choice(list("abc"), 300)})
+    y = rows["town"].map(ord) + random.standard_normal(300)
+    a = (rows["town"] > "v") + random.standard_normal(300)
+    forest = RandomForestRegressor(10, min_samples_leaf=5, random_state=0)
+    X = as_given(rows)
+    model = make_pipeline(OneHotEncoder(sparse_output=sparse), forest).fit(X[:100], y[:100])
+    front = relevel(model, X[100:], sensitive_features=a[100:], y=y[100:], points=3)
+    np.testing.assert_array_equal(front.model(-1).predict(X), model.predict(X))
+    assert type(front.model(0)[-1]) is RandomForestRegressor
+
+
+def test_classes_of_a_booster_may_be_objects():
+    x, y, a = OWN
+    positive = (y > np.median(y)).astype(int)
+    booster = lgb.train({"objective": "binary", "verbosity": -1}, lgb.Dataset(FRESH[0], FRESH[1] > FRESH[1].mean()), 5)
+    fronts = [
+        relevel(booster, x, sensitive_features=a, y=labels, points=3).front_
+        for labels in (positive, np.asarray(positive).astype(object))
+    ]
+    pd.testing.assert_frame_equal(*fronts)

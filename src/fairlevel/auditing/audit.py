@@ -21,6 +21,7 @@ from fairlevel.auditing.questions import ask, decisions
 from fairlevel.auditing.side_figures import SIDE_ROWS, SideFigures
 from fairlevel.data.numbers import rounding_limit
 from fairlevel.data.parquet_parts import is_stored
+from fairlevel.data.row_order import refuse_shuffled
 from fairlevel.data.sensitive import as_frame
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.metrics.class_figures import class_figures
@@ -105,6 +106,7 @@ def audit(
             random_state=random_state,
         )
     seed = read_seed(random_state)
+    refuse_shuffled(y_pred, y_true=y_true)
     rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups)
     frame = as_frame(sensitive_features).reset_index(drop=True)
     _refuse_unusable(frame, rows)

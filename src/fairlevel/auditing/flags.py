@@ -93,15 +93,15 @@ def beyond_the_interval(interval: DPVarInterval, near: NearProfiles) -> tuple[Fl
 
 
 def repeated_rows(rows: EvaluationRows) -> tuple[Flag, ...]:
-    """Rows that equal another in the prediction and in every attribute, where an attribute is continuous, so that this
-    is no chance. With groups the caller has said what belongs together.
+    """Rows that equal another in the prediction, every attribute and every factor, where one of these is continuous, so
+    that this is no chance. With groups the caller has said what belongs together.
     """
-    if rows.groups is not None or discrete_columns(rows.sensitive).all():
+    if rows.groups is not None or discrete_columns(profiles := rows.profiles).all():
         return ()
     many = MANY_COPIES * len(rows)
     if len(rows) - len(np.unique(rows.prediction)) < many:  # spares most audits the sorting of whole rows
         return ()
-    together = np.column_stack([rows.prediction, rows.sensitive])
+    together = np.column_stack([rows.prediction, profiles])
     copies = len(rows) - len(np.unique(together, axis=0))
     if copies < many:
         return ()

@@ -17,19 +17,19 @@ from fairlevel.metrics.inputs import EvaluationRows
 
 _FEWEST_PAIRS = 30
 _AT_ONCE = 200  # rows whose distances are in memory
-_JITTER = 1e-6  # of a standard deviation: rows of one profile have a nearest one, too
+_JITTER = 1e-6  # of a standard deviation: so that rows of equal attributes have one nearest row, too
 
 
 @dataclass(frozen=True)
 class NearProfiles:
     r"""DPVar / Var f by pairs of near rows, with its standard error; and Var f.
 
-    .. math:: \hat D + \frac{1}{|P|} \sum_{(i,j) \in P} r_i r_j, \qquad r_i = f_i - \hat m_{-i}(a_i)
+    .. math:: \hat D + \frac{1}{|P|} \sum_{(i,j) \in P} r_i r_j, \qquad r_i = (f_i - \hat m(a_i)) / \sqrt{1 - S_{ii}}
 
     :math:`\hat D` is the leave-one-out estimate with splines :math:`\hat m`, and P are the pairs of rows that are each
-    other's nearest. Residuals of a pair are independent given A, so their product has the mean
+    other's nearest. The noise of two rows is independent, so the product of their residuals has about the mean
     :math:`(m - \hat m)(a_i)\,(m - \hat m)(a_j)`: what :math:`\hat m` cannot follow, and both share. Rows further apart
-    share less, so this is rather too small than too large.
+    share less, and both take part in the fit of :math:`\hat m`, so the estimate tends to be too small.
     """
 
     share: float
@@ -43,15 +43,17 @@ class NearProfiles:
 
     @property
     def low(self) -> float:
-        """Three standard errors below: chance gets there once in 700 tables."""
+        """Three standard errors of the mean over pairs below."""
         return self.share - 3 * self.error
 
 
 def near_profiles(rows: EvaluationRows, seed: int) -> NearProfiles:
-    """DPVar / Var f by pairs. One row per group and one of several copies: others are alike for other reasons."""
+    """DPVar / Var f by pairs, from one row per group and one of equal rows: others are alike for other reasons than
+    A.
+    """
     rows = _one_of_each(rows)
     standardised, varying = StandardisedPredictions.of(rows.prediction[None], rows.row_weight)
-    first, second = _nearest_pairs(np.column_stack([rows.sensitive, *_factors(rows)]), seed)
+    first, second = _nearest_pairs(rows.profiles, seed)
     if not varying or len(first) < _FEWEST_PAIRS:
         return NearProfiles(0.0, np.inf, 0.0)
     (splines,) = prepared((SplineMean(),), rows.attributes(seed), seed)
@@ -66,19 +68,15 @@ def near_profiles(rows: EvaluationRows, seed: int) -> NearProfiles:
     return NearProfiles(float(left_out.estimate[0] + mean), float(error), float(standardised.variance[0]))
 
 
-def _factors(rows: EvaluationRows) -> tuple[Array, ...]:
-    return () if rows.factors is None else (rows.factors,)
-
-
 def _one_of_each(rows: EvaluationRows) -> EvaluationRows:
     """The first row of each group; without groups, one of the rows that are the same in everything, unless all
-    attributes are discrete: rows of one profile then are alike by chance.
+    attributes and factors are discrete: rows of one profile then are alike by chance.
     """
     if rows.groups is not None:
         return replace(rows.take(_first_of_each(rows.groups)), groups=None)
-    if discrete_columns(rows.sensitive).all():
+    if discrete_columns(profiles := rows.profiles).all():
         return rows
-    return rows.take(_first_of_each(np.column_stack([rows.prediction, rows.sensitive, *_factors(rows)])))
+    return rows.take(_first_of_each(np.column_stack([rows.prediction, profiles])))
 
 
 def _first_of_each(values: Array | Index) -> Index:

@@ -24,22 +24,40 @@ class ModelFormat:
 
 @dataclass(frozen=True)
 class OnnxModel:
-    """A model in ONNX as a predict function; it reads one matrix of numbers."""
+    """A model in ONNX as a predict function; it reads one matrix of numbers. Its first output is the prediction."""
 
     path: Path
 
     def predict(self, X: Any) -> Array:
         """(row, feature) -> (row,)."""
         import numpy as np
+
+        session = self.session()
+        (matrix,) = session.get_inputs()
+        kind = np.float64 if "double" in matrix.type else np.float32
+        found = session.run(None, {matrix.name: np.asarray(X, dtype=kind)})[0]
+        return np.asarray(found, dtype=np.float64).reshape(len(X), -1)[:, 0]
+
+    def session(self) -> Any:
+        """The model, ready to predict; what the file holds is checked."""
         import onnxruntime
 
         session = onnxruntime.InferenceSession(str(self.path), providers=["CPUExecutionProvider"])
         if len(session.get_inputs()) != 1:
             raise InvalidInput(f"{self.path.name!r} has {len(session.get_inputs())} inputs; one matrix is needed.")
-        (given,) = session.get_inputs()
-        kind = np.float64 if "double" in given.type else np.float32
-        found = session.run(None, {given.name: np.asarray(X, dtype=kind)})[0]
-        return np.asarray(found, dtype=np.float64).reshape(len(X), -1)[:, 0]
+        first = session.get_outputs()[0]
+        if not any(kind in first.type for kind in ("float", "double")):
+            raise InvalidInput(
+                f"{self.path.name!r} gives {first.type} as its first output, {first.name!r}; numbers with decimals are "
+                "needed: export a classifier so that its first output is the probability."
+            )
+        return session
+
+
+def _onnx(path: Path) -> OnnxModel:
+    model = OnnxModel(path)
+    model.session()
+    return model
 
 
 def _lightgbm(path: Path) -> Any:
@@ -71,7 +89,7 @@ FORMATS: dict[str, ModelFormat] = {
     ".json": ModelFormat("xgboost", _xgboost, lambda model, path: model.save_model(str(path))),
     ".ubj": ModelFormat("xgboost", _xgboost, lambda model, path: model.save_model(str(path))),
     ".cbm": ModelFormat("catboost", _catboost, lambda model, path: model.save_model(str(path))),
-    ".onnx": ModelFormat("onnxruntime", OnnxModel, _write_onnx),
+    ".onnx": ModelFormat("onnxruntime", _onnx, _write_onnx),
 }
 """By the ending of the file."""
 
@@ -96,4 +114,5 @@ def read_model_file(path: Path) -> Any:
     except FairLevelError:
         raise
     except Exception as error:
-        raise InvalidInput(f"{path.name!r} is no model of {found.library}: {str(error).splitlines()[0]}") from None
+        words = str(error).partition("\n")[0] or type(error).__name__
+        raise InvalidInput(f"{found.library} cannot read {path.name!r} as a model: {words}") from None

@@ -1,14 +1,14 @@
-r"""Changing a model that exists as little as possible until its average prediction is level, in closed form.
+r"""Changing a model that exists as little as possible until E[f|A] varies little, in closed form.
 
 With f0 the predictions of the model, Φ̃ columns that may be added to it (centred, so that the mean of f stays), and
-P = B d BᵀW the share of f that functions of A explain,
+P = W B d BᵀW, with which fᵀPf is the variance of f that functions of A explain,
 
 .. math:: \min_u \; \lVert \tilde\Phi u \rVert_W^2 + \alpha\, f^\top P f + \rho \tau \lVert u \rVert^2,
           \qquad f = f_0 + \tilde\Phi u, \qquad \tau = \operatorname{tr}(G) / \text{columns} .
 
 No labels are needed: f0 stands for E[Y|X]. With G = Φ̃ᵀWΦ̃, M = G + ρτI, C = Φ̃ᵀWB√d (column, function) and
-c0 = √d BᵀW f0, the solution is u = −α M⁻¹C (I + αK)⁻¹ c0 with K = CᵀM⁻¹C, which is only as large as the functions of A
-are many: one factorisation of M and one eigendecomposition of K give all α.
+c0 = √d BᵀW f0, the solution is u = −α M⁻¹C (I + αK)⁻¹ c0 with K = CᵀM⁻¹C, whose size is the number of functions
+of A: one factorisation of M and one eigendecomposition of K give all α.
 """
 
 from __future__ import annotations
@@ -132,6 +132,8 @@ class CorrectionPath:
     def alphas(self, shares: Sequence[float] = LEFT) -> Array:
         """The α that leave these shares of fᵀPf, or as little as the columns can without moving too far, (share,)."""
         grid = np.logspace(-4, 9, 400)
+        if self.largest == 0:  # nothing to remove
+            return np.full(len(shares), grid[0])
         too_far = self.changes(grid) > self.farthest
         grid = grid[: max(int(too_far.argmax()), 1)] if too_far.any() else grid
         left = self.left(grid)

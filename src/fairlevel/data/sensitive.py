@@ -153,23 +153,6 @@ def refuse_too_many_attributes(attributes: int, rows: int) -> None:
         )
 
 
-def refuse_shuffled(rows: Any, sensitive_features: Any) -> None:
-    """Rows are matched by position; the same row labels in another order are most likely a mistake."""
-    ours, theirs = getattr(rows, "index", None), getattr(sensitive_features, "index", None)
-    if (
-        not isinstance(ours, pd.Index)
-        or not isinstance(theirs, pd.Index)
-        or len(ours) != len(theirs)
-        or ours.equals(theirs)
-    ):
-        return
-    if ours.is_unique and theirs.is_unique and ours.isin(theirs).all():
-        raise InvalidInput(
-            "sensitive_features has the same row labels as the other rows, but in another order, and rows are matched "
-            "by position: pass sensitive_features.loc[X.index], or call .reset_index(drop=True) on both."
-        )
-
-
 def as_frame(sensitive_features: Any, argument: str = "sensitive_features") -> pd.DataFrame:
     """NumPy, pandas or polars data of one or two dimensions as a DataFrame of numbers and categories: dates, also as
     text, become days since 1970, and missing categories a category of their own.

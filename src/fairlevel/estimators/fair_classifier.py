@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from fairlevel.arrays import Array, Index
 from fairlevel.data.numbers import refuse_other_kinds
+from fairlevel.data.row_order import refuse_shuffled
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.fair_estimator import FairEstimator
@@ -103,6 +104,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         """
         from fairlevel.estimators.settings import draw_seed
 
+        refuse_shuffled(X, y=y)
         classes, codes = read_classes(y)
         target = codes.astype(np.float64)
         table = self._read(X, target, sensitive_features, sample_weight, given, groups, time)

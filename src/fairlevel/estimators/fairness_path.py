@@ -21,6 +21,7 @@ from fairlevel.candidates import CandidateSource
 from fairlevel.candidates.protocol import for_columns
 from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.frames import GivenColumns
+from fairlevel.data.row_order import refuse_shuffled
 from fairlevel.data.sensitive import as_frame
 from fairlevel.data.splitting import read_splitting
 from fairlevel.estimators.budget import Budget
@@ -195,6 +196,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         budget = Budget.read("auto", self.max_dpvar, self.max_share)
         predictor = default_predictor(self.predictor, self.solver)
+        refuse_shuffled(X, y=y)
         classes, target = two_classes(y)
         if classes is not None:
             check_threshold(self.threshold)

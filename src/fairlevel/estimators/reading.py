@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from fairlevel.arrays import Array
+from fairlevel.data.row_order import refuse_shuffled
 from fairlevel.data.scaling import Scaler
-from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffled, refuse_too_many_attributes
+from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_too_many_attributes
 from fairlevel.data.splitting import Splitting
 from fairlevel.data.table import Table
 from fairlevel.data.unknown import without_unknown
@@ -92,9 +93,9 @@ def read_table(
     out.
     """
     rows = len(features.x)
+    refuse_shuffled(features.given, sensitive_features=sensitive_features, sample_weight=sample_weight)
     weight, sensitive, factors, known = read_weights(sample_weight, rows), None, None, None
     if sensitive_features is not None:
-        refuse_shuffled(features.given, sensitive_features)
         sensitive_features, known = without_unknown(sensitive_features, rows)
         sensitive = encode_sensitive(sensitive_features, rows, features.kinds)
         refuse_too_many_attributes(sensitive.values.shape[1], rows)

@@ -12,7 +12,8 @@ from fairlevel.arrays import Array
 from fairlevel.conditional_mean.factors import attributes_within
 from fairlevel.data.features import refuse_missing
 from fairlevel.data.numbers import as_dense
-from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffled, refuse_too_many_attributes
+from fairlevel.data.row_order import refuse_shuffled
+from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_too_many_attributes
 from fairlevel.data.splitting import AnyRows, read_splitting
 from fairlevel.data.weights import read_weights
 from fairlevel.estimators.evaluated_corrections import EvaluatedCorrections
@@ -96,7 +97,7 @@ def relevel(
         raise InvalidInput(f"{rows} rows were given; relevel needs at least {FEWEST_ROWS}.")
     if not isinstance(points, int | np.integer) or points < 2:
         raise InvalidInput(f"points={points!r} was given; a whole number ≥ 2 is needed.")
-    refuse_shuffled(X, sensitive_features)
+    refuse_shuffled(X, sensitive_features=sensitive_features, y=y, sample_weight=sample_weight)
     sensitive = encode_sensitive(sensitive_features, rows)
     refuse_too_many_attributes(sensitive.values.shape[1], rows)
     weight = read_weights(sample_weight, rows)
@@ -108,8 +109,8 @@ def relevel(
     if existing.seen and not seen:
         warnings.warn(
             SeenRows(
-                "These are the rows that the model was trained on, so its errors here are too small, and those of the "
-                "front, too; pass rows that it has not seen, or say that you know: seen=True, or --seen."
+                "These are the rows that the model was trained on, so its errors here, and those of the front, are too "
+                "small; pass rows that it has not seen, or confirm with seen=True (--seen)."
             ),
             stacklevel=2,
         )
@@ -144,14 +145,18 @@ def _target(y: Any, rows: int, classes: tuple[Any, Any] | None) -> Array:
 
 
 def _named(y: Any) -> tuple[Any, Any]:
-    """A booster has forgotten what its classes were called; they were numbered in their order."""
-    values = np.unique(y.astype(str)) if y.dtype == object else np.unique(y)
+    """A booster stores no names of classes; their order is that of sorted names."""
+    try:
+        values = np.unique(y)
+    except TypeError:  # of several types, which have no order
+        return UNNAMED
     return (values[0], values[1]) if len(values) == 2 else UNNAMED
 
 
 def _copies(X: Any, sensitive: Sensitive) -> tuple[str, ...]:
     """Features that are (nearly) sensitive attributes."""
-    numeric = X.select_dtypes("number") if isinstance(X, pd.DataFrame) else None
-    values = np.asarray(X, dtype=np.float64) if numeric is None else numeric.to_numpy(dtype=np.float64)
-    names = None if numeric is None else [str(name) for name in numeric.columns]
-    return tuple(copies_of_sensitive(values, names, sensitive))
+    numeric = pd.DataFrame(X).select_dtypes("number")
+    if numeric.empty:
+        return ()
+    names = [str(name) for name in numeric.columns] if isinstance(X, pd.DataFrame) else None
+    return tuple(copies_of_sensitive(numeric.to_numpy(dtype=np.float64), names, sensitive))

@@ -12,7 +12,8 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.factors import attributes_within
 from fairlevel.data.numbers import LARGEST, refuse_extremes, refuse_other_kinds
-from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_shuffled
+from fairlevel.data.row_order import refuse_shuffled
+from fairlevel.data.sensitive import Sensitive, encode_sensitive
 from fairlevel.data.splitting import read_groups
 from fairlevel.data.weights import read_weights
 from fairlevel.exceptions import InvalidInput, InvalidType
@@ -59,6 +60,11 @@ class EvaluationRows:
         return self if self.row_weight.all() else self.take(np.flatnonzero(self.row_weight))
 
     @property
+    def profiles(self) -> Array:
+        """A and L side by side, (row, attribute + factor); A alone where there is no L."""
+        return self.sensitive if self.factors is None else np.column_stack([self.sensitive, self.factors])
+
+    @property
     def is_of_one_profile(self) -> bool:
         """Whether no attribute differs between rows: E[f | A] is then the mean of f, and DPVar 0."""
         return bool((np.ptp(self.sensitive, axis=0) == 0).all())
@@ -87,7 +93,7 @@ def read_every_row(
         raise InvalidInput(
             f"y_pred has {len(prediction)} row; at least 2 rows are needed to see how predictions vary with A."
         )
-    refuse_shuffled(y_pred, sensitive_features)
+    refuse_shuffled(y_pred, sensitive_features=sensitive_features, sample_weight=sample_weight, groups=groups)
     sensitive = encode_sensitive(sensitive_features)
     if len(sensitive) != len(prediction):
         raise InvalidInput(
@@ -103,7 +109,7 @@ def read_every_row(
 
 def read_factors(given: Any, sensitive: Sensitive, rows: Any) -> Array:
     """Legitimate factors as numbers, (row, factor); a constant, or a copy of a sensitive attribute, is refused."""
-    refuse_shuffled(rows, given)
+    refuse_shuffled(rows, given=given)
     factors = encode_sensitive(given, argument="given")
     if len(factors) != len(sensitive):
         raise InvalidInput(

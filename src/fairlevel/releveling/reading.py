@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from fairlevel.data.numbers import as_dense
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.releveling.any_model import AnyClassifier, AnyModel
 from fairlevel.releveling.protocol import ExistingModel
@@ -34,7 +35,7 @@ def read_model(model: Any, X: Any, method: str, seed: int) -> tuple[ExistingMode
             check_is_fitted(model)
         ensemble = read_ensemble(last)
         if ensemble is not None and method != "correction":
-            rows = X if steps is None or not len(steps) else steps.transform(X)
+            rows = X if steps is None or not len(steps) else as_dense(steps.transform(X))
             found = TreeModel.of(ensemble, rows, model, lambda changed: _replaced(model, changed), method)
             _check_sum(found)
             return found, None

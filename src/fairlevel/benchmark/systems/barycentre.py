@@ -22,8 +22,9 @@ from fairlevel.members import Members
 class QuantileMap:
     r"""g(f, s) = Σ_r p_r Q_r(F_s(f)): the barycentre of the groups' distributions at the rank that f has in its own.
 
-    F is the empirical distribution function, Q linear between sorted values. Shapes: samples, sorted predictions of
-    each group; share p (group,).
+    F is the empirical distribution function, Q linear between sorted values, as in EquiPy. Ranks are k/n, sorted values
+    stand at (k − 1)/(n − 1): predictions of a group of n rows end up higher by about 1/n of their range. Shapes:
+    samples, sorted predictions of each group; share p (group,).
     """
 
     samples: tuple[Array, ...]
@@ -49,7 +50,7 @@ class QuantileMap:
 def mixed_with(moved: Function, members: Members, data: Data, strengths: Sequence[float]) -> FittedFunctions:
     """(1 − t) f + t g(f, a) of one plain model f, for strengths t; ``moved`` is g, of predictions (row,) and a."""
     if not all(0 <= strength <= 1 for strength in strengths):
-        raise InvalidInput(f"strengths={list(strengths)} was given; a barycentre needs shares between 0 and 1.")
+        raise InvalidInput(f"strengths={list(strengths)} was given; each must be between 0 and 1.")
 
     def at(strength: float) -> Function:
         def predict(x: Array, a: Array) -> Array:
@@ -72,7 +73,7 @@ def moved_by_group(members: Members, groups: Groups, data: Data, strengths: Sequ
 class Barycentre:
     """A plain network, moved by group (Chzhen et al., NeurIPS 2020). It needs A to predict.
 
-    A strength t mixes (1 − t) f + t g; 1 gives every group the same distribution.
+    A strength t mixes (1 − t) f + t g; 1 gives every group the same distribution, up to ranks of 1/n.
     """
 
     bins: int | None = 4
