@@ -14,17 +14,17 @@ from fairlevel.metrics.dpvar import dpvar_of_many
 
 
 def attribute_shares(
-    prediction: Array, attributes: Attributes, given: tuple[str, ...], sources: tuple[int, ...] | None, seed: int
+    prediction: Array, attributes: Attributes, names: tuple[str, ...], sources: tuple[int, ...] | None, seed: int
 ) -> pd.DataFrame:
-    """For each attribute: ``alone``, the share of the prediction's variance that its average explains by itself, and
-    ``lost``, by how much the share of all attributes falls without it. ``given`` are the names of the columns given,
-    ``sources`` the number of the column behind each attribute: indicators of one column count as one.
+    """For each attribute: ``alone``, the share of Var f that E[f | this attribute] explains, and
+    ``lost``, by how much the share of all attributes falls without it. ``names`` are those of the columns as they were
+    passed, ``sources`` the number of the column behind each attribute: indicators of one column count as one.
 
     Attributes that carry the same information have large shares alone and lose little; for one that matters only
     together with others it is the reverse.
     """
     behind = range(attributes.values.shape[1]) if sources is None else sources
-    columns = {name: [k for k, source in enumerate(behind) if source == number] for number, name in enumerate(given)}
+    columns = {name: [k for k, source in enumerate(behind) if source == number] for number, name in enumerate(names)}
     weight = attributes.weight
     variance = float(weight @ (prediction - weight @ prediction) ** 2)
 
@@ -40,9 +40,9 @@ def attribute_shares(
     rows = [
         {
             "attribute": name,
-            "alone": share(tuple(places)),
-            "lost": max(0.0, share(everything) - share(tuple(k for k in everything if k not in places))),
+            "alone": share(tuple(own)),
+            "lost": max(0.0, share(everything) - share(tuple(k for k in everything if k not in own))),
         }
-        for name, places in columns.items()
+        for name, own in columns.items()
     ]
     return pd.DataFrame(rows).sort_values("alone", ascending=False, ignore_index=True)

@@ -1,4 +1,4 @@
-r"""Functions of legitimate factors L: what they explain of a prediction is no disparity.
+r"""Functions of legitimate factors L: differences that they explain do not count as disparity.
 
 Disparity within L is :math:`\psi_c = E[(E[f \mid A, L] - E[f \mid L])^2]`. E[f | L] is described by functions that are
 not penalised, so that nothing of it is left over, and E[f | A, L] by functions of A and L together.
@@ -25,15 +25,15 @@ from fairlevel.conditional_mean.splines import SplineMean
 ROWS_PER_FUNCTION = 20
 MOST_FUNCTIONS = 200
 _MOST_KNOTS = 20
-_LEAST_MOMENT = 1e-4  # of the first optional function; what is smaller oscillates
-_MOST_MULTIPLIED = 20  # columns of L whose products are used
+_LEAST_MOMENT = 1e-4  # relative to the first optional function; smaller ones vary too fast to be estimated
+_MOST_MULTIPLIED = 20  # the first columns of L, whose products are used
 
 
 @dataclass(frozen=True)
 class LegitimateFactors:
     """Functions G of L, fitted on some rows: an average for each cell of the categorical columns, a curve for each
-    continuous one, then products and random features of all columns. They are at most one per 20 rows and at most 200,
-    except that each category and each curve always has its own.
+    continuous one, then products and random features of all columns. There is at most one function per 20 rows, and
+    200 in all, except that each category and each curve always has its own.
 
     >>> import numpy as np
     >>> L = np.linspace(0, 1, 400)[:, None]
@@ -52,13 +52,13 @@ class LegitimateFactors:
     def of(
         cls, factors: Array, row_weight: Array | None = None, seed: int = 0, groups: Index | None = None
     ) -> LegitimateFactors:
-        """Fitted on these rows; (row, factor), (row,). Where rows belong to groups, these count instead of rows."""
+        """Fitted on these rows; (row, factor), (row,). With groups there is one function per 20 groups."""
         weight = np.full(len(factors), 1 / len(factors)) if row_weight is None else row_weight / row_weight.sum()
         standardise = standardiser(factors, weight)
         standard = standardise(factors)
         units = len(factors) if groups is None else len(np.unique(groups))
-        room = int(np.clip(units // ROWS_PER_FUNCTION, 1, MOST_FUNCTIONS))
-        features = _feature_map(standard, weight, room, seed)
+        most = int(np.clip(units // ROWS_PER_FUNCTION, 1, MOST_FUNCTIONS))
+        features = _feature_map(standard, weight, most, seed)
         free, penalised = map(torch.from_numpy, features(standard))
         values = torch.cat([free, penalised], dim=1)
         tensor_weight = torch.from_numpy(weight)
@@ -68,7 +68,7 @@ class LegitimateFactors:
         transform, moments, _ = orthonormal(covariance, free.shape[1])
         always = transform.shape[1] - len(moments)
         smooth = int((moments > _LEAST_MOMENT * moments[:1]).sum())  # moments fall
-        return cls(standardise, features, centre, transform[:, : max(always, min(room, always + smooth))])
+        return cls(standardise, features, centre, transform[:, : max(always, min(most, always + smooth))])
 
     def __call__(self, factors: Array) -> Array:
         """G at any rows, (row, factor) -> (row, function)."""
@@ -94,31 +94,31 @@ def attributes_within(
     return LegitimateFactors.of(factors, row_weight, seed, groups).attributes(values, factors, row_weight, groups)
 
 
-def _feature_map(standard: Array, weight: Array, room: int, seed: int) -> FeatureMap:
+def _feature_map(standard: Array, weight: Array, most: int, seed: int) -> FeatureMap:
     """(functions that are always used, functions to use where the rows allow more) of standardised L."""
-    few = few_categories(standard)
-    continuous = int((~few).sum())
-    cells = GroupMean().feature_map(standard[:, few], weight, seed)
-    knots = int(np.clip(room // (2 * max(continuous, 1)), 3, _MOST_KNOTS))
-    curves = SplineMean(knots=knots).feature_map(standard[:, ~few], weight, seed)
+    categorical = few_categories(standard)
+    continuous = int((~categorical).sum())
+    cells = GroupMean().feature_map(standard[:, categorical], weight, seed)
+    knots = int(np.clip(most // (2 * max(continuous, 1)), 3, _MOST_KNOTS))
+    curves = SplineMean(knots=knots).feature_map(standard[:, ~categorical], weight, seed)
     together = RandomFeaturesMean().feature_map(standard, weight, seed)
-    return FactorFeatures(few, cells, curves, together)
+    return FactorFeatures(categorical, cells, curves, together)
 
 
 @dataclass(frozen=True)
 class FactorFeatures:
-    """Averages of cells and curves, then products and random features of all columns; few (column,)."""
+    """Averages of cells and curves, then products and random features of all columns; categorical (column,)."""
 
-    few: Flags
+    categorical: Flags
     cells: FeatureMap
     curves: FeatureMap
     together: FeatureMap
 
     def __call__(self, rows: Array) -> tuple[Array, Array]:
-        averages, other_averages = self.cells(rows[:, self.few])
-        smooth = self.curves(rows[:, ~self.few])
-        if self.few.all():
+        averages, other_averages = self.cells(rows[:, self.categorical])
+        if self.categorical.all():
             return averages, other_averages
+        smooth = self.curves(rows[:, ~self.categorical])
         pairs = combinations(range(min(rows.shape[1], _MOST_MULTIPLIED)), 2)
         products = [(rows[:, first] * rows[:, second])[:, None] for first, second in pairs]
         return np.hstack([averages, *smooth]), np.hstack([other_averages, *products, self.together(rows)[1]])

@@ -19,9 +19,9 @@ BANDWIDTHS = (1.0, 1 / 4, 1 / 16, 1 / 64, 1 / 256)
 """Those to choose from: smooth across all of A, and others for differences between near profiles, such as districts
 of a city or seasons within many years."""
 
-_LEAST_ROWS, _ROWS_PER_PLACE = 1000, 10  # of a narrower kernel
+_LEAST_ROWS, _ROWS_PER_PLACE = 1000, 10  # that a bandwidth below 1 needs, in all and per place
 _ROWS_PER_FEATURE = 15
-_NARROWEST_OF_CODES = 1 / 16  # where all of A is discrete: what is finer are groups
+_NARROWEST_OF_CODES = 1 / 16  # where all of A is discrete: finer differences are left to GroupMean
 _COUNTED = 4096  # rows whose different values are counted
 
 
@@ -58,8 +58,8 @@ class RandomFeaturesMean(LinearMean):
     def resolutions(self, sensitive: Array) -> tuple[RandomFeaturesMean, ...]:
         """With the bandwidths to choose from, or the given one. A kernel of width b tells 1/b places apart along each
         column, or its different values where these are fewer; b is offered where there are 10 rows per place, and 1000
-        in all. Features are two per place, but no fewer than at bandwidth 1, and at most 2.5 times as many and one per
-        15 rows.
+        in all. Features are two per place, but no fewer than at bandwidth 1, and at most 2.5 times as many, and at
+        most one per 15 rows.
         """
         if self.bandwidth is not None:
             return (self,)

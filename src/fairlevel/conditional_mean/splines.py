@@ -38,14 +38,14 @@ class SplineMean(LinearMean):
         affordable = len(sensitive) // (2 * max(sensitive.shape[1], 1))
         knots = int(np.clip(self.knots, 3, max(affordable, 3)))
         linear_is_free = free_linear_part(sensitive)[0].shape[1] > 0
-        return SplineFeatures(tuple(_places(column, knots) for column in sensitive.T), linear_is_free)
+        return SplineFeatures(tuple(_knots(column, knots) for column in sensitive.T), linear_is_free)
 
 
 @dataclass(frozen=True)
 class SplineFeatures:
-    """Straight lines and the curved parts of all attributes; places of knots, one array per attribute."""
+    """Straight lines and the curved parts of all attributes; knots, one array per attribute."""
 
-    places: tuple[Array, ...]
+    knots: tuple[Array, ...]
     linear_is_free: bool
 
     def __call__(self, rows: Array) -> tuple[Array, Array]:
@@ -60,16 +60,16 @@ class SplineFeatures:
 
     @cached_property
     def _curves(self) -> list[Curve]:
-        return [Curve.of(places) for places in self.places]
+        return [Curve.of(knots) for knots in self.knots]
 
     def __getstate__(self) -> dict[str, object]:
-        return {"places": self.places, "linear_is_free": self.linear_is_free}  # curves are made again
+        return {"knots": self.knots, "linear_is_free": self.linear_is_free}  # curves are made again
 
 
-def _places(column: Array, knots: int) -> Array:
+def _knots(column: Array, count: int) -> Array:
     """Knots at quantiles; where repeated values share a quantile, spread over the distinct values instead."""
-    places = np.unique(np.quantile(column, np.linspace(0, 1, knots)))
-    return places if len(places) == knots else np.unique(np.quantile(np.unique(column), np.linspace(0, 1, knots)))
+    knots = np.unique(np.quantile(column, np.linspace(0, 1, count)))
+    return knots if len(knots) == count else np.unique(np.quantile(np.unique(column), np.linspace(0, 1, count)))
 
 
 @dataclass(frozen=True)
@@ -85,21 +85,22 @@ class Curve:
     coefficients: Array
 
     @classmethod
-    def of(cls, places: Array) -> Curve:
-        """With these knots; without functions where they are fewer than three: the slope is enough for two values."""
-        if len(places) < 3:
-            return cls(places[:1], np.empty((1, _DEGREE + 1, 0)))
-        roughness = np.diff(np.eye(len(places) + _DEGREE - 1), n=2, axis=0)
+    def of(cls, knots: Array) -> Curve:
+        """The curve with these knots. Fewer than three give no functions: a slope fits two values."""
+        if len(knots) < 3:
+            return cls(knots[:1], np.empty((1, _DEGREE + 1, 0)))
+        roughness = np.diff(np.eye(len(knots) + _DEGREE - 1), n=2, axis=0)
         stiffness, directions = np.linalg.eigh(roughness.T @ roughness)
-        whiten = directions[:, 2:] / np.sqrt(stiffness[2:])  # the first two, constant and slope, are free
-        first, last = places[1] - places[0], places[-1] - places[-2]
+        # without the two directions of Δ²θ = 0: the attribute itself stands for them
+        whiten = directions[:, 2:] / np.sqrt(stiffness[2:])
+        first, last = knots[1] - knots[0], knots[-1] - knots[-2]
         beyond = np.arange(1, _DEGREE + 1)
-        knots = np.concatenate([places[0] - first * beyond[::-1], places, places[-1] + last * beyond])
+        extended = np.concatenate([knots[0] - first * beyond[::-1], knots, knots[-1] + last * beyond])
         # the expansion at each knot holds until the next one; beyond the outer ones only constant and slope do
-        expansions = np.stack(_expansions(knots, whiten, places)[::-1], axis=1)
+        expansions = np.stack(_expansions(extended, whiten, knots)[::-1], axis=1)
         below, expansions[-1, :-2] = expansions[0].copy(), 0
         below[:-2] = 0
-        return cls(places[np.r_[0, : len(places)]], np.concatenate([below[None], expansions]))
+        return cls(knots[np.r_[0, : len(knots)]], np.concatenate([below[None], expansions]))
 
     @property
     def functions(self) -> int:
@@ -116,7 +117,8 @@ class Curve:
 
 def _expansions(knots: Array, coefficients: Array, at: Array) -> list[Array]:
     """Taylor coefficients of cubic splines, from the constant to the cubic one, (point, function) each: the derivative
-    of a spline is a spline of the degree below, with differences of the coefficients (B-spline, function).
+    of a spline is a spline of the degree below, with differences of the coefficients (B-spline, function). SciPy has
+    this, too, but importing it takes as long as a small audit.
     """
     expansions = []
     for power in range(_DEGREE + 1):

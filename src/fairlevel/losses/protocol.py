@@ -20,9 +20,9 @@ class LossStep(NamedTuple):
 class Loss(Protocol):
     """A weighted sum over rows, Σ_i w_i ℓ(s_i, y_i) with Σw = 1.
 
-    A learner produces scores s. Users see link(s), and penalties act on link(s). Shapes: score (config, row), target
-    and row_weight (row,). ``figure`` is what the loss is called in tables, such as "mse". ``quadratic`` says whether ℓ
-    is a quadratic function of s, and the link the identity.
+    A learner produces scores s. Users see link(s), and penalties act on link(s); generalised linear models call this
+    the inverse link. Shapes: score (config, row), target and row_weight (row,). ``figure`` is what the loss is called
+    in tables, such as "mse". ``quadratic`` says whether ℓ is a quadratic function of s, and the link the identity.
     """
 
     name: ClassVar[str]

@@ -33,8 +33,8 @@ def linear_estimator(rows: Attributes, regressor: LinearMean | None, seed: int) 
 
 @dataclass(frozen=True)
 class InMemory:
-    """All rows in memory. With ``regressor`` None, each prediction gets the suitable mean (groups, splines, random
-    features) with the smallest leave-one-out error. Predictions are standardised, (config, row).
+    """All rows in memory. With ``regressor`` None, each prediction gets the suitable mean (averages of groups, splines,
+    random features) with the smallest leave-one-out error. Predictions are standardised, (config, row).
     """
 
     rows: Attributes

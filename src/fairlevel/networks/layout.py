@@ -8,13 +8,15 @@ from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
-# Numbers per 64 bytes: every weight matrix starts on such a boundary, so that vector code takes the same path for every
-# configuration.
+# Numbers of 32 bits in 64 bytes: weights and biases start on such a boundary, so that vector code takes the same path
+# for every configuration.
 _ALIGNMENT = 16
 
 
 class Layer(NamedTuple):
-    """Where the weight and bias of a layer lie in a row of parameters, and the shape of the weight."""
+    """Where the weight and bias of a layer lie in a row of parameters, and the shape of the weight, (inputs,
+    outputs).
+    """
 
     weight: slice
     bias: slice
@@ -48,5 +50,5 @@ class Layout:
 
 
 def aligned(position: int) -> int:
-    """The next boundary."""
+    """The position, rounded up to a boundary."""
     return -(-position // _ALIGNMENT) * _ALIGNMENT

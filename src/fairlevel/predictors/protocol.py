@@ -19,7 +19,9 @@ from fairlevel.predictors.configurations import Configurations
 
 
 class Move(NamedTuple):
-    """How far to go along a direction t: ``step``, (config,); ``along`` is what the penalty has found on t."""
+    """How far to go along a direction t: ``step``, (config,); ``along`` is what the penalty has computed along t, which
+    makes its next step cheaper.
+    """
 
     step: Tensor
     along: Any = None
@@ -36,8 +38,8 @@ class LocalObjective(Protocol):
         """Second derivative of the loss in each prediction, (config, row)."""
 
     def step_along(self, direction: Tensor, rate: float) -> Move:
-        """How far to go along a direction of predictions, (config, row), between 0 and ``rate``: ``rate``
-        times the minimum of the objective where it is quadratic, else a step that does not raise it.
+        """How far to go along a direction of predictions, (config, row), between 0 and ``rate``: where the
+        objective is quadratic, ``rate`` times the step that minimises it, else a step that does not raise it.
         """
 
 
@@ -50,18 +52,18 @@ class Learner(Protocol):
 
     @property
     def grows(self) -> bool:
-        """Whether the model before the first step is the constant, which every step adds a little to. It is then
-        evaluated on held-out rows, too, and may be best.
+        """Whether training starts from a constant and each step adds to it. The constant is then also evaluated on
+        held-out rows, and may be chosen.
         """
 
     def predictions(self, inputs: Tensor) -> Tensor:
         """Predictions (config, row) for inputs (row, …); what :meth:`follow` needs is kept."""
 
     def follow(self, gradient: Tensor, curvature: Tensor, objective: LocalObjective) -> Move | None:
-        """One step against a gradient in the last predictions, (config, row). The objective may be ``curvature``,
-        (config,), times as curved as the loss alone; ``objective`` tells more, if asked. A learner whose predictions
-        have moved exactly as ``objective`` said gives that move back, and the next gradient costs less; others give
-        None.
+        """One step against a gradient in the last predictions, (config, row). ``curvature``, (config,), bounds the
+        second derivative of the objective, in units of that of the loss; ``objective`` tells more, if asked. A learner
+        whose predictions have moved exactly as ``objective`` said gives that move back, and the next gradient costs
+        less; others give None.
         """
 
     def evaluate(self, inputs: Tensor) -> Tensor:
@@ -78,8 +80,8 @@ class Learner(Protocol):
 
 
 class Tiling(NamedTuple):
-    """How a grid is trained: configurations per tile, to which multiple tiles are filled, threads over tiles; with
-    ``one_thread_each`` also a tile that is alone gets a single thread, so that it rounds as in a grid.
+    """How a grid is trained: configurations per tile, which is padded to a multiple of ``multiple``, threads over
+    tiles; with ``one_thread_each`` also an only tile gets a single thread, so that it rounds as in a grid.
     """
 
     size: int
@@ -94,7 +96,7 @@ class Tiling(NamedTuple):
 
 
 PATIENCE = 25
-"""The patience of learners that take small steps."""
+"""The patience of learners that take small steps, in checks."""
 
 
 class LearnerFactory(Protocol):
@@ -119,11 +121,13 @@ class LearnerFactory(Protocol):
 
 @runtime_checkable
 class Predictor(Protocol):
-    """One frozen object per kind of model. ``native`` says whether it reads gaps (NaN) and categories (whole numbers);
-    such a predictor has a field ``categorical`` for the numbers of those columns. ``batches`` says whether it can
-    train on some rows at a time, ``linear_head`` whether its members have one, as in
-    :class:`fairlevel.members.protocol.LinearHead`, ``fixed_features`` whether training leaves what that head reads as
-    it is, ``uses_optimizer`` whether it reads anything of the optimiser.
+    """One frozen object per kind of model, with its settings; it is :class:`Members` that predict.
+
+    ``native`` says whether it reads gaps (NaN) and categories (whole numbers); such a predictor has a field
+    ``categorical`` for the numbers of those columns. ``batches`` says whether it can train on some rows at a time,
+    ``linear_head`` whether its members have one, as in :class:`fairlevel.members.protocol.LinearHead`,
+    ``fixed_features`` whether training leaves what that head reads as it is, ``uses_optimizer`` whether it reads
+    anything of the optimiser.
     """
 
     name: ClassVar[str]
