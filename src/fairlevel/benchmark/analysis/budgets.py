@@ -24,8 +24,8 @@ DEFINITIONS: dict[str, Callable[[Array], Array]] = {
 
 
 def best_by_budget(points: pd.DataFrame, methods: Sequence[str], definition: str = "range") -> pd.DataFrame:
-    """Smallest test MSE of each method within each budget: one row per (dataset, seed, budget, method); NaN where the
-    method has no model within the budget.
+    """Smallest test MSE of each method within each budget: one row per (dataset, seed, method, budget), in this order;
+    NaN where the method has no model within the budget.
     """
     columns = ["dataset", "seed", "budget", "method", "limit", "mse"]
     if points.empty:

@@ -24,6 +24,7 @@ def regrets_by_pair(points: pd.DataFrame, methods: Sequence[str], definition: st
     best = best_by_budget(points, methods, definition)
     if best.empty:
         return pd.DataFrame(columns=["dataset", "seed", "method", *SHARES])
+    # rows are sorted by pair, method and budget
     errors = best["mse"].to_numpy(dtype=np.float64).reshape(-1, len(methods), len(SHARES))
     index = best[["dataset", "seed", "method"]].iloc[:: len(SHARES)].reset_index(drop=True)
     lost = np.concatenate([regret(pair, CONSTANT_MSE) for pair in errors])
