@@ -335,3 +335,30 @@ def test_a_missing_prediction_is_named_with_its_row(tmp_path, value):
         said = run(command[0], tmp_path / "t.csv", *command[1:], "--sensitive", "a")
         assert said.returncode == 2
         assert "Column 'g' holds 2 missing or infinite values, the first in row 5" in said.stderr
+
+
+def test_predict_copies_cells_as_they_are_written(fronts, later, folder):
+    """Codes lost their zeros, long numbers their last digits, and the country NA its name."""
+    rows = later.assign(id="000004", big="9007199254741001", country="NA")
+    rows.loc[1, "big"] = None
+    rows.to_csv(folder / "codes.csv", index=False)
+    result = run("predict", fronts["csv"] / "models" / "knee", folder / "codes.csv", "--out", folder / "copied.csv")
+    assert result.returncode == 0, result.stderr
+    before, after = ((folder / name).read_text().splitlines() for name in ("codes.csv", "copied.csv"))
+    assert [line.rpartition(",")[0] for line in after] == before
+
+
+def test_a_target_of_truths_may_have_gaps(tmp_path):
+    """True and False beside a gap are objects, which were all taken for missing."""
+    table = pd.DataFrame({"f": np.arange(60.0) % 7, "a": np.arange(60.0) % 11, "y": np.arange(60) % 2 == 0})
+    table.astype({"y": object}).assign(y=table["y"].where(table.index != 5)).to_csv(tmp_path / "t.csv", index=False)
+    result = run("audit", tmp_path / "t.csv", "--prediction", "f", "--sensitive", "a", "--target", "y")
+    assert result.returncode == 0, result.stderr
+    assert "1 row left out" in result.stdout
+
+
+def test_the_prediction_is_no_legitimate_factor(tmp_path):
+    pd.DataFrame({"f": np.arange(60.0) % 7, "a": np.arange(60.0) % 11}).to_csv(tmp_path / "t.csv", index=False)
+    result = run("audit", tmp_path / "t.csv", "--prediction", "f", "--sensitive", "a", "--given", "f")
+    assert result.returncode == 2
+    assert "--prediction f is also named in --given" in result.stderr

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairlevel import audit, dpvar_interval
+from fairlevel import audit, dpvar, dpvar_interval
 from fairlevel.conditional_mean.cells.discrete_columns import MOST_CATEGORIES, ROWS_PER_CELL
 from fairlevel.data import sensitive
 from fairlevel.data.sensitive import encode_sensitive
@@ -77,3 +77,14 @@ def test_the_upper_limit_holds_at_the_fewest_rows(share):
         found = dpvar_interval(prediction, sensitive_features=pd.Series(group).map("p{}".format))
         covered += found.high >= share * effect.var()
     assert covered >= 7
+
+
+@pytest.mark.parametrize("argument", ["sensitive_features", "given"])
+def test_columns_of_one_name_are_refused(argument):
+    """Beside a column of text the last of them stood for all."""
+    frame = pd.DataFrame(np.random.default_rng(0).standard_normal((50, 2)), columns=["s", "s"]).assign(
+        t=["u", "v"] * 25
+    )
+    rows = {"sensitive_features": np.arange(50.0), argument: frame}
+    with pytest.raises(InvalidInput, match=f"{argument} has several columns named 's'"):
+        dpvar(None, np.arange(50.0), **rows)

@@ -50,7 +50,17 @@ def test_held_out_rows_are_the_latest():
     assert time[splits.others(held)].max() < time[held].min()
 
 
-@pytest.mark.parametrize("time", [pd.date_range("2020-01-01", periods=5), ["2020-01-0" + d for d in "12345"], range(5)])
+@pytest.mark.parametrize(
+    "time",
+    [
+        pd.date_range("2020-01-01", periods=5),
+        ["2020-01-0" + d for d in "12345"],
+        ["2", "9", "10", "11", "100"],
+        ["31.01.2020", "01.02.2020", "12.02.2020", "01.03.2020", "02.03.2021"],  # were read month first where possible
+        ["30/01/2020", "01/02/2020", "12/02/2020", "01/03/2020", "02/03/2021"],
+        range(5),
+    ],
+)
 def test_times_are_numbers_or_dates(time):
     assert read_splitting(None, list(time), np.zeros(5)).place.tolist() == [1, 2, 3, 4, 5]
 
@@ -63,6 +73,7 @@ def test_times_are_numbers_or_dates(time):
         (None, [1, 2], "2 entries for 3 rows"),
         (None, [1, np.nan, 2], "1 missing entries"),
         (None, ["a", "b", "c"], "neither a number nor a date"),
+        (None, ["01/02/2020", "03/04/2020", "05/06/2020"], "day and month cannot be told apart"),
     ],
 )
 def test_bad_groups_and_times(groups, time, sentence):

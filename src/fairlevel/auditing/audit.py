@@ -106,7 +106,7 @@ def audit(
             random_state=random_state,
         )
     seed = read_seed(random_state)
-    refuse_shuffled(y_pred, y_true=y_true)
+    refuse_shuffled(y_pred=y_pred, y_true=y_true, by=by)
     rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups)
     frame = as_frame(sensitive_features).reset_index(drop=True)
     _refuse_unusable(frame, rows)

@@ -29,6 +29,12 @@ class AuditColumns:
         for role, column in (("--target", self.target), *(("--prediction", each) for each in self.predictions)):
             if column in self.sensitive:
                 raise InvalidInput(f"{role} {column} is also named in --sensitive; a column has one role.")
+        for column in self.predictions:
+            if column in self.given:
+                raise InvalidInput(
+                    f"--prediction {column} is also named in --given; within rows of the same prediction nothing is "
+                    "left to compare: name legitimate factors, or leave --given out."
+                )
 
     @classmethod
     def read(

@@ -49,6 +49,17 @@ def read_columns(
     return table if columns is None else table[columns]
 
 
+def as_written(path: Path, table: pd.DataFrame) -> pd.DataFrame:
+    """The cells of a CSV file as text, as they are written: codes with leading zeros, long numbers, the word NA. A
+    Parquet file knows its types; its ``table`` is given back.
+    """
+    if is_parquet(path):
+        return table
+    return pd.read_csv(
+        path, sep=separator(path), encoding=encoding(path), index_col=False, dtype=str, keep_default_na=False
+    )
+
+
 def read_numbers(table: pd.DataFrame, column: str) -> pd.Series:
     """A column as numbers, also with a decimal comma; other text is an error that names its first row."""
     values = pd.to_numeric(table[column], errors="coerce")
@@ -80,7 +91,7 @@ def read_target(table: pd.DataFrame, column: str) -> pd.Series:
     values = table[column]
     words = sorted({str(value) for value in values.dropna().unique()}) if values.dtype.kind not in "biuf" else []
     if len(words) == 2 and pd.to_numeric(pd.Series(words), errors="coerce").isna().all():
-        return values.map({words[0]: 0.0, words[1]: 1.0})
+        return values.map(str, na_action="ignore").map({words[0]: 0.0, words[1]: 1.0})
     return read_numbers(table, column)
 
 

@@ -43,7 +43,7 @@ def predict(
     talk = Talk(quiet, as_json)
     with talk.working() as warned:
         stage("loading libraries")
-        from fairlevel.cli.files import read_columns, read_numbers, write_table
+        from fairlevel.cli.files import as_written, read_columns, read_numbers, write_table
         from fairlevel.data.columns import Unreadable
         from fairlevel.models.saved import read_saved
 
@@ -63,7 +63,8 @@ def predict(
             if name in table:
                 raise InvalidInput(f"{file.name!r} already has a column {name!r}; pass --column NAME.")
         stage("writing the file")
-        write_table(table.assign(**named), out)
+        copied = as_written(file, table) if out.suffix.lower() == ".csv" else table
+        write_table(copied.assign(**named), out)
     talk.say(f"{len(table):,} predictions: {shown_path(out)}")
     audited = list(named)[-1]  # of a classifier, the probability of the last class
     sensitive = saved.notes.get("sensitive", ())

@@ -149,7 +149,8 @@ class Gaps:
 
         said = []
         if self.rows_left_out:
-            said.append(f"{self.rows_left_out} rows left out, without a value in: {columns(self.left_out)}")
+            rows = "row" if self.rows_left_out == 1 else "rows"
+            said.append(f"{self.rows_left_out} {rows} left out, without a value in: {columns(self.left_out)}")
         if self.rows_for_accuracy_only:
             said.append(
                 f"{self.rows_for_accuracy_only} rows count for accuracy only, without a value in: "

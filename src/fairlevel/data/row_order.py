@@ -9,17 +9,20 @@ import pandas as pd
 from fairlevel.exceptions import InvalidInput
 
 
-def refuse_shuffled(rows: Any, **arguments: Any) -> None:
-    """The same row labels in another order are most likely a mistake; arguments by name, those without labels pass."""
-    ours = getattr(rows, "index", None)
-    if not isinstance(ours, pd.Index):
+def refuse_shuffled(**arguments: Any) -> None:
+    """The same row labels in another order are most likely a mistake. Arguments by name, each of one entry per row; the
+    first with row labels is what the others are compared with, and those without labels pass.
+    """
+    labels = {name: getattr(given, "index", None) for name, given in arguments.items()}
+    labelled = [(name, index) for name, index in labels.items() if isinstance(index, pd.Index)]
+    if not labelled:
         return
-    for name, given in arguments.items():
-        theirs = getattr(given, "index", None)
-        if not isinstance(theirs, pd.Index) or len(ours) != len(theirs) or ours.equals(theirs):
+    (first, ours), *others = labelled
+    for name, theirs in others:
+        if len(ours) != len(theirs) or ours.equals(theirs):
             continue
         if ours.is_unique and theirs.is_unique and ours.isin(theirs).all():
             raise InvalidInput(
-                f"{name} has the same row labels as the other rows, but in another order, and rows are matched by "
-                f"position: pass {name}.loc[X.index], or call .reset_index(drop=True) on both."
+                f"{name} has the same row labels as {first}, but in another order, and rows are matched by position: "
+                f"pass {name}.loc[{first}.index], or call .reset_index(drop=True) on both."
             )

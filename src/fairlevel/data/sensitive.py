@@ -158,6 +158,7 @@ def as_frame(sensitive_features: Any, argument: str = "sensitive_features") -> p
     text, become days since 1970, and missing categories a category of their own.
     """
     frame = _as_given(sensitive_features, argument)
+    _refuse_doubles(frame, argument)
     if all(_is_number(dtype) for dtype in frame.dtypes):
         return frame
     return pd.DataFrame(
@@ -203,6 +204,16 @@ def _as_given(sensitive_features: Any, argument: str) -> pd.DataFrame:
         )
     table = array if array.ndim == 2 else array[:, None]
     return pd.DataFrame(table, columns=[f"a{k}" for k in range(table.shape[1])], copy=False)
+
+
+def _refuse_doubles(frame: pd.DataFrame, argument: str) -> None:
+    """Columns of the same name cannot be told apart in an answer."""
+    twice = frame.columns[frame.columns.duplicated()].unique().tolist()
+    if twice:
+        raise InvalidInput(
+            f"{argument} has several columns named {', '.join(map(repr, twice[:5]))}; give each column a name of its "
+            "own."
+        )
 
 
 def _refuse_missing(frame: pd.DataFrame, argument: str) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array, Index
+from fairlevel.data.columns import Dates, Numbers, kind_of
 from fairlevel.data.numbers import refuse_other_kinds
 from fairlevel.exceptions import InvalidInput
 
@@ -211,10 +212,18 @@ def _read_time(time: Any, rows: int) -> Index:
     if given.isna().any():
         raise InvalidInput(f"time holds {int(given.isna().sum())} missing entries; drop those rows.")
     if given.dtype == object or pd.api.types.is_string_dtype(given):
-        try:
-            given = pd.to_datetime(given, format="mixed")
-        except (ValueError, TypeError):
-            raise InvalidInput(
-                f"time holds {given.iloc[0]!r}, which is neither a number nor a date; pass pandas.to_datetime(...)."
-            ) from None
+        given = _read_text_time(given)
     return given.rank(method="dense").to_numpy().astype(np.int64)
+
+
+def _read_text_time(given: pd.Series) -> pd.Series:
+    """Text as numbers or days, (row,), in the one format that all entries have."""
+    kind = kind_of("time", given)
+    if not isinstance(kind, Numbers | Dates):
+        numbers = pd.to_numeric(given, errors="coerce")
+        if numbers.notna().all():
+            return numbers
+        raise InvalidInput(
+            f"time holds {given.iloc[0]!r}, which is neither a number nor a date; pass pandas.to_datetime(...)."
+        )
+    return pd.Series(kind.read(given).values)

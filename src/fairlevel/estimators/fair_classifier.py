@@ -104,7 +104,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         """
         from fairlevel.estimators.settings import draw_seed
 
-        refuse_shuffled(X, y=y)
+        beside = {"sample_weight": sample_weight, "given": given, "groups": groups, "time": time}
+        refuse_shuffled(X=X, y=y, sensitive_features=sensitive_features, **beside)
         classes, codes = read_classes(y)
         target = codes.astype(np.float64)
         table = self._read(X, target, sensitive_features, sample_weight, given, groups, time)

@@ -12,6 +12,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fairlevel.arrays import Array
+from fairlevel.data.row_order import refuse_shuffled
 from fairlevel.estimators.fair_estimator import FairEstimator
 from fairlevel.estimators.feature_rows import read_features
 from fairlevel.estimators.fitted_model import FittedModel
@@ -133,6 +134,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
             person: splits keep them on one side, and intervals count groups, not rows
         time : array of shape (rows,), numbers or dates, optional; held-out rows are then the latest ones
         """
+        beside = {"sample_weight": sample_weight, "given": given, "groups": groups, "time": time}
+        refuse_shuffled(X=X, y=y, sensitive_features=sensitive_features, **beside)
         from fairlevel.estimators.one_model import train_model
         from fairlevel.estimators.settings import draw_seed
         from fairlevel.losses import SquaredLoss

@@ -16,7 +16,6 @@ from fairlevel.data.encoding import Encoding
 from fairlevel.data.features import as_pandas, ordered_like_fit, refuse_missing, refuse_text
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.numbers import SMALLEST_FEATURE, as_dense, refuse_extremes, refuse_other_kinds
-from fairlevel.data.row_order import refuse_shuffled
 from fairlevel.data.table_rules import named_columns
 from fairlevel.exceptions import FairLevelError, InvalidInput, InvalidType
 from fairlevel.networks.forks import use_one_thread_after_fork
@@ -63,7 +62,6 @@ def read_rows(
     table.
     """
     use_one_thread_after_fork()
-    refuse_shuffled(X, y=y)
     if encoder is not None:
         return _encoded_rows(estimator, as_dense(_table_for(encoder, X)), y, kinds, encoder)
     X = as_dense(X)

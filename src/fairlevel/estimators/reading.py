@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from fairlevel.arrays import Array
-from fairlevel.data.row_order import refuse_shuffled
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_too_many_attributes
 from fairlevel.data.splitting import Splitting
@@ -93,7 +92,6 @@ def read_table(
     out.
     """
     rows = len(features.x)
-    refuse_shuffled(features.given, sensitive_features=sensitive_features, sample_weight=sample_weight)
     weight, sensitive, factors, known = read_weights(sample_weight, rows), None, None, None
     if sensitive_features is not None:
         sensitive_features, known = without_unknown(sensitive_features, rows)
@@ -103,7 +101,7 @@ def read_table(
         if given is not None:
             from fairlevel.metrics.inputs import read_factors  # predictions need no PyTorch
 
-            factors = read_factors(given, sensitive, features.given)
+            factors = read_factors(given, sensitive)
     elif given is not None:
         raise MissingSensitiveFeatures(
             "given was passed without sensitive_features; it says within what A is compared."

@@ -28,6 +28,7 @@ from torch import Tensor
 
 from fairlevel.arrays import Array
 from fairlevel.data.numbers import refuse_extremes, rounding_limit
+from fairlevel.data.row_order import refuse_shuffled
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.choice import Candidate, candidates_for, in_words
 from fairlevel.metrics.evidence import CONSTANT, ONE_PROFILE
@@ -101,6 +102,7 @@ def compare(
     """
     check_level(level)
     seed = read_seed(random_state)
+    refuse_shuffled(y_pred_a=y_pred_a, y_pred_b=y_pred_b)
     first, second = _with_other(read_every_row(y_pred_a, sensitive_features, sample_weight, given, groups), y_pred_b)
     if first.is_of_one_profile:
         return Comparison(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, ONE_PROFILE, level)

@@ -93,23 +93,24 @@ def read_every_row(
         raise InvalidInput(
             f"y_pred has {len(prediction)} row; at least 2 rows are needed to see how predictions vary with A."
         )
-    refuse_shuffled(y_pred, sensitive_features=sensitive_features, sample_weight=sample_weight, groups=groups)
+    refuse_shuffled(
+        y_pred=y_pred, sensitive_features=sensitive_features, sample_weight=sample_weight, given=given, groups=groups
+    )
     sensitive = encode_sensitive(sensitive_features)
     if len(sensitive) != len(prediction):
         raise InvalidInput(
             f"y_pred has {len(prediction)} rows but sensitive_features has {len(sensitive)}; pass the same rows in "
             "the same order."
         )
-    factors = None if given is None else read_factors(given, sensitive, y_pred)
+    factors = None if given is None else read_factors(given, sensitive)
     labels = None if groups is None else read_groups(groups, len(prediction))
     weight = read_weights(sample_weight, len(prediction))
     weight = np.ones(len(prediction)) if weight is None else weight / weight.max()
     return EvaluationRows(prediction, sensitive.values, weight, sensitive.names, factors, labels, sensitive.sources)
 
 
-def read_factors(given: Any, sensitive: Sensitive, rows: Any) -> Array:
+def read_factors(given: Any, sensitive: Sensitive) -> Array:
     """Legitimate factors as numbers, (row, factor); a constant, or a copy of a sensitive attribute, is refused."""
-    refuse_shuffled(rows, given=given)
     factors = encode_sensitive(given, argument="given")
     if len(factors) != len(sensitive):
         raise InvalidInput(
