@@ -199,7 +199,7 @@ def test_front_and_audit_treat_missing_attributes_alike(folder):
         assert result.returncode == 0, result.stderr
         assert "missing categories count as the category (missing): group (2)" in result.stdout
     assert "1 rows count for accuracy only, without a value in: age (1)" in front.stdout
-    assert "1 rows left out, without a value in: age (1)" in audit.stdout
+    assert "1 row left out, without a value in: age (1)" in audit.stdout
     found = json.loads(as_json.stdout)
     assert {row["group"] for row in found["groups"]["group"]} == {"(missing)", "old", "young"}
 

@@ -73,7 +73,7 @@ def trained(folder):
 def test_front_writes_everything_and_says_so(trained):
     out, printed = trained
     assert "239 rows" in printed
-    assert "1 rows left out, without a value in: pay (1)" in printed
+    assert "1 row left out, without a value in: pay (1)" in printed
     assert "dates: joined" in printed
     assert "share within 0.9" in printed
     assert re.search(
