@@ -467,3 +467,22 @@ def test_classes_of_a_booster_may_be_objects():
         for labels in (positive, np.asarray(positive).astype(object))
     ]
     pd.testing.assert_frame_equal(*fronts)
+
+
+def test_audits_of_points_know_groups_target_and_categories():
+    """Copies of rows counted as rows, errors were left out, and categories were columns of zeros and ones."""
+    x, y, a = (part[:150] for part in OWN)
+    town = pd.DataFrame({"town": np.where(a["age"] > 0, "Paris", "Rome")})
+    copies = np.repeat(np.arange(len(x)), 4)
+    rows = {"sensitive_features": town.iloc[copies], "y": y.iloc[copies]}
+    front = relevel(LinearRegression().fit(*TRAIN[:2]), x.iloc[copies], groups=copies, points=3, **rows)
+    last, audited = front.front_.iloc[-1], front.audit(-1)
+    assert (audited.interval.low, audited.interval.high) == pytest.approx((last["dpvar_low"], last["dpvar_high"]))
+    assert audited.accuracy["mse"] == pytest.approx(last["mse"])
+    assert audited.provenance.columns["sensitive"] == ("town",)
+
+
+def test_audits_of_rows_that_the_model_has_seen_show_no_errors():
+    x, y, a = (part[:150] for part in OWN)
+    front = relevel(LinearRegression().fit(x, y), x, sensitive_features=a, y=y, seen=True, points=3)
+    assert front.audit(-1).accuracy == {}

@@ -13,13 +13,13 @@ from fairlevel.conditional_mean.factors import attributes_within
 from fairlevel.data.features import refuse_missing
 from fairlevel.data.numbers import as_dense
 from fairlevel.data.row_order import refuse_shuffled
-from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_too_many_attributes
+from fairlevel.data.sensitive import Sensitive, as_frame, encode_sensitive, refuse_too_many_attributes
 from fairlevel.data.splitting import AnyRows, read_splitting
 from fairlevel.data.weights import read_weights
 from fairlevel.estimators.evaluated_corrections import EvaluatedCorrections
 from fairlevel.estimators.evaluation import FEWEST_ROWS
 from fairlevel.estimators.reading import copies_of_sensitive
-from fairlevel.estimators.relevelled_front import About, RelevelledFront
+from fairlevel.estimators.relevelled_front import About, AuditedRows, RelevelledFront
 from fairlevel.exceptions import InvalidInput, InvalidType, SeenRows, UnknownName
 from fairlevel.metrics.inputs import read_factors, read_seed
 from fairlevel.progress import stage
@@ -122,7 +122,8 @@ def relevel(
         fold = splits.folds(FOLDS, seed)
         found = EvaluatedCorrections.of(existing, attributes, target, int(points), fold, seed, known)
     about = About(existing.kind, known, _copies(in_order(model, X), sensitive), reason)
-    return RelevelledFront(existing, found, sensitive, target, about, factors)
+    audited = AuditedRows(_frame(sensitive_features), None if given is None else _frame(given), splits.groups)
+    return RelevelledFront(existing, found, sensitive, target, about, audited)
 
 
 def _target(y: Any, rows: int, classes: tuple[Any, Any] | None) -> Array:
@@ -151,6 +152,11 @@ def _named(y: Any) -> tuple[Any, Any]:
     except TypeError:  # of several types, which have no order
         return UNNAMED
     return (values[0], values[1]) if len(values) == 2 else UNNAMED
+
+
+def _frame(values: Any) -> pd.DataFrame:
+    """Columns as they were given, with rows counted from 0."""
+    return as_frame(values).reset_index(drop=True)
 
 
 def _copies(X: Any, sensitive: Sensitive) -> tuple[str, ...]:
