@@ -7,6 +7,7 @@ import catboost
 import lightgbm as lgb
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import xgboost as xgb
 from sklearn.base import clone
@@ -486,3 +487,31 @@ def test_audits_of_rows_that_the_model_has_seen_show_no_errors():
     x, y, a = (part[:150] for part in OWN)
     front = relevel(LinearRegression().fit(x, y), x, sensitive_features=a, y=y, seen=True, points=3)
     assert front.audit(-1).accuracy == {}
+
+
+def _weighted(rows):
+    return rows["x0"] * 2 + rows["x1"]
+
+
+@pytest.mark.parametrize("model", [_weighted, LinearRegression().fit(*TRAIN[:2]), LogisticRegression().fit(X, Y > 0)])
+def test_corrected_models_find_columns_by_name(model):
+    """Columns in another order were read by position: predictions were wrong without a word."""
+    x, a = OWN[0][:200], OWN[2][:200]
+    changed = relevel(model, x, sensitive_features=a, points=3).model(0)
+    predict = getattr(changed, "predict_proba", changed.predict)
+    backwards = x[x.columns[::-1]]
+    np.testing.assert_array_equal(predict(backwards), predict(x))
+    np.testing.assert_array_equal(predict(pl.from_pandas(backwards)), predict(x))
+    np.testing.assert_array_equal(changed.feature_names_in_, x.columns)
+    with pytest.raises(InvalidInput, match="lacks 1 of the 5 columns seen in fit: 'x0'"):
+        predict(x.drop(columns="x0"))
+    with pytest.raises(InvalidInput, match="1 columns that fit did not see: 'more'"):
+        predict(x.assign(more=1.0))
+
+
+def test_corrected_models_of_frames_take_arrays():
+    x, a = OWN[0][:200], OWN[2][:200]
+    corrected = relevel(lambda rows: np.asarray(rows)[:, 0], x, sensitive_features=a, points=3).model(0)
+    np.testing.assert_array_equal(corrected.predict(x.to_numpy()), corrected.predict(x))
+    with pytest.raises(InvalidInput, match="X has 4 columns; the correction reads 5"):
+        corrected.predict(x.to_numpy()[:, :4])
