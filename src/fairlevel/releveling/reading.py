@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from fairlevel.data.numbers import as_dense
-from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.exceptions import InvalidInput, InvalidType, NoTreesToChange
 from fairlevel.releveling.any_model import AnyClassifier, AnyModel
 from fairlevel.releveling.protocol import ExistingModel
 from fairlevel.releveling.tree_model import AVERAGES, LEAVES, TREES, TreeModel
@@ -46,11 +46,7 @@ def read_model(model: Any, X: Any, method: str, seed: int) -> tuple[ExistingMode
             raise
         raise _not_usable(model, error) from error
     if method in (AVERAGES, TREES, LEAVES):
-        raise InvalidInput(
-            f"method={method!r} needs trees that can be changed, and {type(last).__name__} has none"
-            + (f" ({reason})" if reason else "")
-            + "; use method='correction'."
-        )
+        raise NoTreesToChange(method, type(last).__name__, reason)
     try:
         return any_model.of(model, X, seed), reason
     except Exception as error:
