@@ -143,6 +143,20 @@ def test_a_model_that_reads_a_sensitive_column_is_told_the_option(folder, tmp_pa
     assert "reads the sensitive column 'u'; pass --sensitive-inputs" in refused.stderr
 
 
+def test_columns_with_spaces_are_found_in_files(folder, tmp_path):
+    """LightGBM stores them with underscores: a sensitive one was called missing, and decimal commas were not read."""
+    table = pd.read_csv(folder / "new.csv").rename(columns={"u": "b mass"})
+    model, rows = tmp_path / "model.txt", tmp_path / "new.csv"
+    data = lgb.Dataset(table[["b mass", *"vwx"]], table["price"])
+    lgb.train({"verbosity": -1, "num_leaves": 4}, data, 5).save_model(model)
+    table.to_csv(rows, index=False, sep=";", decimal=",")
+    arguments = ("--sensitive", "b mass,age", "--target", "price", "--seen", "--out", tmp_path / "out")
+    refused = run_here("relevel", model, rows, *arguments, columns=200)
+    assert "reads the sensitive column 'b mass'; pass --sensitive-inputs" in refused.stderr
+    done = run_here("relevel", model, rows, *arguments, "--sensitive-inputs", columns=200)
+    assert done.returncode == 0, done.stderr
+
+
 def test_no_disparity_is_said_and_weights_may_have_a_decimal_comma(folder, tmp_path):
     """A front from a level model showed a 'most level' one with more disparity, without a word."""
     random = np.random.default_rng(1)

@@ -313,6 +313,37 @@ def test_columns_are_matched_by_name():
     pd.testing.assert_frame_equal(same.front_, other.front_)
 
 
+@pytest.mark.parametrize("name", ["forest", "lightgbm", "linear"])
+def test_columns_of_polars_are_matched_by_name(name):
+    """A forest was said not to be fitted, and other models read columns by position."""
+    x, y = (part[:200] for part in OWN[:2])
+    frames = x, pl.from_pandas(x[x.columns[::-1]])
+    settings = {"sensitive_features": x[["x0"]].rename(columns={"x0": "age"}), "y": y, "points": 3}
+    same, other = (relevel(fitted(name), frame, **settings) for frame in frames)
+    pd.testing.assert_frame_equal(same.front_, other.front_)
+    assert other.sensitive_inputs_ == ("x0 ~ age",)
+
+
+@pytest.mark.parametrize("wrapped", [lambda model: model, make_pipeline, lambda model: model.booster_])
+def test_columns_with_spaces_are_found_although_lightgbm_stores_them_with_underscores(wrapped):
+    x, y, a = (part[:200] for part in OWN)
+    spaced = x.rename(columns={"x1": "b mass"})
+    model = wrapped(lgb.LGBMRegressor(n_estimators=5, verbose=-1).fit(spaced, y))
+    settings = {"sensitive_features": a, "points": 3, "seen": True}
+    same, other = (relevel(model, frame, **settings) for frame in (spaced, spaced[spaced.columns[::-1]]))
+    pd.testing.assert_frame_equal(same.front_, other.front_)
+
+
+class _NeedsProfit:
+    def predict(self, X):
+        raise AttributeError("profit is missing")
+
+
+def test_words_with_fit_do_not_mean_that_a_model_is_not_fitted():
+    with pytest.raises(InvalidInput, match="_NeedsProfit cannot predict these rows: profit is missing"):
+        relevel(_NeedsProfit(), OWN[0], sensitive_features=OWN[2])
+
+
 def test_catboost_takes_its_columns_by_name():
     """A further column of text, or another order, ended in a traceback or in other predictions."""
     settings = {"iterations": 20, "depth": 3, "verbose": 0, "allow_writing_files": False}

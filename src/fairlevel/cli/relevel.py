@@ -141,9 +141,9 @@ def relevel(
 
 def _refuse_hidden_inputs(model: Any, sensitive: Sequence[str]) -> None:
     """A model that reads sensitive columns needs them."""
-    from fairlevel.releveling.reading import columns_of
+    from fairlevel.releveling.reading import columns_read
 
-    read = [name for name in sensitive if name in (columns_of(model) or ())]
+    read = [name for name in sensitive if name in (columns_read(model, sensitive) or ())]
     if read:
         columns = f"column{'s' if len(read) > 1 else ''} {', '.join(map(repr, read))}"
         raise InvalidInput(f"The model reads the sensitive {columns}; pass --sensitive-inputs to let it.")
@@ -152,9 +152,9 @@ def _refuse_hidden_inputs(model: Any, sensitive: Sequence[str]) -> None:
 def _with_numbers(model: Any, inputs: pd.DataFrame) -> pd.DataFrame:
     """Text in columns that the model reads as numbers, such as 1,5, as numbers."""
     from fairlevel.cli.files import read_numbers
-    from fairlevel.releveling.reading import columns_of, text_inputs
+    from fairlevel.releveling.reading import columns_read, text_inputs
 
-    names, words = columns_of(model) or list(inputs.columns), text_inputs(model)
+    names, words = columns_read(model, inputs.columns) or list(inputs.columns), text_inputs(model)
     numbers = [name for place, name in enumerate(names) if place not in words and name in inputs]
     kinds = {name: inputs[name].dtype for name in numbers}
     text = [name for name, kind in kinds.items() if kind.kind == "O" and kind.name != "category"]

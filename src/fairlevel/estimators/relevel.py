@@ -10,7 +10,7 @@ import pandas as pd
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.factors import attributes_within
-from fairlevel.data.features import refuse_missing
+from fairlevel.data.features import as_pandas, refuse_missing
 from fairlevel.data.numbers import as_dense
 from fairlevel.data.row_order import refuse_shuffled
 from fairlevel.data.sensitive import Sensitive, as_frame, encode_sensitive, refuse_too_many_attributes
@@ -161,8 +161,8 @@ def _frame(values: Any) -> pd.DataFrame:
 
 def _copies(X: Any, sensitive: Sensitive) -> tuple[str, ...]:
     """Features that are (nearly) sensitive attributes."""
-    numeric = pd.DataFrame(X).select_dtypes("number")
+    numeric = (as_pandas(X) if hasattr(X, "columns") else pd.DataFrame(X)).select_dtypes("number")
     if numeric.empty:
         return ()
-    names = [str(name) for name in numeric.columns] if isinstance(X, pd.DataFrame) else None
+    names = [str(name) for name in numeric.columns] if hasattr(X, "columns") else None
     return tuple(copies_of_sensitive(numeric.to_numpy(dtype=np.float64), names, sensitive))
