@@ -143,6 +143,15 @@ def test_a_model_that_reads_a_sensitive_column_is_told_the_option(folder, tmp_pa
     assert "reads the sensitive column 'u'; pass --sensitive-inputs" in refused.stderr
 
 
+def test_a_sensitive_column_of_one_value_is_refused(folder, tmp_path):
+    pd.read_csv(folder / "new.csv").assign(country="FR").to_csv(tmp_path / "new.csv", index=False)
+    arguments = ("--sensitive", "country", "--drop", "age,price", "--out", tmp_path / "out")
+    result = run_here("relevel", folder / "model.txt", tmp_path / "new.csv", *arguments, columns=300)
+    assert result.returncode == 2
+    assert "a single value per column" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_columns_with_spaces_are_found_in_files(folder, tmp_path):
     """LightGBM stores them with underscores: a sensitive one was called missing, and decimal commas were not read."""
     table = pd.read_csv(folder / "new.csv").rename(columns={"u": "b mass"})

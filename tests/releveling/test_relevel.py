@@ -435,6 +435,15 @@ BAD = {
     "method": (LinearRegression().fit(X, Y), X, A, {"method": "leafs"}, UnknownName, "Did you mean 'leaves'"),
     "few rows": (LinearRegression().fit(X, Y), X[:20], A[:20], {}, InvalidInput, "at least 60"),
     "y": (LinearRegression().fit(X, Y), X, A, {"y": Y[:5]}, InvalidInput, "y has 5 rows"),
+    "constant A": (LinearRegression().fit(X, Y), X, A * 0, {}, InvalidInput, "a single value per column"),
+    "constant A where weights count": (
+        LinearRegression().fit(X, Y),
+        X,
+        A[["age"]].clip(lower=0),
+        {"sample_weight": A["age"] <= 0},
+        InvalidInput,
+        "a single value per column",
+    ),
     "weights": (LinearRegression().fit(X, Y), X, A, {"sample_weight": -Y.abs()}, InvalidInput, "sample_weight"),
 }
 

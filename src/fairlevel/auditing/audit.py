@@ -22,7 +22,7 @@ from fairlevel.auditing.side_figures import SIDE_ROWS, SideFigures
 from fairlevel.data.numbers import rounding_limit
 from fairlevel.data.parquet_parts import is_stored
 from fairlevel.data.row_order import refuse_shuffled
-from fairlevel.data.sensitive import as_frame
+from fairlevel.data.sensitive import as_frame, refuse_one_profile
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.metrics.class_figures import class_figures
 from fairlevel.metrics.evaluator import DPVarEvaluator
@@ -189,11 +189,7 @@ def _refuse_unusable(frame: pd.DataFrame, rows: EvaluationRows) -> None:
             f"sensitive_features has several columns named {', '.join(map(repr, twice[:5]))}; give each column a name "
             "of its own."
         )
-    if rows.is_of_one_profile:
-        raise InvalidInput(
-            "sensitive_features holds a single value per column; predictions can only be compared where an attribute "
-            "differs between rows: pass attributes that vary, and rows of more than one kind."
-        )
+    refuse_one_profile(rows.sensitive)
 
 
 def _tabulated(frame: pd.DataFrame, by: Any, used: Flags) -> dict[str, pd.Series]:

@@ -13,7 +13,13 @@ from fairlevel.conditional_mean.factors import attributes_within
 from fairlevel.data.features import as_pandas, refuse_missing
 from fairlevel.data.numbers import as_dense
 from fairlevel.data.row_order import refuse_shuffled
-from fairlevel.data.sensitive import Sensitive, as_frame, encode_sensitive, refuse_too_many_attributes
+from fairlevel.data.sensitive import (
+    Sensitive,
+    as_frame,
+    encode_sensitive,
+    refuse_one_profile,
+    refuse_too_many_attributes,
+)
 from fairlevel.data.splitting import AnyRows, read_splitting
 from fairlevel.data.weights import read_weights
 from fairlevel.estimators.evaluated_corrections import EvaluatedCorrections
@@ -101,6 +107,7 @@ def relevel(
     sensitive = encode_sensitive(sensitive_features, rows)
     refuse_too_many_attributes(sensitive.values.shape[1], rows)
     weight = read_weights(sample_weight, rows)
+    refuse_one_profile(sensitive.values if weight is None else sensitive.values[weight > 0])
     factors = None if given is None else read_factors(given, sensitive, X)
     stage("reading the model and its predictions")
     with use_threads(n_jobs):
