@@ -143,6 +143,25 @@ def test_a_model_that_reads_a_sensitive_column_is_told_the_option(folder, tmp_pa
     assert "reads the sensitive column 'u'; pass --sensitive-inputs" in refused.stderr
 
 
+def test_early_stopped_boosters_are_written_with_all_their_trees(folder, tmp_path):
+    """Read back as a regressor, a file used the trees up to the best iteration, and figures were those of all."""
+    rows = pd.read_csv(folder / "new.csv")
+    data = xgb.DMatrix(rows[list("uvwx")], rows["price"])
+    noise = xgb.DMatrix(rows[list("uvwx")], np.random.default_rng(0).permutation(rows["price"]))
+    stopped = {"evals": [(noise, "noise")], "early_stopping_rounds": 8, "verbose_eval": False}
+    booster = xgb.train({"max_depth": 3}, data, 30, **stopped)
+    assert booster.best_iteration + 1 < booster.num_boosted_rounds()
+    booster.save_model(tmp_path / "model.json")
+    arguments = ("--sensitive", "age", "--target", "price", "--seen", "--out", tmp_path / "out")
+    result = run_here("relevel", tmp_path / "model.json", folder / "new.csv", *arguments)
+    assert result.returncode == 0, result.stderr
+    for name in ("point-01.json", "point-12.json"):
+        regressor = xgb.XGBRegressor()
+        regressor.load_model(tmp_path / "out" / "models" / name)
+        found = predictions(tmp_path / "out" / "models" / name, rows[list("uvwx")])
+        np.testing.assert_allclose(regressor.predict(rows[list("uvwx")]), found, rtol=1e-6)
+
+
 def test_a_sensitive_column_of_one_value_is_refused(folder, tmp_path):
     pd.read_csv(folder / "new.csv").assign(country="FR").to_csv(tmp_path / "new.csv", index=False)
     arguments = ("--sensitive", "country", "--drop", "age,price", "--out", tmp_path / "out")

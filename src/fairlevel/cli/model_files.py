@@ -109,7 +109,9 @@ def _lightgbm(path: Path) -> Any:
 def _xgboost(path: Path) -> Any:
     import xgboost
 
-    return xgboost.Booster(model_file=str(path))
+    booster = xgboost.Booster(model_file=str(path))
+    booster.set_attr(best_iteration=None, best_score=None)  # figures are those of all trees, however files are read
+    return booster
 
 
 def _catboost(path: Path) -> Any:
