@@ -22,6 +22,18 @@ class MissingSensitiveFeatures(InvalidInput):
     """Fairness was asked for, but no sensitive attributes were given."""
 
 
+class NoTreesToChange(InvalidInput):
+    """A model has no trees whose leaves could get other values; ``why`` is a sentence."""
+
+    def __init__(self, method: str, model: str, reason: str | None) -> None:
+        self.why = reason or f"{model} has no trees."
+        details = f" ({reason})" if reason else ""
+        super().__init__(
+            f"method={method!r} needs trees that can be changed, and {model} has none{details}; use "
+            "method='correction'."
+        )
+
+
 class UnknownName(InvalidInput):
     """An unknown name; the message lists the known ones."""
 

@@ -156,6 +156,17 @@ def test_front_refuses_in_one_sentence(folder, tmp_path, arguments, sentence):
     assert not list(tmp_path.iterdir())
 
 
+def test_front_refuses_a_sensitive_column_of_one_value(tmp_path):
+    """It trained to the end, and showed an interval from 0 to 3.8."""
+    make_table().assign(country="FR").to_csv(tmp_path / "table.csv", index=False)
+    result = run(
+        "front", tmp_path / "table.csv", "--target", "pay", "--sensitive", "country", "--out", tmp_path / "out"
+    )
+    assert result.returncode == 2, result.stdout
+    assert "a single value per column" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [

@@ -48,6 +48,14 @@ def write_classes(path):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
 
 
+def write_counts(path):
+    """A booster whose predictions are no sum of leaves."""
+    random = np.random.default_rng(0)
+    rows = pd.DataFrame(random.standard_normal((200, 4)), columns=list("uvwx"))
+    settings = {"objective": "poisson", "verbosity": -1, "num_leaves": 4}
+    lgb.train(settings, lgb.Dataset(rows, random.poisson(2, 200)), 3).save_model(path)
+
+
 def predictions(path, rows):
     if path.suffix == ".txt":
         return lgb.Booster(model_file=path).predict(rows)
@@ -95,6 +103,14 @@ def test_models_come_back_in_their_own_format(folder, tmp_path, name):
         ("model.txt", ["--sensitive", "age", "--method", "leafs"], "Did you mean 'leaves'"),
         ("broken.json", ["--sensitive", "age"], "xgboost cannot read 'broken.json' as a model"),
         ("broken.onnx", ["--sensitive", "age"], "onnxruntime cannot read 'broken.onnx' as a model"),
+        ("model.txt", ["--sensitive", "age", "--method", "correction"], "a file of lightgbm holds its own trees only"),
+        ("model.json", ["--sensitive", "age", "--method", "correction"], "a file of xgboost holds its own trees only"),
+        ("model.cbm", ["--sensitive", "age", "--method", "correction"], "a file of catboost holds its own trees only"),
+        ("poisson.txt", ["--sensitive", "age"], "A file of lightgbm cannot hold a correction; re-level its predict"),
+        ("poisson.txt", ["--sensitive", "age", "--method", "leaves"], "re-level its predict function in Python"),
+        ("model.onnx", ["--sensitive", "age"], "'model.onnx' reads 4 columns, but 5 are left"),
+        ("model.onnx", ["--sensitive", "age", "--drop", "u,price"], "'model.onnx' reads 4 columns, but 3 are left"),
+        ("model.onnx", ["--sensitive", "age", "--method", "trees"], "use method='correction'"),
         ("classes.onnx", ["--sensitive", "age"], "gives tensor(int64) as its first output, 'label'"),
     ],
 )
@@ -102,11 +118,21 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(folder, tmp_path, model, o
     (folder / "broken.json").write_text("{}")
     (folder / "broken.onnx").write_text("{}")
     write_classes(folder / "classes.onnx")
+    write_counts(folder / "poisson.txt")
     arguments = (str(folder / model), str(folder / "new.csv"), *options, "--out", str(tmp_path / "out"))
     result = run_here("relevel", *arguments, columns=300)
     assert result.returncode == 2
     assert sentence in result.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_an_error_of_the_package_itself_is_no_unmet_budget(folder, monkeypatch):
+    """It ended with exit code 1, which says that a budget is not met."""
+    monkeypatch.setattr("fairlevel.cli.relevel.require_model_file", lambda path: 1 / 0)
+    result = run_here("relevel", str(folder / "model.txt"), str(folder / "new.csv"), "--sensitive", "age")
+    assert result.returncode == 3
+    assert "Traceback" in result.stderr
+    assert "ZeroDivisionError" in result.stderr
 
 
 def test_a_model_that_reads_a_sensitive_column_is_told_the_option(folder, tmp_path):
@@ -115,6 +141,48 @@ def test_a_model_that_reads_a_sensitive_column_is_told_the_option(folder, tmp_pa
     refused = run_here("relevel", str(folder / "model.txt"), str(folder / "new.csv"), *arguments, columns=200)
     assert refused.returncode == 2
     assert "reads the sensitive column 'u'; pass --sensitive-inputs" in refused.stderr
+
+
+def test_early_stopped_boosters_are_written_with_all_their_trees(folder, tmp_path):
+    """Read back as a regressor, a file used the trees up to the best iteration, and figures were those of all."""
+    rows = pd.read_csv(folder / "new.csv")
+    data = xgb.DMatrix(rows[list("uvwx")], rows["price"])
+    noise = xgb.DMatrix(rows[list("uvwx")], np.random.default_rng(0).permutation(rows["price"]))
+    stopped = {"evals": [(noise, "noise")], "early_stopping_rounds": 8, "verbose_eval": False}
+    booster = xgb.train({"max_depth": 3}, data, 30, **stopped)
+    assert booster.best_iteration + 1 < booster.num_boosted_rounds()
+    booster.save_model(tmp_path / "model.json")
+    arguments = ("--sensitive", "age", "--target", "price", "--seen", "--out", tmp_path / "out")
+    result = run_here("relevel", tmp_path / "model.json", folder / "new.csv", *arguments)
+    assert result.returncode == 0, result.stderr
+    for name in ("point-01.json", "point-12.json"):
+        regressor = xgb.XGBRegressor()
+        regressor.load_model(tmp_path / "out" / "models" / name)
+        found = predictions(tmp_path / "out" / "models" / name, rows[list("uvwx")])
+        np.testing.assert_allclose(regressor.predict(rows[list("uvwx")]), found, rtol=1e-6)
+
+
+def test_a_sensitive_column_of_one_value_is_refused(folder, tmp_path):
+    pd.read_csv(folder / "new.csv").assign(country="FR").to_csv(tmp_path / "new.csv", index=False)
+    arguments = ("--sensitive", "country", "--drop", "age,price", "--out", tmp_path / "out")
+    result = run_here("relevel", folder / "model.txt", tmp_path / "new.csv", *arguments, columns=300)
+    assert result.returncode == 2
+    assert "a single value per column" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_columns_with_spaces_are_found_in_files(folder, tmp_path):
+    """LightGBM stores them with underscores: a sensitive one was called missing, and decimal commas were not read."""
+    table = pd.read_csv(folder / "new.csv").rename(columns={"u": "b mass"})
+    model, rows = tmp_path / "model.txt", tmp_path / "new.csv"
+    data = lgb.Dataset(table[["b mass", *"vwx"]], table["price"])
+    lgb.train({"verbosity": -1, "num_leaves": 4}, data, 5).save_model(model)
+    table.to_csv(rows, index=False, sep=";", decimal=",")
+    arguments = ("--sensitive", "b mass,age", "--target", "price", "--seen", "--out", tmp_path / "out")
+    refused = run_here("relevel", model, rows, *arguments, columns=200)
+    assert "reads the sensitive column 'b mass'; pass --sensitive-inputs" in refused.stderr
+    done = run_here("relevel", model, rows, *arguments, "--sensitive-inputs", columns=200)
+    assert done.returncode == 0, done.stderr
 
 
 def test_no_disparity_is_said_and_weights_may_have_a_decimal_comma(folder, tmp_path):

@@ -124,3 +124,13 @@ def test_advice_about_text_works():
     with pytest.raises(InvalidType, match="of two classes 0 and 1, such as y_true == 'yes'"):
         audit(frame["x"], sensitive_features=a, y_true=y)
     audit(frame["x"], sensitive_features=a, y_true=y == "yes")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "target"),
+    [(FairnessPath(predictor="linear"), Y), (FairRegressor(max_share=0.1), Y), (FairClassifier(max_share=0.1), Y > 0)],
+)
+def test_attributes_that_never_differ_are_refused_before_training(estimator, target):
+    """A front was trained, with intervals from 0 to 3.8."""
+    with pytest.raises(InvalidInput, match="a single value per column"):
+        estimator.fit(X, target, sensitive_features=np.ones(150))

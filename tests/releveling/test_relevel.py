@@ -7,6 +7,7 @@ import catboost
 import lightgbm as lgb
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import xgboost as xgb
 from sklearn.base import clone
@@ -312,6 +313,37 @@ def test_columns_are_matched_by_name():
     pd.testing.assert_frame_equal(same.front_, other.front_)
 
 
+@pytest.mark.parametrize("name", ["forest", "lightgbm", "linear"])
+def test_columns_of_polars_are_matched_by_name(name):
+    """A forest was said not to be fitted, and other models read columns by position."""
+    x, y = (part[:200] for part in OWN[:2])
+    frames = x, pl.from_pandas(x[x.columns[::-1]])
+    settings = {"sensitive_features": x[["x0"]].rename(columns={"x0": "age"}), "y": y, "points": 3}
+    same, other = (relevel(fitted(name), frame, **settings) for frame in frames)
+    pd.testing.assert_frame_equal(same.front_, other.front_)
+    assert other.sensitive_inputs_ == ("x0 ~ age",)
+
+
+@pytest.mark.parametrize("wrapped", [lambda model: model, make_pipeline, lambda model: model.booster_])
+def test_columns_with_spaces_are_found_although_lightgbm_stores_them_with_underscores(wrapped):
+    x, y, a = (part[:200] for part in OWN)
+    spaced = x.rename(columns={"x1": "b mass"})
+    model = wrapped(lgb.LGBMRegressor(n_estimators=5, verbose=-1).fit(spaced, y))
+    settings = {"sensitive_features": a, "points": 3, "seen": True}
+    same, other = (relevel(model, frame, **settings) for frame in (spaced, spaced[spaced.columns[::-1]]))
+    pd.testing.assert_frame_equal(same.front_, other.front_)
+
+
+class _NeedsProfit:
+    def predict(self, X):
+        raise AttributeError("profit is missing")
+
+
+def test_words_with_fit_do_not_mean_that_a_model_is_not_fitted():
+    with pytest.raises(InvalidInput, match="_NeedsProfit cannot predict these rows: profit is missing"):
+        relevel(_NeedsProfit(), OWN[0], sensitive_features=OWN[2])
+
+
 def test_catboost_takes_its_columns_by_name():
     """A further column of text, or another order, ended in a traceback or in other predictions."""
     settings = {"iterations": 20, "depth": 3, "verbose": 0, "allow_writing_files": False}
@@ -403,6 +435,15 @@ BAD = {
     "method": (LinearRegression().fit(X, Y), X, A, {"method": "leafs"}, UnknownName, "Did you mean 'leaves'"),
     "few rows": (LinearRegression().fit(X, Y), X[:20], A[:20], {}, InvalidInput, "at least 60"),
     "y": (LinearRegression().fit(X, Y), X, A, {"y": Y[:5]}, InvalidInput, "y has 5 rows"),
+    "constant A": (LinearRegression().fit(X, Y), X, A * 0, {}, InvalidInput, "a single value per column"),
+    "constant A where weights count": (
+        LinearRegression().fit(X, Y),
+        X,
+        A[["age"]].clip(lower=0),
+        {"sample_weight": A["age"] <= 0},
+        InvalidInput,
+        "a single value per column",
+    ),
     "weights": (LinearRegression().fit(X, Y), X, A, {"sample_weight": -Y.abs()}, InvalidInput, "sample_weight"),
 }
 
@@ -467,3 +508,50 @@ def test_classes_of_a_booster_may_be_objects():
         for labels in (positive, np.asarray(positive).astype(object))
     ]
     pd.testing.assert_frame_equal(*fronts)
+
+
+def test_audits_of_points_know_groups_target_and_categories():
+    """Copies of rows counted as rows, errors were left out, and categories were columns of zeros and ones."""
+    x, y, a = (part[:150] for part in OWN)
+    town = pd.DataFrame({"town": np.where(a["age"] > 0, "Paris", "Rome")})
+    copies = np.repeat(np.arange(len(x)), 4)
+    rows = {"sensitive_features": town.iloc[copies], "y": y.iloc[copies]}
+    front = relevel(LinearRegression().fit(*TRAIN[:2]), x.iloc[copies], groups=copies, points=3, **rows)
+    last, audited = front.front_.iloc[-1], front.audit(-1)
+    assert (audited.interval.low, audited.interval.high) == pytest.approx((last["dpvar_low"], last["dpvar_high"]))
+    assert audited.accuracy["mse"] == pytest.approx(last["mse"])
+    assert audited.provenance.columns["sensitive"] == ("town",)
+
+
+def test_audits_of_rows_that_the_model_has_seen_show_no_errors():
+    x, y, a = (part[:150] for part in OWN)
+    front = relevel(LinearRegression().fit(x, y), x, sensitive_features=a, y=y, seen=True, points=3)
+    assert front.audit(-1).accuracy == {}
+
+
+def _weighted(rows):
+    return rows["x0"] * 2 + rows["x1"]
+
+
+@pytest.mark.parametrize("model", [_weighted, LinearRegression().fit(*TRAIN[:2]), LogisticRegression().fit(X, Y > 0)])
+def test_corrected_models_find_columns_by_name(model):
+    """Columns in another order were read by position: predictions were wrong without a word."""
+    x, a = OWN[0][:200], OWN[2][:200]
+    changed = relevel(model, x, sensitive_features=a, points=3).model(0)
+    predict = getattr(changed, "predict_proba", changed.predict)
+    backwards = x[x.columns[::-1]]
+    np.testing.assert_array_equal(predict(backwards), predict(x))
+    np.testing.assert_array_equal(predict(pl.from_pandas(backwards)), predict(x))
+    np.testing.assert_array_equal(changed.feature_names_in_, x.columns)
+    with pytest.raises(InvalidInput, match="lacks 1 of the 5 columns seen in fit: 'x0'"):
+        predict(x.drop(columns="x0"))
+    with pytest.raises(InvalidInput, match="1 columns that fit did not see: 'more'"):
+        predict(x.assign(more=1.0))
+
+
+def test_corrected_models_of_frames_take_arrays():
+    x, a = OWN[0][:200], OWN[2][:200]
+    corrected = relevel(lambda rows: np.asarray(rows)[:, 0], x, sensitive_features=a, points=3).model(0)
+    np.testing.assert_array_equal(corrected.predict(x.to_numpy()), corrected.predict(x))
+    with pytest.raises(InvalidInput, match="X has 4 columns; the correction reads 5"):
+        corrected.predict(x.to_numpy()[:, :4])

@@ -123,7 +123,7 @@ def test_boosters_alone(rows, library):
     np.testing.assert_allclose(predict(changed), 2 * predict(model) - constant, rtol=1e-4)
 
 
-@pytest.mark.parametrize("library", ["lightgbm", "xgboost", "histogram"])
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost", "xgboost with a callback", "histogram"])
 def test_early_stopped_models_use_the_trees_of_their_best_iteration(rows, library):
     x, y = rows
     x, noise = x[NUMBERS], y + np.random.default_rng(2).standard_normal(len(y)) * 5
@@ -132,8 +132,11 @@ def test_early_stopped_models_use_the_trees_of_their_best_iteration(rows, librar
         model = lgb.LGBMRegressor(n_estimators=200, **LGB).fit(
             x[:200], noise[:200], eval_X=x[200:], eval_y=noise[200:], callbacks=stop
         )
-    elif library == "xgboost":
-        model = xgb.XGBRegressor(n_estimators=200, early_stopping_rounds=3)
+    elif library.startswith("xgboost"):
+        stop = {"early_stopping_rounds": 3}
+        if library == "xgboost with a callback":
+            stop = {"callbacks": [xgb.callback.EarlyStopping(rounds=3)]}
+        model = xgb.XGBRegressor(n_estimators=200, **stop)
         model.fit(x[:200], noise[:200], eval_set=[(x[200:], noise[200:])], verbose=False)
     else:
         model = HistGradientBoostingRegressor(max_iter=200, early_stopping=True, n_iter_no_change=3).fit(x, noise)
@@ -142,6 +145,23 @@ def test_early_stopped_models_use_the_trees_of_their_best_iteration(rows, librar
     changed = ensemble.with_leaf_values([0.5 * values for values in ensemble.leaf_values])
     total = sum(v[ensemble.leaves(x)[:, t]] for t, v in enumerate(ensemble.leaf_values))
     np.testing.assert_allclose(changed.predict(x), model.predict(x) - total / 2, rtol=1e-5)
+
+
+def test_a_changed_early_stopped_booster_predicts_the_same_as_a_regressor(rows, tmp_path):
+    """All trees of a booster are changed, but a regressor that read its file used those up to the best iteration."""
+    x, y = rows
+    x, noise = x[NUMBERS], y + np.random.default_rng(2).standard_normal(len(y)) * 5
+    held_out = [(xgb.DMatrix(x[200:], noise[200:]), "new")]
+    settings = {"evals": held_out, "early_stopping_rounds": 3, "verbose_eval": False}
+    booster = xgb.train({}, xgb.DMatrix(x[:200], noise[:200]), 200, **settings)
+    assert booster.best_iteration + 1 < booster.num_boosted_rounds()
+    ensemble = read_ensemble(booster)
+    changed = ensemble.with_leaf_values([0.5 * values for values in ensemble.leaf_values])
+    changed.save_model(tmp_path / "changed.json")
+    regressor = xgb.XGBRegressor()
+    regressor.load_model(tmp_path / "changed.json")
+    np.testing.assert_allclose(regressor.predict(x), changed.predict(xgb.DMatrix(x)), rtol=1e-6)
+    assert booster.attr("best_iteration") is not None
 
 
 def test_training_rows_are_known_by_their_counts(case):

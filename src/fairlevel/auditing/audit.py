@@ -22,7 +22,7 @@ from fairlevel.auditing.side_figures import SIDE_ROWS, SideFigures
 from fairlevel.data.numbers import rounding_limit
 from fairlevel.data.parquet_parts import is_stored
 from fairlevel.data.row_order import refuse_shuffled
-from fairlevel.data.sensitive import as_frame
+from fairlevel.data.sensitive import as_frame, refuse_one_profile
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.metrics.class_figures import class_figures
 from fairlevel.metrics.evaluator import DPVarEvaluator
@@ -109,7 +109,7 @@ def audit(
     refuse_shuffled(y_pred=y_pred, y_true=y_true, by=by)
     rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups)
     frame = as_frame(sensitive_features).reset_index(drop=True)
-    _refuse_unusable(frame, rows)
+    refuse_one_profile(rows.sensitive)
     used = np.ones(len(frame), dtype=bool) if sample_weight is None else read_vector("sample_weight", sample_weight) > 0
     frame = frame if used.all() else frame.loc[used].reset_index(drop=True)  # a copy of all rows
     target = None if y_true is None else _aligned("y_true", read_vector("y_true", y_true), used)
@@ -179,21 +179,6 @@ def _of_files(source: Any, impossible: Mapping[str, Any], files: Mapping[str, An
         if value is not None:
             raise InvalidInput(f"{name}= needs all rows in memory: read the files into a frame, or leave it out.")
     return audit_files(source, **columns, **files)
-
-
-def _refuse_unusable(frame: pd.DataFrame, rows: EvaluationRows) -> None:
-    """Columns of the same name cannot be told apart in the answer, and attributes that never differ ask nothing."""
-    twice = frame.columns[frame.columns.duplicated()].unique().tolist()
-    if twice:
-        raise InvalidInput(
-            f"sensitive_features has several columns named {', '.join(map(repr, twice[:5]))}; give each column a name "
-            "of its own."
-        )
-    if rows.is_of_one_profile:
-        raise InvalidInput(
-            "sensitive_features holds a single value per column; predictions can only be compared where an attribute "
-            "differs between rows: pass attributes that vary, and rows of more than one kind."
-        )
 
 
 def _tabulated(frame: pd.DataFrame, by: Any, used: Flags) -> dict[str, pd.Series]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from traceback import print_exc
 from typing import Annotated
 
 import typer
@@ -77,13 +78,18 @@ def _set_up_process() -> None:
 
 
 def app() -> None:
-    """Run the command line; a mistake in the input is reported in one sentence, with exit code 2."""
+    """Run the command line; a mistake in the input is reported in one sentence, with exit code 2. Any other error is
+    shown in full, with exit code 3: 1 stands for a budget that is not met.
+    """
     _set_up_process()
     try:
         _command_line()(prog_name="fairlevel")
     except FairLevelError as error:
         Console(stderr=True).print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         raise SystemExit(2) from None
+    except Exception:
+        print_exc()
+        raise SystemExit(3) from None
 
 
 __all__ = ["COMMANDS", "app"]

@@ -7,19 +7,45 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairlevel.exceptions import FairLevelError, InvalidInput
+from fairlevel.exceptions import FairLevelError, InvalidInput, NoTreesToChange
 
 if TYPE_CHECKING:
     from fairlevel.arrays import Array
 
 
+IN_PYTHON = "re-level its predict function in Python: fairlevel.relevel(predict, X, sensitive_features=A)"
+
+
 @dataclass(frozen=True)
 class ModelFormat:
-    """How files of one ending are read, and how a re-levelled model is written."""
+    """How files of one ending are read, how a re-levelled model is written, and whether such a file can hold a
+    correction beside the model.
+    """
 
     library: str
     read: Callable[[Path], Any]
     write: Callable[[Any, Path], None]
+    holds_corrections: bool = False
+
+    def method(self, asked: str) -> str:
+        """How models of this format change; one that could not be written is refused."""
+        from fairlevel.releveling.any_model import CORRECTION
+        from fairlevel.releveling.tree_model import AVERAGES
+
+        if self.holds_corrections:
+            return asked
+        if asked == CORRECTION:
+            raise InvalidInput(
+                f"--method {CORRECTION} was given, but a file of {self.library} holds its own trees only; leave out "
+                f"--method, or {IN_PYTHON}."
+            )
+        return AVERAGES if asked == "auto" else asked
+
+    def without_trees(self, error: NoTreesToChange) -> InvalidInput:
+        """What to do with a model whose trees cannot be changed."""
+        if self.holds_corrections:
+            return error
+        return InvalidInput(f"{error.why} A file of {self.library} cannot hold a correction; {IN_PYTHON}.")
 
 
 @dataclass(frozen=True)
@@ -35,8 +61,22 @@ class OnnxModel:
         session = self.session()
         (matrix,) = session.get_inputs()
         kind = np.float64 if "double" in matrix.type else np.float32
-        found = session.run(None, {matrix.name: np.asarray(X, dtype=kind)})[0]
+        try:
+            found = session.run(None, {matrix.name: np.asarray(X, dtype=kind)})[0]
+        except Exception as error:  # onnxruntime has a kind of its own for each mistake
+            raise self._not_predicted(matrix, X, error) from None
         return np.asarray(found, dtype=np.float64).reshape(len(X), -1)[:, 0]
+
+    def _not_predicted(self, matrix: Any, X: Any, error: Exception) -> InvalidInput:
+        """Why the rows cannot be read."""
+        needed = matrix.shape[-1] if matrix.shape else None
+        if isinstance(needed, int) and needed != X.shape[1]:
+            return InvalidInput(
+                f"{self.path.name!r} reads {needed} columns, but {X.shape[1]} are left in the file of rows; name those "
+                "that it does not read in --drop, and pass --sensitive-inputs if it reads the sensitive ones."
+            )
+        words = str(error).partition("\n")[0] or type(error).__name__
+        return InvalidInput(f"onnxruntime cannot predict these rows with {self.path.name!r}: {words}")
 
     def session(self) -> Any:
         """The model, ready to predict; what the file holds is checked."""
@@ -69,7 +109,9 @@ def _lightgbm(path: Path) -> Any:
 def _xgboost(path: Path) -> Any:
     import xgboost
 
-    return xgboost.Booster(model_file=str(path))
+    booster = xgboost.Booster(model_file=str(path))
+    booster.set_attr(best_iteration=None, best_score=None)  # figures are those of all trees, however files are read
+    return booster
 
 
 def _catboost(path: Path) -> Any:
@@ -89,7 +131,7 @@ FORMATS: dict[str, ModelFormat] = {
     ".json": ModelFormat("xgboost", _xgboost, lambda model, path: model.save_model(str(path))),
     ".ubj": ModelFormat("xgboost", _xgboost, lambda model, path: model.save_model(str(path))),
     ".cbm": ModelFormat("catboost", _catboost, lambda model, path: model.save_model(str(path))),
-    ".onnx": ModelFormat("onnxruntime", _onnx, _write_onnx),
+    ".onnx": ModelFormat("onnxruntime", _onnx, _write_onnx, holds_corrections=True),
 }
 """By the ending of the file."""
 

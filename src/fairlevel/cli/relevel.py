@@ -16,7 +16,7 @@ from fairlevel.cli.options import read_names, read_sensitive
 from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
 from fairlevel.data.whole_files import whole_folder
 from fairlevel.estimators.budget import Budget
-from fairlevel.exceptions import BudgetOutOfReach, InvalidInput
+from fairlevel.exceptions import BudgetOutOfReach, InvalidInput, NoTreesToChange
 from fairlevel.fronts.point_names import point_name, point_row
 from fairlevel.progress import stage
 
@@ -50,7 +50,7 @@ def relevel(
         str,
         typer.Option(
             help="What changes: auto; averages (leaves, by the disparity of their rows), trees (one weight per tree), "
-            "leaves (the best value of each), or correction (on top of any model)."
+            "leaves (the best value of each), or correction (on top of the model, ONNX only)."
         ),
     ] = "auto",
     seen: Annotated[bool, typer.Option("--seen", help="Say that the model was trained on these rows.")] = False,
@@ -68,7 +68,7 @@ def relevel(
     Budget.read("auto", None, max_share)
     refuse_existing(out, force)
     factors, other = read_names(given), tuple(name for name in (target, weight) if name)
-    require_model_file(model)
+    kind = require_model_file(model)
     require_columns(file, (*names, *factors, *other, *read_names(drop)))
 
     with talk.working() as warned:
@@ -78,6 +78,7 @@ def relevel(
         from fairlevel.data.learning_table import Gaps, LearningTable
         from fairlevel.estimators.relevel import relevel as relevel_model
 
+        changes = kind.method(method)
         stage("reading the files")
         fitted = read_model_file(model)
         raw, rows_in_file = read_sample(file, most_rows, seed)
@@ -91,17 +92,20 @@ def relevel(
         inputs = complete[[column for column in rows.columns if column not in unused]]
         features = _with_numbers(fitted, inputs).reset_index(drop=True)
         y = None if not target else LearningTable.of(rows, target, names, read_names(drop), sensitive_inputs).target
-        front = relevel_model(
-            fitted,
-            features,
-            sensitive_features=rows[list(names)],
-            y=y,
-            sample_weight=read_numbers(rows, weight) if weight else None,
-            given=rows[list(factors)] if factors else None,
-            seen=seen,
-            method=method,
-            random_state=seed,
-        )
+        try:
+            front = relevel_model(
+                fitted,
+                features,
+                sensitive_features=rows[list(names)],
+                y=y,
+                sample_weight=read_numbers(rows, weight) if weight else None,
+                given=rows[list(factors)] if factors else None,
+                seen=seen,
+                method=changes,
+                random_state=seed,
+            )
+        except NoTreesToChange as error:
+            raise kind.without_trees(error) from None
         provenance = replace(
             front.provenance(),
             file=file.name,
@@ -137,9 +141,9 @@ def relevel(
 
 def _refuse_hidden_inputs(model: Any, sensitive: Sequence[str]) -> None:
     """A model that reads sensitive columns needs them."""
-    from fairlevel.releveling.reading import columns_of
+    from fairlevel.releveling.reading import columns_read
 
-    read = [name for name in sensitive if name in (columns_of(model) or ())]
+    read = [name for name in sensitive if name in (columns_read(model, sensitive) or ())]
     if read:
         columns = f"column{'s' if len(read) > 1 else ''} {', '.join(map(repr, read))}"
         raise InvalidInput(f"The model reads the sensitive {columns}; pass --sensitive-inputs to let it.")
@@ -148,9 +152,9 @@ def _refuse_hidden_inputs(model: Any, sensitive: Sequence[str]) -> None:
 def _with_numbers(model: Any, inputs: pd.DataFrame) -> pd.DataFrame:
     """Text in columns that the model reads as numbers, such as 1,5, as numbers."""
     from fairlevel.cli.files import read_numbers
-    from fairlevel.releveling.reading import columns_of, text_inputs
+    from fairlevel.releveling.reading import columns_read, text_inputs
 
-    names, words = columns_of(model) or list(inputs.columns), text_inputs(model)
+    names, words = columns_read(model, inputs.columns) or list(inputs.columns), text_inputs(model)
     numbers = [name for place, name in enumerate(names) if place not in words and name in inputs]
     kinds = {name: inputs[name].dtype for name in numbers}
     text = [name for name, kind in kinds.items() if kind.kind == "O" and kind.name != "category"]

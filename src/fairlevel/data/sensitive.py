@@ -153,6 +153,20 @@ def refuse_too_many_attributes(attributes: int, rows: int) -> None:
         )
 
 
+def is_one_profile(values: Array) -> bool:
+    """Whether no attribute differs between rows: E[f | A] is then the mean of f, and DPVar 0. (row, attribute)."""
+    return bool((np.ptp(values, axis=0) == 0).all())
+
+
+def refuse_one_profile(values: Array) -> None:
+    """Attributes that never differ ask nothing; (row, attribute) of the rows that count."""
+    if is_one_profile(values):
+        raise InvalidInput(
+            "sensitive_features holds a single value per column; predictions can only be compared where an attribute "
+            "differs between rows: pass attributes that vary, and rows of more than one kind."
+        )
+
+
 def as_frame(sensitive_features: Any, argument: str = "sensitive_features") -> pd.DataFrame:
     """NumPy, pandas or polars data of one or two dimensions as a DataFrame of numbers and categories: dates, also as
     text, become days since 1970, and missing categories a category of their own.

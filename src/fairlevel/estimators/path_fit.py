@@ -23,6 +23,7 @@ from fairlevel.candidates.protocol import CandidateSource, Limits, Report, Train
 from fairlevel.candidates.stopping import HeldOut
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.encoder import TableEncoder
+from fairlevel.data.sensitive import refuse_one_profile
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.evaluation import (
@@ -179,6 +180,7 @@ def _evaluated(table: Table, settings: PathSettings, report: Report) -> _Evaluat
         kind = "rows" if settings.unseen is None else "unseen rows"
         kind = kind if table.known is None else f"{kind} with sensitive attributes"
         raise InvalidInput(f"{len(eligible)} {kind} were given; a path needs at least {FEWEST_ROWS} to choose by.")
+    refuse_one_profile(table.attributes[eligible])
     few = len(eligible) < HELD_OUT_IN_PART and not table.splits.in_time
     parts = _parts(table, eligible, few, seed)
     fitted, selection, predictions = _trained(table, settings, parts, report)

@@ -10,16 +10,22 @@ import pandas as pd
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.factors import attributes_within
-from fairlevel.data.features import refuse_missing
+from fairlevel.data.features import as_pandas, refuse_missing
 from fairlevel.data.numbers import as_dense
 from fairlevel.data.row_order import refuse_shuffled
-from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_too_many_attributes
+from fairlevel.data.sensitive import (
+    Sensitive,
+    as_frame,
+    encode_sensitive,
+    refuse_one_profile,
+    refuse_too_many_attributes,
+)
 from fairlevel.data.splitting import AnyRows, read_splitting
 from fairlevel.data.weights import read_weights
 from fairlevel.estimators.evaluated_corrections import EvaluatedCorrections
 from fairlevel.estimators.evaluation import FEWEST_ROWS
 from fairlevel.estimators.reading import copies_of_sensitive
-from fairlevel.estimators.relevelled_front import About, RelevelledFront
+from fairlevel.estimators.relevelled_front import About, AuditedRows, RelevelledFront
 from fairlevel.exceptions import InvalidInput, InvalidType, SeenRows, UnknownName
 from fairlevel.metrics.inputs import read_factors, read_seed
 from fairlevel.progress import stage
@@ -102,6 +108,7 @@ def relevel(
     sensitive = encode_sensitive(sensitive_features, rows)
     refuse_too_many_attributes(sensitive.values.shape[1], rows)
     weight = read_weights(sample_weight, rows)
+    refuse_one_profile(sensitive.values if weight is None else sensitive.values[weight > 0])
     factors = None if given is None else read_factors(given, sensitive)
     stage("reading the model and its predictions")
     with use_threads(n_jobs):
@@ -123,7 +130,8 @@ def relevel(
         fold = splits.folds(FOLDS, seed)
         found = EvaluatedCorrections.of(existing, attributes, target, int(points), fold, seed, known)
     about = About(existing.kind, known, _copies(in_order(model, X), sensitive), reason)
-    return RelevelledFront(existing, found, sensitive, target, about, factors)
+    audited = AuditedRows(_frame(sensitive_features), None if given is None else _frame(given), splits.groups)
+    return RelevelledFront(existing, found, sensitive, target, about, audited)
 
 
 def _target(y: Any, rows: int, classes: tuple[Any, Any] | None) -> Array:
@@ -154,10 +162,15 @@ def _named(y: Any) -> tuple[Any, Any]:
     return (values[0], values[1]) if len(values) == 2 else UNNAMED
 
 
+def _frame(values: Any) -> pd.DataFrame:
+    """Columns as they were given, with rows counted from 0."""
+    return as_frame(values).reset_index(drop=True)
+
+
 def _copies(X: Any, sensitive: Sensitive) -> tuple[str, ...]:
     """Features that are (nearly) sensitive attributes."""
-    numeric = pd.DataFrame(X).select_dtypes("number")
+    numeric = (as_pandas(X) if hasattr(X, "columns") else pd.DataFrame(X)).select_dtypes("number")
     if numeric.empty:
         return ()
-    names = [str(name) for name in numeric.columns] if isinstance(X, pd.DataFrame) else None
+    names = [str(name) for name in numeric.columns] if hasattr(X, "columns") else None
     return tuple(copies_of_sensitive(numeric.to_numpy(dtype=np.float64), names, sensitive))

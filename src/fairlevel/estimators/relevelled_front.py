@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairlevel.arrays import Array
+from fairlevel.arrays import Array, Index
 from fairlevel.auditing.audit import Audit, audit
 from fairlevel.data.sensitive import Sensitive
 from fairlevel.estimators.budget import Budget
@@ -41,6 +41,17 @@ class About:
     seen: bool
     sensitive_inputs: tuple[str, ...]
     reason: str | None
+
+
+@dataclass(frozen=True)
+class AuditedRows:
+    """What audits of the points read beside their predictions: attributes and legitimate factors as they were given,
+    and which rows belong together, (row,).
+    """
+
+    sensitive: pd.DataFrame
+    factors: pd.DataFrame | None
+    groups: Index | None
 
 
 class RelevelledFront:
@@ -76,10 +87,10 @@ class RelevelledFront:
         sensitive: Sensitive,
         target: Array | None,
         about: About,
-        factors: Array | None = None,
+        audited: AuditedRows,
     ) -> None:
         self._model, self._evaluated, self._sensitive, self._target = model, evaluated, sensitive, target
-        self._factors = factors
+        self._audited = audited
         self.kind_, self.seen_, self.reason_ = about.kind, about.seen, about.reason
         self.sensitive_inputs_ = about.sensitive_inputs
         self.classes_ = model.classes
@@ -162,10 +173,18 @@ class RelevelledFront:
         )
 
     def audit(self, number: int) -> Audit:
-        """An audit of a row of ``front_``, on rows that did not fit its correction."""
-        frame = pd.DataFrame(self._sensitive.values, columns=list(self._sensitive.names))
-        prediction, weight = self._evaluated.predictions[number], self._evaluated.weight
-        return audit(prediction, sensitive_features=frame, sample_weight=weight, given=self._factors)
+        """An audit of a row of ``front_``, on rows that did not fit its correction. Errors are part of it where y was
+        given, unless the model has seen these rows.
+        """
+        return audit(
+            self._evaluated.predictions[number],
+            sensitive_features=self._audited.sensitive,
+            given=self._audited.factors,
+            y_true=None if self.seen_ else self._target,
+            sample_weight=self._evaluated.weight,
+            groups=self._audited.groups,
+            random_state=self._evaluated.evaluation.rows.seed,
+        )
 
     def plot(self, ax: Any = None) -> FrontDisplay:
         """Draw the front."""

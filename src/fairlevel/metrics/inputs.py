@@ -13,7 +13,7 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.factors import attributes_within
 from fairlevel.data.numbers import LARGEST, refuse_extremes, refuse_other_kinds
 from fairlevel.data.row_order import refuse_shuffled
-from fairlevel.data.sensitive import Sensitive, encode_sensitive
+from fairlevel.data.sensitive import Sensitive, encode_sensitive, is_one_profile
 from fairlevel.data.splitting import read_groups
 from fairlevel.data.weights import read_weights
 from fairlevel.exceptions import InvalidInput, InvalidType
@@ -66,8 +66,8 @@ class EvaluationRows:
 
     @property
     def is_of_one_profile(self) -> bool:
-        """Whether no attribute differs between rows: E[f | A] is then the mean of f, and DPVar 0."""
-        return bool((np.ptp(self.sensitive, axis=0) == 0).all())
+        """Whether no attribute differs between rows."""
+        return is_one_profile(self.sensitive)
 
     def attributes(self, seed: int) -> Attributes:
         """A, or A within L, with weights and groups; the signs of A do not matter."""

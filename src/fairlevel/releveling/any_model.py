@@ -16,6 +16,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.candidates.own_models import one_per_row
 from fairlevel.corrections.closed_form import RIDGES, Disparity
 from fairlevel.corrections.columns import DenseColumns
+from fairlevel.data.features import ordered_like_fit
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.numbers import as_dense
 from fairlevel.exceptions import InvalidInput
@@ -36,6 +37,7 @@ class AnyModel:
     total: Array
     features: Array
     columns: NativeColumns | None
+    names: tuple[Any, ...] | None
     original: Any
     seed: int
 
@@ -45,7 +47,7 @@ class AnyModel:
     def of(cls, model: Any, X: Any, seed: int) -> AnyModel:
         """Predict once; text and categories of X are read as such."""
         columns = NativeColumns.fit(X) if isinstance(X, pd.DataFrame) else None
-        return cls(cls.totals(model, X), read_features(X, columns), columns, model, seed)
+        return cls(cls.totals(model, X), read_features(X, columns), columns, _names_of(X), model, seed)
 
     @staticmethod
     def totals(model: Any, X: Any) -> Array:
@@ -84,10 +86,9 @@ class AnyModel:
         text = LightGBMText.read(families[CORRECTION].about)
         weights = change.coefficients.get(CORRECTION, np.zeros(1 + len(text.trees)))
         values = [weight * own for weight, own in zip(weights[1:], text.leaf_values, strict=True)]
-        added = AddedTrees(
-            change.kept + float(weights[0]), change.intercept, text.with_leaf_values(values).write(), self.columns
-        )
-        return self.with_trees(added)
+        trees = text.with_leaf_values(values).write()
+        scale = change.kept + float(weights[0])
+        return self.with_trees(AddedTrees(scale, change.intercept, trees, self.columns, self.names))
 
     def with_trees(self, added: AddedTrees) -> Any:
         """The model with a correction."""
@@ -116,12 +117,24 @@ class AnyClassifier(AnyModel):
 
 @dataclass(frozen=True)
 class AddedTrees:
-    """Totals become scale · total + intercept + the trees of a booster, given as LightGBM's text."""
+    """Totals become scale · total + intercept + the trees of a booster, given as LightGBM's text. ``names`` are those
+    of the columns of X; None where they had none.
+    """
 
     scale: float
     intercept: float
     trees: str
     columns: NativeColumns | None
+    names: tuple[Any, ...] | None = None
+
+    @property
+    def names_in_order(self) -> Any:
+        """As scikit-learn shows them, (feature,)."""
+        return None if self.names is None else np.array(self.names, dtype=object)
+
+    def ordered(self, X: Any) -> Any:
+        """X with the columns that the correction knows, in their order."""
+        return ordered_like_fit(as_dense(X), self.names)
 
     def __call__(self, total: Array, X: Any) -> Array:
         correction: Any = lgb.Booster(model_str=self.trees).predict(read_features(X, self.columns))
@@ -150,8 +163,14 @@ class CorrectedModel:
     original: Any
     added: AddedTrees
 
+    @property
+    def feature_names_in_(self) -> Any:
+        """Names of the columns that it reads, in their order; None where they had none."""
+        return self.added.names_in_order
+
     def predict(self, X: Any) -> Array:
-        """(row,) in units of the original predictions."""
+        """(row,) in units of the original predictions; columns of a frame are found by name."""
+        X = self.added.ordered(X)
         return self.added(AnyModel.totals(self.original, X), X)
 
     def save(self, folder: Any) -> None:
@@ -175,8 +194,14 @@ class CorrectedClassifier(ClassifierMixin):  # type: ignore[misc]
         """Those of the model it was made from."""
         return self.original.classes_
 
+    @property
+    def feature_names_in_(self) -> Any:
+        """Names of the columns that it reads, in their order; None where they had none."""
+        return self.added.names_in_order
+
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of both classes, (row, 2)."""
+        """Probabilities of both classes, (row, 2); columns of a frame are found by name."""
+        X = self.added.ordered(X)
         second = expit(self.added(AnyClassifier.totals(self.original, X), X))
         return np.column_stack([1 - second, second])
 
@@ -188,8 +213,22 @@ class CorrectedClassifier(ClassifierMixin):  # type: ignore[misc]
 def read_features(X: Any, columns: NativeColumns | None) -> Array:
     """Numbers for the booster, (row, feature)."""
     if columns is not None:
-        return columns.transform(X)
+        return columns.transform(_frame(X, len(columns.kinds)))
     try:
         return np.asarray(as_dense(X), dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidInput("X holds text; pass a DataFrame, so that its columns are read as categories.") from None
+
+
+def _names_of(X: Any) -> tuple[Any, ...] | None:
+    """Names of the columns of a frame; None where they have none, or share them."""
+    names = tuple(getattr(X, "columns", ()))
+    return names if names and len(set(names)) == len(names) else None
+
+
+def _frame(X: Any, columns: int) -> pd.DataFrame:
+    """Rows of as many columns as a frame that was given before."""
+    frame = X.to_pandas() if hasattr(X, "to_pandas") else pd.DataFrame(X)
+    if frame.shape[1] != columns:
+        raise InvalidInput(f"X has {frame.shape[1]} columns; the correction reads {columns}: pass the same columns.")
+    return frame

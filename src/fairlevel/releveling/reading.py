@@ -6,14 +6,13 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from fairlevel.data.numbers import as_dense
-from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.exceptions import InvalidInput, InvalidType, NoTreesToChange
 from fairlevel.releveling.any_model import AnyClassifier, AnyModel
 from fairlevel.releveling.protocol import ExistingModel
 from fairlevel.releveling.tree_model import AVERAGES, LEAVES, TREES, TreeModel
@@ -46,11 +45,7 @@ def read_model(model: Any, X: Any, method: str, seed: int) -> tuple[ExistingMode
             raise
         raise _not_usable(model, error) from error
     if method in (AVERAGES, TREES, LEAVES):
-        raise InvalidInput(
-            f"method={method!r} needs trees that can be changed, and {type(last).__name__} has none"
-            + (f" ({reason})" if reason else "")
-            + "; use method='correction'."
-        )
+        raise NoTreesToChange(method, type(last).__name__, reason)
     try:
         return any_model.of(model, X, seed), reason
     except Exception as error:
@@ -67,9 +62,12 @@ def _is_about_model(error: Exception, *further: type[Exception]) -> bool:
     return isinstance(error, (NotFittedError, AttributeError, *further)) or type(error).__name__ in _LIBRARY_ERRORS
 
 
+_NOT_FITTED = ("not fitted", "use fit()", "call fit", "call `fit`")  # of libraries with no error of their own for it
+
+
 def _not_usable(model: Any, error: Exception) -> InvalidInput:
     name = type(model).__name__
-    if isinstance(error, NotFittedError) or "fit" in str(error).lower():
+    if isinstance(error, NotFittedError) or any(words in str(error).lower() for words in _NOT_FITTED):
         return InvalidInput(f"{name} is not fitted yet; call its fit method first.")
     return InvalidInput(f"{name} cannot predict these rows: {error}")
 
@@ -113,11 +111,11 @@ def _check_sum(model: TreeModel) -> None:
 
 
 def in_order(model: Any, X: Any) -> Any:
-    """X with the columns that the model knows, in its order."""
-    names = columns_of(model)
+    """X with the columns that the model knows, in its order; a frame may be of pandas or polars."""
+    names = columns_read(model, getattr(X, "columns", ()))
     if names is None:
         return X
-    if not isinstance(X, pd.DataFrame):
+    if not hasattr(X, "columns"):
         if np.ndim(X) == 2 and np.shape(X)[1] != len(names):
             raise InvalidInput(f"X has {np.shape(X)[1]} columns; the model was trained on {len(names)}.")
         return X
@@ -127,7 +125,18 @@ def in_order(model: Any, X: Any) -> Any:
             f"X lacks {len(missing)} of the {len(names)} columns that the model was trained on: "
             f"{', '.join(map(repr, missing[:5]))}."
         )
-    return X[list(names)]
+    return X[names]
+
+
+def columns_read(model: Any, columns: Any) -> list[str] | None:
+    """Columns that the model was trained on, by their names in ``columns``; None where it knows none. LightGBM stores
+    "b mass" as "b_mass".
+    """
+    names = columns_of(model)
+    if names is None or not _is_lightgbm(model[0] if isinstance(model, Pipeline) else model):
+        return names
+    by_stored_name = {str(name).replace(" ", "_"): name for name in columns}
+    return [name if name in columns else by_stored_name.get(name, name) for name in names]
 
 
 def columns_of(model: Any) -> list[str] | None:
@@ -148,4 +157,12 @@ def text_inputs(model: Any) -> set[int]:
 
 
 def _is_catboost(model: Any) -> bool:
-    return type(model).__module__.partition(".")[0] == "catboost"
+    return _library(model) == "catboost"
+
+
+def _is_lightgbm(model: Any) -> bool:
+    return _library(model) == "lightgbm"
+
+
+def _library(model: Any) -> str:
+    return type(model).__module__.partition(".")[0]

@@ -58,11 +58,12 @@ class XGBoostEnsemble:
 
     @cached_property
     def _used(self) -> int:
-        """Trees that a prediction uses."""
-        if _is_booster(self.model) or getattr(self.model, "early_stopping_rounds", None) is None:
+        """Trees that a prediction uses: a booster alone uses all, other models those up to their best iteration."""
+        best = None if _is_booster(self.model) else self._booster.attr("best_iteration")
+        if best is None:
             return len(self._trees)
         per_round = len(self._trees) // int(self._booster.num_boosted_rounds())
-        return per_round * (int(self.model.best_iteration) + 1)
+        return per_round * (int(best) + 1)
 
     @cached_property
     def _leaf_nodes(self) -> list[Index]:
@@ -114,6 +115,7 @@ class XGBoostEnsemble:
                 tree["split_conditions"][node] = tree["base_weights"][node] = value
         booster = xgboost.Booster(model_file=bytearray(json.dumps(content).encode()))
         if _is_booster(self.model):
+            booster.set_attr(best_iteration=None, best_score=None)  # read back as an XGBRegressor, it would use fewer
             return booster
         changed = deepcopy(self.model)
         changed._Booster = booster
