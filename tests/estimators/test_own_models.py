@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -23,6 +23,9 @@ from fairlevel.penalties import ClosedFBO
 from fairlevel.predictors import Boosting
 
 QUICK = {"solver": "spectral", "predictor": "linear", "optimizer": Adam(steps=50), "random_state": 0}
+
+CLASSES = QUICK | {"solver": PenaltyGrid.over(ClosedFBO(), (0.0, 5.0))}
+"""The spectral path takes no classes."""
 
 
 @pytest.fixture(scope="module")
@@ -159,16 +162,65 @@ def test_what_is_no_regressor_is_refused(rows, models, error, says):
 def test_classifiers_among_the_candidates_of_two_classes(rows):
     x, y, a = rows
     granted = np.where(y > np.median(y), "yes", "no")
-    grid = PenaltyGrid.over(ClosedFBO(), (0.0, 5.0))
-    settings = QUICK | {"solver": grid}
     own = [RandomForestClassifier(30, min_samples_leaf=5, random_state=0), LogisticRegression()]
-    path = FairnessPath(models=own, **settings).fit(x, granted, sensitive_features=a)
-    plain = FairnessPath(**settings).fit(x, granted, sensitive_features=a)
+    path = FairnessPath(models=own, **CLASSES).fit(x, granted, sensitive_features=a)
+    plain = FairnessPath(**CLASSES).fit(x, granted, sensitive_features=a)
     assert share_of(path, "RandomForestClassifier") > 0.3
     assert path.front_["log_loss"].iloc[-1] < plain.front_["log_loss"].iloc[-1]
     assert set(path.predict(x)) <= {"yes", "no"}
     with pytest.raises(InvalidType, match="no predict_proba"):
-        FairnessPath(models=[RidgeClassifier()], **settings).fit(x, granted, sensitive_features=a)
+        FairnessPath(models=[RidgeClassifier()], **CLASSES).fit(x, granted, sensitive_features=a)
+
+
+class SwappedClasses(ClassifierMixin, BaseEstimator):
+    """A fitted classifier whose classes are not in their usual order."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def fit(self, x, y):
+        raise NotImplementedError
+
+    @property
+    def classes_(self):
+        return self.model.classes_[::-1]
+
+    def predict(self, x):
+        return self.model.predict(x)
+
+    def predict_proba(self, x):
+        return self.model.predict_proba(x)[:, ::-1]
+
+
+def test_frozen_classifiers_give_the_probability_of_the_second_class(rows):
+    x, y, a = rows
+    granted = np.where(y > np.median(y), "yes", "no")
+    forest = RandomForestClassifier(20, min_samples_leaf=5, random_state=0).fit(x[:250], granted[:250])
+    fronts = []
+    for model in (forest, SwappedClasses(forest)):
+        path = FairnessPath(models=[FrozenEstimator(model)], **CLASSES)
+        path.fit(x, granted, sensitive_features=a, unseen=np.arange(500) >= 250)
+        assert share_of(path, type(model).__name__) > 0.3
+        fronts.append(path.front_)
+    pd.testing.assert_frame_equal(*fronts)
+
+
+def test_frozen_classifiers_of_other_classes_are_refused(rows):
+    x, y, a = rows
+    default = (y > np.median(y)).astype(int)
+    named = np.where(default == 1, "default", "ok")  # in this order, the reverse of the numbers
+    by_number = FrozenEstimator(LogisticRegression().fit(x[:250], default[:250]))
+    path = FairnessPath(models=[by_number], **CLASSES)
+    with pytest.raises(InvalidInput, match=r"classes \[0, 1\], but y has the classes \['default', 'ok'\]; pass y with"):
+        path.fit(x, named, sensitive_features=a, unseen=True)
+    three = FrozenEstimator(LogisticRegression().fit(x[:250], np.arange(250) % 3))
+    with pytest.raises(InvalidInput, match=r"classes \[0, 1, 2\], but y has"):
+        FairnessPath(models=[three], **CLASSES).fit(x, default, sensitive_features=a, unseen=True)
+    path.fit(x, default.astype(bool), sensitive_features=a, unseen=True)  # 0 and 1 are False and True
+    with pytest.raises(InvalidInput, match="fit it before it is frozen"):
+        FairnessPath(models=[FrozenEstimator(LogisticRegression())], **CLASSES).fit(
+            x, default, sensitive_features=a, unseen=True
+        )
 
 
 def test_models_that_fail_are_named(rows):
