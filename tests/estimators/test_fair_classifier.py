@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 from sklearn.utils.estimator_checks import check_estimator
@@ -155,6 +155,19 @@ def test_budgets_and_paths(rows):
     np.testing.assert_allclose(direct.predict_proba(x[test])[:, 1], p, atol=1e-6)
     with pytest.raises(InvalidInput, match="3 classes"):
         FairnessPath(grid, **QUICK).fit(x, np.array(["a", "b", "c"])[np.arange(1500) % 3], sensitive_features=a)
+
+
+@pytest.mark.parametrize("as_column", [lambda y: y[:, None], lambda y: pd.DataFrame({"y": y})], ids=["array", "frame"])
+@pytest.mark.parametrize("labels", [["no", "yes"], [0, 1]], ids=["text", "numbers"])
+def test_paths_read_a_table_of_one_column_as_that_column(rows, as_column, labels):
+    x, y, a = (each[:300] for each in rows)
+    y = np.where(y == "yes", labels[1], labels[0])
+    path = FairnessPath(PenaltyGrid.over(ClosedFBO(), (0.0, 3.0)), **QUICK)
+    with pytest.warns(DataConversionWarning):  # as FairClassifier and scikit-learn say
+        path.fit(x, as_column(y), sensitive_features=a)
+    assert list(path.classes_) == labels
+    with pytest.raises(InvalidInput, match="3 classes"):
+        path.fit(x, as_column(np.array(["a", "b", "c"])[np.arange(300) % 3]), sensitive_features=a)
 
 
 def test_regression_on_classes_is_said(rows):

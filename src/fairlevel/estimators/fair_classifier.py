@@ -235,8 +235,12 @@ def read_classes(y: Any) -> tuple[Array, Index]:
 
 
 def two_classes(y: Any) -> tuple[Array | None, Any]:
-    """The classes of a target with two values, and zeros and ones, (row,); for any other target None and the target."""
+    """The classes of a target with two values, and zeros and ones, (row,); for any other target None and the target.
+    A table of one column is read as that column.
+    """
     target = np.asarray(y)
+    if target.ndim == 2 and target.shape[1] == 1:
+        target = target[:, 0]
     if target.ndim != 1 or target.dtype.kind not in "OUSTbiuf" or not len(target):
         return None, y
     text = target.dtype.kind in "OUSTb" and not all(isinstance(value, int | float) for value in target[:1000].tolist())
@@ -248,7 +252,7 @@ def two_classes(y: Any) -> tuple[Array | None, Any]:
         )
     if len(values) != 2 or pd.isna(values).any():
         return None, y
-    classes, codes = read_classes(target)
+    classes, codes = read_classes(y)
     return classes, codes.astype(np.float64)
 
 
