@@ -44,7 +44,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         Weight of the penalty. "auto" is 1 with sensitive features and 0 without.
     max_dpvar, max_share : float, optional
         A budget instead of a weight: the largest DPVar of the probabilities, or the largest share of their variance, on
-        unseen rows. With several classes it holds for the sum over classes.
+        unseen rows. With more than two classes the budget holds for each class before probabilities are divided by
+        their sum: ``max_share`` as it is, ``max_dpvar`` divided among the classes. ``dpvar_`` says what the
+        probabilities have; it may exceed the budget.
     penalty, predictor, optimizer, validation_fraction, batch_size, combiner, device, random_state, verbose,
     encoder, n_jobs
         As in :class:`fairlevel.FairRegressor`.
@@ -59,7 +61,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         Debiased DPVar of the probabilities on the same rows: of the second of two classes, or the sum over classes;
         only after a fit with sensitive features.
     dpvar_by_class_ : array of shape (models,)
-        Its parts.
+        Its parts, of the columns of ``predict_proba`` that ``dpvar_`` sums over.
     trace_ : DataFrame
         Step, log_loss and penalty during training, the penalty of standardised probabilities; of two classes, and not
         after a fit with a budget.
@@ -118,6 +120,10 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
             self._train_class(replace(table, y=target), _part_of(budget, part), seed)
             for target, part in zip(targets, variances / variances.sum(), strict=True)
         ]
+        if len(fitted) > 1:
+            from fairlevel.estimators.class_figures import figures_of_probabilities  # predictions need no PyTorch
+
+            fitted = figures_of_probabilities(fitted, table)
         return self.keep(fitted, classes)
 
     def keep(self, fitted: Sequence[FittedModel], classes: Array) -> Self:
