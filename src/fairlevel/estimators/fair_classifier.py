@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from fairlevel.arrays import Array, Index
+from fairlevel.data.decimals import without_decimals
 from fairlevel.data.numbers import refuse_other_kinds
 from fairlevel.data.row_order import refuse_shuffled
 from fairlevel.data.table import Table
@@ -220,6 +221,7 @@ def read_classes(y: Any) -> tuple[Array, Index]:
         target = column_or_1d(y, warn=True)
     except ValueError as error:
         raise InvalidInput(" ".join(str(error).split())) from None
+    target = without_decimals(target)
     if not len(target):
         raise InvalidInput("y has no rows; at least 2 rows of different classes are needed.")
     missing = pd.isna(target) if target.dtype.kind in "fO" else np.zeros(len(target), dtype=bool)
@@ -244,7 +246,7 @@ def two_classes(y: Any) -> tuple[Array | None, Any]:
     """The classes of a target with two values, and zeros and ones, (row,); for any other target None and the target.
     A table of one column is read as that column.
     """
-    target = np.asarray(y)
+    target = without_decimals(np.asarray(y))
     if target.ndim == 2 and target.shape[1] == 1:
         target = target[:, 0]
     if target.ndim != 1 or target.dtype.kind not in "OUSTbiuf" or not len(target):
