@@ -17,7 +17,7 @@ from fairlevel import FairnessPath
 from fairlevel.candidates.penalty_grid import PenaltyGrid
 from fairlevel.data.frames import GivenColumns
 from fairlevel.data.native_columns import NativeColumns
-from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.exceptions import ChangedCells, InvalidInput, InvalidType
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import ClosedFBO
 from fairlevel.predictors import Boosting
@@ -142,6 +142,64 @@ def test_columns_are_restored_with_names_types_and_gaps():
     pd.testing.assert_frame_equal(found, frame, check_exact=False)
     array = np.ones((2, 3))
     assert GivenColumns.of(array, None).restore(array) is array
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["1.0", "2.0", None],
+        pd.Categorical(["1.0", "2.0", "1.0"]),
+        ["2021-08-07T00:00:00", "2021-08-08T10:30:00", None],
+        ["2021-08-07 00:00", "2021-08-08 10:30", "2021-08-08 10:31"],
+        ["2021-08-07T00:00:00Z", "2021-08-08T10:30:00Z", None],
+        ["2021-08", "2021-09", "2021-10"],
+        ["07/08/2021", "31/08/2021", None],
+        ["TRUE", "FALSE", None],
+        pd.to_datetime(["2021-08-07 10:20:30.123456", None, "2021-08-08 23:59:59.999999"]),
+    ],
+    ids=["numbers", "categories", "seconds", "minutes", "zone", "months", "days first", "truths", "microseconds"],
+)
+def test_cells_are_restored_as_they_were_written(cells):
+    frame = pd.DataFrame({"given": cells})
+    native = NativeColumns.fit(frame)
+    columns, x = GivenColumns.of(frame, native), native.transform(frame)
+    pd.testing.assert_frame_equal(columns.restore(x), frame, check_exact=True)
+    pd.testing.assert_frame_equal(columns.restore(x[:1]), frame[:1], check_exact=True)  # no other row is needed
+    columns.warn_of_changes(frame, x)
+
+
+@pytest.mark.parametrize(
+    ("cells", "says"),
+    [
+        ([2**53 + 1, 1, 2], r"'given' has 9007199254740993 in row 1, which becomes 9007199254740992"),
+        (pd.array([2**53 + 1, None, 2], dtype="Int64"), r"has 9007199254740993 in row 1"),
+        (["1.0", "1", "a"], r"'given' has '1' in row 2, which becomes '1.0'"),
+        (["2021-08-07", "2021-08-08T10:30:00", None], r"has '2021-08-07' in row 1"),
+        (["1,5", "2,25", None], r"has '1,5' in row 1, which becomes '?1\.5"),
+    ],
+)
+def test_cells_that_cannot_be_restored_are_named(cells, says):
+    frame = pd.DataFrame({"given": cells})
+    native = NativeColumns.fit(frame)
+    with pytest.warns(ChangedCells, match=says):
+        GivenColumns.of(frame, native).warn_of_changes(frame, native.transform(frame))
+
+
+def test_frozen_pipelines_get_text_as_it_was_written(rows):
+    x, y, a = rows
+    code = np.where(x[:, 0] > 0, "1.0", "2.0")
+    frame = pd.DataFrame({"code": code, "v": x[:, 1]}, index=np.arange(500) + 7)
+    pipeline = make_pipeline(
+        make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["code"]), ("passthrough", ["v"])), Ridge()
+    ).fit(frame, y)
+    grid = PenaltyGrid.over(ClosedFBO(), (0.0, 5.0))
+    path = FairnessPath(grid, predictor=Boosting(rounds=3), models=[FrozenEstimator(pipeline)], random_state=0)
+    path.fit(frame, y, sensitive_features=a, unseen=True)
+    assert share_of(path, "Pipeline") > 0.9
+    mixed = frame.assign(code=np.where(x[:, 2] > 0, frame["code"], frame["code"].str.removesuffix(".0")))
+    with pytest.warns(ChangedCells, match="column 'code' has") as said:
+        path.fit(mixed, y, sensitive_features=a, unseen=True)
+    assert said[0].filename == __file__
 
 
 @pytest.mark.parametrize(

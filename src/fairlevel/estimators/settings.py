@@ -113,8 +113,6 @@ class RequestedModels:
 
     def among(self, settings: PathSettings, columns: GivenColumns, rows: Index) -> PathSettings:
         """The settings with these models among the candidates; ``rows`` are the numbers of the given rows in use."""
-        if not self.models:
-            return settings
         unseen = None if self.unseen is None else self.unseen[rows]
         source = WithOwnModels(settings.source, self.models, columns, self.classes)
         return replace(settings, source=source, unseen=unseen)
