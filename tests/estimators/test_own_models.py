@@ -1,7 +1,10 @@
 """FairnessPath(models=[...]): own models among the candidates."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_transformer
@@ -183,6 +186,15 @@ def test_cells_that_cannot_be_restored_are_named(cells, says):
     native = NativeColumns.fit(frame)
     with pytest.warns(ChangedCells, match=says):
         GivenColumns.of(frame, native).warn_of_changes(frame, native.transform(frame))
+
+
+@pytest.mark.parametrize("table", [lambda frame: frame, pa.Table.from_pandas], ids=["frame", "arrow"])
+def test_decimals_come_as_numbers(table):
+    frame = pd.DataFrame({"price": [Decimal("1.10"), Decimal("2.25")]})
+    x = np.array([[1.1], [2.25]])
+    columns = GivenColumns.of(table(frame), None)
+    assert columns.restore(x)["price"].tolist() == [1.1, 2.25]
+    columns.warn_of_changes(table(frame), x)
 
 
 def test_frozen_pipelines_get_text_as_it_was_written(rows):

@@ -26,7 +26,7 @@ class GivenColumns:
     """How X looked: ``template`` is the frame without its rows, or None for an array; one of ``columns`` for each."""
 
     template: pd.DataFrame | None
-    columns: tuple[GivenColumn, ...] = ()
+    columns: tuple[WrittenColumn, ...] = ()
 
     @classmethod
     def of(cls, X: Any, native: NativeColumns | None) -> GivenColumns:
@@ -37,11 +37,11 @@ class GivenColumns:
         kinds = (Numbers(),) * frame.shape[1] if native is None else native.kinds
         known = (None,) * frame.shape[1] if native is None else native.categories
         columns = zip((column for _, column in frame.items()), kinds, known, strict=True)
-        return cls(frame.iloc[:0], tuple(GivenColumn.of(*each) for each in columns))
+        return cls(frame.iloc[:0], tuple(WrittenColumn.of(*each) for each in columns))
 
     def restore(self, x: Array) -> Any:
         """Rows as they were given, (row, feature): a frame with the same names and types, or the array itself.
-        Categories that ``fit`` did not know are missing.
+        Cells are written as in ``fit``; categories that it did not know are missing.
         """
         if self.template is None:
             return x
@@ -68,7 +68,7 @@ class GivenColumns:
 
 
 @dataclass(frozen=True)
-class GivenColumn:
+class WrittenColumn:
     """How one column looked: its type; the cell of each category, or of False and True, by number; and the format of
     dates that are text.
     """
@@ -78,7 +78,7 @@ class GivenColumn:
     date_format: str | None = None
 
     @classmethod
-    def of(cls, column: pd.Series, kind: Kind, known: tuple[Any, ...] | None) -> GivenColumn:
+    def of(cls, column: pd.Series, kind: Kind, known: tuple[Any, ...] | None) -> WrittenColumn:
         """Of a column that was read as ``kind``, with these categories."""
         types = pd.api.types
         if isinstance(kind, Dates) and not types.is_datetime64_any_dtype(column.dtype):
@@ -109,7 +109,8 @@ class GivenColumn:
 
 
 def _frame(X: Any) -> pd.DataFrame:
-    return as_pandas(decimals_as_floats(X))
+    """X as a frame of pandas, with numbers of type Decimal as 64-bit numbers."""
+    return decimals_as_floats(as_pandas(X))  # type: ignore[no-any-return]
 
 
 def _distinct(column: pd.Series) -> Any:
