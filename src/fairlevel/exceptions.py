@@ -84,6 +84,10 @@ class UnreadableCells(UserWarning):
     """Cells that cannot be read count as missing, as was asked for."""
 
 
+class ChangedCells(UserWarning):
+    """Own models of a path get cells that differ from those that were given."""
+
+
 class UnusedOptimizer(UserWarning):
     """An optimiser was given to boosting, which has none."""
 

@@ -4,15 +4,17 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 from sklearn.utils.estimator_checks import check_estimator
 
 from fairlevel import ClosedFBO, FairClassifier, FairnessPath, FairRegressor, dpvar, load
 from fairlevel.candidates.penalty_grid import PenaltyGrid
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.estimators.front_page import front_page
-from fairlevel.exceptions import ClassesWarning, InvalidInput
+from fairlevel.exceptions import ClassesWarning, InvalidInput, UnknownAttributes
+from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.scorers import fair_scorer
 from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import MLP, Boosting
@@ -103,6 +105,49 @@ def test_several_classes(rows, tmp_path):
         model.to_onnx(tmp_path / "model.onnx")
 
 
+def three_classes(x):
+    names = np.array(["high", "low", "middle"])
+    return names[np.digitize(x[:, 0] + x[:, 1], [-0.5, 0.7])]
+
+
+@pytest.mark.parametrize("batch_size", [None, 100], ids=["all rows", "batches"])
+def test_figures_of_several_classes_are_those_of_the_probabilities(rows, batch_size):
+    x, _, a = (each[:400] for each in rows)
+    y = three_classes(x)
+    model = FairClassifier(1.0, batch_size=batch_size, **ALL_ROWS).fit(x, y, sensitive_features=a)
+    p = model.predict_proba(x)
+    np.testing.assert_allclose(model.dpvar_by_class_, dpvar_of_many(p.T, a), rtol=1e-6)
+    truth = y[:, None] == model.classes_
+    assert model.brier_ == pytest.approx(((p - truth) ** 2).mean(axis=0).sum(), rel=1e-6)
+
+
+def test_figures_of_several_classes_with_weights_and_unknown_attributes(rows):
+    x, _, a = (each[:400] for each in rows)
+    y, known, weight = three_classes(x), np.arange(400) % 4 > 0, 1.0 + np.arange(400) % 3
+    some = np.where(known[:, None], a, np.nan)
+    with pytest.warns(UnknownAttributes):
+        model = FairClassifier(1.0, **ALL_ROWS).fit(x, y, sensitive_features=some, sample_weight=weight)
+    p = model.predict_proba(x)
+    found = dpvar_of_many(p[known].T, Attributes(a[known], row_weight=weight[known]))
+    np.testing.assert_allclose(model.dpvar_by_class_, found, rtol=1e-6)
+    errors = ((p - (y[:, None] == model.classes_)) ** 2).sum(axis=1)
+    assert model.brier_ == pytest.approx(np.average(errors, weights=weight), rel=1e-6)
+    plain = FairClassifier(0.0, **ALL_ROWS).fit(x, y)
+    assert plain.brier_ > 0
+    assert not hasattr(plain, "dpvar_by_class_")
+
+
+def test_figures_of_several_classes_within_a_budget_are_near_those_of_new_rows(rows):
+    x, _, a = rows
+    y, train, test = three_classes(x), slice(0, 500), slice(500, None)
+    grid = PenaltyGrid.over(ClosedFBO(), (0.0, 1.0, 10.0))
+    model = FairClassifier(max_dpvar=0.05, penalty=grid, **QUICK).fit(x[train], y[train], sensitive_features=a[train])
+    p = model.predict_proba(x[test])
+    found = sum(dpvar(None, p[:, number], sensitive_features=a[test]) for number in range(3))
+    assert model.dpvar_ == pytest.approx(found, rel=0.3)
+    assert model.brier_ == pytest.approx(((p - (y[test, None] == model.classes_)) ** 2).sum(axis=1).mean(), rel=0.1)
+
+
 @pytest.mark.parametrize("predictor", ["linear", TREES], ids=["linear", "boosting"])
 def test_files(rows, predictor, tmp_path):
     import onnxruntime
@@ -155,6 +200,19 @@ def test_budgets_and_paths(rows):
     np.testing.assert_allclose(direct.predict_proba(x[test])[:, 1], p, atol=1e-6)
     with pytest.raises(InvalidInput, match="3 classes"):
         FairnessPath(grid, **QUICK).fit(x, np.array(["a", "b", "c"])[np.arange(1500) % 3], sensitive_features=a)
+
+
+@pytest.mark.parametrize("as_column", [lambda y: y[:, None], lambda y: pd.DataFrame({"y": y})], ids=["array", "frame"])
+@pytest.mark.parametrize("labels", [["no", "yes"], [0, 1]], ids=["text", "numbers"])
+def test_paths_read_a_table_of_one_column_as_that_column(rows, as_column, labels):
+    x, y, a = (each[:300] for each in rows)
+    y = np.where(y == "yes", labels[1], labels[0])
+    path = FairnessPath(PenaltyGrid.over(ClosedFBO(), (0.0, 3.0)), **QUICK)
+    with pytest.warns(DataConversionWarning):  # as FairClassifier and scikit-learn say
+        path.fit(x, as_column(y), sensitive_features=a)
+    assert list(path.classes_) == labels
+    with pytest.raises(InvalidInput, match="3 classes"):
+        path.fit(x, as_column(np.array(["a", "b", "c"])[np.arange(300) % 3]), sensitive_features=a)
 
 
 def test_regression_on_classes_is_said(rows):

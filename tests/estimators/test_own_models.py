@@ -1,9 +1,12 @@
 """FairnessPath(models=[...]): own models among the candidates."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -17,12 +20,15 @@ from fairlevel import FairnessPath
 from fairlevel.candidates.penalty_grid import PenaltyGrid
 from fairlevel.data.frames import GivenColumns
 from fairlevel.data.native_columns import NativeColumns
-from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.exceptions import ChangedCells, InvalidInput, InvalidType
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import ClosedFBO
 from fairlevel.predictors import Boosting
 
 QUICK = {"solver": "spectral", "predictor": "linear", "optimizer": Adam(steps=50), "random_state": 0}
+
+CLASSES = QUICK | {"solver": PenaltyGrid.over(ClosedFBO(), (0.0, 5.0))}
+"""The spectral path takes no classes."""
 
 
 @pytest.fixture(scope="module")
@@ -142,6 +148,73 @@ def test_columns_are_restored_with_names_types_and_gaps():
 
 
 @pytest.mark.parametrize(
+    "cells",
+    [
+        ["1.0", "2.0", None],
+        pd.Categorical(["1.0", "2.0", "1.0"]),
+        ["2021-08-07T00:00:00", "2021-08-08T10:30:00", None],
+        ["2021-08-07 00:00", "2021-08-08 10:30", "2021-08-08 10:31"],
+        ["2021-08-07T00:00:00Z", "2021-08-08T10:30:00Z", None],
+        ["2021-08", "2021-09", "2021-10"],
+        ["07/08/2021", "31/08/2021", None],
+        ["TRUE", "FALSE", None],
+        pd.to_datetime(["2021-08-07 10:20:30.123456", None, "2021-08-08 23:59:59.999999"]),
+    ],
+    ids=["numbers", "categories", "seconds", "minutes", "zone", "months", "days first", "truths", "microseconds"],
+)
+def test_cells_are_restored_as_they_were_written(cells):
+    frame = pd.DataFrame({"given": cells})
+    native = NativeColumns.fit(frame)
+    columns, x = GivenColumns.of(frame, native), native.transform(frame)
+    pd.testing.assert_frame_equal(columns.restore(x), frame, check_exact=True)
+    pd.testing.assert_frame_equal(columns.restore(x[:1]), frame[:1], check_exact=True)  # no other row is needed
+    columns.warn_of_changes(frame, x)
+
+
+@pytest.mark.parametrize(
+    ("cells", "says"),
+    [
+        ([2**53 + 1, 1, 2], r"'given' has 9007199254740993 in row 1, which becomes 9007199254740992"),
+        (pd.array([2**53 + 1, None, 2], dtype="Int64"), r"has 9007199254740993 in row 1"),
+        (["1.0", "1", "a"], r"'given' has '1' in row 2, which becomes '1.0'"),
+        (["2021-08-07", "2021-08-08T10:30:00", None], r"has '2021-08-07' in row 1"),
+        (["1,5", "2,25", None], r"has '1,5' in row 1, which becomes '?1\.5"),
+    ],
+)
+def test_cells_that_cannot_be_restored_are_named(cells, says):
+    frame = pd.DataFrame({"given": cells})
+    native = NativeColumns.fit(frame)
+    with pytest.warns(ChangedCells, match=says):
+        GivenColumns.of(frame, native).warn_of_changes(frame, native.transform(frame))
+
+
+@pytest.mark.parametrize("table", [lambda frame: frame, pa.Table.from_pandas], ids=["frame", "arrow"])
+def test_decimals_come_as_numbers(table):
+    frame = pd.DataFrame({"price": [Decimal("1.10"), Decimal("2.25")]})
+    x = np.array([[1.1], [2.25]])
+    columns = GivenColumns.of(table(frame), None)
+    assert columns.restore(x)["price"].tolist() == [1.1, 2.25]
+    columns.warn_of_changes(table(frame), x)
+
+
+def test_frozen_pipelines_get_text_as_it_was_written(rows):
+    x, y, a = rows
+    code = np.where(x[:, 0] > 0, "1.0", "2.0")
+    frame = pd.DataFrame({"code": code, "v": x[:, 1]}, index=np.arange(500) + 7)
+    pipeline = make_pipeline(
+        make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["code"]), ("passthrough", ["v"])), Ridge()
+    ).fit(frame, y)
+    grid = PenaltyGrid.over(ClosedFBO(), (0.0, 5.0))
+    path = FairnessPath(grid, predictor=Boosting(rounds=3), models=[FrozenEstimator(pipeline)], random_state=0)
+    path.fit(frame, y, sensitive_features=a, unseen=True)
+    assert share_of(path, "Pipeline") > 0.9
+    mixed = frame.assign(code=np.where(x[:, 2] > 0, frame["code"], frame["code"].str.removesuffix(".0")))
+    with pytest.warns(ChangedCells, match="column 'code' has") as said:
+        path.fit(mixed, y, sensitive_features=a, unseen=True)
+    assert said[0].filename == __file__
+
+
+@pytest.mark.parametrize(
     ("models", "error", "says"),
     [
         (Ridge(), InvalidType, "a list of regressors"),
@@ -159,16 +232,65 @@ def test_what_is_no_regressor_is_refused(rows, models, error, says):
 def test_classifiers_among_the_candidates_of_two_classes(rows):
     x, y, a = rows
     granted = np.where(y > np.median(y), "yes", "no")
-    grid = PenaltyGrid.over(ClosedFBO(), (0.0, 5.0))
-    settings = QUICK | {"solver": grid}
     own = [RandomForestClassifier(30, min_samples_leaf=5, random_state=0), LogisticRegression()]
-    path = FairnessPath(models=own, **settings).fit(x, granted, sensitive_features=a)
-    plain = FairnessPath(**settings).fit(x, granted, sensitive_features=a)
+    path = FairnessPath(models=own, **CLASSES).fit(x, granted, sensitive_features=a)
+    plain = FairnessPath(**CLASSES).fit(x, granted, sensitive_features=a)
     assert share_of(path, "RandomForestClassifier") > 0.3
     assert path.front_["log_loss"].iloc[-1] < plain.front_["log_loss"].iloc[-1]
     assert set(path.predict(x)) <= {"yes", "no"}
     with pytest.raises(InvalidType, match="no predict_proba"):
-        FairnessPath(models=[RidgeClassifier()], **settings).fit(x, granted, sensitive_features=a)
+        FairnessPath(models=[RidgeClassifier()], **CLASSES).fit(x, granted, sensitive_features=a)
+
+
+class SwappedClasses(ClassifierMixin, BaseEstimator):
+    """A fitted classifier whose classes are not in their usual order."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def fit(self, x, y):
+        raise NotImplementedError
+
+    @property
+    def classes_(self):
+        return self.model.classes_[::-1]
+
+    def predict(self, x):
+        return self.model.predict(x)
+
+    def predict_proba(self, x):
+        return self.model.predict_proba(x)[:, ::-1]
+
+
+def test_frozen_classifiers_give_the_probability_of_the_second_class(rows):
+    x, y, a = rows
+    granted = np.where(y > np.median(y), "yes", "no")
+    forest = RandomForestClassifier(20, min_samples_leaf=5, random_state=0).fit(x[:250], granted[:250])
+    fronts = []
+    for model in (forest, SwappedClasses(forest)):
+        path = FairnessPath(models=[FrozenEstimator(model)], **CLASSES)
+        path.fit(x, granted, sensitive_features=a, unseen=np.arange(500) >= 250)
+        assert share_of(path, type(model).__name__) > 0.3
+        fronts.append(path.front_)
+    pd.testing.assert_frame_equal(*fronts)
+
+
+def test_frozen_classifiers_of_other_classes_are_refused(rows):
+    x, y, a = rows
+    default = (y > np.median(y)).astype(int)
+    named = np.where(default == 1, "default", "ok")  # in this order, the reverse of the numbers
+    by_number = FrozenEstimator(LogisticRegression().fit(x[:250], default[:250]))
+    path = FairnessPath(models=[by_number], **CLASSES)
+    with pytest.raises(InvalidInput, match=r"classes \[0, 1\], but y has the classes \['default', 'ok'\]; pass y with"):
+        path.fit(x, named, sensitive_features=a, unseen=True)
+    three = FrozenEstimator(LogisticRegression().fit(x[:250], np.arange(250) % 3))
+    with pytest.raises(InvalidInput, match=r"classes \[0, 1, 2\], but y has"):
+        FairnessPath(models=[three], **CLASSES).fit(x, default, sensitive_features=a, unseen=True)
+    path.fit(x, default.astype(bool), sensitive_features=a, unseen=True)  # 0 and 1 are False and True
+    with pytest.raises(InvalidInput, match="fit it before it is frozen"):
+        FairnessPath(models=[FrozenEstimator(LogisticRegression())], **CLASSES).fit(
+            x, default, sensitive_features=a, unseen=True
+        )
 
 
 def test_models_that_fail_are_named(rows):

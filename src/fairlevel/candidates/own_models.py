@@ -23,9 +23,10 @@ from fairlevel.onnx_graph import OnnxGraph
 FAMILY = "own model"
 
 
-def check_models(models: Any, classes: bool) -> tuple[Any, ...]:
+def check_models(models: Any, classes: Array | None) -> tuple[Any, ...]:
     """Regressors with ``fit`` and ``predict``, for two classes also classifiers with ``predict_proba``; a fitted one
-    that must stay as it is comes as a FrozenEstimator.
+    that must stay as it is comes as a FrozenEstimator, and knows the same classes. ``classes`` are those of y,
+    (class,); None where y is a number.
     """
     if models is None:
         return ()
@@ -37,14 +38,41 @@ def check_models(models: Any, classes: bool) -> tuple[Any, ...]:
                 f"models holds {model!r}; regressors with fit and predict are needed, such as Ridge(), and "
                 "FrozenEstimator(model) for one that is fitted already."
             )
-        if is_classifier(model) and not classes:
+        if is_classifier(model) and classes is None:
             raise InvalidType(
                 f"models holds {type(_inner(model)).__name__}, a classifier; regressors are needed where y has more "
                 "than two values."
             )
         if is_classifier(model) and not hasattr(model, "predict_proba"):
             raise InvalidType(f"models holds {type(_inner(model)).__name__}, which has no predict_proba.")
+        if is_classifier(model) and classes is not None:
+            _refuse_other_classes(model, classes)
     return tuple(models)
+
+
+def _refuse_other_classes(model: Any, classes: Array) -> None:
+    """A frozen classifier must know the classes of y, in any order."""
+    if not isinstance(model, FrozenEstimator):
+        return
+    known, wanted = _classes_of(model), classes.tolist()
+    if len(known) == len(wanted) and all(each in known for each in wanted):
+        return
+    raise InvalidInput(
+        f"models holds a frozen {type(_inner(model)).__name__} with the classes {known}, but y has the classes "
+        f"{wanted}; pass y with the labels that the model was trained on, or {type(_inner(model)).__name__}() without "
+        "FrozenEstimator, which is then fitted on y."
+    )
+
+
+def _classes_of(model: Any) -> list[Any]:
+    """The classes that a fitted classifier knows, in the order of its probabilities."""
+    try:
+        return list(np.asarray(model.classes_).tolist())
+    except AttributeError:
+        raise InvalidInput(
+            f"models holds {type(_inner(model)).__name__}, a classifier without classes_; fit it before it is frozen: "
+            "FrozenEstimator(model.fit(X, y))."
+        ) from None
 
 
 def any_frozen(models: Sequence[Any]) -> bool:
@@ -55,6 +83,7 @@ def any_frozen(models: Sequence[Any]) -> bool:
 @dataclass(frozen=True)
 class OwnModels:
     """Fitted regressors or classifiers of any library, which predict in units of y; ``scaler`` standardises that.
+    Frozen classifiers know the classes of y by the names in ``classes``, (class,), others as 0 and 1.
 
     They are Python objects, so that they can be used and pickled, but not written to a folder of our format.
     """
@@ -62,6 +91,7 @@ class OwnModels:
     models: tuple[Any, ...]
     columns: GivenColumns
     scaler: Scaler
+    classes: Array | None = None
 
     kind: ClassVar[str] = "own_models"
     native: ClassVar[bool] = True
@@ -71,7 +101,8 @@ class OwnModels:
 
     def predict(self, x: Array, device: Device = "cpu") -> Array:
         given = self.columns.restore(x)
-        return np.stack([self.scaler.transform(_predictions(model, given, len(x))) for model in self.models])
+        found = [_predictions(model, given, len(x), self.classes) for model in self.models]
+        return np.stack([self.scaler.transform(each) for each in found])
 
     def take(self, index: Index) -> Self:
         return replace(self, models=tuple(self.models[number] for number in index))
@@ -106,12 +137,13 @@ class OwnModels:
 @dataclass(frozen=True)
 class WithOwnModels:
     """The candidates of a source, and own models: unfitted ones are fitted on the same rows, held-out rows included;
-    frozen ones stay as they are.
+    frozen ones stay as they are. ``classes`` are those of y, (class,), or None.
     """
 
     source: CandidateSource
     models: tuple[Any, ...]
     columns: GivenColumns
+    classes: Array | None = None
 
     def possible(self, rows: CandidateRows, setup: TrainingSetup) -> bool:
         return True
@@ -122,7 +154,7 @@ class WithOwnModels:
         known = training if rows.held_out is None else training.joined(rows.held_out)
         given, target = self.columns.restore(known.x), rows.y_scaler.inverse(known.y)
         fitted = tuple(_fitted(model, given, target, known.row_weight) for model in self.models)
-        own = self._candidates(OwnModels(fitted, self.columns, rows.y_scaler))
+        own = self._candidates(OwnModels(fitted, self.columns, rows.y_scaler, self.classes))
         own = own if setup.evaluate is None else setup.evaluate(own)
         return found.joined(own.renumbered(1 + int(found.table["setting"].max())))
 
@@ -156,15 +188,18 @@ def _fitted(model: Any, given: Any, target: Array, row_weight: Array | None) -> 
         raise InvalidInput(f"{type(own).__name__} in models= cannot be fitted on these rows: {error}") from error
 
 
-def _response(model: Any, given: Any) -> Any:
-    """Predictions of a regressor, probabilities of the second class of a classifier."""
-    return model.predict_proba(given)[:, 1] if is_classifier(model) else model.predict(given)
+def _response(model: Any, given: Any, classes: Array | None) -> Any:
+    """Predictions of a regressor, probabilities of the second class of y by a classifier."""
+    if not is_classifier(model):
+        return model.predict(given)
+    second = classes[1] if isinstance(model, FrozenEstimator) and classes is not None else 1.0
+    return model.predict_proba(given)[:, _classes_of(model).index(second)]
 
 
-def _predictions(model: Any, given: Any, rows: int) -> Array:
+def _predictions(model: Any, given: Any, rows: int, classes: Array | None) -> Array:
     name = f"{type(_inner(model)).__name__} in models="
     try:
-        found = _response(model, given)
+        found = _response(model, given, classes)
     except (TypeError, ValueError, AttributeError) as error:
         raise InvalidInput(f"{name} cannot predict these rows: {error}") from error
     return one_per_row(name, found, rows)

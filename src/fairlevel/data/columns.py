@@ -12,6 +12,7 @@ import pandas as pd
 
 from fairlevel.arrays import Array, Flags
 from fairlevel.data.dates import AmbiguousDates, date_pattern, dates_as_text, days_since_1970, read_dates
+from fairlevel.data.numbers import Number
 from fairlevel.exceptions import InvalidInput, InvalidType
 
 FEW_LEVELS = 20  # a text column with so few values may hold numbers and words side by side, such as 1, 2, "3 or more"
@@ -152,7 +153,7 @@ def _kind_of_objects(name: str, column: pd.Series) -> Kind:
     if np.isfinite(_truths(values)).all():
         return Truths()
     if not any(isinstance(value, str) for value in values):
-        if all(isinstance(value, int | float | np.number) for value in values):
+        if all(isinstance(value, Number) for value in values):
             return Numbers()
         if np.isfinite(read_dates(values, "")).all():
             return Dates()
@@ -256,7 +257,7 @@ _GROUPED = r"[+-]?\d{1,3}(?:\.\d{3})+(?:,\d+)?|[+-]?\d+(?:,\d+)?(?:[eE][+-]?\d+)
 def _number_text(cell: Any, decimal: str) -> Any:
     """Text as pandas reads numbers; "" where it is none in this notation."""
     if not isinstance(cell, str):
-        return cell if isinstance(cell, int | float | np.number) else ""
+        return cell if isinstance(cell, Number) else ""
     cell = cell.strip()
     if decimal == ".":
         return cell if cell.isascii() else ""

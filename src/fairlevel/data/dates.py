@@ -29,6 +29,13 @@ _DAYS = (
 """Formats of days; those in one row look alike."""
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M", "T%H:%M:%S")
 
+_ISO_FORMATS = (
+    "%Y-%m-%d",
+    "%Y-%m",
+    *(f"%Y-%m-%d{mark}{time}" for mark in "T " for time in ("%H:%M", "%H:%M:%S", "%H:%M:%SZ", "%H:%M:%S.%f")),
+)
+"""Ways to write ISO 8601."""
+
 
 class AmbiguousDates(ValueError):
     """All cells are dates in two patterns that mean different days."""
@@ -82,9 +89,20 @@ def _is_date(cell: Any) -> bool:
     return isinstance(cell, date) and not pd.isna(cell)
 
 
+def format_of_dates(cells: Any, pattern: str) -> str:
+    """The format that writes all of these cells, dates in this pattern, as they are; where there is none, the
+    pattern.
+    """
+    days = read_dates(cells, pattern)
+    for known in (pattern, *_ISO_FORMATS):
+        if known and dates_as_text(days, known) == list(cells):
+            return known
+    return pattern
+
+
 def dates_as_text(days: Array, pattern: str) -> list[str | None]:
     """The text of days since 1970 in a format; None where they are missing."""
-    dates = pd.to_datetime(pd.Series(days), unit="D", utc=True)
+    dates = pd.to_datetime(pd.Series(days), unit="D", utc=True).dt.round("us")
     known = days[np.isfinite(days)]
     iso = "%Y-%m-%d" if (known == np.floor(known)).all() else "%Y-%m-%d %H:%M:%S.%f"
     return [None if pd.isna(each) else each.strftime(pattern or iso) for each in dates]

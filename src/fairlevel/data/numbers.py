@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput, InvalidType
+
+Number = int | float | np.number | Decimal
+"""Types of a single number among objects."""
 
 LARGEST = 1e150  # the square of a larger number overflows
 SMALLEST = 1e-150  # the square of a smaller one is zero

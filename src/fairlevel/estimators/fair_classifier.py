@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from fairlevel.arrays import Array, Index
+from fairlevel.data.decimals import without_decimals
 from fairlevel.data.numbers import refuse_other_kinds
 from fairlevel.data.row_order import refuse_shuffled
 from fairlevel.data.table import Table
@@ -44,7 +45,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         Weight of the penalty. "auto" is 1 with sensitive features and 0 without.
     max_dpvar, max_share : float, optional
         A budget instead of a weight: the largest DPVar of the probabilities, or the largest share of their variance, on
-        unseen rows. With several classes it holds for the sum over classes.
+        unseen rows. With more than two classes the budget holds for each class before probabilities are divided by
+        their sum: ``max_share`` as it is, ``max_dpvar`` divided among the classes. ``dpvar_`` says what the
+        probabilities have; it may exceed the budget.
     penalty, predictor, optimizer, validation_fraction, batch_size, combiner, device, random_state, verbose,
     encoder, n_jobs
         As in :class:`fairlevel.FairRegressor`.
@@ -59,7 +62,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         Debiased DPVar of the probabilities on the same rows: of the second of two classes, or the sum over classes;
         only after a fit with sensitive features.
     dpvar_by_class_ : array of shape (models,)
-        Its parts.
+        Its parts, of the columns of ``predict_proba`` that ``dpvar_`` sums over.
     trace_ : DataFrame
         Step, log_loss and penalty during training, the penalty of standardised probabilities; of two classes, and not
         after a fit with a budget.
@@ -119,6 +122,10 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
             self._train_class(replace(table, y=target), _part_of(budget, part), seed)
             for target, part in zip(targets, variances / variances.sum(), strict=True)
         ]
+        if len(fitted) > 1:
+            from fairlevel.estimators.class_figures import figures_of_probabilities  # predictions need no PyTorch
+
+            fitted = figures_of_probabilities(fitted, table)
         return self.keep(fitted, classes)
 
     def keep(self, fitted: Sequence[FittedModel], classes: Array) -> Self:
@@ -215,6 +222,7 @@ def read_classes(y: Any) -> tuple[Array, Index]:
         target = column_or_1d(y, warn=True)
     except ValueError as error:
         raise InvalidInput(" ".join(str(error).split())) from None
+    target = without_decimals(target)
     if not len(target):
         raise InvalidInput("y has no rows; at least 2 rows of different classes are needed.")
     missing = pd.isna(target) if target.dtype.kind in "fO" else np.zeros(len(target), dtype=bool)
@@ -236,8 +244,12 @@ def read_classes(y: Any) -> tuple[Array, Index]:
 
 
 def two_classes(y: Any) -> tuple[Array | None, Any]:
-    """The classes of a target with two values, and zeros and ones, (row,); for any other target None and the target."""
-    target = np.asarray(y)
+    """The classes of a target with two values, and zeros and ones, (row,); for any other target None and the target.
+    A table of one column is read as that column.
+    """
+    target = without_decimals(np.asarray(y))
+    if target.ndim == 2 and target.shape[1] == 1:
+        target = target[:, 0]
     if target.ndim != 1 or target.dtype.kind not in "OUSTbiuf" or not len(target):
         return None, y
     text = target.dtype.kind in "OUSTb" and not all(isinstance(value, int | float) for value in target[:1000].tolist())
@@ -249,7 +261,7 @@ def two_classes(y: Any) -> tuple[Array | None, Any]:
         )
     if len(values) != 2 or pd.isna(values).any():
         return None, y
-    classes, codes = read_classes(target)
+    classes, codes = read_classes(y)
     return classes, codes.astype(np.float64)
 
 

@@ -83,7 +83,9 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     models : list of regressors, or of classifiers where y has two classes, default=None
         Own models as further candidates. Unfitted ones are fitted inside the folds, like all other candidates. A fitted
         one is given as ``FrozenEstimator(model)`` of scikit-learn and stays as it is; it is judged on rows that are
-        declared unseen in ``fit``. They get X as it was given.
+        declared unseen in ``fit``, and a frozen classifier knows the classes of y. They get X as it was given; a
+        warning of type :class:`fairlevel.exceptions.ChangedCells` names columns where that is not possible, such as
+        whole numbers beyond 2⁵³.
     threshold : float, default=0.5
         Where y has two classes, decisions are judged, too: the second class where its probability is at least this.
     device : {"auto", "cpu", "cuda"}, default="auto"
@@ -218,9 +220,11 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         setup = training_setup(predictor, self.optimizer, self.device, seed, loss)
         settings = path_settings(self.solver, self.combiner, setup, self.predictor is not None)
         settings = replace(settings, budget=budget)
-        own = own_models(self.models, unseen, len(np.asarray(y)), classes is not None)
-        columns = GivenColumns.of(X, self.native_columns_) if table.encoding is None else GivenColumns(None)
-        settings = own.among(settings, columns, table.given_rows)
+        own = own_models(self.models, unseen, len(np.asarray(y)), classes)
+        if own.models:
+            columns = GivenColumns.of(X, self.native_columns_) if table.encoding is None else GivenColumns(None)
+            columns.warn_of_changes(X, rows.x)
+            settings = own.among(settings, columns, table.given_rows)
         with shown(self.verbose > 0):
             self._fit, reporting = fit_path(table, settings, share_of(TRAINING))
             stage("describing the models")

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from fairlevel.arrays import Array
+from fairlevel.data.decimals import decimals_as_floats, without_decimals
 from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.encoding import Encoding
 from fairlevel.data.features import as_pandas, ordered_like_fit, refuse_missing, refuse_text
@@ -64,7 +65,7 @@ def read_rows(
     use_one_thread_after_fork()
     if encoder is not None:
         return _encoded_rows(estimator, as_dense(_table_for(encoder, X)), y, kinds, encoder)
-    X = as_dense(X)
+    X = decimals_as_floats(as_dense(X))
     if native and _has_categories(X):
         return _native_rows(estimator, X, y, kinds)
     return _plain_rows(estimator, X, y, kinds, gaps=native)
@@ -132,7 +133,7 @@ def read_features(estimator: BaseEstimator, X: Any, native: bool = False) -> Arr
         encoded: Array = np.asarray(encoder.transform(X))
         return encoded
     names = getattr(estimator, "feature_names_in_", None)
-    X = ordered_like_fit(as_dense(X), names)
+    X = ordered_like_fit(decimals_as_floats(as_dense(X)), names)
     columns: NativeColumns | None = getattr(estimator, "native_columns_", None)
     if columns is not None:
         if not hasattr(X, "columns"):
@@ -152,7 +153,7 @@ def refuse_missing_target(y: Any) -> None:
     checks.
     """
     refuse_other_kinds("y", y)
-    given = np.asarray(y)
+    given = without_decimals(np.asarray(y))
     if given.ndim == 2 and given.shape[1] > 1:
         raise InvalidInput(
             f"y has {given.shape[1]} columns, but a 1d array is needed: fit one model for each column of y."

@@ -5,11 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fairlevel.arrays import Array, Index
 from fairlevel.data.encoder import TableEncoder
 from fairlevel.models.model import Model
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@dataclass(frozen=True)
+class MeasuredRows:
+    """What the figures of a model are measured on: numbers of rows of its table, (row,), and the predictions there,
+    (row,); after a fit with a budget, by candidates that were trained without these rows.
+    """
+
+    numbers: Index
+    predictions: Array
 
 
 @dataclass(frozen=True)
@@ -27,3 +38,4 @@ class FittedModel:
     trace: pd.DataFrame | None = None
     encoder: TableEncoder | None = None
     mixture: pd.DataFrame | None = None
+    measured: MeasuredRows | None = None

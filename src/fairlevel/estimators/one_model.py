@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fairlevel.arrays import Index
 from fairlevel.candidates import SOURCES, CandidateSource, PenaltyGrid, TrainingSetup
 from fairlevel.candidates.fitting import FittedCandidates, attributes_of, fit_in_batches
 from fairlevel.candidates.protocol import for_columns
@@ -12,7 +13,7 @@ from fairlevel.data.splitting import Splitting, sample_rows
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget, require_sensitive
 from fairlevel.estimators.fair_estimator import FairEstimator
-from fairlevel.estimators.fitted_model import FittedModel
+from fairlevel.estimators.fitted_model import FittedModel, MeasuredRows
 from fairlevel.estimators.path_fit import TRAINING, fit_within
 from fairlevel.estimators.reading import read_weight
 from fairlevel.estimators.settings import NO_LIMITS, default_predictor, path_settings, training_setup
@@ -38,14 +39,22 @@ def train_model(settings: FairEstimator, table: Table, loss: Loss, budget: Budge
     require_sensitive(budget, table.sensitive is not None)
     chosen_by = path_settings(settings.penalty, settings.combiner, setup, settings.predictor is not None)
     with shown(settings.verbose > 0):
-        fit = fit_within(table, chosen_by, budget.name, share_of(TRAINING))
+        fit, selection = fit_within(table, chosen_by, budget.name, share_of(TRAINING))
     chosen = fit.within(budget)
-    return FittedModel(chosen.model, chosen.mse, chosen.dpvar, encoder=fit.encoder, mixture=chosen.mixture)
+    return FittedModel(
+        chosen.model,
+        chosen.mse,
+        chosen.dpvar,
+        encoder=fit.encoder,
+        mixture=chosen.mixture,
+        measured=selection.of(chosen),
+    )
 
 
 def _train_weight(settings: FairEstimator, weight: float, table: Table, setup: TrainingSetup) -> FittedModel:
     """One model at one weight, on all rows at each step or in batches."""
     penalty = _one_penalty(settings.penalty)
+    numbers = np.arange(len(table))
     with shown(settings.verbose > 0):
         report = share_of("training the model")
         if settings.batch_size is None:
@@ -57,8 +66,9 @@ def _train_weight(settings: FairEstimator, weight: float, table: Table, setup: T
             grid = PenaltyGrid.over(acting, (weight,))
             fraction = _held_out(settings.validation_fraction, len(table))
             fitted = fit_in_batches(table, grid, setup, NO_LIMITS, fraction, settings.batch_size, report)
-            table = table.rows(sample_rows(len(table), MEASURED_ROWS, setup.seed))
-    return _only_candidate(fitted, table, weight)
+            numbers = sample_rows(len(table), MEASURED_ROWS, setup.seed)
+            table = table.rows(numbers)
+    return _only_candidate(fitted, table, numbers, weight)
 
 
 def _held_out(validation_fraction: float | str | None, rows: int) -> float | None:
@@ -80,8 +90,8 @@ def _stopping(validation_fraction: float | str | None, splits: Splitting) -> Sto
     return RefitAfter(OneSplit(fraction) if splits.in_time else EveryRowOnce(fraction), as_given)
 
 
-def _only_candidate(fitted: FittedCandidates, table: Table, weight: float) -> FittedModel:
-    """The model of the only candidate, with its figures on a table."""
+def _only_candidate(fitted: FittedCandidates, table: Table, numbers: Index, weight: float) -> FittedModel:
+    """The model of the only candidate, with its figures on a table, whose rows have these numbers among all, (row,)."""
     row = fitted.candidates.table.iloc[0]
     if not fitted.candidates.usable[0]:
         raise Diverged(
@@ -97,7 +107,8 @@ def _only_candidate(fitted: FittedCandidates, table: Table, weight: float) -> Fi
         known = table if table.known is None else table.rows(table.known_rows)
         dpvar = float(dpvar_of_many(prediction[None, table.known_rows], attributes_of(known))[0])
     encoder = None if fitted.encoding is None else fitted.encoding.encoder
-    return FittedModel(model, mse, dpvar, weight, int(row["steps"]), trace, encoder)
+    measured = MeasuredRows(numbers, prediction)
+    return FittedModel(model, mse, dpvar, weight, int(row["steps"]), trace, encoder, measured=measured)
 
 
 def _one_penalty(penalty: str | Penalty | CandidateSource) -> Penalty:

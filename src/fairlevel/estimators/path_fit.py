@@ -37,6 +37,7 @@ from fairlevel.estimators.evaluation import (
     pruned,
     selection_budget,
 )
+from fairlevel.estimators.fitted_model import MeasuredRows
 from fairlevel.exceptions import BudgetOutOfReach, Diverged, InvalidInput
 from fairlevel.fronts.combiners import CandidateChoice, Combiner
 from fairlevel.metrics.interval import DPVarInterval
@@ -68,13 +69,28 @@ class PathSettings:
 @dataclass(frozen=True)
 class ChosenModel:
     """A model, its MSE and debiased DPVar on the selection rows, in units of y², and what it is mixed of: family,
-    setting, weight and proportion, one row per candidate.
+    setting, weight and proportion, one row per candidate in use; ``proportions``, (candidate,), are those of all.
     """
 
     model: Model
     mse: float
     dpvar: float
     mixture: pd.DataFrame
+    proportions: Array
+
+
+@dataclass(frozen=True)
+class SelectionRows:
+    """The rows that candidates were evaluated on, by their numbers in the table, (row,), and the predictions there of
+    candidates that were trained without them, in units of y, (candidate, row).
+    """
+
+    numbers: Index
+    predictions: Array
+
+    def of(self, chosen: ChosenModel) -> MeasuredRows:
+        """What the figures of a chosen model are measured on."""
+        return MeasuredRows(self.numbers, chosen.proportions @ self.predictions)
 
 
 @dataclass(frozen=True)
@@ -104,7 +120,7 @@ class PathFit:
         mixture = self.fitted.candidates.table.loc[used, ["family", "setting", "weight"]]
         mixture = mixture.assign(proportion=chosen.proportions[used]).reset_index(drop=True)
         model = self.fitted.model(chosen.proportions)
-        return ChosenModel(model, chosen.mse * variance, chosen.dpvar * variance, mixture)
+        return ChosenModel(model, chosen.mse * variance, chosen.dpvar * variance, mixture, chosen.proportions)
 
     def within(self, budget: Budget) -> ChosenModel:
         """The choice that keeps a user's budget on unseen rows, margin included."""
@@ -133,6 +149,7 @@ class _EvaluatedCandidates:
     fitted: FittedCandidates
     evaluation: Evaluation
     rows: Table
+    selection: SelectionRows
     y_mean: float
     cross_fitted: bool
 
@@ -143,10 +160,10 @@ class _EvaluatedCandidates:
         return PathFit(self.fitted, choice, tuple(points), calibrations, y_scale, self.cross_fitted, asked)
 
 
-def fit_within(table: Table, settings: PathSettings, name: str, report: Report) -> PathFit:
+def fit_within(table: Table, settings: PathSettings, name: str, report: Report) -> tuple[PathFit, SelectionRows]:
     """Train and evaluate for budgets of one name; figures of the points of the front are not measured."""
     found = _evaluated(table, settings, report)
-    return found.fit(found.evaluation.budgets, (name,))
+    return found.fit(found.evaluation.budgets, (name,)), found.selection
 
 
 def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[PathFit, ReportingRows]:
@@ -193,7 +210,8 @@ def _evaluated(table: Table, settings: PathSettings, report: Report) -> _Evaluat
     evaluated = EvaluatedRows.of(standard, target, attributes_of(chosen_on), fold, settings.combiner, seed)
     budgets = SelectionBudget.points(evaluated.choice, POINTS)
     stage("measuring the front on rows that it has not seen")
-    return _EvaluatedCandidates(fitted, Evaluation(evaluated, budgets, y_scale), chosen_on, y_mean, few)
+    evaluation, selected = Evaluation(evaluated, budgets, y_scale), SelectionRows(selection, predictions)
+    return _EvaluatedCandidates(fitted, evaluation, chosen_on, selected, y_mean, few)
 
 
 def _asked(evaluation: Evaluation, budget: Budget) -> SelectionBudget | None:

@@ -49,7 +49,12 @@ def class_probabilities(models: tuple[Model, ...], x: Array) -> Array:
     """Probabilities of all classes, (row, feature) -> (row, class). One model is for the second of two classes; of
     several, one per class, the probabilities are divided by their sum.
     """
-    found = np.stack([np.clip(model.predict(x), 0.0, 1.0) for model in models], axis=1)
+    return from_scores(np.stack([model.predict(x) for model in models], axis=1))
+
+
+def from_scores(scores: Array) -> Array:
+    """The probabilities of all classes from what the models predict: (row, model) -> (row, class)."""
+    found = np.clip(scores, 0.0, 1.0)
     if found.shape[1] == 1:
         return np.hstack([1 - found, found])
     total = found.sum(axis=1, keepdims=True)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
+from fairlevel.data.decimals import decimals_as_floats
 from fairlevel.data.features import ordered_like_fit, refuse_missing, refuse_text
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.numbers import refuse_extremes
@@ -78,6 +79,7 @@ class SavedModel:
         if self.columns is not None:
             x = self.columns.transform(table)
         else:
+            table = decimals_as_floats(table)
             refuse_text(table)
             x = table.to_numpy(dtype=np.float64, na_value=np.nan)
         refuse_missing("The table", x, self.names, gaps)
