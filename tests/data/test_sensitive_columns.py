@@ -1,5 +1,7 @@
 """What is read as a sensitive attribute, and what is refused because it would measure nothing."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -88,3 +90,15 @@ def test_columns_of_one_name_are_refused(argument):
     rows = {"sensitive_features": np.arange(50.0), argument: frame}
     with pytest.raises(InvalidInput, match=f"{argument} has several columns named 's'"):
         dpvar(None, np.arange(50.0), **rows)
+
+
+def test_decimals_are_numbers():
+    """As databases and Parquet files give them."""
+    ages = np.random.default_rng(0).integers(20, 60, 200)
+    prediction = ages + np.random.default_rng(1).standard_normal(200)
+    as_decimals = pd.DataFrame({"age": [Decimal(int(age)) for age in ages], "town": list("uv") * 100})
+    found = [
+        dpvar_interval(prediction, sensitive_features=frame).estimate
+        for frame in (as_decimals, as_decimals.astype({"age": float}))
+    ]
+    assert found[0] == found[1]

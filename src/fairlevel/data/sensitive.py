@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -241,7 +242,7 @@ def _refuse_missing(frame: pd.DataFrame, argument: str) -> None:
 
 
 def _refuse_objects(name: object, column: pd.Series, argument: str) -> None:
-    plain = str | bool | np.bool_ | int | float | date
+    plain = str | bool | np.bool_ | int | float | Decimal | date
     strange = next((value for value in column if not isinstance(value, plain)), None)
     if strange is not None:
         raise InvalidType(

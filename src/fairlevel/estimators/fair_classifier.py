@@ -123,7 +123,9 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
             for target, part in zip(targets, variances / variances.sum(), strict=True)
         ]
         if len(fitted) > 1:
-            from fairlevel.estimators.class_figures import figures_of_probabilities  # predictions need no PyTorch
+            from fairlevel.estimators.figures_of_probabilities import (
+                figures_of_probabilities,  # predictions need no PyTorch
+            )
 
             fitted = figures_of_probabilities(fitted, table)
         return self.keep(fitted, classes)
