@@ -123,7 +123,7 @@ def test_only_networks_are_trained(name):
 
 @pytest.mark.parametrize("name", ["cod", "barycentre", "barycentre_continuous", "grouping"])
 def test_shares_beyond_one_are_refused(name):
-    with pytest.raises(InvalidInput, match="shares between 0 and 1"):
+    with pytest.raises(InvalidInput, match="each must be between 0 and 1"):
         SYSTEMS[name]().fit(data(60), (0.0, 2.0), SETUP)
 
 
