@@ -78,7 +78,7 @@ class CoD:
 
     def fit(self, data: Data, strengths: Sequence[float], setup: TrainingSetup) -> FittedFunctions:
         if not all(0 <= share <= 1 for share in strengths):
-            raise InvalidInput(f"strengths={list(strengths)} was given; cod needs shares between 0 and 1.")
+            raise InvalidInput(f"strengths={list(strengths)} was given; each must be between 0 and 1.")
         of_x, of_a = self._map(data.x, self.features, setup.seed), self._map(data.a, self.features // 2, setup.seed)
         x, s = of_x(data.x), of_a(data.a)
         onto = np.linalg.lstsq(s, x, rcond=None)[0]
