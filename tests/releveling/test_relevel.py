@@ -500,7 +500,7 @@ def test_pipelines_of_text_alone_work(as_given, sparse):
 
 
 def test_classes_of_a_booster_may_be_objects():
-    x, y, a = OWN
+    x, y, a = (each[:150] for each in OWN)
     positive = (y > np.median(y)).astype(int)
     booster = lgb.train({"objective": "binary", "verbosity": -1}, lgb.Dataset(FRESH[0], FRESH[1] > FRESH[1].mean()), 5)
     fronts = [
