@@ -23,6 +23,7 @@ from fairlevel.report.page import (
     Tiles,
 )
 from fairlevel.report.provenance import Provenance
+from fairlevel.report.words import attributes_in_words
 
 SHOWN_AT_ONCE = 8
 """Attributes; the others are behind a line to click on."""
@@ -131,9 +132,7 @@ def _within(findings: Findings) -> str:
 def _summary(findings: Findings, verdicts: tuple[Verdict, ...]) -> str:
     """For readers who will not look at a table."""
     interval, names = findings.interval, list(findings.provenance.columns.get("sensitive", ()))
-    who = f"who differ in {', '.join(names[:4])}" if names else "of different sensitive attributes"
-    if len(names) > 4:
-        who += f" and {len(names) - 4} other attributes"
+    who = f"who differ in {attributes_in_words(names)}" if names else "of different sensitive attributes"
     same = f" and are alike in {', '.join(findings.given)}" if findings.given else ""
     first = f"{findings.rows:,} predictions were compared between people {who}{same}. "
     if interval.p_value <= SIGNIFICANT:

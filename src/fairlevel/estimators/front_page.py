@@ -31,6 +31,7 @@ from fairlevel.report.page import (
     Section,
 )
 from fairlevel.report.provenance import Provenance
+from fairlevel.report.words import attributes_in_words
 
 SHOWN_AT_ONCE = 6
 """Attributes; the others are behind a line to click on."""
@@ -194,8 +195,8 @@ def _headline(shown: FrontFigures) -> Headline:
 def _summary(shown: FrontFigures, path: Front, target: str) -> str:
     """For readers who will not look at a chart."""
     names, knee, last = list(path.profiles()), path.knee_index_, len(shown) - 1
-    listed = ", ".join(names[:4]) + (f" and {len(names) - 4} other attributes" if len(names) > 4 else "")
-    first = f"Predictions of {target} were compared between people who differ in {listed}. "
+    who = f"people who differ in {attributes_in_words(names)}"
+    first = f"Predictions of {target} were compared between {who}. "
     if shown.moves_low[last] <= 0:
         found = f"at most ± {number(shown.moves_high[last], 3)} {shown.unit} is compatible with these rows"
         first += f"With the {shown.before}, no difference between their averages was found: {found}. "
