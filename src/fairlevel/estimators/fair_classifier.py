@@ -107,8 +107,15 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         """
         from fairlevel.estimators.settings import draw_seed
 
-        beside = {"sample_weight": sample_weight, "given": given, "groups": groups, "time": time}
-        refuse_shuffled(X=X, y=y, sensitive_features=sensitive_features, **beside)
+        refuse_shuffled(
+            X=X,
+            y=y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            given=given,
+            groups=groups,
+            time=time,
+        )
         classes, codes = read_classes(y)
         target = codes.astype(np.float64)
         table = self._read(X, target, sensitive_features, sample_weight, given, groups, time)
@@ -123,9 +130,8 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
             for target, part in zip(targets, variances / variances.sum(), strict=True)
         ]
         if len(fitted) > 1:
-            from fairlevel.estimators.figures_of_probabilities import (
-                figures_of_probabilities,  # predictions need no PyTorch
-            )
+            # predictions need no PyTorch
+            from fairlevel.estimators.figures_of_probabilities import figures_of_probabilities
 
             fitted = figures_of_probabilities(fitted, table)
         return self.keep(fitted, classes)

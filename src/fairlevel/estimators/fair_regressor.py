@@ -134,8 +134,15 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
             person: splits keep them on one side, and intervals count groups, not rows
         time : array of shape (rows,), numbers or dates, optional; held-out rows are then the latest ones
         """
-        beside = {"sample_weight": sample_weight, "given": given, "groups": groups, "time": time}
-        refuse_shuffled(X=X, y=y, sensitive_features=sensitive_features, **beside)
+        refuse_shuffled(
+            X=X,
+            y=y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            given=given,
+            groups=groups,
+            time=time,
+        )
         from fairlevel.estimators.one_model import train_model
         from fairlevel.estimators.settings import draw_seed
         from fairlevel.losses import SquaredLoss

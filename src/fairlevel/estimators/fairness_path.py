@@ -198,8 +198,15 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         budget = Budget.read("auto", self.max_dpvar, self.max_share)
         predictor = default_predictor(self.predictor, self.solver)
-        beside = {"sample_weight": sample_weight, "given": given, "groups": groups, "time": time}
-        refuse_shuffled(X=X, y=y, sensitive_features=sensitive_features, **beside)
+        refuse_shuffled(
+            X=X,
+            y=y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            given=given,
+            groups=groups,
+            time=time,
+        )
         classes, target = two_classes(y)
         if classes is not None:
             check_threshold(self.threshold)

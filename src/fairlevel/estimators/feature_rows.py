@@ -29,12 +29,11 @@ Kinds = tuple[type, ...]
 class FeatureRows:
     """Features and target of a fit as numbers.
 
-    Shapes: x (row, column), y (row,). ``given`` is X as it came, dense; ``columns`` say how a frame with categories was
-    read. With an ``encoding`` each fit encodes x by its own rows. ``seen``, (row, feature), is what predictors see of
-    all rows, ``names`` what that is called, or None.
+    Shapes: x (row, column), y (row,). ``columns`` say how a frame with categories was read. With an ``encoding`` each
+    fit encodes x by its own rows. ``seen``, (row, feature), is what predictors see of all rows, ``names`` what that is
+    called, or None.
     """
 
-    given: Any
     x: Array
     y: Array
     kinds: Kinds
@@ -77,14 +76,14 @@ def _plain_rows(estimator: BaseEstimator, X: Any, y: Any, kinds: Kinds, gaps: bo
     x, target = _numbers(estimator, X, y, kinds)
     names = getattr(estimator, "feature_names_in_", None)
     _refuse_unreadable(x, names, gaps)
-    return FeatureRows(X, x, target, kinds, x, names)
+    return FeatureRows(x, target, kinds, x, names)
 
 
 def _native_rows(estimator: BaseEstimator, X: Any, y: Any, kinds: Kinds) -> FeatureRows:
     """A frame with categories as whole numbers and gaps as NaN."""
     columns = NativeColumns.fit(as_pandas(X))
     x, target = _frame_numbers(estimator, X, y, kinds, columns)
-    return FeatureRows(X, x, target, kinds, x, getattr(estimator, "feature_names_in_", None), columns)
+    return FeatureRows(x, target, kinds, x, getattr(estimator, "feature_names_in_", None), columns)
 
 
 def _encoded_rows(estimator: BaseEstimator, X: Any, y: Any, kinds: Kinds, encoder: TableEncoder) -> FeatureRows:
@@ -93,7 +92,7 @@ def _encoded_rows(estimator: BaseEstimator, X: Any, y: Any, kinds: Kinds, encode
     x, target = _frame_numbers(estimator, X, y, kinds, columns)
     encoding = Encoding(encoder, columns, tuple(map(str, as_pandas(X).columns)))
     learnt = encoding.fit(x)
-    return FeatureRows(X, x, target, kinds, learnt.transform(x), learnt.encoder.outputs, encoding=encoding)
+    return FeatureRows(x, target, kinds, learnt.transform(x), learnt.encoder.outputs, encoding=encoding)
 
 
 def _frame_numbers(

@@ -103,8 +103,15 @@ def relevel(
         raise InvalidInput(f"{rows} rows were given; relevel needs at least {FEWEST_ROWS}.")
     if not isinstance(points, int | np.integer) or points < 2:
         raise InvalidInput(f"points={points!r} was given; a whole number ≥ 2 is needed.")
-    rows_given = {"y": y, "sample_weight": sample_weight, "given": given, "groups": groups, "time": time}
-    refuse_shuffled(X=X, sensitive_features=sensitive_features, **rows_given)
+    refuse_shuffled(
+        X=X,
+        sensitive_features=sensitive_features,
+        y=y,
+        sample_weight=sample_weight,
+        given=given,
+        groups=groups,
+        time=time,
+    )
     sensitive = encode_sensitive(sensitive_features, rows)
     refuse_too_many_attributes(sensitive.values.shape[1], rows)
     weight = read_weights(sample_weight, rows)
