@@ -44,10 +44,12 @@ class RepeatedStep:
 class RecordedStep:
     """The same, replayed from a CUDA graph; a result is valid until the next call.
 
-    ``changing`` are the learner's tensors: the steps of the warm-up are undone on them.
+    ``changing`` are the learner's tensors: the steps of the warm-up are undone on them. A graph reads tensors by their
+    addresses and does not own them, so the step and the rows, whose tensors it reads, are kept as long as the graph.
     """
 
     def __init__(self, step: Step, state: Any, rows: StepRows, changing: Sequence[Tensor]) -> None:
+        self._read_by_graph = step, rows
         before = [tensor.clone() for tensor in changing]
         side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         side.wait_stream(torch.cuda.current_stream())
