@@ -100,9 +100,12 @@ class CorrectionPath:
     @classmethod
     def of(cls, solved: Array, crossed: Array, start: Array) -> CorrectionPath:
         """From M⁻¹C and C, both (column, function), and c0 (function,); any change is allowed. K maps all functions to
-        combinations of the rows of C, so that only these and c0 are decomposed: columns are few.
+        combinations of the rows of C, so that only these and c0 are decomposed where columns are few.
         """
-        reached = np.linalg.qr(np.column_stack([crossed.T, start]))[0]  # (function, direction)
+        columns, functions = crossed.shape
+        few = columns + 1 < functions
+        # (function, direction)
+        reached = np.linalg.qr(np.column_stack([crossed.T, start]))[0] if few else np.eye(functions)
         inner = torch.from_numpy((crossed @ reached).T @ (solved @ reached))
         ((eigenvalues, vectors),) = on_single_threads(partial(torch.linalg.eigh, (inner + inner.T) / 2))
         turned = reached @ vectors.numpy()

@@ -20,7 +20,7 @@ from fairlevel.trees.protocol import Leaves
 Ones = np.ndarray[tuple[int, int], np.dtype[np.int32]]
 Table = np.ndarray[tuple[int, int], np.dtype[np.float32]]
 
-_ACCURACY = 1e-7  # of a solution, relative to the right-hand side
+_ACCURACY = 1e-7  # of a random combination of solutions, relative to the right-hand side
 _MOST_REFINEMENTS = 30
 
 
@@ -196,19 +196,20 @@ class LeafNormal:
         """G, (column, column), in 32 bits; only its lower triangle of trees is filled: for two trees, how much weight
         falls into a leaf of the one and a leaf of the other.
         """
-        first, mean = self.columns.first, self.mean
-        count = self.columns.count
+        first, mean, count = self.columns.first, self.mean, self.columns.count
         found: Table = np.zeros((count, count), dtype=np.float32)
-        leaves = np.ascontiguousarray((self.columns.ones - first[:-1]).T)  # (tree, row)
+        leaves = (self.columns.ones - first[:-1]).T.astype(np.int64, order="C")  # (tree, row), as bincount reads them
         parts = [slice(*ends) for ends in pairwise(first.tolist())]
+        most = int(np.diff(first).max())
         equal = bool(np.ptp(self.weight) == 0)
         for one, own in enumerate(parts):
+            size, start = own.stop - own.start, leaves[one] * most
             for other, part in enumerate(parts[: one + 1]):
-                size = (own.stop - own.start, part.stop - part.start)
-                joint = leaves[one] * size[1] + leaves[other]
-                counted = np.bincount(joint, None if equal else self.weight, size[0] * size[1]).reshape(size)
-                shared = counted * self.weight[0] if equal else counted
-                found[own, part] = shared - mean[own, None] * mean[part]
+                counted = np.bincount(start + leaves[other], None if equal else self.weight, size * most)
+                found[own, part] = counted.reshape(size, most)[:, : part.stop - part.start]
+            if equal:
+                found[own, : own.stop] *= np.float32(self.weight[0])
+            found[own, : own.stop] -= np.outer(mean[own], mean[: own.stop])
         return found
 
 
@@ -222,11 +223,18 @@ class LeafFactored:
 
     def solve(self, right: Array) -> Array:
         size = np.abs(right).max(axis=0, initial=1e-300)
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], right.shape[1])
         solved, rest = np.zeros_like(right), right / size
         for _ in range(_MOST_REFINEMENTS):
             solved += cho_solve(self.factor, rest.astype(np.float32), check_finite=False)
-            rest = right / size - self.normal.apply(solved) - self.added * solved
-            if np.abs(rest).max(initial=0) <= _ACCURACY:
+            if np.abs(self._rest(right / size @ signs, solved @ signs)).max(initial=0) <= _ACCURACY:
                 break
+            rest = self._rest(right / size, solved)
         scaled: Array = solved * size
         return scaled
+
+    def _rest(self, right: Array, solved: Array) -> Array:
+        """What is left of the right-hand side: (column,) or (column, function)."""
+        functions = solved.reshape(len(solved), -1)
+        rest: Array = right - self.normal.apply(functions).reshape(right.shape) - self.added * solved
+        return rest
