@@ -161,41 +161,76 @@ class BoosterFactory:
 
     def tiling(self, rows: int, configs: int) -> Tiling:
         """Small tables: boosters side by side, one thread each. Large ones: one booster after another, all threads."""
-        if self.small:
-            return Tiling(1, threads=torch.get_num_threads(), one_thread_each=True)
-        return Tiling(1)
+        if not self.small:
+            return Tiling(1, one_by_one=True)
+        threads = torch.get_num_threads()
+        return Tiling(-(-configs // threads), threads=threads, one_thread_each=True, one_by_one=True)
 
     def learner(self, configurations: Configurations, optimizer: Optimizer) -> BoosterLearner:
         threads = 1 if self.small else torch.get_num_threads()
         parameters = self.settings.parameters(self._rows[0][0].shape[1], self.seed, threads, self.small)
-        return BoosterLearner(self.settings.learning_rate, parameters, self._rows, self.device)
+        inputs, binned = zip(*self._rows, strict=True)
+        boosters = [GrowingBooster(parameters, binned) for _ in range(len(configurations))]
+        return BoosterLearner(boosters, self.settings.learning_rate, inputs, self.device)
+
+
+class GrowingBooster:
+    """One booster of LightGBM, with sets of binned rows, of which the first one trains. LightGBM keeps the sums of its
+    unscaled trees on all rows; what a tree predicts is the difference of two of them, so that no row is ever passed
+    through a tree. ``features`` counts the features, ``growing`` says whether more trees are wanted and possible.
+    """
+
+    def __init__(self, parameters: dict[str, Any], rows: Sequence[lgb.Dataset]) -> None:
+        training, *others = rows
+        self.features = training.num_feature()
+        self.growing = any(training.feature_num_bin(number) > 1 for number in range(self.features))
+        self._booster = lgb.Booster(parameters, training) if self.growing else None
+        for number, binned in enumerate(others):
+            if self._booster is not None:
+                self._booster.add_valid(binned, str(number))
+        self._sums: list[Array] = [np.zeros(each.num_data()) for each in rows]
+
+    def grow(self, slopes: Array, bends: Array) -> list[Array] | None:
+        """What one more tree adds, unscaled, to each set of rows, (row,); None where none can be grown. ``slopes`` and
+        ``bends`` are first and second derivatives of the objective on the training rows, (row,).
+        """
+        if self._booster is None or self._booster.update(fobj=lambda scores, data: (slopes, bends)):
+            self.growing = False
+            return None
+        sums: list[Array] = []
+
+        def collect(scores: Array, data: lgb.Dataset) -> tuple[str, float, bool]:
+            sums.append(scores.copy())
+            return "", 0.0, False
+
+        self._booster.eval_train(collect)
+        self._booster.eval_valid(collect)
+        new = [after - before for after, before in zip(sums, self._sums, strict=True)]
+        self._sums = sums
+        return new
+
+    def scaled(self, steps: Sequence[float]) -> FittedTrees:
+        """The first trees, each times its step; without any, the constant 0."""
+        text = LightGBMText.constant(self.features)
+        if self._booster is not None and steps:
+            text = LightGBMText.read(self._booster.model_to_string()).first(len(steps))
+        values = [step * own for step, own in zip(steps or [0.0], text.leaf_values, strict=True)]
+        return FittedTrees(text.with_leaf_values(values).write())
 
 
 class BoosterLearner:
-    """One booster in training. LightGBM keeps the sums of its unscaled trees on all rows; a tree's predictions are the
-    difference of two of them, so that no row is ever passed through a tree. Shapes: predictions (1, row).
+    """Boosters in training, one per configuration. Shapes: inputs of each set of rows (row, feature); predictions
+    (config, row).
     """
 
     def __init__(
-        self,
-        learning_rate: float,
-        parameters: dict[str, Any],
-        rows: Sequence[tuple[Tensor, lgb.Dataset]],
-        device: torch.device,
+        self, boosters: Sequence[GrowingBooster], learning_rate: float, inputs: Sequence[Tensor], device: torch.device
     ) -> None:
-        (_, training), *others = rows
-        self._inputs = [inputs for inputs, _ in rows]
-        self._features = self._inputs[0].shape[1]
-        self._finished = not any(training.feature_num_bin(number) > 1 for number in range(self._features))
-        self._booster = None if self._finished else lgb.Booster(parameters, training)
-        for number, (_, binned) in enumerate(others):
-            if self._booster is not None:
-                self._booster.add_valid(binned, str(number))
-        self._rate, self._device = learning_rate, device
-        self._sums: list[Array] = [np.zeros(len(inputs)) for inputs in self._inputs]
-        self._predictions = [torch.zeros(1, len(inputs), dtype=torch.float32, device=device) for inputs in self._inputs]
-        self._steps: list[float] = []
-        self._snapshot = 0, [prediction.clone() for prediction in self._predictions]
+        self._boosters, self._rate, self._inputs, self._device = boosters, learning_rate, inputs, device
+        self._predictions = [torch.zeros(len(boosters), len(own), dtype=torch.float32, device=device) for own in inputs]
+        self._steps: list[list[float]] = [[] for _ in boosters]
+        self._kept_counts = [0] * len(boosters)
+        self._kept = [prediction.clone() for prediction in self._predictions]
 
     @property
     def changing(self) -> None:
@@ -209,56 +244,48 @@ class BoosterLearner:
         return self._predictions[self._position(inputs)]
 
     def follow(self, gradient: Tensor, curvature: Tensor, objective: LocalObjective) -> Move | None:
-        if self._finished or self._booster is None:
-            return None
         scale = objective.row_count / 2  # a squared loss then has second derivatives of about 1, as LightGBM's own
-        slopes, bends = (_numbers(values[0] * scale) for values in (gradient, objective.row_curvature()))
-        self._finished = bool(self._booster.update(fobj=lambda scores, data: (slopes, bends)))
-        if self._finished:
+        slopes, bends = (_numbers(values * scale) for values in (gradient, objective.row_curvature()))
+        trees = [np.zeros(prediction.shape, dtype=np.float32) for prediction in self._predictions]
+        grown = []
+        for number, booster in enumerate(self._boosters):
+            new = booster.grow(slopes[number], bends[number]) if booster.growing else None
+            if new is not None:
+                grown.append(number)
+                for whole, own in zip(trees, new, strict=True):
+                    whole[number] = own
+        if not grown:
             return None
-        trees = self._new_trees(self._booster)
-        move = objective.step_along(trees[0], self._rate)
-        step = float(move.step)
-        self._steps.append(step)
-        for prediction, tree in zip(self._predictions, trees, strict=True):
-            prediction += step * tree
+        directions = [torch.from_numpy(tree).to(self._device) for tree in trees]
+        move = objective.step_along(directions[0], self._rate)
+        steps = move.step.tolist()
+        for number in grown:
+            self._steps[number].append(steps[number])
+        for prediction, direction in zip(self._predictions, directions, strict=True):
+            prediction += move.step.unsqueeze(1) * direction
         return move
 
     def evaluate(self, inputs: Tensor) -> Tensor:
         return self._predictions[self._position(inputs)]
 
     def snapshot(self, which: Tensor) -> None:
-        if bool(which[0]):
-            self._snapshot = len(self._steps), [prediction.clone() for prediction in self._predictions]
+        for number in which.nonzero().flatten().tolist():
+            self._kept_counts[number] = len(self._steps[number])
+            for kept, prediction in zip(self._kept, self._predictions, strict=True):
+                kept[number] = prediction[number]
+
+    def finish(self, which: Tensor) -> None:
+        for number in which.nonzero().flatten().tolist():
+            self._boosters[number].growing = False
 
     def restore(self) -> None:
-        count, self._predictions = self._snapshot
-        self._steps = self._steps[:count]
+        self._predictions = self._kept
+        self._steps = [steps[:count] for steps, count in zip(self._steps, self._kept_counts, strict=True)]
 
     def model(self, configs: int) -> BoosterMembers:
-        text = LightGBMText.constant(self._features)
-        if self._booster is not None and self._steps:
-            text = LightGBMText.read(self._booster.model_to_string()).first(len(self._steps))
-        steps = self._steps or [0.0]  # before its first tree a booster is the constant 0
-        scaled = [step * values for step, values in zip(steps, text.leaf_values, strict=True)]
-        return BoosterMembers((FittedTrees(text.with_leaf_values(scaled).write()),), (0,), (len(steps),))
-
-    def _new_trees(self, booster: lgb.Booster) -> list[Tensor]:
-        """What the last tree adds, unscaled, on all rows: one (1, row) for each set of rows."""
-        sums: list[Array] = []
-
-        def collect(scores: Array, data: lgb.Dataset) -> tuple[str, float, bool]:
-            sums.append(scores.copy())
-            return "", 0.0, False
-
-        booster.eval_train(collect)
-        booster.eval_valid(collect)
-        new = [
-            torch.from_numpy(after - before).float().unsqueeze(0)
-            for after, before in zip(sums, self._sums, strict=True)
-        ]
-        self._sums = sums
-        return [tree.to(self._device) for tree in new]
+        trained = list(zip(self._boosters, self._steps, strict=True))[:configs]
+        trees = tuple(booster.scaled(steps) for booster, steps in trained)
+        return BoosterMembers(trees, tuple(range(configs)), tuple(max(1, len(steps)) for _, steps in trained))
 
     def _position(self, inputs: Tensor) -> int:
         return next(number for number, known in enumerate(self._inputs) if known is inputs)

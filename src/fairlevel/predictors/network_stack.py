@@ -73,6 +73,9 @@ class NetworkLearner:
     def snapshot(self, which: Tensor) -> None:
         self._snapshot = torch.where(which.unsqueeze(1), self._parameters, self._snapshot)
 
+    def finish(self, which: Tensor) -> None:
+        """All networks take a step together; ending some saves nothing."""
+
     def restore(self) -> None:
         self._parameters.copy_(self._snapshot)
 

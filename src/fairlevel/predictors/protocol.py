@@ -72,6 +72,11 @@ class Learner(Protocol):
     def snapshot(self, which: Tensor) -> None:
         """Remember the present state of some configurations, (config,) of booleans."""
 
+    def finish(self, which: Tensor) -> None:
+        """Some configurations, (config,) of booleans, have ended: they will return to their last snapshots, and need
+        not be trained any further.
+        """
+
     def restore(self) -> None:
         """Return every configuration to its last snapshot."""
 
@@ -81,17 +86,20 @@ class Learner(Protocol):
 
 class Tiling(NamedTuple):
     """How a grid is trained: configurations per tile, which is padded to a multiple of ``multiple``, threads over
-    tiles; with ``one_thread_each`` also an only tile gets a single thread, so that it rounds as in a grid.
+    tiles; with ``one_thread_each`` also an only tile gets a single thread, so that it rounds as in a grid. With
+    ``one_by_one`` penalties are computed for one configuration at a time, whatever the grid, so that an only
+    configuration rounds as in a grid and costs no more.
     """
 
     size: int
     multiple: int = 1
     threads: int = 1
     one_thread_each: bool = False
+    one_by_one: bool = False
 
     @property
     def alone(self) -> bool:
-        """Whether every configuration is trained by itself, whatever the grid."""
+        """Whether every configuration has a tile of its own."""
         return self.size == 1 and self.multiple == 1
 
 

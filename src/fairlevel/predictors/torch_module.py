@@ -132,6 +132,9 @@ class StackedModules:
     def snapshot(self, which: Tensor) -> None:
         self._snapshot = torch.where(which.unsqueeze(1), self._parameters, self._snapshot)
 
+    def finish(self, which: Tensor) -> None:
+        """All modules take a step together; ending some saves nothing."""
+
     def restore(self) -> None:
         self._parameters.copy_(self._snapshot)
 
@@ -216,6 +219,9 @@ class SeparateModules:
         for number, chosen in enumerate(which.tolist()):
             if chosen:
                 self._snapshot[number] = _numbers_of(self._modules[number])
+
+    def finish(self, which: Tensor) -> None:
+        """All modules draw from one stream of random numbers, so that none is left out."""
 
     def restore(self) -> None:
         for module, state in zip(self._modules, self._snapshot, strict=True):

@@ -64,9 +64,9 @@ class AllRowsPenalty:
         return self.penalty.along(direction, value, self.prepared, state)
 
     def grouped(self, tiling: Tiling, device: torch.device) -> AllRowsPenalty:
-        if tiling.alone or isinstance(self.penalty, FixedGroups):
+        if isinstance(self.penalty, FixedGroups):
             return self
-        return replace(self, penalty=in_fixed_groups(self.penalty, device))
+        return replace(self, penalty=in_fixed_groups(self.penalty, tiling, device))
 
     def value_on(self, held_out: AllRowsPenalty, prediction: Tensor, settings: Settings, state: Any) -> Tensor:
         """With the state of training: critics and trained means are evaluated as they are."""

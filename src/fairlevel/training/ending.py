@@ -66,15 +66,20 @@ class AfterGivenSteps:
         self._ends = ends
 
     def before(self, learner: Learner, state: Any) -> None:
-        learner.snapshot(self._ends == 0)
+        self._end(0, learner)
 
     def after(self, taken: int, learner: Learner, state: Any) -> bool:
-        learner.snapshot(self._ends == taken)
+        self._end(taken, learner)
         return False
 
     def final(self, learner: Learner) -> Ended:
         learner.restore()
         return _without_held_out(self._ends)
+
+    def _end(self, taken: int, learner: Learner) -> None:
+        now = self._ends == taken
+        learner.snapshot(now)
+        learner.finish(now)
 
 
 class OnHeldOutRows:
@@ -96,6 +101,7 @@ class OnHeldOutRows:
         if taken % CHECK_EVERY and taken != self.most_steps:
             return False
         learner.snapshot(self._stopping.improved(self._check(taken, learner, state), taken))
+        learner.finish(self._stopping.done)
         return bool(self._stopping.done.all())
 
     def final(self, learner: Learner) -> Ended:
@@ -105,7 +111,7 @@ class OnHeldOutRows:
         return Ended(found.step, found.done, torch.isfinite(found.score), scores)
 
     def _check(self, taken: int, learner: Learner, state: Any) -> Tensor:
-        score = self._objective.on_held_out(self._held, learner, state)
+        score = torch.where(self._stopping.done, torch.inf, self._objective.on_held_out(self._held, learner, state))
         self._checks.append((taken, score))
         return score
 

@@ -15,12 +15,13 @@ from torch import Tensor
 
 from fairlevel.penalties import Penalty
 from fairlevel.penalties.protocol import Along, PenaltyStep, Settings
+from fairlevel.predictors.protocol import Tiling
 
 
-def in_fixed_groups(penalty: Penalty, device: torch.device) -> Penalty | FixedGroups:
+def in_fixed_groups(penalty: Penalty, tiling: Tiling, device: torch.device) -> Penalty | FixedGroups:
     """The penalty in groups of fixed size where it needs them; a GPU promises no equal bits and needs none."""
-    size = penalty.group_size
-    return penalty if device.type != "cpu" or size is None else FixedGroups(penalty, size)
+    size = 1 if tiling.one_by_one else penalty.group_size
+    return penalty if device.type != "cpu" or tiling.alone or size is None else FixedGroups(penalty, size)
 
 
 @dataclass(frozen=True)
