@@ -195,6 +195,8 @@ class BoosterLearner:
         self._sums: list[Array] = [np.zeros(len(inputs)) for inputs in self._inputs]
         self._predictions = [torch.zeros(1, len(inputs), dtype=torch.float32, device=device) for inputs in self._inputs]
         self._steps: list[float] = []
+        self._curvature: Tensor | None = None
+        self._bends: Array = np.empty(0)
         self._snapshot = 0, [prediction.clone() for prediction in self._predictions]
 
     @property
@@ -212,8 +214,10 @@ class BoosterLearner:
         if self._finished or self._booster is None:
             return None
         scale = objective.row_count / 2  # a squared loss then has second derivatives of about 1, as LightGBM's own
-        slopes, bends = (_numbers(values[0] * scale) for values in (gradient, objective.row_curvature()))
-        self._finished = bool(self._booster.update(fobj=lambda scores, data: (slopes, bends)))
+        slopes, curvature = _numbers(gradient[0] * scale), objective.row_curvature()
+        if curvature is not self._curvature:
+            self._curvature, self._bends = curvature, _numbers(curvature[0] * scale)
+        self._finished = bool(self._booster.update(fobj=lambda scores, data: (slopes, self._bends)))
         if self._finished:
             return None
         trees = self._new_trees(self._booster)
