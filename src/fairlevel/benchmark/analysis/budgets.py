@@ -37,7 +37,7 @@ def best_by_budget(points: pd.DataFrame, methods: Sequence[str], definition: str
     limit = np.stack([limits[dataset] for dataset in pairs["dataset"]])  # (pair, budget)
     usable = finite(points)
     pair = pd.MultiIndex.from_frame(pairs).get_indexer(pd.MultiIndex.from_frame(usable[["dataset", "seed"]]))
-    method = pd.Index(methods).get_indexer(usable["method"])
+    method = pd.Index(methods).get_indexer(pd.Index(usable["method"]))
     mse, dpvar = (usable[name].to_numpy(dtype=np.float64) for name in ("mse", "dpvar"))
     best = np.full((len(pairs), len(methods), len(SHARES)), np.inf)
     for number in range(len(SHARES)):
