@@ -19,8 +19,9 @@ from fairlevel.benchmark.store import Store
 from fairlevel.exceptions import InvalidInput
 from fairlevel.executors import EXECUTORS, Failure, LocalExecutor, RayExecutor, local, ray_cluster
 from fairlevel.executors.local import WorkersDied
+from fairlevel.executors.protocol import call
 from tests.benchmark.quick_studies import SOME, InThisProcess
-from tests.benchmark.small_tasks import Dies, Fails
+from tests.benchmark.small_tasks import Dies, Environment, Fails
 from tests.benchmark.test_tables import make_folder, table
 from tests.terminal import run_here
 
@@ -202,24 +203,37 @@ def test_status_counts(calm):
 @pytest.fixture(scope="module")
 def cluster():
     """A head; tests add a second node and lose it. Ray's workers are nice to other processes by default: beside tests
-    that keep all cores busy they would hardly run.
+    that keep all cores busy they would hardly run. One connection for all tests keeps the head's worker, which has
+    imported PyTorch.
     """
     from ray.cluster_utils import Cluster
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_worker_niceness", "0")
         cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-        yield cluster
+        with RayExecutor(cluster.address).connected():
+            yield cluster
         cluster.shutdown()
 
 
-def test_a_ray_cluster_that_loses_a_node_finishes_with_the_same_rows(data, undisturbed, tmp_path, monkeypatch, cluster):
+def second_node(cluster):
+    """A node that has run a task: it will have work when it is lost."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    node = cluster.add_node(num_cpus=1)
+    there = NodeAffinitySchedulingStrategy(node.node_id, soft=False)
+    ray.get(ray.remote(call).options(num_cpus=1, scheduling_strategy=there).remote(Environment()))
+    return node
+
+
+def test_a_ray_cluster_that_loses_a_node_finishes_with_the_same_rows(data, undisturbed, tmp_path, cluster):
     from fairlevel.benchmark.datasets import resolve_datasets
     from fairlevel.benchmark.run import run_tasks
     from fairlevel.benchmark.task import Task
     from fairlevel.data.sources import FolderSource
 
-    second = cluster.add_node(num_cpus=1)
+    second = second_node(cluster)
     datasets = resolve_datasets(["one", "two", "three"], FolderSource(data))
     tasks = [Task(dataset, 0, method, SOME, "cpu") for dataset in datasets for method in ("r2", "spectral")]
     store, lost = Store(tmp_path / "results"), []
@@ -231,12 +245,8 @@ def test_a_ray_cluster_that_loses_a_node_finishes_with_the_same_rows(data, undis
 
     with store.claimed(SOME.id, "folder", ["one", "two", "three"], [0], ["r2", "spectral"]):
         failures = run_tasks(tasks, store, RayExecutor(cluster.address), lose_a_node)
-    monkeypatch.setattr(ray_cluster, "RETRIES", 0)
-    ((number, died),) = RayExecutor(cluster.address).run([lambda: os._exit(1)])
     assert not failures
     assert lost
-    assert number == 0
-    assert "lost on the cluster" in died.message  # a task that dies is a failure, not the end of the run
     pd.testing.assert_frame_equal(rows_of(store.folder), undisturbed)
 
 
@@ -263,7 +273,7 @@ def test_an_audit_on_a_ray_cluster_that_loses_a_node_has_the_same_sums(tmp_path,
     rows = pd.DataFrame(random.standard_normal((1200, 2)), columns=["age", "income"])
     rows["f"] = rows["age"] ** 2 + random.standard_normal(1200)
     rows.to_parquet(tmp_path / "rows.parquet", row_group_size=200)
-    second, lost = cluster.add_node(num_cpus=1), []
+    second, lost = second_node(cluster), []
 
     def lose_a_node(read, done, total):
         if (read, done) == ("moments", 2):
@@ -276,3 +286,11 @@ def test_an_audit_on_a_ray_cluster_that_loses_a_node_has_the_same_sums(tmp_path,
     assert lost == [6]
     for figure in ("estimate", "low", "high", "share", "share_low", "share_high", "p_value"):
         assert getattr(there, figure) == pytest.approx(getattr(here, figure), rel=1e-9)
+
+
+def test_a_task_that_dies_on_a_ray_cluster_is_a_failure(monkeypatch, cluster):
+    """And not the end of the run. The last test of the cluster: the warm worker dies with the task."""
+    monkeypatch.setattr(ray_cluster, "RETRIES", 0)
+    ((number, died),) = RayExecutor(cluster.address).run([lambda: os._exit(1)])
+    assert number == 0
+    assert "lost on the cluster" in died.message

@@ -259,7 +259,7 @@ def test_a_model_of_named_numbers_takes_the_columns_it_needs(tmp_path):
     random = np.random.default_rng(0)
     table = pd.DataFrame(random.standard_normal((80, 4)), columns=["age", "x", "z", "other"])
     y = table["x"] + table["z"]
-    model = FairRegressor(1.0, predictor="linear", random_state=0)
+    model = FairRegressor(1.0, predictor="linear", optimizer=Adam(steps=20), random_state=0)
     model.fit(table[["x", "z"]], y, sensitive_features=table[["age"]]).save(tmp_path / "model")
     table.assign(word="text").to_csv(tmp_path / "rows.csv", index=False)
     said = run("predict", tmp_path / "model", tmp_path / "rows.csv", "--out", tmp_path / "out.csv")

@@ -128,7 +128,7 @@ def test_in_a_path_and_in_a_study(data, monkeypatch):
     path.fit(x[:250], y[:250], sensitive_features=a[:250])
     assert set(path.candidates_["family"]) == {"covariance"}
     assert path.front_["dpvar"].iloc[0] < 0.5 * path.front_["dpvar"].iloc[-1]
-    protocol = replace(SOME, diagnostic=MLPMean(optimizer=GradientDescent(0.1, steps=100)))
+    protocol = replace(SOME, optimizer=Adam(steps=60), diagnostic=MLPMean(optimizer=GradientDescent(0.1, steps=30)))
     task = Task(SyntheticDataset(SyntheticDesign(), rows=300), 0, "covariance", protocol, "cpu")
     rows = task()
     assert set(rows["method"]) == {"covariance"}

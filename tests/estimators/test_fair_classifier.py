@@ -205,14 +205,14 @@ def test_budgets_and_paths(rows):
 @pytest.mark.parametrize("as_column", [lambda y: y[:, None], lambda y: pd.DataFrame({"y": y})], ids=["array", "frame"])
 @pytest.mark.parametrize("labels", [["no", "yes"], [0, 1]], ids=["text", "numbers"])
 def test_paths_read_a_table_of_one_column_as_that_column(rows, as_column, labels):
-    x, y, a = (each[:300] for each in rows)
+    x, y, a = (each[:100] for each in rows)
     y = np.where(y == "yes", labels[1], labels[0])
-    path = FairnessPath(PenaltyGrid.over(ClosedFBO(), (0.0, 3.0)), **QUICK)
+    path = FairnessPath(PenaltyGrid.over(ClosedFBO(), (0.0, 3.0)), **QUICK | {"optimizer": Adam(0.1, steps=10)})
     with pytest.warns(DataConversionWarning):  # as FairClassifier and scikit-learn say
         path.fit(x, as_column(y), sensitive_features=a)
     assert list(path.classes_) == labels
     with pytest.raises(InvalidInput, match="3 classes"):
-        path.fit(x, as_column(np.array(["a", "b", "c"])[np.arange(300) % 3]), sensitive_features=a)
+        path.fit(x, as_column(np.array(["a", "b", "c"])[np.arange(100) % 3]), sensitive_features=a)
 
 
 def test_regression_on_classes_is_said(rows):

@@ -33,15 +33,18 @@ CASES = {name: FairRegressor(predictor=name) for name in PREDICTORS} | {
 PROGRAM = """
 import json, sys
 import pandas as pd
-table = pd.read_csv(sys.argv[2])
-if sys.argv[1] == "saved":
-    from fairlevel.models.saved import read_saved
-    found = {name: read_saved(name).predict(table)[""].tolist() for name in sys.argv[3:]}
-else:
-    from fairlevel import load
-    found = {name: load(name).predict(table).tolist() for name in sys.argv[3:]}
-print(json.dumps([found, [name for name in ("torch", "sklearn", "scipy", "lightgbm") if name in sys.modules]]))
+table = pd.read_csv(sys.argv[1])
+
+def answer(predict):
+    found = {name: predict(name).tolist() for name in sys.argv[2:]}
+    return found, [name for name in ("torch", "sklearn", "scipy", "lightgbm") if name in sys.modules]
+
+from fairlevel.models.saved import read_saved
+saved = answer(lambda name: read_saved(name).predict(table)[""])
+from fairlevel import load
+print(json.dumps({"saved": saved, "load": answer(lambda name: load(name).predict(table))}))
 """
+"""What needs less comes first, so that one process tells what each imports."""
 
 
 @pytest.fixture(scope="module")
@@ -77,14 +80,20 @@ def test_a_saved_model_predicts_what_the_estimator_predicts(name, rows, folders)
         np.testing.assert_array_equal(np.stack(list(found.values()), axis=1), fitted[name].predict_proba(x))
 
 
-@pytest.mark.parametrize(("how", "needed"), [("saved", []), ("load", ["sklearn", "scipy"])])
-def test_prediction_imports_no_more_than_it_needs(how, needed, rows, folders):
-    """pandas reads the table; scikit-learn is imported where its estimator is asked for; PyTorch never."""
-    home, fitted = folders
+@pytest.fixture(scope="module")
+def elsewhere(folders):
+    """Predictions in another process, and what it has imported for them."""
     run = subprocess.run(
-        [sys.executable, "-c", PROGRAM, how, "rows.csv", *CASES], cwd=home, capture_output=True, text=True, check=True
+        [sys.executable, "-c", PROGRAM, "rows.csv", *CASES], cwd=folders[0], capture_output=True, text=True, check=True
     )
-    found, imported = json.loads(run.stdout)
+    return json.loads(run.stdout)
+
+
+@pytest.mark.parametrize(("how", "needed"), [("saved", []), ("load", ["sklearn", "scipy"])])
+def test_prediction_imports_no_more_than_it_needs(how, needed, rows, folders, elsewhere):
+    """pandas reads the table; scikit-learn is imported where its estimator is asked for; PyTorch never."""
+    _, fitted = folders
+    found, imported = elsewhere[how]
     assert imported == needed
     for name, prediction in found.items():
         np.testing.assert_array_equal(prediction, fitted[name].predict(rows[0]))

@@ -183,7 +183,7 @@ def test_gaps_categories_and_dates_are_read_as_they_are(mixed, tmp_path):
 def test_the_default_path_takes_text_and_gaps(mixed, tmp_path, monkeypatch):
     monkeypatch.setitem(SOURCES, "auto", auto_of_few_trees(15))
     x, y, a = mixed
-    path = FairnessPath(random_state=0).fit(x[:300], y[:300], sensitive_features=a[:300])
+    path = FairnessPath(random_state=0).fit(x[:200], y[:200], sensitive_features=a[:200])
     assert set(path.candidates_["predictor"]) == {"boosting", "none"}  # networks cannot read them
     model = path.best(max_share=0.3)
     model.save(tmp_path / "model")

@@ -12,7 +12,7 @@ from fairlevel.exceptions import FairLevelError
 from fairlevel.networks.network import Network
 from fairlevel.networks.optimizers import Adam, GradientDescent
 from fairlevel.penalties import PENALTIES, ClosedFBO, NoPenalty
-from fairlevel.predictors import MLP, PREDICTORS, Boosting, Configurations, Linear
+from fairlevel.predictors import MLP, PREDICTORS, Boosting, Configurations, Linear, RandomFeatures
 from fairlevel.training.engine import resolve_device, train
 from fairlevel.training.outcome import Status
 from fairlevel.training.rows import AllRows, TrainingRows
@@ -20,6 +20,7 @@ from tests.contracts.penalty_cases import CASES, FEW_STEPS, as_they_are
 
 WEIGHTS = np.r_[0, np.logspace(-2, 0.5, 23)]
 OPTIMIZERS = {"gd": GradientDescent(0.05, steps=2), "adam": Adam(0.01, steps=2)}
+FEW_FEATURES = {"random_features": RandomFeatures(features=60)}
 
 
 def samples(rows=151, seed=0, attributes=as_they_are):
@@ -58,7 +59,8 @@ def same_bits(first, second):
 @pytest.mark.parametrize("predictor", sorted({*PREDICTORS} - {"boosting"}))  # tests/predictors/test_boosting.py
 @pytest.mark.parametrize("penalty", sorted(PENALTIES))
 def test_a_configuration_is_the_same_bit_for_bit_whatever_stands_beside_it(penalty, predictor, optimizer):
-    chosen = FEW_STEPS.get(penalty) or PENALTIES[penalty](), PREDICTORS[predictor](), OPTIMIZERS[optimizer]
+    small = FEW_STEPS.get(penalty) or PENALTIES[penalty](), FEW_FEATURES.get(predictor) or PREDICTORS[predictor]()
+    chosen = *small, OPTIMIZERS[optimizer]
     rate = chosen[2].learning_rate
     grid = parameters(WEIGHTS, rate, *chosen)
     five = parameters(WEIGHTS[6:11], rate, *chosen)

@@ -76,7 +76,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
     >>> from sklearn.datasets import load_breast_cancer
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> A = X[["mean smoothness"]]
-    >>> model = FairClassifier(weight=5.0, predictor="linear", random_state=0)
+    >>> model = FairClassifier(weight=5.0, predictor="linear", validation_fraction=0.2, random_state=0)
     >>> model = model.fit(X.drop(columns="mean smoothness"), y, sensitive_features=A)
     >>> model.predict_proba(X.drop(columns="mean smoothness")).shape
     (569, 2)

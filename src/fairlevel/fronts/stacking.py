@@ -11,15 +11,16 @@ with a second-order cone. Clarabel (Goulart & Chen, 2024) solves both; a result 
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import clarabel
 import numpy as np
 from scipy import sparse
 from scipy.optimize import brentq
 
-from fairlevel.arrays import Array
+from fairlevel.arrays import Array, Index
 from fairlevel.exceptions import InvalidInput
 
 SMALLEST_PROPORTION = 1e-3  # models with a smaller one are left out of a mixture
@@ -243,10 +244,23 @@ class Mixing:
 
 
 def _upper_triangle(matrix: Array) -> sparse.csc_matrix:
-    """Of a symmetric matrix, without its zeros; SciPy takes twice as long from an array."""
-    column, row = np.nonzero(np.triu(matrix).T)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(column, minlength=len(matrix)))])
-    return sparse.csc_matrix((matrix[row, column], row, starts), shape=(len(matrix), len(matrix)))
+    """Of a symmetric matrix, without its zeros. Most matrices have none; SciPy checks the places of entries for as long
+    as a small programme takes to solve.
+    """
+    row, column, places = _places(len(matrix), (np.triu(matrix) != 0).tobytes())
+    triangle = copy(places)
+    triangle.data = matrix[row, column]
+    return triangle
+
+
+@lru_cache(maxsize=64)
+def _places(count: int, filled: bytes) -> tuple[Index, Index, sparse.csc_matrix]:
+    """Row and column of each entry, and a matrix with entries there, from what is filled, (row, column)."""
+    column, row = np.nonzero(np.frombuffer(filled, dtype=np.bool_).reshape(count, count).T)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(column, minlength=count))])
+    places = sparse.csc_matrix((np.ones(len(row)), row, starts), shape=(count, count))
+    places.has_canonical_format = True  # sorted, and none twice
+    return row, column, places
 
 
 def _length(ratio: float, share: float) -> float:

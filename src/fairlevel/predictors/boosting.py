@@ -231,6 +231,8 @@ class BoosterLearner:
         self._steps: list[list[float]] = [[] for _ in boosters]
         self._kept_counts = [0] * len(boosters)
         self._kept = [prediction.clone() for prediction in self._predictions]
+        self._curvature: Tensor | None = None
+        self._bends: Array = np.empty(0)
 
     @property
     def changing(self) -> None:
@@ -245,11 +247,13 @@ class BoosterLearner:
 
     def follow(self, gradient: Tensor, curvature: Tensor, objective: LocalObjective) -> Move | None:
         scale = objective.row_count / 2  # a squared loss then has second derivatives of about 1, as LightGBM's own
-        slopes, bends = (_numbers(values * scale) for values in (gradient, objective.row_curvature()))
+        slopes, of_rows = _numbers(gradient * scale), objective.row_curvature()
+        if of_rows is not self._curvature:
+            self._curvature, self._bends = of_rows, _numbers(of_rows * scale)
         trees = [np.zeros(prediction.shape, dtype=np.float32) for prediction in self._predictions]
         grown = []
         for number, booster in enumerate(self._boosters):
-            new = booster.grow(slopes[number], bends[number]) if booster.growing else None
+            new = booster.grow(slopes[number], self._bends[number]) if booster.growing else None
             if new is not None:
                 grown.append(number)
                 for whole, own in zip(trees, new, strict=True):
@@ -292,6 +296,6 @@ class BoosterLearner:
 
 
 def _numbers(values: Tensor) -> Array:
-    """As LightGBM reads gradients: (row,) in float32."""
+    """As LightGBM reads gradients: (config, row) in float32."""
     array: Array = values.float().cpu().numpy()
     return array

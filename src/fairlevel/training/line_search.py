@@ -17,12 +17,40 @@ MOST_HALVINGS = 12
 _SUFFICIENT = 1e-4  # of the decrease that the slope promises
 
 
+class RowCurvature(NamedTuple):
+    """Second derivatives of the loss in each score: of the rows that carry accuracy, (config, accuracy row), and of all
+    rows, (config, row), with zeros for the others.
+    """
+
+    of_accuracy_rows: Tensor
+    of_all_rows: Tensor
+
+
+class LossCurvature:
+    """Second derivatives of the loss at given scores. Those of a quadratic loss do not depend on the scores: the same
+    tensors are given for the same rows.
+    """
+
+    def __init__(self, loss: Loss) -> None:
+        self._loss = loss
+        self._known: tuple[StepRows, RowCurvature] | None = None
+
+    def at(self, score: Tensor, rows: StepRows) -> RowCurvature:
+        """At scores (config, row)."""
+        if self._known is None or self._known[0] is not rows or not self._loss.quadratic:
+            accuracy = rows.accuracy
+            found = self._loss.curvature(score[:, accuracy], rows.target[accuracy], rows.accuracy_weight)
+            self._known = rows, RowCurvature(found, on_all_rows(found.expand(len(score), -1), score, rows))
+        return self._known[1]
+
+
 class LineSearch(NamedTuple):
     """Loss + weight · penalty at these scores, with its gradient. Shapes: weight and value (config,), score and
     gradient (config, row); ``value`` is that of the penalty, ``state`` its state before the step.
     """
 
     loss: Loss
+    curvature: LossCurvature
     penalty: ActingPenalty
     rows: StepRows
     weight: Tensor
@@ -37,9 +65,7 @@ class LineSearch(NamedTuple):
 
     def row_curvature(self) -> Tensor:
         """Second derivative of the loss in each score, (config, row); 0 on rows that do not carry accuracy."""
-        rows = self.rows
-        found = self.loss.curvature(self.score[:, rows.accuracy], rows.target[rows.accuracy], rows.accuracy_weight)
-        return on_all_rows(found.expand(len(self.score), -1), self.score, rows)
+        return self.curvature.at(self.score, self.rows).of_all_rows
 
     def step_along(self, direction: Tensor, rate: float) -> Move:
         r"""A step in [0, rate] that lowers the objective at f + s t.
@@ -65,9 +91,8 @@ class LineSearch(NamedTuple):
 
     def _bend(self, direction: Tensor, along: Along) -> Tensor:
         """tᵀHt, (config,)."""
-        rows = self.rows
-        of_loss = self.loss.curvature(self.score[:, rows.accuracy], rows.target[rows.accuracy], rows.accuracy_weight)
-        return (of_loss * direction[:, rows.accuracy].square()).sum(dim=-1) + self.weight * along.curvature
+        of_loss = self.curvature.at(self.score, self.rows).of_accuracy_rows
+        return (of_loss * direction[:, self.rows.accuracy].square()).sum(dim=-1) + self.weight * along.curvature
 
     def _objective(self, score: Tensor) -> Tensor:
         value = self.penalty.step(self.loss.link(score), self.rows.window, self.state).value

@@ -13,7 +13,7 @@ from fairlevel.predictors import Learner
 from fairlevel.predictors.protocol import Move
 from fairlevel.training.acting_penalty import ActingPenalty, AllRowsPenalty
 from fairlevel.training.execution.cuda_graph import StepResult
-from fairlevel.training.line_search import LineSearch, accuracy_term
+from fairlevel.training.line_search import LineSearch, LossCurvature, accuracy_term
 from fairlevel.training.rows import StepRows
 
 
@@ -67,6 +67,7 @@ class ObjectiveStep:
         self._fair = (objective.weight > 0).unsqueeze(1)
         self._all_fair = bool(self._fair.all())
         self._curvature = objective.penalty.curvature(objective.weight)
+        self._loss_curvature = LossCurvature(objective.loss)
         self._move: Move | None = None
 
     def __call__(self, here: StepRows, state: Any) -> StepResult:
@@ -76,6 +77,6 @@ class ObjectiveStep:
         value, gradient, after = penalty.step(loss.link(score), here.window, state, self._move)
         disparity = weight.unsqueeze(1) * loss.through_link(score, gradient)
         total = accuracy.gradient + (disparity if self._all_fair else torch.where(self._fair, disparity, 0.0))
-        local = LineSearch(loss, penalty, here, weight, score, total, value, state)
+        local = LineSearch(loss, self._loss_curvature, penalty, here, weight, score, total, value, state)
         self._move = self._learner.follow(total, self._curvature, local)
         return StepResult(after, accuracy.value, value)

@@ -27,27 +27,29 @@ def best_by_budget(points: pd.DataFrame, methods: Sequence[str], definition: str
     """Smallest test MSE of each method within each budget: one row per (dataset, seed, method, budget), in this order;
     NaN where the method has no model within the budget.
     """
-    columns = ["dataset", "seed", "budget", "method", "limit", "mse"]
     if points.empty:
-        return pd.DataFrame(columns=columns)
+        return pd.DataFrame(columns=["dataset", "seed", "budget", "method", "limit", "mse"])
     limits = {
         dataset: DEFINITIONS[definition](here["dpvar"].to_numpy(dtype=np.float64))
         for dataset, here in points.groupby("dataset", sort=False)
     }
     pairs = points[["dataset", "seed"]].drop_duplicates()
-    table = pairs.merge(pd.DataFrame({"method": list(methods)}), how="cross")
-    table = table.merge(pd.DataFrame({"budget": list(SHARES), "number": range(len(SHARES))}), how="cross")
-    table["limit"] = [
-        limits[dataset][number] for dataset, number in zip(table["dataset"], table["number"], strict=True)
-    ]
+    limit = np.stack([limits[dataset] for dataset in pairs["dataset"]])  # (pair, budget)
     usable = finite(points)
-    found = []
-    for number, budget in enumerate(SHARES):
-        allowed = usable["dataset"].map({dataset: values[number] for dataset, values in limits.items()})
-        within = usable[usable["dpvar"] <= allowed]
-        found.append(within.groupby(["dataset", "seed", "method"])["mse"].min().reset_index().assign(budget=budget))
-    best = pd.concat(found, ignore_index=True)
-    return table.merge(best, on=["dataset", "seed", "method", "budget"], how="left")[columns]
+    pair = pd.MultiIndex.from_frame(pairs).get_indexer(pd.MultiIndex.from_frame(usable[["dataset", "seed"]]))
+    method = pd.Index(methods).get_indexer(pd.Index(usable["method"]))
+    mse, dpvar = (usable[name].to_numpy(dtype=np.float64) for name in ("mse", "dpvar"))
+    best = np.full((len(pairs), len(methods), len(SHARES)), np.inf)
+    for number in range(len(SHARES)):
+        within = (dpvar <= limit[pair, number]) & (method >= 0)
+        np.minimum.at(best[..., number], (pair[within], method[within]), mse[within])
+    rows = pairs.iloc[np.repeat(np.arange(len(pairs)), len(methods) * len(SHARES))].reset_index(drop=True)
+    return rows.assign(
+        budget=[*SHARES] * (len(pairs) * len(methods)),
+        method=np.repeat(list(methods), len(SHARES)).tolist() * len(pairs),
+        limit=np.repeat(limit, len(methods), axis=0).ravel(),
+        mse=np.where(np.isinf(best), np.nan, best).ravel(),
+    )
 
 
 def budget_table(rows: pd.DataFrame, methods: Sequence[str], dpvar: str = "dpvar_test") -> pd.DataFrame:

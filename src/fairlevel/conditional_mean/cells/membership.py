@@ -36,15 +36,19 @@ class Membership:
     def values(self, table: Tensor) -> Tensor:
         """Functions of the cell at each row, 0 for rows of none: (cell, function) -> (row, function)."""
         values = table.new_zeros(len(self.number), table.shape[1])
+        if not self.count:
+            return values
         seen = torch.nonzero(self.number >= 0).squeeze(1)
         values[seen] = table[self.number[seen]]
         return values
 
     def sums(self, values: Tensor, row_weight: Tensor) -> Tensor:
         """Σ w_i v_i over the rows of each cell: (row, function), (row,) -> (cell, function)."""
+        sums = values.new_zeros(self.count, values.shape[1])
+        if not self.count:
+            return sums
         seen = torch.nonzero(self.number >= 0).squeeze(1)
-        weighted = values[seen] * row_weight[seen].unsqueeze(1)
-        return values.new_zeros(self.count, values.shape[1]).index_add_(0, self.number[seen], weighted)
+        return sums.index_add_(0, self.number[seen], values[seen] * row_weight[seen].unsqueeze(1))
 
     def among(self, cells: Tensor) -> Membership:
         """The same rows with these cells alone, numbered in their order: (own cell,)."""
@@ -70,6 +74,8 @@ class SharedMembership(Membership):
     def values(self, table: Tensor) -> Tensor:
         """Functions of the cell at each row: (cell, function) -> (row, function)."""
         values = super().values(table)
+        if not self.count:
+            return values
         none = torch.nonzero(self.number < 0).squeeze(1)
         values[none] = self.nuisance[none] @ (self.shares @ table)
         return values

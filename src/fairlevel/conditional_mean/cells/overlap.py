@@ -64,6 +64,8 @@ class FactoredTable:
 
     def products(self, values: Tensor) -> Tensor:
         """Z T: (draw, cell) -> (draw, column)."""
+        if not values.shape[1]:
+            return values.new_zeros(len(values), self.overlap.mix.shape[1])
         lacking = [values[:, cells] @ part for (cells, _), part in zip(self.overlap.sets, self.parts, strict=True)]
         last = torch.cat([values.new_empty(len(values), 0), *lacking], dim=1)
         others = last @ self.overlap.mix
