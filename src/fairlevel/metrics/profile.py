@@ -61,8 +61,8 @@ def mean_profile(
     """The conditional mean of a prediction along one attribute, by a penalised spline, or by group where it takes few
     values or holds text.
 
-    The grid spans the middle 98 % of the attribute. The band is pointwise and allows for noise that varies along it, but
-    not for the spline's penalty, which flattens sharp bends: of a sine wave over 300 rows a 95 % band held 87 %.
+    The grid spans the middle 98 % of the attribute. The band is pointwise and allows for noise that varies along it,
+    but not for the spline's penalty, which flattens bends: of a sine wave over 300 rows a 95 % band held 87 %.
     """
     rows = read_rows(y_pred, attribute, sample_weight)
     columns = encode_sensitive(attribute).columns

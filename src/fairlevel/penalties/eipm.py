@@ -152,8 +152,8 @@ class EIPM(PenaltyDefaults):
 
 
 def gaussian_kernel_as_cosines() -> tuple[Tensor, Tensor]:
-    """ω_q > 0 and p_q with exp(−u²/2) = Σ_q p_q cos(ω_q u) by the midpoint rule, for |u| well below 2π over the distance
-    of two frequencies; each (frequency,).
+    """ω_q > 0 and p_q with exp(−u²/2) = Σ_q p_q cos(ω_q u) by the midpoint rule, for |u| well below 2π over the
+    distance of two frequencies; each (frequency,).
     """
     distance = _HIGHEST / _FREQUENCIES
     frequencies = distance * (torch.arange(_FREQUENCIES, dtype=torch.float64) + 0.5)
