@@ -44,24 +44,6 @@ def test_what_chance_leaves_in_each_fold_is_seen(monkeypatch):
     assert np.mean(pooled) < 0
 
 
-def test_folds_read_what_all_rows_show(monkeypatch):
-    """A product of attributes is a fifth of the variance. 200 rows alone choose too simple a mean for it, and would
-    read about a fifth less than the 600 rows together.
-    """
-    monkeypatch.setattr(evaluation, "SHARE_MARGIN", 0.0)
-    by_fold, together = [], []
-    for seed in range(8):
-        random = np.random.default_rng(seed)
-        a, fold = random.standard_normal((600, 3)), np.arange(600) % 3
-        unseen = (np.sqrt(0.2) * a[:, 0] * a[:, 1] + np.sqrt(0.8) * random.standard_normal(600))[None]
-        attributes = Attributes(a)
-        judged = EvaluatedRows.of(unseen, random.standard_normal(600), attributes, fold, Best(), seed)
-        by_fold.append(Calibration.of_folds([SelectionShare(0.1)], unseen, judged).measured[0])
-        together.append(DPVarEvaluator(attributes, seed).evidence(unseen)[0].estimate)
-    assert np.mean(together) == pytest.approx(0.2, abs=0.05)
-    assert np.mean(by_fold) == pytest.approx(np.mean(together), rel=0.05)
-
-
 def _mean_share(unseen, judged):
     """The estimate within a calibration, without its margin."""
     rows = [np.flatnonzero(judged.fold == number) for number in range(3)]

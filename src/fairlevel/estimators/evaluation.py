@@ -20,7 +20,7 @@ from fairlevel.fronts.stacking import DPVAR, SHARE, Mixture, OutOfReach, without
 from fairlevel.metrics.evaluator import DPVarEvaluator
 from fairlevel.metrics.evidence import Evidence
 from fairlevel.metrics.interval import DPVarInterval, error_of, interval_of, share_error
-from fairlevel.metrics.mixtures import SharedMean, own_means, shared_mean
+from fairlevel.metrics.mixtures import SharedMean, shared_mean
 from fairlevel.threads import numpy_on_one_thread, on_single_threads
 
 POINTS = 12  # of a front
@@ -188,17 +188,15 @@ class Calibration:
         """The mean DPVar of the folds' models, at least 0, with its standard error, as a share of their mean variance;
         from cross-fitted predictions (point, row).
         """
-        sums, means = np.zeros((3, len(budgets))), own_means(unseen, evaluated.attributes, evaluated.seed)
+        sums = np.zeros((3, len(budgets)))
         for number in np.unique(evaluated.fold):
             inside = np.flatnonzero(evaluated.fold == number)
-            rows = evaluated.attributes.take(inside)
-            for mean, points in means.items():
-                evidence = DPVarEvaluator(rows, evaluated.seed, mean).evidence(unseen[np.ix_(points, inside)])
-                share, error, variance = np.array(
-                    [(each.estimate, share_error(each), each.variance) for each in evidence]
-                ).T
-                part = float(evaluated.attributes.weight[inside].sum()) * variance
-                sums[:, points] += part * share, (part * error) ** 2, part
+            evidence = DPVarEvaluator(evaluated.attributes.take(inside), evaluated.seed).evidence(unseen[:, inside])
+            share, error, variance = np.array(
+                [(each.estimate, share_error(each), each.variance) for each in evidence]
+            ).T
+            part = float(evaluated.attributes.weight[inside].sum()) * variance
+            sums += part * share, (part * error) ** 2, part
         dpvar, squared_error, variance = sums
         measured = dpvar.clip(min=0) + SHARE_MARGIN * np.sqrt(squared_error)
         found = np.divide(measured, variance, out=np.zeros_like(measured), where=variance > 0)

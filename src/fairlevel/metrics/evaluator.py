@@ -9,7 +9,6 @@ import numpy as np
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.protocol import ConditionalMean
 from fairlevel.metrics.estimators import estimator_for
 from fairlevel.metrics.evidence import Estimator, Evidence, StandardisedPredictions
 from fairlevel.metrics.inputs import read_vector
@@ -20,19 +19,17 @@ from fairlevel.threads import on_single_threads
 @dataclass(frozen=True)
 class DPVarEvaluator:
     """What depends on the attributes is computed once. For both errors and intervals of the same predictions, compute
-    the evidence once and pass it to :func:`error_of` and :func:`interval_of`. Without a ``regressor`` each prediction
-    gets the conditional mean that describes it best on these rows.
+    the evidence once and pass it to :func:`error_of` and :func:`interval_of`.
 
     Shapes: attributes of the rows (row, attribute); predictions (config, row).
     """
 
     rows: Attributes
     seed: int
-    regressor: ConditionalMean | None = None
 
     @cached_property
     def estimator(self) -> Estimator:
-        return estimator_for(self.rows, self.regressor, self.seed)
+        return estimator_for(self.rows, None, self.seed)
 
     def evidence(self, predictions: Array) -> list[Evidence]:
         """What errors and intervals need, one entry per prediction."""

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-import numpy as np
 import torch
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics.choice import candidates_for, choose
-from fairlevel.metrics.evidence import StandardisedPredictions
 from fairlevel.metrics.leave_one_out import form_weights, leave_out_matrix
 from fairlevel.threads import on_single_threads
-
-_MOST_ROWS = 30_000
 
 
 class SharedMean(NamedTuple):
@@ -59,18 +54,3 @@ def shared_mean(predictions: Array, target: Array, attributes: Attributes, seed:
     centred = torch.from_numpy(accurate - weight @ accurate).unsqueeze(0)
     choice = choose(centred, candidates_for(centred, attributes, seed))
     return SharedMean(choice.candidates[int(choice.index)].mean, float(choice.ridge))
-
-
-def own_means(predictions: Array, attributes: Attributes, seed: int) -> dict[LinearMean, list[int]]:
-    """The means, with their ridges, that describe each prediction best, and which predictions they describe. At most
-    30,000 rows choose. Shapes: predictions (config, row), attributes of the rows.
-    """
-    picked = np.linspace(0, len(attributes) - 1, min(len(attributes), _MOST_ROWS)).astype(np.int64)
-    rows = attributes.take(picked)
-    standardised, varying = StandardisedPredictions.of(predictions[:, picked], rows.counts)
-    means: dict[LinearMean, list[int]] = {}
-    if varying:
-        choice = choose(standardised.values, candidates_for(standardised.values, rows, seed))
-        for config, number, ridge in zip(varying, choice.index.tolist(), choice.ridge.tolist(), strict=True):
-            means.setdefault(replace(choice.candidates[number].mean, ridge=ridge), []).append(config)
-    return means

@@ -18,7 +18,7 @@ from fairlevel.penalties.toolkit import PenaltyDefaults, check_positive, distinc
 from fairlevel.tensors import to_device
 
 _ROUNDING = 1e-12  # below the root: it has a slope where a distribution is that of all predictions
-_FREQUENCIES, _HIGHEST = 20, 5.5  # of the kernel of f: their number, and the end of the last one's cell
+_FREQUENCIES, _HIGHEST = 20, 6.2  # of the kernel of f: their number, and the end of the last one's cell
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class EIPM(PenaltyDefaults):
 
     with Gaussian kernels. The anchors a_m are the rows, or ``anchors`` of them, spread evenly. k is a sum of cosines of
     equally spaced frequencies, k(f, f') = Σ_q p_q cos(ω_q (f − f')), equal to the Gaussian kernel to 1e-7 for
-    |f − f'| ≤ 16 σ_f: P takes O(n · anchors · 40) per step, not O(n³). b = multiplier · (n(d+2)/4)^{−1/(d+4)} as for
+    |f − f'| ≤ 14 σ_f: P takes O(n · anchors · 40) per step, not O(n³). b = multiplier · (n(d+2)/4)^{−1/(d+4)} as for
     :class:`GDP`.
 
     The whole distribution counts, as with HSIC, but a unit of distance is a root, so the gradient does not fade near
