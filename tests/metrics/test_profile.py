@@ -1,9 +1,10 @@
 import numpy as np
 import pandas as pd
+import pytest
 from scipy.stats import norm
 
 from fairlevel.data.sensitive import encode_sensitive
-from fairlevel.metrics.profile import attribute_profiles, category_profiles, mean_profile
+from fairlevel.metrics.profile import attribute_profiles, category_profiles, mean_profile, mean_profiles
 
 
 def test_profile_follows_the_conditional_mean_and_its_band_covers_it():
@@ -35,9 +36,26 @@ def test_profile_of_categories_by_hand():
     (profile,) = category_profiles(prediction[None], codes, ("a", "b", "c"), weight)
     assert profile.levels == ("a", "c")  # no row has b
     np.testing.assert_allclose(profile.mean, [2.5, 7.0])
-    error = np.sqrt([1.5**2 + (3 * 0.5) ** 2, 2.0**2 + 2.0**2]) / [4, 2]
-    np.testing.assert_allclose(profile.high - profile.mean, norm.ppf(0.975) * error)
+    left_out = [2.0**2 + (3 * 2.0) ** 2, 4.0**2 + 4.0**2]  # distances of each row from the mean of the others, weighted
+    np.testing.assert_allclose(profile.high - profile.mean, norm.ppf(0.975) * np.sqrt(left_out) / [4, 2])
     assert profile.overall == (1 + 9 + 5 + 9) / 6
+
+
+def test_a_category_of_one_row_has_a_band_as_wide_as_all_predictions():
+    prediction, codes = np.array([1.0, 2.0, 3.0, 8.0]), np.array([0, 0, 0, 1])
+    (profile,) = category_profiles(prediction[None], codes, ("a", "b"))
+    assert profile.high[1] - profile.mean[1] == pytest.approx(norm.ppf(0.975) * prediction.std())
+
+
+def test_the_error_of_a_group_is_that_of_rows_left_out():
+    """Numbers with few values are groups, too: each row is compared with the mean of the others of its group."""
+    group, prediction = np.repeat([0.0, 1.0], [20, 5]), np.random.default_rng(0).standard_normal(25)
+    (profile,) = mean_profiles(prediction[None], group[:, None])
+    error = []
+    for rows in (np.arange(20), np.arange(20, 25)):
+        left_out = [prediction[row] - prediction[np.setdiff1d(rows, row)].mean() for row in rows]
+        error.append(np.linalg.norm(left_out) / len(rows))
+    np.testing.assert_allclose(profile.high - profile.mean, norm.ppf(0.975) * np.array(error), rtol=1e-9)
 
 
 def test_profiles_have_one_entry_per_column_that_was_given():

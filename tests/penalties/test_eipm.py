@@ -25,9 +25,25 @@ def test_gaussian_pairs_have_the_smoothed_closed_form():
 
 def test_quadrature_is_the_gaussian_kernel():
     frequencies, amplitudes = gaussian_kernel_as_cosines()
-    u = torch.linspace(0, 6, 50, dtype=torch.float64)
+    u = torch.linspace(0, 14, 141, dtype=torch.float64)
     found = (amplitudes * torch.cos(frequencies * u[:, None])).sum(-1)
     torch.testing.assert_close(found, torch.exp(-u.square() / 2), rtol=0, atol=1e-7)
+
+
+def test_predictions_far_apart_are_not_alike():
+    """The definition with Gaussian kernels, by automatic differentiation, where predictions spread over 14 σ_f."""
+    random = np.random.default_rng(5)
+    a = random.standard_normal((60, 1))
+    values = np.sinh(1.2 * a[:, 0]) / 2 + random.standard_normal(60)
+    f = torch.from_numpy(7 * values / np.ptp(values)).requires_grad_()
+    near = np.exp(-((a - a.T) ** 2) / (2 * (60 * 3 / 4) ** (-2 / 5) * a.var()))
+    contrast = torch.from_numpy(near / near.sum(1, keepdims=True) - 1 / 60)
+    similar = torch.exp(-2 * (f[:, None] - f).square())
+    truth = torch.einsum("mi,ij,mj->m", contrast, similar, contrast).clamp_min(0).sqrt().mean()
+    truth.backward()
+    found = evaluated(EIPM(bandwidth=0.5), f.detach().unsqueeze(0), a)
+    assert float(found.value) == pytest.approx(float(truth.detach()), abs=1e-5)
+    torch.testing.assert_close(found.gradient[0], f.grad, rtol=0, atol=1e-5 * float(f.grad.abs().max()))
 
 
 def test_a_wide_kernel_sees_the_average_prediction_only():
@@ -56,6 +72,20 @@ def test_the_held_out_value_has_no_floor():
     state = penalty.init(prepared, 100, {})
     biased, held = penalty.step(f, prepared, state).value, penalty.value(f, prepared, state)
     assert float(held.mean().abs()) < 0.25 * float(biased.mean())
+
+
+def test_the_held_out_value_weights_rows():
+    """Rows of weight 0 count for nothing."""
+    random = np.random.default_rng(6)
+    a, f = random.standard_normal((300, 1)), torch.from_numpy(random.standard_normal((1, 300)))
+    f[:, 200:] += 3.0
+    weight = np.where(np.arange(300) < 200, 1.0, 1e-12)
+    penalty = EIPM(anchors=300)
+    found = []
+    for rows, row_weight in ((slice(None), weight), (slice(200), None)):
+        prepared = penalty.prepare(Attributes(a[rows], row_weight=row_weight), None, {}, seed=0)
+        found.append(float(penalty.value(f[:, rows], prepared, penalty.init(prepared, 1, {}))))
+    assert found[0] == pytest.approx(found[1], rel=1e-6)
 
 
 def test_equal_bits_for_one_bandwidth_and_several():

@@ -13,16 +13,19 @@ from fairlevel.metrics.inputs import EvaluationRows
 EACH_SIDE = 3
 """Profiles above the mean, and below it."""
 _PROFILES, _DRAWS = 500, 2000
+_PASSES = 8  # of smoothing what smoothing has left: a penalty flattens the extremes, and no interval allows for that
 
 
 def worst_profiles(rows: EvaluationRows, frame: pd.DataFrame, seed: int, confidence: float = 0.95) -> pd.DataFrame:
     r"""Up to three profiles above and three below the mean: their attributes, ``difference`` from the mean (from the
     average of rows with the same factors, where factors are given), ``low`` and ``high``.
 
-    Profiles are rows of the table, sampled where they are many, with differences :math:`\hat h(a) - \bar f`. Those are
-    listed of which the interval is furthest from 0, not near each other. The intervals hold for all sampled profiles at
-    once, since the worst ones are picked by looking: their half-width is the quantile of the largest of all
-    standardised errors, with errors drawn from the covariance of the coefficients (a multiplier bootstrap).
+    Profiles are rows of the table, sampled where they are many, with differences :math:`\hat h(a) - \bar f`, where
+    :math:`\hat h = (I - (I - S)^8) f` is smoothed with the penalty of the DPVar estimate, and so is what each pass has
+    left. Those are listed of which the interval is furthest from 0, not near each other. The intervals hold for all
+    sampled profiles at once, since the worst ones are picked by looking: their half-width is the quantile of the
+    largest of all standardised errors, with errors drawn from the covariance of the coefficients (a multiplier
+    bootstrap).
     """
     attributes = rows.attributes(seed)
     weight = torch.from_numpy(attributes.weight)
@@ -48,14 +51,14 @@ def worst_profiles(rows: EvaluationRows, frame: pd.DataFrame, seed: int, confide
     random = np.random.default_rng(seed)
     picked = np.sort(random.choice(len(rows), min(_PROFILES, len(rows)), replace=False))
     at = torch.from_numpy(picked)
-    loading = functions.at(at) * functions.weights(shrinkage[first:])
+    loading = functions.at(at) * functions.weights(1 - (1 - shrinkage[first:]) ** _PASSES)
     of_columns, of_cells = loading.tensor_split([functions.columns.shape[1]], dim=1)
     errors = covariance.errors(torch.cat([of_columns, -nuisance[at], of_cells], dim=1))  # (profile, function)
     error = errors.square().sum(dim=1).sqrt().clamp_min(1e-300)
     draws = torch.from_numpy(random.standard_normal((errors.shape[1], _DRAWS)))
     largest = (errors @ draws).abs_().div_(error.unsqueeze(1)).amax(dim=0)
     half = (torch.quantile(largest, confidence) * error * scale).numpy()
-    difference = left_out.fitted[0].numpy()[picked] * scale
+    difference = (loading @ functions.coefficients(standardised * weight)[0]).numpy() * scale
     worst = _furthest(difference, half, _standard(rows.sensitive[picked]))
     table = frame.iloc[picked[worst]].reset_index(drop=True).rename(columns=str)
     figures = pd.DataFrame({"difference": difference, "low": difference - half, "high": difference + half})

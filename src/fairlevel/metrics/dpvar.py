@@ -53,7 +53,9 @@ def dpvar(
         the diagnostic of the study ("paper"): 400 gradient steps of 0.05
     sample_weight : array of shape (rows,), optional; how many people a row stands for. A weight of 3 is one row that
         counts three times, not three independent rows. So integer weights give the same answer as repeated rows whose
-        copies share a label in ``groups``; without ``groups``, copies would be taken for new evidence
+        copies share a label in ``groups``; without ``groups``, copies would be taken for new evidence. Where the mean
+        is a curve, both may differ by a part of the interval: its knots, or the width of its features, are placed by
+        rows
     groups : array of shape (rows,), optional; rows with the same label belong together, such as the visits of one
         person, and are left out together
     random_state : seed of random features, folds and networks

@@ -14,6 +14,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean import GroupMean, LinearMean, SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.cells.discrete_columns import few_categories
+from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
 from fairlevel.data.sensitive import GivenColumn, Sensitive, encode_sensitive
 from fairlevel.metrics.inputs import read_rows
 
@@ -60,7 +61,8 @@ def mean_profile(
     """The conditional mean of a prediction along one attribute, by a penalised spline, or by group where it takes few
     values or holds text.
 
-    The grid spans the middle 98 % of the attribute. The band is pointwise and allows for noise that varies along it.
+    The grid spans the middle 98 % of the attribute. The band is pointwise and allows for noise that varies along it,
+    but not for the spline's penalty, which flattens bends: of a sine wave over 300 rows a 95 % band held 87 %.
     """
     rows = read_rows(y_pred, attribute, sample_weight)
     columns = encode_sensitive(attribute).columns
@@ -85,20 +87,30 @@ def mean_profiles(
     smoother = regressor.prepare(Attributes(attribute, row_weight=row_weight), at[:, None])
     prediction = torch.from_numpy(predictions)
     ridge = smoother.choose_ridge(prediction)
-    mean = smoother.apply(prediction, ridge)
     shrinkage = smoother.shrinkage(ridge)
-    fitted = (smoother.coefficients(prediction) * shrinkage) @ smoother.fit_basis.T
+    coefficients = smoother.coefficients(prediction) * shrinkage
+    mean, residuals = coefficients @ smoother.at.written_out.T, prediction - coefficients @ smoother.fit_basis.T
+    overall = prediction @ smoother.row_weight
+    spread = ((prediction - overall.unsqueeze(1)).square() @ smoother.row_weight).sqrt().unsqueeze(1)
+    noise = torch.from_numpy(_left_out(residuals.numpy(), smoother.leverage(shrinkage).numpy(), spread.numpy()))
     half_width = NormalDist().inv_cdf((1 + confidence) / 2)
     profiles = []
-    for config, residual in enumerate(prediction - fitted):
-        scaled = smoother.fit_basis * (smoother.row_weight * residual).unsqueeze(1)
+    for config, middle in enumerate(mean):
+        scaled = smoother.fit_basis * (smoother.row_weight * noise[config]).unsqueeze(1)
         loading = smoother.at.written_out * shrinkage[config]
-        error = ((loading @ (scaled.T @ scaled)) * loading).sum(dim=1).clamp_min(0).sqrt()
-        middle, half = mean[config], half_width * error
-        overall = float((smoother.row_weight * prediction[config]).sum())
+        half = half_width * ((loading @ (scaled.T @ scaled)) * loading).sum(dim=1).clamp_min(0).sqrt()
         low, high = (middle - half).numpy(), (middle + half).numpy()
-        profiles.append(MeanProfile(at, middle.numpy(), low, high, overall, categories))
+        profiles.append(MeanProfile(at, middle.numpy(), low, high, float(overall[config]), categories))
     return profiles
+
+
+def _left_out(residual: Array, leverage: Array, spread: Array | float) -> Array:
+    """The noise of each row: its residual from a fit without it, or the spread of all predictions where no other row
+    tells its mean; all of one shape, or spread once for all rows.
+    """
+    alone = leverage >= HIGH_LEVERAGE
+    noise: Array = np.where(alone, spread, residual / np.where(alone, 1.0, 1 - leverage))
+    return noise
 
 
 def attribute_profiles(
@@ -128,19 +140,21 @@ def category_profiles(
 ) -> list[MeanProfile]:
     r"""The average of several predictions in each category: (config, row), (row,) numbers of categories.
 
-    The error of a weighted mean is :math:`\sqrt{\sum w_i^2 (f_i - \bar f)^2} / \sum w_i` over the rows of the
-    category. Categories without rows are left out.
+    The error of a weighted mean is :math:`\sqrt{\sum w_i^2 (f_i - \bar f_{-i})^2} / \sum w_i` over the rows of the
+    category, with :math:`\bar f_{-i}` their mean without row i; in a category of one row, the spread of all predictions
+    stands for its distance from that. Categories without rows are left out.
     """
     weight = np.ones(len(codes)) if row_weight is None else row_weight
     total = np.bincount(codes, weight, len(categories))
-    filled = np.flatnonzero(total > 0)
+    filled, divisor = np.flatnonzero(total > 0), np.where(total > 0, total, 1.0)
     half_width = NormalDist().inv_cdf((1 + confidence) / 2)
     profiles = []
     for prediction in predictions:
-        mean = np.bincount(codes, weight * prediction, len(categories)) / np.where(total > 0, total, 1.0)
-        squares = np.bincount(codes, (weight * (prediction - mean[codes])) ** 2, len(categories))
-        half = half_width * np.sqrt(squares[filled]) / total[filled]
+        mean = np.bincount(codes, weight * prediction, len(categories)) / divisor
         overall = float(weight @ prediction / weight.sum())
+        spread = float(np.sqrt(weight @ (prediction - overall) ** 2 / weight.sum()))
+        noise = _left_out(prediction - mean[codes], weight / divisor[codes], spread)
+        half = half_width * np.sqrt(np.bincount(codes, (weight * noise) ** 2, len(categories))[filled]) / total[filled]
         names = tuple(categories[place] for place in filled.tolist())
         at = np.arange(len(filled), dtype=np.float64)
         profiles.append(MeanProfile(at, mean[filled], mean[filled] - half, mean[filled] + half, overall, names))
