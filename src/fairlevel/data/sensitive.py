@@ -87,6 +87,8 @@ def encode_sensitive(
     _refuse_missing(frame, argument)
     if argument == "sensitive_features":
         _refuse_many_categories(frame)
+    else:
+        _refuse_many_factors(frame, argument)
     columns: list[Array] = []
     names: list[str] = []
     given: list[GivenColumn] = []
@@ -127,6 +129,18 @@ def _refuse_many_categories(frame: pd.DataFrame) -> None:
             f"rows; at least {ROWS_PER_CATEGORY_OF_SEVERAL} rows per category are needed: merge categories, or leave a "
             "column out."
         )
+
+
+def _refuse_many_factors(frame: pd.DataFrame, argument: str) -> None:
+    """Rows that are alone in their category have nothing to be compared with."""
+    for name, column in frame.items():
+        count = 0 if _is_number(column.dtype) else column.nunique()
+        if count > FEW_CATEGORIES and len(frame) < ROWS_PER_CATEGORY * count:
+            raise InvalidInput(
+                f"Column {str(name)!r} of {argument} has {count} categories on {len(frame)} rows; at least "
+                f"{ROWS_PER_CATEGORY} rows per category are needed to compare rows within them: merge categories, or "
+                "leave the column out."
+            )
 
 
 def _is_number(dtype: Any) -> bool:
