@@ -50,3 +50,14 @@ def test_audit_within_factors_by_groups_with_a_threshold(table):
     assert found["given"] == ["degree"]
     assert {"decisions", "equal opportunity", "mean error"} <= set(found["questions"])
     assert found["dpvar_without_given"]["low"] > 0
+
+
+def test_audit_shows_predictions_by_another_column(table):
+    """--by changed nothing on the screen."""
+    said = run_here("audit", table, "--prediction", "probability", "--sensitive", "age", "--by", "y")
+    assert said.returncode == 0, said.stderr
+    frame = pd.read_csv(table)
+    shown = said.stdout[said.stdout.index("predictions by y") :]
+    for _, rows in frame.groupby("y"):
+        assert f"{rows['probability'].mean():.4f}" in shown
+        assert str(len(rows)) in shown

@@ -10,7 +10,15 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet
 
-from fairlevel.cli.checks import encoding, is_parquet, not_utf8, require_columns, require_readable, separator
+from fairlevel.cli.checks import (
+    encoding,
+    is_parquet,
+    not_utf8,
+    require_columns,
+    require_readable,
+    require_writer,
+    separator,
+)
 from fairlevel.cli.csv_cells import without_formulas
 from fairlevel.data.columns import Numbers, kind_of
 from fairlevel.data.whole_files import write_whole
@@ -27,8 +35,7 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
     """Write CSV or Parquet, depending on the ending of the name; an existing file is replaced only when the new one is
     complete.
     """
-    if path.suffix.lower() not in WRITERS:
-        raise InvalidInput(f"{path.name!r} ends in {path.suffix!r}; a name ending in {' or '.join(WRITERS)} is needed.")
+    require_writer(path)
     write_whole(path, lambda partial: WRITERS[path.suffix.lower()](table, partial))
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairlevel.cli.audit_answer import fail_unless_passed, show_audit
+from fairlevel.cli.audit_answer import fail_unless_passed, show_audit, show_groups
 from fairlevel.cli.audit_columns import AuditColumns
 from fairlevel.cli.talk import Talk
 from fairlevel.exceptions import InvalidInput
@@ -47,6 +47,8 @@ def audit_in_memory(
             stage("writing the report")
             _write_page(found, verdicts, file, columns, gaps, html)
     show_audit(talk, found, verdicts, html)
+    if columns.by is not None:
+        show_groups(talk, *list(found.groups.items())[-1])
     results = [verdict.to_dict() for verdict in verdicts]
     talk.result(**found.to_dict(), verdicts=results, rows_left_out=gaps.rows_left_out, report=html, warnings=warned)
     fail_unless_passed(verdicts)

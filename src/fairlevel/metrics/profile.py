@@ -15,6 +15,7 @@ from fairlevel.conditional_mean import GroupMean, LinearMean, SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.cells.discrete_columns import few_categories
 from fairlevel.data.sensitive import GivenColumn, Sensitive, encode_sensitive
+from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.inputs import read_rows
 
 
@@ -63,7 +64,12 @@ def mean_profile(
     The grid spans the middle 98 % of the attribute. The band is pointwise and allows for noise that varies along it.
     """
     rows = read_rows(y_pred, attribute, sample_weight)
-    columns = encode_sensitive(attribute).columns
+    sensitive = encode_sensitive(attribute)
+    columns = sensitive.columns
+    if len(columns or sensitive.names) > 1:
+        raise InvalidInput(
+            f"attribute has {len(columns or sensitive.names)} columns; one is needed, such as df['age']."
+        )
     if columns and columns[0].levels:
         codes = rows.sensitive[:, list(columns[0].places)].argmax(axis=1)
         return category_profiles(rows.prediction[None], codes, columns[0].levels, rows.row_weight, level)[0]
