@@ -61,3 +61,15 @@ def test_audit_shows_predictions_by_another_column(table):
     for _, rows in frame.groupby("y"):
         assert f"{rows['probability'].mean():.4f}" in shown
         assert str(len(rows)) in shown
+
+
+@pytest.mark.parametrize("name", ["prediction_ja", "probability"])
+def test_a_target_of_two_words_says_which_is_one(table, tmp_path, name):
+    """The probability of "ja" was compared with "nein"; its AUC was the wrong way round."""
+    frame = pd.read_csv(table).rename(columns={"probability": name})
+    frame.assign(y=np.where(frame["y"] == 1, "ja", "nein")).to_csv(tmp_path / "rows.csv", index=False)
+    words = ("audit", tmp_path / "rows.csv", "--prediction", name, "--sensitive", "age", "--target", "y", "--json")
+    said = run_here(*words)
+    assert (json.loads(said.stdout)["accuracy"]["auc"] > 0.5) == (name == "prediction_ja")
+    zero, one = ("nein", "ja") if name == "prediction_ja" else ("ja", "nein")
+    assert f"y: {zero} counts as 0, {one} as 1" in said.stderr

@@ -30,7 +30,11 @@ def audit(
     prediction: Annotated[str, typer.Option(help="Column with the predictions; of Parquet files, several by commas.")],
     sensitive: Annotated[str, typer.Option(help="Sensitive columns, comma-separated.")],
     target: Annotated[
-        str | None, typer.Option(help="Column with the true values; of two words, the second in the alphabet is 1.")
+        str | None,
+        typer.Option(
+            help="Column with the true values; of two words, 1 is the one that the prediction's name ends with "
+            "(prediction_yes), else the second in the alphabet."
+        ),
     ] = None,
     by: Annotated[str | None, typer.Option(help="Another column: tabulate predictions by its values.")] = None,
     weight: Annotated[str | None, typer.Option(help="Column with survey weights.")] = None,

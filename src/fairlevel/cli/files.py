@@ -93,13 +93,23 @@ def read_predictions(table: pd.DataFrame, column: str) -> pd.Series:
     return values
 
 
-def read_target(table: pd.DataFrame, column: str) -> pd.Series:
-    """A column as numbers; of two words, the first in the alphabet is 0 and the second 1."""
-    values = table[column]
+def read_target(table: pd.DataFrame, column: str, prediction: str) -> pd.Series:
+    """A column as numbers; two words as 0 and 1, in the order of :func:`two_words`."""
+    words = two_words(table[column], prediction)
+    if words is None:
+        return read_numbers(table, column)
+    return table[column].map(str, na_action="ignore").map({words[0]: 0.0, words[1]: 1.0})
+
+
+def two_words(values: pd.Series, prediction: str) -> tuple[str, str] | None:
+    """The words that stand for 0 and 1 in a column that holds two. 1 is the word that the name of the prediction ends
+    with, as in prediction_yes, else the second in the alphabet.
+    """
     words = sorted({str(value) for value in values.dropna().unique()}) if values.dtype.kind not in "biuf" else []
-    if len(words) == 2 and pd.to_numeric(pd.Series(words), errors="coerce").isna().all():
-        return values.map(str, na_action="ignore").map({words[0]: 0.0, words[1]: 1.0})
-    return read_numbers(table, column)
+    if len(words) != 2 or pd.to_numeric(pd.Series(words), errors="coerce").notna().any():
+        return None
+    first, second = words
+    return (second, first) if prediction.endswith(f"_{first}") else (first, second)
 
 
 def read_sample(path: Path, most: int, seed: int, text: Sequence[str] = ()) -> tuple[pd.DataFrame, int]:

@@ -33,12 +33,14 @@ def audit_in_memory(
     with talk.working() as warned:
         stage("loading libraries")
         from fairlevel.auditing.audit import audit
-        from fairlevel.cli.files import read_predictions
+        from fairlevel.cli.files import read_predictions, two_words
 
         stage("reading the file")
         table, gaps = _read(file, columns)
         for sentence in gaps.sentences():
             talk.say(sentence)
+        if columns.target is not None and (words := two_words(table[columns.target], columns.predictions[0])):
+            talk.say(f"{columns.target}: {words[0]} counts as 0, {words[1]} as 1")
         stage("measuring disparity")
         prediction = read_predictions(table, columns.predictions[0])
         found = audit(prediction, **_roles(table, columns), threshold=threshold, random_state=seed)
@@ -77,7 +79,7 @@ def _roles(table: pd.DataFrame, columns: AuditColumns) -> dict[str, Any]:
 
     return {
         "sensitive_features": table[list(columns.sensitive)],
-        "y_true": None if columns.target is None else read_target(table, columns.target),
+        "y_true": None if columns.target is None else read_target(table, columns.target, columns.predictions[0]),
         "sample_weight": None if columns.weight is None else read_numbers(table, columns.weight),
         "by": None if columns.by is None else table[columns.by],
         "given": table[list(columns.given)] if columns.given else None,
