@@ -119,9 +119,9 @@ class DPVarPenalty(nn.Module):
                 rows, value = self._enter(joint)
                 above *= 2 * self._workers() / rows
             else:
-                rows = max(len(above), 1)
-                value = (above * (predicted - predicted.mean())).sum() / rows
-                above *= 2 / rows
+                count = max(len(above), 1)
+                value = (above * (predicted - predicted.mean())).sum() / count
+                above *= 2 / count
             slope = above.to(prediction.device, torch.promote_types(prediction.dtype, torch.float32))
         carrier = (prediction.reshape(-1).to(slope) * slope).sum()  # a number whose gradient is the slope
         return value.to(slope) + (carrier - carrier.detach())

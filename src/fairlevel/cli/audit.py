@@ -11,7 +11,7 @@ from fairlevel.cli.audit_columns import AuditColumns
 from fairlevel.cli.checks import require_columns
 from fairlevel.cli.memory_audit import audit_in_memory
 from fairlevel.cli.names import require_executor
-from fairlevel.cli.stored_audit import audit_in_parts, in_parts
+from fairlevel.cli.stored_audit import audit_in_parts, in_parts, refuse_csv
 from fairlevel.cli.talk import Json, Quiet, Talk
 from fairlevel.data.whole_files import require_writable
 from fairlevel.exceptions import InvalidInput
@@ -92,6 +92,7 @@ def audit(
         require_columns(file, [*columns.used, *columns.categories])
         audit_in_memory(talk, file, columns, budgets, html, threshold, seed)
         return
+    refuse_csv(files)
     columns.refuse_whole_rows()
     if html is not None and len(columns.predictions) > 1:
         raise InvalidInput(
