@@ -136,6 +136,13 @@ def test_factors_that_cannot_be_used(given, words):
             call()
 
 
+def test_very_many_categories_of_factors_are_refused():
+    """An audit did not end within minutes."""
+    factors = pd.Series(np.arange(6000) % 1200).map("region {}".format)
+    with pytest.raises(InvalidInput, match="given has 1200 categories; at most 1000 are possible"):
+        dpvar(None, np.arange(6000.0), sensitive_features=np.arange(6000.0) % 7, given=factors)
+
+
 def test_a_factor_that_is_constant_up_to_rounding_changes_nothing():
     constant = 1e15 + np.arange(80) % 2 / 4
     plain, within = (
