@@ -60,6 +60,10 @@ class UnknownAttributes(UserWarning):
     """Sensitive attributes are missing in some rows."""
 
 
+class FewRowsPerCombination(UserWarning):
+    """Combinations of legitimate factors have too few rows each; only single columns are accounted for."""
+
+
 class ClassesWarning(UserWarning):
     """A regression was asked for, but the target looks like classes."""
 

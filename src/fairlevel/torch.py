@@ -103,7 +103,9 @@ class DPVarPenalty(nn.Module):
             self.register_buffer(name, value)
 
     def forward(self, prediction: Tensor, attributes: Tensor) -> Tensor:
-        """The penalty on a batch, with the gradient above; in training mode the batch enters the state."""
+        """The penalty on a batch, with the gradient above; in training mode the batch enters the state. A batch without
+        rows changes nothing.
+        """
         self._check(prediction, attributes)
         with torch.no_grad(), torch.autocast(self.coefficients.device.type, enabled=False):
             at = attributes.detach().to(self.coefficients.device)
@@ -117,8 +119,9 @@ class DPVarPenalty(nn.Module):
                 rows, value = self._enter(joint)
                 above *= 2 * self._workers() / rows
             else:
-                value = (above * (predicted - predicted.mean())).mean()
-                above *= 2 / len(above)
+                count = max(len(above), 1)
+                value = (above * (predicted - predicted.mean())).sum() / count
+                above *= 2 / count
             slope = above.to(prediction.device, torch.promote_types(prediction.dtype, torch.float32))
         carrier = (prediction.reshape(-1).to(slope) * slope).sum()  # a number whose gradient is the slope
         return value.to(slope) + (carrier - carrier.detach())
@@ -142,14 +145,24 @@ class DPVarPenalty(nn.Module):
     def _standardise(self, attributes: Tensor) -> None:
         """Mean and variance of the first batch, in two passes, so that attributes far from zero keep their digits."""
         at = attributes.double()
-        rows = self._summed(at.new_tensor([len(at)]))
+        rows = self._summed(at.new_tensor([len(at)])).clamp_min(1)
         self.attribute_mean.copy_(self._summed(at.sum(dim=0)) / rows)
         self.attribute_variance.copy_(self._summed((at - self.attribute_mean).square().sum(dim=0)) / rows)
 
     def _enter(self, joint: Tensor) -> tuple[Tensor, Tensor]:
-        """Let the batches of all workers enter the state; their number of rows, and P."""
+        """Let the batches of all workers enter the state; their number of rows, at least 1, and P."""
         sums = self._summed(joint.T @ joint)
-        rows, first, dim = sums[-1, -1], sums[-1, :-1], self.attributes_dim
+        rows, dim = sums[-1, -1], self.attributes_dim
+        if rows > 0:
+            self._add(rows, sums)
+        covariance = self.products / self.freedom.clamp_min(1)
+        moments = covariance[:-1, -1]
+        self.coefficients.copy_(ridge_coefficients(covariance[:-1, :-1], moments, dim, self.ridge))
+        return rows.clamp_min(1), moments @ self.coefficients
+
+    def _add(self, rows: Tensor, sums: Tensor) -> None:
+        """Sums of products of (z, f, 1) enter the moving averages."""
+        first, dim = sums[-1, :-1], self.attributes_dim
         products = sums[:-1, :-1] - torch.outer(first, first) / rows
         self._move_standard(rows, first[:dim] / rows, products.diagonal()[:dim])
         for old, new in (
@@ -159,10 +172,6 @@ class DPVarPenalty(nn.Module):
             (self.freedom, rows - 1),
         ):
             old.mul_(torch.exp(-rows / self.memory)).add_(new)
-        covariance = self.products / self.freedom.clamp_min(1)
-        moments = covariance[:-1, -1]
-        self.coefficients.copy_(ridge_coefficients(covariance[:-1, :-1], moments, dim, self.ridge))
-        return rows, moments @ self.coefficients
 
     def _move_standard(self, rows: Tensor, mean: Tensor, squares: Tensor) -> None:
         """Mean and variance of A over all rows so far, from those of a batch in units of the present ones."""
@@ -186,7 +195,11 @@ class DPVarPenalty(nn.Module):
 
     def _check(self, prediction: Tensor, attributes: Tensor) -> None:
         rows = len(prediction) if prediction.dim() else 0
-        if not rows or prediction.shape not in ((rows,), (rows, 1)) or attributes.shape != (rows, self.attributes_dim):
+        if (
+            not prediction.dim()
+            or prediction.shape not in ((rows,), (rows, 1))
+            or attributes.shape != (rows, self.attributes_dim)
+        ):
             raise InvalidInput(
                 f"prediction {tuple(prediction.shape)} and attributes {tuple(attributes.shape)} were given; (row,) or "
                 f"(row, 1) and (row, {self.attributes_dim}) are needed. Several outputs need one penalty each."

@@ -272,3 +272,15 @@ print(sorted({name.split(".")[0] for name in sys.modules} & {"scipy", "sklearn",
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+def test_categories_that_leave_the_upper_limit_open_are_named():
+    """One row without a category: the audit said "at most 100.0 %", and no more."""
+    random = np.random.default_rng(1)
+    town = pd.DataFrame({"town": np.append(random.choice(["north", "south"], 299), None), "age": 1.0})
+    prediction = np.append(random.standard_normal(299), 3.0)
+    found = audit(prediction, sensitive_features=town)
+    assert found.interval.share_high == 1
+    (sentence,) = [flag.sentence for flag in found.flags if flag.name == "rare_categories"]
+    assert "fewer than 5 rows, town = (missing) (1). Merge them" in sentence
+    assert "rare_categories" not in flags(audit(prediction[:-1], sensitive_features=town[:-1]))

@@ -50,3 +50,26 @@ def test_audit_within_factors_by_groups_with_a_threshold(table):
     assert found["given"] == ["degree"]
     assert {"decisions", "equal opportunity", "mean error"} <= set(found["questions"])
     assert found["dpvar_without_given"]["low"] > 0
+
+
+def test_audit_shows_predictions_by_another_column(table):
+    """--by changed nothing on the screen."""
+    said = run_here("audit", table, "--prediction", "probability", "--sensitive", "age", "--by", "y")
+    assert said.returncode == 0, said.stderr
+    frame = pd.read_csv(table)
+    shown = said.stdout[said.stdout.index("predictions by y") :]
+    for _, rows in frame.groupby("y"):
+        assert f"{rows['probability'].mean():.4f}" in shown
+        assert str(len(rows)) in shown
+
+
+@pytest.mark.parametrize("name", ["prediction_ja", "probability"])
+def test_a_target_of_two_words_says_which_is_one(table, tmp_path, name):
+    """The probability of "ja" was compared with "nein"; its AUC was the wrong way round."""
+    frame = pd.read_csv(table).rename(columns={"probability": name})
+    frame.assign(y=np.where(frame["y"] == 1, "ja", "nein")).to_csv(tmp_path / "rows.csv", index=False)
+    words = ("audit", tmp_path / "rows.csv", "--prediction", name, "--sensitive", "age", "--target", "y", "--json")
+    said = run_here(*words)
+    assert (json.loads(said.stdout)["accuracy"]["auc"] > 0.5) == (name == "prediction_ja")
+    zero, one = ("nein", "ja") if name == "prediction_ja" else ("ja", "nein")
+    assert f"y: {zero} counts as 0, {one} as 1" in said.stderr

@@ -1,5 +1,7 @@
 """Names, options and cells that end in one sentence or are taken as they are, never in a traceback."""
 
+import io
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from fairlevel.cli.checks import refuse_existing
 from fairlevel.cli.csv_cells import without_formulas
 from fairlevel.cli.files import read_columns, read_numbers, read_sample, write_table
 from fairlevel.cli.options import read_names
+from fairlevel.cli.talk import CLOSED_PIPE, Talk
 from fairlevel.data.whole_files import require_writable, whole_folder, write_whole
 from fairlevel.exceptions import CannotWrite, FairLevelError, InvalidInput, InvalidType
 from tests.terminal import run_here
@@ -172,3 +175,20 @@ def test_one_row_is_enough_to_predict_for(tmp_path):
     assert len(read_columns(tmp_path / "one.csv", fewest=1)) == 1
     with pytest.raises(InvalidInput, match="at least 2"):
         read_columns(tmp_path / "one.csv")
+
+
+class Closed(io.StringIO):
+    """Standard output whose reader has gone."""
+
+    def write(self, text):
+        raise BrokenPipeError
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_reader_that_has_gone_is_no_budget_that_is_not_met(as_json, monkeypatch):
+    """``| head -1`` gave exit code 1."""
+    monkeypatch.setattr("sys.stdout", Closed())
+    talk = Talk(False, as_json)
+    with pytest.raises(SystemExit) as end:
+        talk.result(rows=1) if as_json else talk.say("a sentence")
+    assert end.value.code == CLOSED_PIPE

@@ -98,9 +98,10 @@ def test_prediction_imports_pandas_alone(tmp_path):
     assert len(pd.read_csv(tmp_path / "Boosting.csv")) == 80
 
 
-@pytest.mark.parametrize("first", ["a,b c,d", '"a,1";b', "a\tb", "\ufeffa,b", '"x, y",z'])
-def test_columns_are_those_that_pandas_reads(first, tmp_path):
+@pytest.mark.parametrize(
+    ("first", "sign"), [("a,b c,d", ","), ('"a,1";b', ";"), ("a\tb", "\t"), ("\ufeffa,b", ","), ('"x, y",z', ",")]
+)
+def test_columns_are_those_that_pandas_reads(first, sign, tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text(f"{first}\n1\n", encoding="utf-8")
-    sign = "\t" if "\t" in first else ";" if ";" in first and "," not in first else ","
     assert column_names(path) == list(pd.read_csv(path, sep=sign, nrows=0).columns)

@@ -83,3 +83,15 @@ def test_mistakes_are_told_before_the_work(folder, monkeypatch, more, sentence):
     said = audit(folder / "in", *more)
     assert said.returncode == 2
     assert sentence in said.stderr.replace("\n", " ")
+
+
+@pytest.mark.parametrize("more", [("--save-sums", "sums.json"), ("--executor", "local"), ("second.csv",)])
+def test_csv_files_are_not_read_part_by_part(tmp_path, monkeypatch, more):
+    """They were opened as Parquet, with a message about magic bytes."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("rows.csv", "second.csv"):
+        pd.DataFrame({"age": [1.0, 2.0], "f": [1.0, 2.0]}).to_csv(name, index=False)
+    result = run_here("audit", "rows.csv", "--prediction", "f", "--sensitive", "age", *more)
+    assert result.returncode == 2
+    assert "'rows.csv' is a CSV file" in result.stderr
+    assert "pandas.read_csv('rows.csv').to_parquet('rows.parquet')" in result.stderr

@@ -7,7 +7,7 @@ import torch
 
 from fairlevel import GroupMean, MLPMean, SplineMean, audit, compare, dpvar, dpvar_interval
 from fairlevel.conditional_mean.factors import LegitimateFactors, attributes_within
-from fairlevel.exceptions import InvalidInput
+from fairlevel.exceptions import FewRowsPerCombination, InvalidInput
 from fairlevel.metrics.units import Units
 
 ROWS = 20_000
@@ -74,6 +74,18 @@ def test_categories_are_compared_cell_by_cell():
     assert found == pytest.approx(plug_in - np.mean((leverage - of_factors) * noise) + lost, rel=1e-9)
 
 
+def test_every_category_of_several_factors_is_accounted_for():
+    """Truth: 0, for predictions depend on the factors alone. Ten rows per category were too few for that."""
+    random = np.random.default_rng(0)
+    factors = pd.DataFrame(random.integers(0, 30, (300, 2)), columns=["region", "job"])
+    effect = random.standard_normal((2, 30))
+    prediction = effect[0][factors["region"]] + effect[1][factors["job"]]
+    sensitive = prediction + random.standard_normal(300)
+    with pytest.warns(FewRowsPerCombination, match="combinations of categories on 300 rows, fewer than 5"):
+        found = dpvar(None, prediction, sensitive_features=sensitive, given=factors.astype(str) + "x")
+    assert abs(found) < 1e-6
+
+
 def test_the_outcome_as_factor_is_equalised_odds():
     y = (E + Z > 0).astype(float)
     assert dpvar_interval(y + L, sensitive_features=Z, given=y).p_value > 0.01
@@ -109,6 +121,7 @@ def test_functions_of_factors_at_new_rows_are_those_of_all_rows():
         (np.ones(50), "a single value"),
         (L[:49], "given has 49 rows"),
         (np.where(np.arange(50) == 3, np.nan, L[:50]), "given holds 1 missing"),
+        ([f"person {row}" for row in range(50)], "50 categories on 50 rows; at least 5 rows per category"),
     ],
 )
 def test_factors_that_cannot_be_used(given, words):
@@ -121,6 +134,13 @@ def test_factors_that_cannot_be_used(given, words):
     ):
         with pytest.raises(InvalidInput, match=words):
             call()
+
+
+def test_very_many_categories_of_factors_are_refused():
+    """An audit did not end within minutes."""
+    factors = pd.Series(np.arange(6000) % 1200).map("region {}".format)
+    with pytest.raises(InvalidInput, match="given has 1200 categories; at most 1000 are possible"):
+        dpvar(None, np.arange(6000.0), sensitive_features=np.arange(6000.0) % 7, given=factors)
 
 
 def test_a_factor_that_is_constant_up_to_rounding_changes_nothing():

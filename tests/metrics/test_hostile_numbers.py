@@ -7,7 +7,9 @@ import pytest
 from fairlevel import audit, compare, dpvar, dpvar_interval
 from fairlevel.auditing.flags import repeated_rows
 from fairlevel.exceptions import FairLevelError, InvalidInput, InvalidType
+from fairlevel.metrics.evidence import Evidence
 from fairlevel.metrics.inputs import read_rows
+from fairlevel.metrics.interval import interval_of
 
 random = np.random.default_rng(0)
 A = random.standard_normal(200)
@@ -188,3 +190,13 @@ def test_estimate_and_interval_agree_on_what_is_constant():
 def test_a_monotone_copy_of_an_attribute_explains_everything_and_is_refused(copy):
     with pytest.raises(InvalidInput, match="rises and falls with it"):
         dpvar(None, F, sensitive_features=A, given=copy(A))
+
+
+@pytest.mark.parametrize("rest", [0.0, 4e-16, 7e-13])
+def test_a_function_of_an_attribute_has_a_share_that_is_not_zero(rest):
+    unit = np.random.default_rng(0).standard_normal(200)
+    sums = np.column_stack([np.zeros(200), unit**2, unit**2, np.ones(200)]) / 200
+    rounding = 1e-18
+    found = interval_of(Evidence(1.0, 1 - rest, 1.0, sums.T @ sums, rounding, lambda: 1e-4, "splines"))
+    assert found.share_low == found.low > 0.7
+    assert found.share_high == 1

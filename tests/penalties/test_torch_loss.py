@@ -211,10 +211,26 @@ def test_what_cannot_be_used_is_refused_and_leaves_no_trace():
     before = {name: value.clone() for name, value in loss.state_dict().items()}
     with pytest.raises(InvalidInput, match=r"missing or infinite"):
         loss(torch.full_like(f, torch.nan), attributes)
-    for bad in ((f, attributes[:, :2]), (f[:-1], attributes), (f.repeat(2, 1).T, attributes), (f[:0], attributes[:0])):
+    for bad in ((f, attributes[:, :2]), (f[:-1], attributes), (f.repeat(2, 1).T, attributes), (f[0], attributes)):
         with pytest.raises(InvalidInput, match=r"\(row, 3\)"):
             loss(*bad)
     assert all(torch.equal(before[name], now) for name, now in loss.state_dict().items())
+
+
+def test_a_batch_without_rows_changes_nothing():
+    """``penalty(f[known], a[known])`` of a batch in which no attribute is known."""
+    f, a = problem()
+    plain, interrupted = penalty(), penalty()
+    for batch in (slice(0, 200), slice(200, 400)):
+        value, gradient = slope_of(interrupted, f[:0], a[:0])
+        assert gradient.shape == (0,)
+        assert torch.isfinite(value)
+        for expected, found in zip(*(slope_of(loss, f[batch], a[batch]) for loss in (plain, interrupted)), strict=True):
+            torch.testing.assert_close(found, expected)
+    before = slope_of(interrupted, f[:0], a[:0])[0]
+    torch.testing.assert_close(before, value := slope_of(plain, f[:0], a[:0])[0])
+    assert value > 0
+    assert slope_of(plain.eval(), f[:0], a[:0])[0] == 0
 
 
 def test_two_workers_are_one_with_the_joined_batch(tmp_path, monkeypatch):

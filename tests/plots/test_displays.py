@@ -3,7 +3,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairlevel.exceptions import InvalidInput
+from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.plots.front import FrontDisplay
 from fairlevel.plots.mean_profile import MeanProfileDisplay
 from fairlevel.plots.method_fronts import MethodFrontsDisplay
@@ -47,6 +47,14 @@ def test_profiles_are_drawn_on_given_axes():
     assert set(display.frame()["label"]) == {"plain", "level"}
     plain = display.frame().query("label == 'plain'")
     np.testing.assert_allclose(plain["mean"], plain["at"], atol=0.02)
+
+
+def test_profiles_that_cannot_be_drawn_say_what_is_needed():
+    a = np.arange(30.0)
+    with pytest.raises(InvalidType, match="is of type ndarray; a dict from labels to predictions"):
+        MeanProfileDisplay.from_predictions(a, attribute=a)
+    with pytest.raises(InvalidInput, match="attribute has 2 columns; one is needed"):
+        MeanProfileDisplay.from_predictions({"plain": a}, attribute=np.column_stack([a, a % 7]))
 
 
 def test_fronts_of_methods_are_lines_in_the_order_of_their_names():

@@ -16,7 +16,7 @@ from fairlevel.auditing.answer import METHOD, Audit
 from fairlevel.auditing.audit_files import StoredAudit, audit_files
 from fairlevel.auditing.by_group import group_table, is_grouping, read_groups
 from fairlevel.auditing.findings import Verdict
-from fairlevel.auditing.flags import repeated_rows
+from fairlevel.auditing.flags import rare_categories, repeated_rows
 from fairlevel.auditing.questions import ask, decisions
 from fairlevel.auditing.side_figures import SIDE_ROWS, SideFigures
 from fairlevel.data.numbers import rounding_limit
@@ -142,7 +142,7 @@ def audit(
         given=factors,
         rows=len(rows),
         overall=overall,
-        more_flags=repeated_rows(rows),
+        more_flags=(*repeated_rows(rows), *rare_categories(interval, frame)),
         groups={
             name: group_table(column, rows.prediction, rows.row_weight, target) for name, column in tabulated.items()
         },

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from fairlevel.auditing.dependence import Measure
 from fairlevel.auditing.near_profiles import NearProfiles
 from fairlevel.auditing.questions import DECISIONS, ERRORS, OPPORTUNITY, Question
-from fairlevel.conditional_mean.cells.discrete_columns import discrete_columns
+from fairlevel.conditional_mean.cells.discrete_columns import ROWS_PER_CELL, discrete_columns
 from fairlevel.metrics.inputs import EvaluationRows
 from fairlevel.metrics.interval import DPVarInterval
 from fairlevel.report.numbers import number
@@ -17,6 +18,7 @@ from fairlevel.report.numbers import number
 SIGNIFICANT = 0.05
 NOTICEABLE = 0.02  # of the prediction's variance
 MANY_COPIES = 0.05  # of the rows
+UNCLEAR = 0.5  # a larger share is a finding, even if its upper limit is 1
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,29 @@ def repeated_rows(rows: EvaluationRows) -> tuple[Flag, ...]:
             f"{copies:,} of {len(rows):,} rows repeat another row in the prediction and all attributes. If they are "
             "the same people, pass groups= with one label per person (--groups): copies are no new evidence, and "
             "without groups the interval is too narrow and p too small.",
+        ),
+    )
+
+
+def rare_categories(interval: DPVarInterval, attributes: pd.DataFrame) -> tuple[Flag, ...]:
+    """Categories of so few rows that nothing is known of their average, where that leaves the upper limit open."""
+    if interval.share_high < 1 or interval.share > UNCLEAR:
+        return ()
+    named = [
+        f"{name} = {category} ({count})"
+        for name, column in attributes.items()
+        if not pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype)
+        for category, count in column.value_counts(dropna=False).items()
+        if 0 < count < ROWS_PER_CELL
+    ]
+    if not named:
+        return ()
+    return (
+        Flag(
+            "rare_categories",
+            f"The upper limit is 100 %: hardly anything is known of categories with fewer than {ROWS_PER_CELL} rows, "
+            f"{', '.join(named[:5])}{' and others' if len(named) > 5 else ''}. Merge them with others, or leave their "
+            "rows out.",
         ),
     )
 

@@ -11,7 +11,7 @@ from fairlevel.cli.audit_columns import AuditColumns
 from fairlevel.cli.checks import require_columns
 from fairlevel.cli.memory_audit import audit_in_memory
 from fairlevel.cli.names import require_executor
-from fairlevel.cli.stored_audit import audit_in_parts, in_parts
+from fairlevel.cli.stored_audit import audit_in_parts, in_parts, refuse_csv
 from fairlevel.cli.talk import Json, Quiet, Talk
 from fairlevel.data.whole_files import require_writable
 from fairlevel.exceptions import InvalidInput
@@ -30,7 +30,11 @@ def audit(
     prediction: Annotated[str, typer.Option(help="Column with the predictions; of Parquet files, several by commas.")],
     sensitive: Annotated[str, typer.Option(help="Sensitive columns, comma-separated.")],
     target: Annotated[
-        str | None, typer.Option(help="Column with the true values; of two words, the second in the alphabet is 1.")
+        str | None,
+        typer.Option(
+            help="Column with the true values; of two words, 1 is the one that the prediction's name ends with "
+            "(prediction_yes), else the second in the alphabet."
+        ),
     ] = None,
     by: Annotated[str | None, typer.Option(help="Another column: tabulate predictions by its values.")] = None,
     weight: Annotated[str | None, typer.Option(help="Column with survey weights.")] = None,
@@ -88,6 +92,7 @@ def audit(
         require_columns(file, [*columns.used, *columns.categories])
         audit_in_memory(talk, file, columns, budgets, html, threshold, seed)
         return
+    refuse_csv(files)
     columns.refuse_whole_rows()
     if html is not None and len(columns.predictions) > 1:
         raise InvalidInput(

@@ -12,6 +12,8 @@ from rich.table import Table
 from fairlevel.cli.talk import Talk, shown_path
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from fairlevel.auditing.audit import Audit, Verdict
 
 
@@ -52,6 +54,18 @@ def show_audit(talk: Talk, found: Audit, verdicts: tuple[Verdict, ...], html: Pa
     show_verdicts(talk, verdicts)
     if html is not None:
         talk.say(f"report: {shown_path(html)}")
+
+
+def show_groups(talk: Talk, name: str, groups: pd.DataFrame) -> None:
+    """Predictions by the values of one column."""
+    from fairlevel.report.numbers import number
+
+    shown = Table(title=f"predictions by {name}", title_justify="left")
+    for heading in groups.columns:
+        shown.add_column(name if heading == "group" else heading, justify="left" if heading == "group" else "right")
+    for group, rows, *figures in groups.itertuples(index=False):
+        shown.add_row(str(group), f"{rows:,}", *map(number, figures))
+    talk.say(shown)
 
 
 def show_verdicts(talk: Talk, verdicts: Iterable[Verdict], prediction: str = "") -> None:

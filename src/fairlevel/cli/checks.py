@@ -5,12 +5,14 @@ from __future__ import annotations
 import codecs
 import csv
 import os
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
 from fairlevel.exceptions import InvalidInput, UnknownName
 
 READERS = (".csv", ".parquet")
+_SEPARATORS = (",", ";", "\t")
 
 
 def require_readable(path: Path) -> None:
@@ -21,6 +23,12 @@ def require_readable(path: Path) -> None:
         raise InvalidInput(f"{str(path)!r} does not exist.")
 
 
+def require_writer(path: Path) -> None:
+    """Raise an error if the name of a table to write ends in neither .csv nor .parquet."""
+    if path.suffix.lower() not in READERS:
+        raise InvalidInput(f"{path.name!r} ends in {path.suffix!r}; a name ending in {' or '.join(READERS)} is needed.")
+
+
 def require_columns(path: Path, names: Iterable[str | None]) -> None:
     """Raise an error if a file cannot be read, or one of the columns is not there or there twice; names that were not
     given do not count.
@@ -29,8 +37,19 @@ def require_columns(path: Path, names: Iterable[str | None]) -> None:
     wanted, known = [name for name in names if name], column_names(path)
     for name in wanted:
         if name not in known:
-            raise UnknownName(f"column of {path.name}", name, known)
+            raise _unknown(path, name, known)
     refuse_doubles(path, wanted)
+
+
+def _unknown(path: Path, name: str, known: list[str]) -> InvalidInput:
+    """Spaces around the name in the file are hard to see, and have to be typed."""
+    spaced = next((each for each in known if each.strip() == name.strip()), None)
+    if spaced is None:
+        return UnknownName(f"column of {path.name}", name, known)
+    return InvalidInput(
+        f"{path.name!r} has no column {name!r}, but {spaced!r}, with spaces around its name; remove them from the file "
+        f"or type them: --target '{spaced}', and in lists in double quotes, such as --sensitive '\"{spaced}\"'."
+    )
 
 
 def refuse_doubles(path: Path, names: Iterable[str]) -> None:
@@ -44,21 +63,28 @@ def refuse_doubles(path: Path, names: Iterable[str]) -> None:
 
 
 def column_names(path: Path) -> list[str]:
-    """The columns of a CSV or Parquet file, read from its first line or its schema."""
+    """The columns of a CSV or Parquet file, read from its first line or its schema; without a name they are called as
+    pandas calls them.
+    """
     try:
         if is_parquet(path):
             import pyarrow.parquet
 
             return [str(name) for name in pyarrow.parquet.read_schema(path).names]
         with path.open(encoding=encoding(path), newline="") as file:
-            found = next(csv.reader(file, delimiter=separator(path)), [])
+            found = next(filter(None, csv.reader(file, delimiter=separator(path))), [])
     except UnicodeDecodeError as error:
         raise not_utf8(path, error) from None
     except (ValueError, OSError, csv.Error) as error:
         raise InvalidInput(f"{path.name!r} cannot be read: {' '.join(str(error).split())}.") from None
     if not found:
         raise InvalidInput(f"{path.name!r} cannot be read: it is empty.")
-    return found
+    if len(found) <= 2 and found[0].lower().startswith("sep="):
+        raise InvalidInput(
+            f"{path.name!r} begins with {found[0]!r}, a line for spreadsheets; names of columns are needed there: "
+            "delete that line."
+        )
+    return [name or f"Unnamed: {number}" for number, name in enumerate(found)]
 
 
 def encoding(path: Path) -> str:
@@ -68,10 +94,12 @@ def encoding(path: Path) -> str:
 
 
 def separator(path: Path) -> str:
-    """A comma; a semicolon or a tab where the first line has one and no comma."""
+    """Of comma, semicolon and tab the one that the names of columns are separated by: the most frequent one outside of
+    double quotes.
+    """
     with path.open(encoding=encoding(path), errors="replace") as file:
-        first = file.readline()
-    return next((sign for sign in (",", ";", "\t") if sign in first), ",")
+        first = next((line for line in file if line.strip()), "")
+    return max(_SEPARATORS, key="".join(first.split('"')[::2]).count)
 
 
 def is_parquet(path: Path) -> bool:
@@ -83,8 +111,12 @@ def not_utf8(path: Path, error: UnicodeDecodeError) -> InvalidInput:
     """What to do about a file in another encoding."""
     if encoding(path) == "utf-16":
         return InvalidInput(f"{path.name!r} begins as UTF-16, but is not (byte {error.start}); save it as UTF-8.")
+    with path.open("rb") as file:
+        code = "utf-16le" if b"\0" in file.read(1000) else "cp1252"
+    converted = f"{path.stem}-utf8{path.suffix}"
     return InvalidInput(
-        f"{path.name!r} is not UTF-8 (byte {error.start}); convert it, such as iconv -f latin1 -t utf-8 {path.name}."
+        f"{path.name!r} is not UTF-8 (byte {error.start}); save it as CSV UTF-8, or convert it, such as iconv -f "
+        f"{code} -t utf-8 {shlex.quote(str(path))} > {shlex.quote(converted)}."
     )
 
 

@@ -10,7 +10,15 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet
 
-from fairlevel.cli.checks import encoding, is_parquet, not_utf8, require_columns, require_readable, separator
+from fairlevel.cli.checks import (
+    encoding,
+    is_parquet,
+    not_utf8,
+    require_columns,
+    require_readable,
+    require_writer,
+    separator,
+)
 from fairlevel.cli.csv_cells import without_formulas
 from fairlevel.data.columns import Numbers, kind_of
 from fairlevel.data.whole_files import write_whole
@@ -27,8 +35,7 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
     """Write CSV or Parquet, depending on the ending of the name; an existing file is replaced only when the new one is
     complete.
     """
-    if path.suffix.lower() not in WRITERS:
-        raise InvalidInput(f"{path.name!r} ends in {path.suffix!r}; a name ending in {' or '.join(WRITERS)} is needed.")
+    require_writer(path)
     write_whole(path, lambda partial: WRITERS[path.suffix.lower()](table, partial))
 
 
@@ -86,13 +93,23 @@ def read_predictions(table: pd.DataFrame, column: str) -> pd.Series:
     return values
 
 
-def read_target(table: pd.DataFrame, column: str) -> pd.Series:
-    """A column as numbers; of two words, the first in the alphabet is 0 and the second 1."""
-    values = table[column]
+def read_target(table: pd.DataFrame, column: str, prediction: str) -> pd.Series:
+    """A column as numbers; two words as 0 and 1, in the order of :func:`two_words`."""
+    words = two_words(table[column], prediction)
+    if words is None:
+        return read_numbers(table, column)
+    return table[column].map(str, na_action="ignore").map({words[0]: 0.0, words[1]: 1.0})
+
+
+def two_words(values: pd.Series, prediction: str) -> tuple[str, str] | None:
+    """The words that stand for 0 and 1 in a column that holds two. 1 is the word that the name of the prediction ends
+    with, as in prediction_yes, else the second in the alphabet.
+    """
     words = sorted({str(value) for value in values.dropna().unique()}) if values.dtype.kind not in "biuf" else []
-    if len(words) == 2 and pd.to_numeric(pd.Series(words), errors="coerce").isna().all():
-        return values.map(str, na_action="ignore").map({words[0]: 0.0, words[1]: 1.0})
-    return read_numbers(table, column)
+    if len(words) != 2 or pd.to_numeric(pd.Series(words), errors="coerce").notna().any():
+        return None
+    first, second = words
+    return (second, first) if prediction.endswith(f"_{first}") else (first, second)
 
 
 def read_sample(path: Path, most: int, seed: int, text: Sequence[str] = ()) -> tuple[pd.DataFrame, int]:

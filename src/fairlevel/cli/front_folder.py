@@ -99,6 +99,9 @@ def columns_in_words(encoder: TableEncoder, rows: int) -> list[str]:
     """How columns were read where their file does not say it."""
     texts = [rule for rule in encoder.rules_ if isinstance(rule, FrequentRule)]
     said = {
+        "columns without a name in the file (leave out row numbers with --drop)": [
+            rule.name for rule in encoder.rules_ if rule.name.startswith("Unnamed: ")
+        ],
         "dates": [rule.name for rule in encoder.rules_ if isinstance(rule.reads, Dates)],
         "numbers with a decimal comma": [rule.name for rule in encoder.rules_ if rule.reads == Numbers(",")],
         "text with many categories": [f"{rule.name} ({len(rule.categories)})" for rule in texts],

@@ -16,7 +16,7 @@ from fairlevel.cli.talk import Talk
 from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.learning_table import LearningTable, with_unreadable_as_missing
 from fairlevel.estimators.fairness_path import FairnessPath
-from fairlevel.exceptions import UnknownAttributes
+from fairlevel.exceptions import InvalidInput, UnknownAttributes
 from fairlevel.report.provenance import Provenance
 
 
@@ -59,6 +59,11 @@ class FrontRows:
             columns.weight,
             columns.given,
         )
+        if table.target.nunique() == 1:
+            raise InvalidInput(
+                f"The target {columns.target!r} holds a single value, {table.target.iloc[0]}; there is nothing to "
+                "predict: choose another --target."
+            )
         _describe(talk, table)
         return cls(file, columns, table, rows)
 

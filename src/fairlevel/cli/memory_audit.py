@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairlevel.cli.audit_answer import fail_unless_passed, show_audit
+from fairlevel.cli.audit_answer import fail_unless_passed, show_audit, show_groups
 from fairlevel.cli.audit_columns import AuditColumns
 from fairlevel.cli.talk import Talk
 from fairlevel.exceptions import InvalidInput
@@ -33,12 +33,14 @@ def audit_in_memory(
     with talk.working() as warned:
         stage("loading libraries")
         from fairlevel.auditing.audit import audit
-        from fairlevel.cli.files import read_predictions
+        from fairlevel.cli.files import read_predictions, two_words
 
         stage("reading the file")
         table, gaps = _read(file, columns)
         for sentence in gaps.sentences():
             talk.say(sentence)
+        if columns.target is not None and (words := two_words(table[columns.target], columns.predictions[0])):
+            talk.say(f"{columns.target}: {words[0]} counts as 0, {words[1]} as 1")
         stage("measuring disparity")
         prediction = read_predictions(table, columns.predictions[0])
         found = audit(prediction, **_roles(table, columns), threshold=threshold, random_state=seed)
@@ -47,6 +49,8 @@ def audit_in_memory(
             stage("writing the report")
             _write_page(found, verdicts, file, columns, gaps, html)
     show_audit(talk, found, verdicts, html)
+    if columns.by is not None:
+        show_groups(talk, *list(found.groups.items())[-1])
     results = [verdict.to_dict() for verdict in verdicts]
     talk.result(**found.to_dict(), verdicts=results, rows_left_out=gaps.rows_left_out, report=html, warnings=warned)
     fail_unless_passed(verdicts)
@@ -75,7 +79,7 @@ def _roles(table: pd.DataFrame, columns: AuditColumns) -> dict[str, Any]:
 
     return {
         "sensitive_features": table[list(columns.sensitive)],
-        "y_true": None if columns.target is None else read_target(table, columns.target),
+        "y_true": None if columns.target is None else read_target(table, columns.target, columns.predictions[0]),
         "sample_weight": None if columns.weight is None else read_numbers(table, columns.weight),
         "by": None if columns.by is None else table[columns.by],
         "given": table[list(columns.given)] if columns.given else None,

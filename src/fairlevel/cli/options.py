@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import re
 from collections.abc import Iterable
 
 from fairlevel.exceptions import InvalidInput
+
+_NAME = re.compile(r'\s*+(?:"((?:[^"]|"")*+)"\s*|(?!")([^,]*)),')
 
 
 def read_seeds(text: str) -> tuple[int, ...]:
@@ -23,17 +24,21 @@ def read_seeds(text: str) -> tuple[int, ...]:
 
 
 def read_names(text: str) -> tuple[str, ...]:
-    """Names from comma-separated text, each once; a name with a comma stands in double quotes, as in CSV, and a double
-    quote in it is written twice.
+    """Names from comma-separated text, each once. A name with a comma, or with spaces around it, stands in double
+    quotes, as in CSV, and a double quote in it is written twice.
     """
-    try:
-        (names,) = csv.reader([text], skipinitialspace=True, strict=True) if text.strip() else ([],)
-    except (csv.Error, ValueError):
-        raise InvalidInput(
-            f"{text!r} cannot be read as names; separate them by commas, and put a name with a comma in double "
-            """quotes, such as 'age,"income, yearly"'."""
-        ) from None
-    return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
+    names, rest = [], f"{text},"
+    while rest:
+        found = _NAME.match(rest)
+        if found is None:
+            raise InvalidInput(
+                f"{text!r} cannot be read as names; separate them by commas, and put a name with a comma in double "
+                """quotes, such as 'age,"income, yearly"'."""
+            )
+        quoted, plain = found.groups()
+        names.append(plain.strip() if quoted is None else quoted.replace('""', '"'))
+        rest = rest[found.end() :]
+    return tuple(dict.fromkeys(name for name in names if name.strip()))
 
 
 def read_sensitive(text: str) -> tuple[str, ...]:
@@ -46,6 +51,10 @@ def read_sensitive(text: str) -> tuple[str, ...]:
 
 def as_option(names: Iterable[object]) -> str:
     """Names as :func:`read_names` reads them."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow([str(name) for name in names])
-    return text.getvalue()
+    return ",".join(_quoted(str(name)) for name in names)
+
+
+def _quoted(name: str) -> str:
+    if name == name.strip() and not set(name) & set(',"'):
+        return name
+    return '"' + name.replace('"', '""') + '"'

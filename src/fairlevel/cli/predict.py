@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fairlevel.cli.checks import column_names, refuse_doubles, require_readable
+from fairlevel.cli.checks import column_names, refuse_doubles, require_readable, require_writer
 from fairlevel.cli.options import as_option
 from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
 from fairlevel.data.whole_files import require_writable
@@ -32,11 +32,12 @@ def predict(
     of each class. Columns are read as in training, whatever they look like in this file.
     """
     require_readable(file)
+    require_writer(out)
     require_writable(out)
     if out.exists() and out.samefile(file):
         raise InvalidInput(f"--out {str(out)!r} is the file with the rows, and would replace it; choose another name.")
     if not (model / "model.json").is_file():
-        raise InvalidInput(f"{str(model)!r} holds no model.")
+        raise InvalidInput(f"{str(model)!r} holds no model{_models_inside(model)}.")
     if column in column_names(file):
         raise InvalidInput(f"{file.name!r} already has a column {column!r}; pass --column NAME.")
 
@@ -71,3 +72,10 @@ def predict(
     if sensitive and all(name in table for name in sensitive):
         talk.next("fairlevel", "audit", out, "--prediction", audited, "--sensitive", as_option(sensitive))
     talk.result(rows=len(table), out=out, columns=list(named), warnings=warned)
+
+
+def _models_inside(folder: Path) -> str:
+    """Where models are in the folder of a front, as the end of a sentence."""
+    inside = sorted(file.parent for within in ("*", "models/*") for file in folder.glob(f"{within}/model.json"))
+    named = [place for place in inside if place.name == "knee"] or inside
+    return f"; pass one of its {len(inside)} models, such as {shown_path(named[0])}" if named else ""

@@ -32,6 +32,17 @@ def in_parts(files: Sequence[str], in_memory: bool) -> bool:
     return len(files) > 1 or file.is_dir() or is_pattern or (not in_memory and _is_large(file))
 
 
+def refuse_csv(files: Sequence[str]) -> None:
+    """Raise an error if one of the files cannot be read part by part."""
+    name = next((name for name in files if name.lower().endswith(".csv")), None)
+    if name is not None:
+        raise InvalidInput(
+            f"{name!r} is a CSV file; several files, several predictions, --baseline, --save-sums, --state and "
+            "--executor are for Parquet files. Pass one CSV file and one prediction, or convert it in Python: "
+            f"pandas.read_csv({name!r}).to_parquet({f'{name[:-4]}.parquet'!r})."
+        )
+
+
 def _is_large(file: Path) -> bool:
     if not is_parquet(file) or not file.is_file():
         return False

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import shlex
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -22,6 +24,18 @@ Json = Annotated[
 ]
 
 
+CLOSED_PIPE = 141
+"""Exit code where the reader of the output has gone, as in ``| head -1``: that of other programs in a shell. 1 stands
+for a budget that is not met."""
+
+
+class _Output(Console):
+    """A console that ends the command where nobody reads on."""
+
+    def on_broken_pipe(self) -> None:
+        _end_unread()
+
+
 class Talk:
     """Sentences go to standard output, or to standard error where standard output is for JSON; warnings and progress
     always go to standard error. A quiet command says neither sentences nor progress.
@@ -29,8 +43,8 @@ class Talk:
 
     def __init__(self, quiet: bool, as_json: bool) -> None:
         self._quiet, self._json = quiet, as_json
-        self._people = Console(stderr=as_json, markup=False, highlight=False)
-        self._errors = Console(stderr=True, markup=False, highlight=False)
+        self._people = _Output(stderr=as_json, markup=False, highlight=False)
+        self._errors = _Output(stderr=True, markup=False, highlight=False)
 
     def say(self, what: Any, style: str | None = None) -> None:
         """Print a sentence, which is not broken into lines, or a table."""
@@ -48,7 +62,10 @@ class Talk:
     def result(self, **values: Any) -> None:
         """Print the result for programs, if it was asked for."""
         if self._json:
-            print(json.dumps(plain(values), ensure_ascii=False, allow_nan=False))
+            try:
+                print(json.dumps(plain(values), ensure_ascii=False, allow_nan=False), flush=True)
+            except BrokenPipeError:
+                _end_unread()
 
     @contextmanager
     def working(self) -> Iterator[list[str]]:
@@ -61,6 +78,12 @@ class Talk:
         messages += dict.fromkeys(str(warning.message) for warning in caught)
         for message in messages:
             self.warn(message)
+
+
+def _end_unread() -> None:
+    """End the command; what is left of the output goes nowhere."""
+    sys.stdout = io.StringIO()
+    raise SystemExit(CLOSED_PIPE)
 
 
 def plain(value: Any) -> Any:

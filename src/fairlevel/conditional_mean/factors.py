@@ -6,7 +6,7 @@ not penalised, so that nothing of it is left over, and E[f | A, L] by functions 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -98,7 +98,7 @@ def _feature_map(standard: Array, weight: Array, most: int, seed: int) -> Featur
     """(functions that are always used, functions to use where the rows allow more) of standardised L."""
     categorical = few_categories(standard)
     continuous = int((~categorical).sum())
-    cells = GroupMean().feature_map(standard[:, categorical], weight, seed)
+    cells = replace(GroupMean().feature_map(standard[:, categorical], weight, seed), columns_are_free=True)
     knots = int(np.clip(most // (2 * max(continuous, 1)), 3, _MOST_KNOTS))
     curves = SplineMean(knots=knots).feature_map(standard[:, ~categorical], weight, seed)
     together = RandomFeaturesMean().feature_map(standard, weight, seed)

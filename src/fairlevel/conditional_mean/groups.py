@@ -41,7 +41,7 @@ class GroupMean(LinearMean):
         if self.least_rows < 1:
             raise InvalidInput(f"least_rows={self.least_rows} was given; at least 1 is needed, such as 3.")
 
-    def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> FeatureMap:
+    def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> GroupFeatures:
         discrete = discrete_columns(sensitive)
         cells = Cells.of(sensitive[:, discrete])
         smooth = RandomFeaturesMean().feature_map(sensitive[:, ~discrete], row_weight, seed)

@@ -19,6 +19,7 @@ FEW_CATEGORIES = 12  # which any rows can carry
 ROWS_PER_CATEGORY = 5  # of one column; with fewer, group averages are shrunk, and an upper limit would be too low
 ROWS_PER_CATEGORY_OF_SEVERAL = 8  # of several columns together
 MOST_CATEGORIES = 500
+MOST_CATEGORIES_OF_FACTORS = 1000  # of all columns together
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,8 @@ def encode_sensitive(
     _refuse_missing(frame, argument)
     if argument == "sensitive_features":
         _refuse_many_categories(frame)
+    else:
+        _refuse_many_factors(frame, argument)
     columns: list[Array] = []
     names: list[str] = []
     given: list[GivenColumn] = []
@@ -127,6 +130,25 @@ def _refuse_many_categories(frame: pd.DataFrame) -> None:
             f"rows; at least {ROWS_PER_CATEGORY_OF_SEVERAL} rows per category are needed: merge categories, or leave a "
             "column out."
         )
+
+
+def _refuse_many_factors(frame: pd.DataFrame, argument: str) -> None:
+    """Rows that are alone in their category have nothing to be compared with; and each category is a function, whose
+    time grows with the cube of their number.
+    """
+    counts = {str(name): column.nunique() for name, column in frame.items() if not _is_number(column.dtype)}
+    if sum(counts.values()) > MOST_CATEGORIES_OF_FACTORS:
+        raise InvalidInput(
+            f"{argument} has {sum(counts.values())} categories; at most {MOST_CATEGORIES_OF_FACTORS} are possible: "
+            "merge categories, or leave a column out."
+        )
+    for name, count in counts.items():
+        if count > FEW_CATEGORIES and len(frame) < ROWS_PER_CATEGORY * count:
+            raise InvalidInput(
+                f"Column {name!r} of {argument} has {count} categories on {len(frame)} rows; at least "
+                f"{ROWS_PER_CATEGORY} rows per category are needed to compare rows within them: merge categories, or "
+                "leave the column out."
+            )
 
 
 def _is_number(dtype: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +11,14 @@ import pandas as pd
 
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.cells.discrete_columns import ROWS_PER_CELL, few_categories
 from fairlevel.conditional_mean.factors import attributes_within
 from fairlevel.data.numbers import LARGEST, refuse_extremes, refuse_other_kinds
 from fairlevel.data.row_order import refuse_shuffled
 from fairlevel.data.sensitive import Sensitive, encode_sensitive, is_one_profile
 from fairlevel.data.splitting import read_groups
 from fairlevel.data.weights import read_weights
-from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.exceptions import FewRowsPerCombination, InvalidInput, InvalidType
 from fairlevel.metrics.orientation import oriented
 from fairlevel.networks.forks import use_one_thread_after_fork
 
@@ -123,6 +125,7 @@ def read_factors(given: Any, sensitive: Sensitive) -> Array:
                 f"given holds a single value in column {name!r}; a factor must vary: drop this column, or leave given "
                 "out to compare all rows."
             )
+    _warn_of_combinations(factors.values)
     alike = np.maximum(  # correlations of ranks also find copies on another scale, such as a logarithm
         _correlations(sensitive.values, factors.values),
         _correlations(_ranks(sensitive.values), _ranks(factors.values)),
@@ -135,6 +138,20 @@ def read_factors(given: Any, sensitive: Sensitive) -> Array:
             "from sensitive_features."
         )
     return factors.values
+
+
+def _warn_of_combinations(factors: Array) -> None:
+    """Say where combinations of categories get no free average each; (row, factor)."""
+    categories = factors[:, few_categories(factors)]
+    combinations = int((~pd.DataFrame(categories).duplicated()).sum()) if categories.shape[1] else 0
+    if combinations * ROWS_PER_CELL > len(factors):
+        warnings.warn(
+            f"given has {combinations} combinations of categories on {len(factors)} rows, fewer than {ROWS_PER_CELL} "
+            "rows for each; what single columns explain is accounted for, what only combinations explain may count as "
+            "disparity: merge categories, or leave a column out.",
+            FewRowsPerCombination,
+            stacklevel=5,
+        )
 
 
 def _ranks(values: Array) -> Array:

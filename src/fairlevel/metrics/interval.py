@@ -26,6 +26,8 @@ from fairlevel.metrics.estimators import estimator_for
 from fairlevel.metrics.evidence import ONE_PROFILE, Evidence, StandardisedPredictions
 from fairlevel.metrics.inputs import check_level, read_rows, read_seed
 
+_ROUNDING = 1e-12  # of a share; of a function of A, 1 − share and its error are rounding errors, and so is their ratio
+
 
 @dataclass(frozen=True)
 class DPVarInterval:
@@ -102,7 +104,7 @@ def interval_of(evidence: Evidence, confidence: float = 0.95) -> DPVarInterval:
     if evidence.p_value > 1 - confidence:
         low = 0.0
     share = float(np.clip(evidence.estimate, 0, 1))
-    if low > 0 and 0 < share < 1:
+    if low > 0 and 0 < share < 1 - _ROUNDING:
         error = np.sqrt(evidence.squared_error(2, 1, -share, 0) + evidence.degenerate) / (share * (1 - share))
         factor, rest = float(np.exp(-z * error)), 1 - share  # by which the odds share / rest fall, or rise
         share_low, share_high = share * factor / (share * factor + rest), share / (share + rest * factor)

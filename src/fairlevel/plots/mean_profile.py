@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from fairlevel.exceptions import InvalidType
 from fairlevel.metrics.profile import MeanProfile, mean_profile
 
 
@@ -35,7 +36,12 @@ class MeanProfileDisplay:
         attribute_name: str = "attribute",
         ax: Axes | None = None,
     ) -> Self:
-        """Compute and draw the profiles of several predictions along one attribute."""
+        """Compute and draw the profiles of several predictions, {label: predictions}, along one attribute."""
+        if not isinstance(predictions, Mapping):
+            raise InvalidType(
+                f"predictions is of type {type(predictions).__name__}; a dict from labels to predictions is needed, "
+                "such as {'my model': model.predict(X)}."
+            )
         profiles = {label: mean_profile(values, attribute=attribute) for label, values in predictions.items()}
         return cls(profiles, attribute_name).plot(ax=ax)
 

@@ -1,0 +1,86 @@
+"""The first line of a CSV file as other programs write it, and names of columns as people type them."""
+
+import pytest
+
+from fairlevel.cli.checks import column_names, require_columns, separator
+from fairlevel.cli.files import read_columns
+from fairlevel.cli.options import as_option, read_names
+from fairlevel.exceptions import InvalidInput
+from tests.terminal import run_here
+
+
+@pytest.mark.parametrize(
+    ("header", "sign"),
+    [
+        ("age;income, yearly;f", ";"),
+        ('"age; in years","income",f', ","),
+        ("\n\nage;f", ";"),
+        ("age\tincome, yearly\tf", "\t"),
+        ("age", ","),
+    ],
+)
+def test_names_are_separated_by_the_most_frequent_sign(tmp_path, header, sign):
+    """A comma within a name made one column of several."""
+    file = tmp_path / "rows.csv"
+    file.write_text(f"{header}\n" + 2 * f"{sign.join('1' * (1 + header.count(sign)))}\n", encoding="utf-8")
+    assert separator(file) == sign
+    assert list(read_columns(file).columns) == column_names(file)
+
+
+def test_columns_without_a_name_can_be_named(tmp_path):
+    """Row numbers of pandas could not be left out with --drop."""
+    (tmp_path / "rows.csv").write_text(",age,\n0,1,2\n1,2,3\n", encoding="utf-8")
+    assert column_names(tmp_path / "rows.csv") == ["Unnamed: 0", "age", "Unnamed: 2"]
+    assert list(read_columns(tmp_path / "rows.csv").columns) == ["Unnamed: 0", "age", "Unnamed: 2"]
+
+
+def test_spaces_around_a_name_are_pointed_out_and_can_be_typed(tmp_path):
+    (tmp_path / "rows.csv").write_text("f, age\n1, 2\n2, 3\n", encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"has no column 'age', but ' age', with spaces .* --sensitive '\" age\"'"):
+        require_columns(tmp_path / "rows.csv", read_names("f,age"))
+    require_columns(tmp_path / "rows.csv", read_names('f," age"'))
+
+
+@pytest.mark.parametrize("names", [("age", " age "), ('a "b"', "c,d"), ("first\nsecond", "x"), ('"', ",")])
+def test_names_are_read_as_they_are_written(names):
+    assert read_names(as_option(names)) == names
+
+
+def test_a_line_for_spreadsheets_is_named(tmp_path):
+    (tmp_path / "rows.csv").write_text("sep=;\nage;f\n1;2\n", encoding="utf-8")
+    with pytest.raises(InvalidInput, match=r"begins with 'sep='.* delete that line"):
+        column_names(tmp_path / "rows.csv")
+
+
+@pytest.mark.parametrize("code", ["cp1252", "utf-16le"])
+def test_the_command_that_converts_a_file_writes_one(tmp_path, code):
+    (tmp_path / "rows.csv").write_bytes("Größe,f\n1,2\n".encode(code))
+    with pytest.raises(InvalidInput, match=f"iconv -f {code} -t utf-8 .*rows.csv > rows-utf8.csv"):
+        column_names(tmp_path / "rows.csv")
+
+
+def test_the_folder_of_a_front_holds_models(tmp_path):
+    (tmp_path / "rows.csv").write_text("age,f\n1,2\n", encoding="utf-8")
+    for name in ("knee", "point-01"):
+        (tmp_path / "front" / "models" / name).mkdir(parents=True)
+        (tmp_path / "front" / "models" / name / "model.json").write_text("{}", encoding="utf-8")
+    said = run_here("predict", tmp_path / "front", tmp_path / "rows.csv", "--out", tmp_path / "new.csv")
+    assert said.returncode == 2
+    assert "pass one of its 2 models, such as " in said.stderr
+    assert "models/knee." in said.stderr
+
+
+def test_a_table_of_another_kind_is_refused_before_the_work(tmp_path):
+    (tmp_path / "rows.csv").write_text("age,f\n1,2\n", encoding="utf-8")
+    said = run_here("predict", tmp_path / "no model", tmp_path / "rows.csv", "--out", tmp_path / "new.xlsx")
+    assert "a name ending in .csv or .parquet is needed" in said.stderr
+
+
+def test_a_target_of_one_value_is_refused(tmp_path):
+    rows = "".join(f"{number},7,{number % 5}\n" for number in range(120))
+    (tmp_path / "rows.csv").write_text(f"age,pay,x\n{rows}", encoding="utf-8")
+    out = tmp_path / "out"
+    said = run_here("front", tmp_path / "rows.csv", "--target", "pay", "--sensitive", "age", "--out", out)
+    assert said.returncode == 2
+    assert "'pay' holds a single value, 7" in said.stderr
+    assert not out.exists()
