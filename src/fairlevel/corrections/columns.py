@@ -10,7 +10,6 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 import torch
-from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_matrix
 
 from fairlevel.arrays import Array, Index
@@ -175,10 +174,11 @@ class LeafNormal:
     def factored(self, ridge: float) -> LeafFactored:
         lower = self.table()
         lower[np.diag_indices_from(lower)] += np.float32(ridge * self.scale)
-        upper: Any = lower.T  # stored by columns, as LAPACK needs it to work in place
-        return LeafFactored(
-            self, ridge * self.scale, cho_factor(upper, lower=False, overwrite_a=True, check_finite=False)
-        )
+        upper = torch.from_numpy(lower).T  # stored by columns, as LAPACK needs it to work in place
+        unused = torch.empty((), dtype=torch.int32)
+        # SciPy's would keep other threads waiting
+        on_single_threads(partial(torch.linalg.cholesky_ex, upper, upper=True, check_errors=True, out=(upper, unused)))
+        return LeafFactored(self, ridge * self.scale, upper)
 
     def apply(self, coefficients: Array) -> Array:
         """G times (column, function); parts of the functions on several threads."""
@@ -215,23 +215,30 @@ class LeafNormal:
 
 @dataclass(frozen=True)
 class LeafFactored:
-    """M in 32 bits, factored; ``added`` is ρτ."""
+    """M in 32 bits, as its upper Cholesky factor (column, column); ``added`` is ρτ."""
 
     normal: LeafNormal
     added: float
-    factor: Any
+    upper: torch.Tensor
 
     def solve(self, right: Array) -> Array:
         size = np.abs(right).max(axis=0, initial=1e-300)
         signs = np.random.default_rng(0).choice([-1.0, 1.0], right.shape[1])
         solved, rest = np.zeros_like(right), right / size
         for _ in range(_MOST_REFINEMENTS):
-            solved += cho_solve(self.factor, rest.astype(np.float32), check_finite=False)
+            (found,) = on_single_threads(partial(self._rough, torch.from_numpy(rest.astype(np.float32))))
+            solved += found.numpy()
             if np.abs(self._rest(right / size @ signs, solved @ signs)).max(initial=0) <= _ACCURACY:
                 break
             rest = self._rest(right / size, solved)
         scaled: Array = solved * size
         return scaled
+
+    def _rough(self, right: torch.Tensor) -> torch.Tensor:
+        """M⁻¹ times (column, function) in 32 bits; PyTorch's ``cholesky_solve`` would copy the factor."""
+        half = torch.linalg.solve_triangular(self.upper.T, right, upper=False)
+        solved: torch.Tensor = torch.linalg.solve_triangular(self.upper, half, upper=True)
+        return solved
 
     def _rest(self, right: Array, solved: Array) -> Array:
         """What is left of the right-hand side: (column,) or (column, function)."""
