@@ -12,7 +12,7 @@ from torch import Tensor, distributed, nn
 
 from fairlevel.conditional_mean.moments import ridge_coefficients
 from fairlevel.conditional_mean.random_features import draw_waves, waves
-from fairlevel.exceptions import InvalidInput
+from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.penalties.toolkit import check_positive
 
 
@@ -194,6 +194,11 @@ class DPVarPenalty(nn.Module):
         return local
 
     def _check(self, prediction: Tensor, attributes: Tensor) -> None:
+        for name, given in (("prediction", prediction), ("attributes", attributes)):
+            if not isinstance(given, Tensor):
+                raise InvalidType(
+                    f"{name} is of type {type(given).__name__}; a tensor is needed, such as torch.as_tensor({name})."
+                )
         rows = len(prediction) if prediction.dim() else 0
         if (
             not prediction.dim()

@@ -14,7 +14,7 @@ from fairlevel import RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.random_features import median_distance
 from fairlevel.data.synthetic import SyntheticDesign
-from fairlevel.exceptions import InvalidInput
+from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.torch import DPVarPenalty
 from tests.drawn_rows import gaussian
 from tests.penalties.two_workers import gradients, load_example, network, parameters, work
@@ -214,6 +214,8 @@ def test_what_cannot_be_used_is_refused_and_leaves_no_trace():
     for bad in ((f, attributes[:, :2]), (f[:-1], attributes), (f.repeat(2, 1).T, attributes), (f[0], attributes)):
         with pytest.raises(InvalidInput, match=r"\(row, 3\)"):
             loss(*bad)
+    with pytest.raises(InvalidType, match=r"torch\.as_tensor\(attributes\)"):
+        loss(f, a)
     assert all(torch.equal(before[name], now) for name, now in loss.state_dict().items())
 
 
