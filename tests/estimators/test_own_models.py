@@ -94,6 +94,9 @@ def test_frozen_models_count_on_unseen_rows(rows):
     assert share_of(path, "RandomForestRegressor") > 0.3
     with pytest.raises(InvalidInput, match="unseen has type"):
         path.fit(x, y, sensitive_features=a, unseen=np.ones(3, dtype=bool))
+    named = pd.Series(~known)
+    with pytest.raises(InvalidInput, match="unseen has the same row labels as y, but in another order"):
+        path.fit(x, pd.Series(y), sensitive_features=a, unseen=named[::-1])
     with pytest.raises(InvalidInput, match="20 unseen rows"):
         path.fit(x, y, sensitive_features=a, unseen=np.arange(500) < 20)
     with pytest.raises(InvalidInput, match="no FrozenEstimator"):

@@ -11,6 +11,7 @@ from fairlevel.auditing.dependence import Measure
 from fairlevel.auditing.near_profiles import NearProfiles
 from fairlevel.auditing.questions import DECISIONS, ERRORS, OPPORTUNITY, Question
 from fairlevel.conditional_mean.cells.discrete_columns import ROWS_PER_CELL, discrete_columns
+from fairlevel.data.sensitive import is_number
 from fairlevel.metrics.inputs import EvaluationRows
 from fairlevel.metrics.interval import DPVarInterval
 from fairlevel.report.numbers import number
@@ -124,7 +125,7 @@ def rare_categories(interval: DPVarInterval, attributes: pd.DataFrame) -> tuple[
     named = [
         f"{name} = {category} ({count})"
         for name, column in attributes.items()
-        if not pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype)
+        if not is_number(column.dtype)
         for category, count in column.value_counts(dropna=False).items()
         if 0 < count < ROWS_PER_CELL
     ]

@@ -13,6 +13,7 @@ from fairlevel.auditing.attribution import attribute_shares
 from fairlevel.auditing.dependence import Measure, measure_dependence
 from fairlevel.auditing.near_profiles import NearProfiles, near_profiles
 from fairlevel.auditing.worst_profiles import worst_profiles
+from fairlevel.data.sensitive import is_number
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.inputs import EvaluationRows
 from fairlevel.metrics.profile import MeanProfile, category_profiles, mean_profiles
@@ -63,7 +64,7 @@ def _profiles(rows: EvaluationRows, frame: pd.DataFrame) -> dict[str, MeanProfil
     """The average prediction along each column of the frame."""
     prediction, weight, profiles = rows.prediction[None], rows.row_weight, {}
     for name, column in frame.items():
-        if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
+        if is_number(column.dtype):
             (profile,) = mean_profiles(prediction, column.to_numpy(dtype=np.float64)[:, None], weight)
         else:
             codes, categories = pd.factorize(column.astype(str), sort=True)

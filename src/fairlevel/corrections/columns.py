@@ -224,15 +224,16 @@ class LeafFactored:
     def solve(self, right: Array) -> Array:
         size = np.abs(right).max(axis=0, initial=1e-300)
         signs = np.random.default_rng(0).choice([-1.0, 1.0], right.shape[1])
-        solved, rest = np.zeros_like(right), right / size
+        scaled = right / size
+        solved, rest = np.zeros_like(right), scaled
         for _ in range(_MOST_REFINEMENTS):
             (found,) = on_single_threads(partial(self._rough, torch.from_numpy(rest.astype(np.float32))))
             solved += found.numpy()
-            if np.abs(self._rest(right / size @ signs, solved @ signs)).max(initial=0) <= _ACCURACY:
+            if np.abs(self._rest(scaled @ signs, solved @ signs)).max(initial=0) <= _ACCURACY:
                 break
-            rest = self._rest(right / size, solved)
-        scaled: Array = solved * size
-        return scaled
+            rest = self._rest(scaled, solved)
+        in_units: Array = solved * size
+        return in_units
 
     def _rough(self, right: torch.Tensor) -> torch.Tensor:
         """M⁻¹ times (column, function) in 32 bits; PyTorch's ``cholesky_solve`` would copy the factor."""

@@ -79,7 +79,7 @@ def encode_sensitive(
         raise InvalidInput(
             f"{argument} has {len(frame)} rows but X and y have {rows}; pass the same rows in the same order."
         )
-    if all(_is_number(dtype) for dtype in frame.dtypes):
+    if all(is_number(dtype) for dtype in frame.dtypes):
         kind = next((kind for kind in kinds if (frame.dtypes == kind).all()), np.float64)
         values = frame.to_numpy(dtype=kind, na_value=np.nan)
         if np.isnan(values.max()):
@@ -94,7 +94,7 @@ def encode_sensitive(
     names: list[str] = []
     given: list[GivenColumn] = []
     for name, column in frame.items():
-        if _is_number(column.dtype):
+        if is_number(column.dtype):
             given.append(GivenColumn(str(name), (len(columns),)))
             columns.append(column.to_numpy(dtype=np.float64))
             names.append(str(name))
@@ -110,9 +110,9 @@ def encode_sensitive(
 
 def _refuse_many_categories(frame: pd.DataFrame) -> None:
     """Averages of categories with few rows each are no evidence: no upper limit could be given."""
-    counts = {str(name): column.nunique() for name, column in frame.items() if not _is_number(column.dtype)}
+    counts = _categories(frame)
     for name, count in counts.items():
-        if count > FEW_CATEGORIES and len(frame) < ROWS_PER_CATEGORY * count:
+        if _thin(count, len(frame)):
             raise InvalidInput(
                 f"Column {name!r} of sensitive_features has {count} categories on {len(frame)} rows; at least "
                 f"{ROWS_PER_CATEGORY} rows per category are needed to compare them: merge categories, or, if they are "
@@ -136,14 +136,14 @@ def _refuse_many_factors(frame: pd.DataFrame, argument: str) -> None:
     """Rows that are alone in their category have nothing to be compared with; and each category is a function, whose
     time grows with the cube of their number.
     """
-    counts = {str(name): column.nunique() for name, column in frame.items() if not _is_number(column.dtype)}
+    counts = _categories(frame)
     if sum(counts.values()) > MOST_CATEGORIES_OF_FACTORS:
         raise InvalidInput(
             f"{argument} has {sum(counts.values())} categories; at most {MOST_CATEGORIES_OF_FACTORS} are possible: "
             "merge categories, or leave a column out."
         )
     for name, count in counts.items():
-        if count > FEW_CATEGORIES and len(frame) < ROWS_PER_CATEGORY * count:
+        if _thin(count, len(frame)):
             raise InvalidInput(
                 f"Column {name!r} of {argument} has {count} categories on {len(frame)} rows; at least "
                 f"{ROWS_PER_CATEGORY} rows per category are needed to compare rows within them: merge categories, or "
@@ -151,7 +151,18 @@ def _refuse_many_factors(frame: pd.DataFrame, argument: str) -> None:
             )
 
 
-def _is_number(dtype: Any) -> bool:
+def _categories(frame: pd.DataFrame) -> dict[str, int]:
+    """How many categories each column has that does not hold numbers."""
+    return {str(name): column.nunique() for name, column in frame.items() if not is_number(column.dtype)}
+
+
+def _thin(categories: int, rows: int) -> bool:
+    """Whether a column has too few rows per category."""
+    return categories > FEW_CATEGORIES and rows < ROWS_PER_CATEGORY * categories
+
+
+def is_number(dtype: Any) -> bool:
+    """Whether a column holds numbers; True and False are categories."""
     return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
 
 
@@ -196,7 +207,7 @@ def as_frame(sensitive_features: Any, argument: str = "sensitive_features") -> p
     """
     frame = _as_given(sensitive_features, argument)
     _refuse_doubles(frame, argument)
-    if all(_is_number(dtype) for dtype in frame.dtypes):
+    if all(is_number(dtype) for dtype in frame.dtypes):
         return frame
     return pd.DataFrame(
         {name: _typed(str(name), frame.iloc[:, k], argument) for k, name in enumerate(frame.columns)}, index=frame.index
@@ -204,7 +215,7 @@ def as_frame(sensitive_features: Any, argument: str = "sensitive_features") -> p
 
 
 def _typed(name: str, column: pd.Series, argument: str) -> pd.Series:
-    if _is_number(column.dtype):
+    if is_number(column.dtype):
         return column
     if column.dtype == object:
         _refuse_objects(name, column.dropna(), argument)

@@ -206,6 +206,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             given=given,
             groups=groups,
             time=time,
+            unseen=unseen,
         )
         classes, target = two_classes(y)
         if classes is not None:

@@ -231,8 +231,6 @@ class BoosterLearner:
         self._steps: list[list[float]] = [[] for _ in boosters]
         self._kept_counts = [0] * len(boosters)
         self._kept = [prediction.clone() for prediction in self._predictions]
-        self._curvature: Tensor | None = None
-        self._bends: Array = np.empty(0)
 
     @property
     def changing(self) -> None:
@@ -247,13 +245,11 @@ class BoosterLearner:
 
     def follow(self, gradient: Tensor, curvature: Tensor, objective: LocalObjective) -> Move | None:
         scale = objective.row_count / 2  # a squared loss then has second derivatives of about 1, as LightGBM's own
-        slopes, of_rows = _numbers(gradient * scale), objective.row_curvature()
-        if of_rows is not self._curvature:
-            self._curvature, self._bends = of_rows, _numbers(of_rows * scale)
+        slopes, bends = (_numbers(values * scale) for values in (gradient, objective.row_curvature()))
         trees = [np.zeros(prediction.shape, dtype=np.float32) for prediction in self._predictions]
         grown = []
         for number, booster in enumerate(self._boosters):
-            new = booster.grow(slopes[number], self._bends[number]) if booster.growing else None
+            new = booster.grow(slopes[number], bends[number]) if booster.growing else None
             if new is not None:
                 grown.append(number)
                 for whole, own in zip(trees, new, strict=True):

@@ -35,9 +35,7 @@ class LocalObjective(Protocol):
         """How many rows the objective is an average over: the sum of their weights."""
 
     def row_curvature(self) -> Tensor:
-        """Second derivative of the loss in each prediction, (config, row); the same tensor again means that nothing has
-        changed.
-        """
+        """Second derivative of the loss in each prediction, (config, row)."""
 
     def step_along(self, direction: Tensor, rate: float) -> Move:
         """How far to go along a direction of predictions, (config, row), between 0 and ``rate``: where the
