@@ -105,11 +105,24 @@ def page(rows: pd.DataFrame) -> str:
     tables = sorted(rows["dataset"].unique())
     diverged = (rows["status"] == "diverged").groupby(rows["method"]).mean()
     failing = ", ".join(f"`{name}` {share:.0%}" for name, share in diverged[diverged > 0].items())
+    few = len(rows[rows["dataset"].map(few_groups)].drop_duplicates(["dataset", "seed"]))
     head = f"""# The paper's map, measured
 
-{len(tables)} tables ({", ".join(tables)}), {rows["seed"].nunique()} seeds, {rows["method"].nunique()} methods, at most
-{per_task.max()} models per method; protocol {", ".join(rows["protocol"].unique())}, made at commit
-{", ".join(rows["commit"].unique())}. Rows: `map.parquet` beside this page. Made again by:
+The three methods with the smallest regret (0 is best) at three budgets on DPVar:
+
+{choices(rows)}
+
+- `plain_network` is the reference: networks that know nothing of A, shrunk towards their mean until they meet a budget.
+  Where it comes first, no other method beats shrinking on average. It meets no budget on the *share* of DPVar in
+  Var f, which shrinking leaves as it is.
+- Single models are compared, small ones on few rows. With sex or race there are {few} pairs of table and seed only: a
+  hint, no ranking. [What these rows say](../methods.md#which-did-best-where).
+
+## How it was measured
+
+{len(tables)} tables, {rows["seed"].nunique()} seeds, {rows["method"].nunique()} methods,
+at most {per_task.max()} models per method; protocol {", ".join(rows["protocol"].unique())},
+commits {", ".join(rows["commit"].unique())}. Rows: `map.parquet` beside this page. Made again by:
 
 ```
 fairlevel bench run --protocol tiny --seeds 0-2 --methods paper,map,fbo_closed,plain_network --out FOLDER \\
@@ -119,19 +132,19 @@ python -m benchmarks.map
 python -m docs.pictures.map_measured
 ```
 
-- Fronts of every table: `fairlevel bench report --rows docs/results/map.parquet --out FOLDER`.
-- Single models are compared. `plain_network` is the reference: networks that know nothing of A, shrunk towards their
-  mean until they meet a budget on DPVar. They meet no budget on its share of Var f, which shrinking leaves as it is.
-- Tight, Mid and Loose are a quarter, half and three quarters of the range of DPVar on test rows of a table.
+- *Tight*, *Mid* and *Loose* are a quarter, half and three quarters of the range of DPVar on test rows of a table.
 - *Regret* is the distance to the smallest error of any method in the table, as a share of what can be gained over the
-  constant. A method without a model within the budget gets the error of the constant.
+  constant. A method without a model within the budget gets the error of the constant. The tables *from X alone* and
+  *with those that need A* have different smallest errors, so their regrets cannot be compared.
+- *Pairs won* is the share of pairs of table and seed on which a method has the smallest error, at the three budgets.
 - *Within Tight* is the share of pairs on which a method has a model within that budget at all.
-- *(A)* marks systems that need A to predict. Nobody else sees A then.
+- *Seconds* are the median wall time of one task, the judgement of its models included, with many tasks side by side:
+  an order of magnitude.
+- *(A)* marks systems that need A to predict. The others never see A at prediction.
 - Systems that know groups only get 2 to 8 bins of A (quantiles of one attribute, k-means of several), or sex and race
   as they are.
 - Diverged models: {failing or "none"}.
-- *Seconds* are the median wall time of one task, the judgement of its models included, with many tasks side by side:
-  an order of magnitude.
+- Fronts of every table: `fairlevel bench report --rows docs/results/map.parquet --out FOLDER`.
 """
     real = rows["dataset"].map(few_groups)
     parts = [head, section(rows[~real], "Continuous A"), section(rows[real], "A is sex or race")]
