@@ -172,6 +172,7 @@ def test_progress_counts_every_tile():
         penalty=NoPenalty(),
         predictor=MLP(),
         optimizer=Adam(steps=10),
+        device="cpu",
         progress=lambda done, total: seen.append((done, total)),
     )
     assert seen[-1] in [(30, 30), (50, 50)]

@@ -29,7 +29,7 @@ from fairlevel.estimators.relevelled_front import About, AuditedRows, Relevelled
 from fairlevel.exceptions import InvalidInput, InvalidType, SeenRows, UnknownName
 from fairlevel.metrics.inputs import read_factors, read_seed
 from fairlevel.progress import stage
-from fairlevel.releveling.fitting import FOLDS
+from fairlevel.releveling.fitting import count_folds
 from fairlevel.releveling.protocol import UNNAMED
 from fairlevel.releveling.reading import METHODS, in_order, read_model
 from fairlevel.threads import use_threads
@@ -134,7 +134,7 @@ def relevel(
     stage("finding corrections")
     with use_threads(n_jobs):
         known = seen or existing.seen
-        fold = splits.folds(FOLDS, seed)
+        fold = splits.folds(count_folds(rows), seed)
         found = EvaluatedCorrections.of(existing, attributes, target, int(points), fold, seed, known)
     about = About(existing.kind, known, _copies(in_order(model, X), sensitive), reason)
     audited = AuditedRows(_frame(sensitive_features), None if given is None else _frame(given), splits.groups)
