@@ -1,8 +1,11 @@
 """The first line of a CSV file as other programs write it, and names of columns as people type them."""
 
+import shlex
+
+import pandas as pd
 import pytest
 
-from fairlevel.cli.checks import column_names, require_columns, separator
+from fairlevel.cli.checks import column_names, require_columns, require_readable, separator
 from fairlevel.cli.files import read_columns
 from fairlevel.cli.options import as_option, read_names
 from fairlevel.exceptions import InvalidInput
@@ -84,3 +87,22 @@ def test_a_target_of_one_value_is_refused(tmp_path):
     assert said.returncode == 2
     assert "'pay' holds a single value, 7" in said.stderr
     assert not out.exists()
+
+
+@pytest.mark.parametrize("name", ["my rows.csv.gz", "rows.zip"])
+def test_a_packed_table_is_refused_with_the_command_that_converts_it(name, tmp_path):
+    rows = pd.DataFrame({"age": [1, 2], "f": [3, 4]})
+    rows.to_csv(tmp_path / name, index=False)
+    with pytest.raises(InvalidInput, match=r"needed. To convert it: ") as said:
+        require_readable(tmp_path / name)
+    *python, code = shlex.split(str(said.value).partition("To convert it: ")[2])
+    assert python == ["python", "-c"]
+    exec(code, {})
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / f"{name.partition('.')[0]}.csv"), rows)
+
+
+def test_a_table_of_another_ending_is_to_be_renamed(tmp_path):
+    with pytest.raises(InvalidInput, match=r"separated by tabs, semicolons or commas are read: rename the file"):
+        require_readable(tmp_path / "rows.tsv")
+    with pytest.raises(InvalidInput, match=r"pandas.read_excel\(.*rows.xlsx'.*rows.csv'"):
+        require_readable(tmp_path / "rows.xlsx")

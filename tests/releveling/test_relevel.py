@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 
 from fairlevel import relevel
-from fairlevel.exceptions import SeenRows
+from fairlevel.exceptions import InvalidType, SeenRows
 from fairlevel.metrics.evaluator import DPVarEvaluator
 from tests.releveling.elsewhere import predictions_elsewhere
 from tests.releveling.rows_and_models import FRESH, MODELS, OWN, TRAIN, fitted, fresh_evaluator, front_of
@@ -282,3 +282,9 @@ def test_audits_of_rows_that_the_model_has_seen_show_no_errors():
     x, y, a = (part[:150] for part in OWN)
     front = relevel(LinearRegression().fit(x, y), x, sensitive_features=a, y=y, seen=True, points=3)
     assert front.audit(-1).accuracy == {}
+
+
+def test_a_booster_of_xgboost_has_no_predictions_of_tables_to_correct():
+    x, _, a = OWN
+    with pytest.raises(InvalidType, match=r"relevel\(lambda X: model.predict\(xgboost.DMatrix\(X\)\), X, ...\)"):
+        relevel(fitted("xgboost").get_booster(), x, sensitive_features=a, method="correction")

@@ -12,15 +12,34 @@ from pathlib import Path
 from fairlevel.exceptions import InvalidInput, UnknownName
 
 READERS = (".csv", ".parquet")
+_PANDAS_READERS = {".gz": "read_csv", ".bz2": "read_csv", ".xz": "read_csv", ".zip": "read_csv"} | {
+    ".xlsx": "read_excel",
+    ".xls": "read_excel",
+    ".json": "read_json",
+    ".feather": "read_feather",
+}
 _SEPARATORS = (",", ";", "\t")
 
 
 def require_readable(path: Path) -> None:
     """Raise an error if a file does not exist or is neither CSV nor Parquet."""
     if path.suffix.lower() not in READERS:
-        raise InvalidInput(f"{path.name!r} ends in {path.suffix!r}; a file ending in {' or '.join(READERS)} is needed.")
+        needed = f"{path.name!r} ends in {path.suffix!r}; a file ending in {' or '.join(READERS)} is needed."
+        raise InvalidInput(needed + _how_to_convert(path))
     if not path.is_file():
         raise InvalidInput(f"{str(path)!r} does not exist.")
+
+
+def _how_to_convert(path: Path) -> str:
+    """A sentence with what to type, or nothing for a format that is not known."""
+    if path.suffix.lower() in (".tsv", ".txt"):
+        return " Columns separated by tabs, semicolons or commas are read: rename the file."
+    reader = _PANDAS_READERS.get(path.suffix.lower())
+    if reader is None:
+        return ""
+    written = path.with_name(path.name.partition(".")[0] + ".csv")
+    code = f"import pandas; pandas.{reader}({str(path)!r}).to_csv({str(written)!r}, index=False)"
+    return f" To convert it: python -c {shlex.quote(code)}"
 
 
 def require_writer(path: Path) -> None:

@@ -46,6 +46,11 @@ def read_model(model: Any, X: Any, method: str, seed: int) -> tuple[ExistingMode
         raise _not_usable(model, error) from error
     if method in (AVERAGES, TREES, LEAVES):
         raise NoTreesToChange(method, type(last).__name__, reason)
+    if _library(model) == "xgboost" and type(model).__name__ == "Booster":
+        raise InvalidType(
+            "A Booster of XGBoost predicts a DMatrix, not a table; to correct its predictions, pass a function: "
+            "relevel(lambda X: model.predict(xgboost.DMatrix(X)), X, ...)."
+        )
     try:
         return any_model.of(model, X, seed), reason
     except Exception as error:
