@@ -1,4 +1,4 @@
-"""Wins by seed and by dataset, and bootstrap intervals of the shares."""
+"""Wins by seed and by dataset, bootstrap intervals of the shares, and where the definition of a budget decides."""
 
 from __future__ import annotations
 
@@ -65,3 +65,16 @@ def bootstrap(values: Array, level: float = 0.95) -> tuple[Array, Array]:
     weight = random.multinomial(count, np.full(count, 1 / count), size=RESAMPLES) / count  # (resample, dataset)
     low, high = np.quantile(weight @ values, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return low, high
+
+
+def winners(points: pd.DataFrame, methods: Sequence[str], definition: str) -> pd.Series:
+    """The method that wins each (dataset, budget), the first one of equals."""
+    by_dataset = dataset_wins(seed_wins(best_by_budget(points, methods, definition)))
+    first = by_dataset.sort_values("won", ascending=False, kind="stable").drop_duplicates(["dataset", "budget"])
+    return first.set_index(["dataset", "budget"])["method"]
+
+
+def flipped(one: pd.Series, other: pd.Series) -> pd.DataFrame:
+    """One row per (dataset, budget) with different winners: dataset, budget, and both."""
+    both = pd.concat([one.rename("one"), other.rename("other")], axis=1, join="inner")
+    return both[both["one"] != both["other"]].reset_index()
