@@ -8,9 +8,9 @@ import pandas as pd
 
 from fairlevel.auditing.findings import Findings, Verdict
 from fairlevel.auditing.flags import SIGNIFICANT
-from fairlevel.report.charts.profiles import profile_chart, shared_axis, spread_of
+from fairlevel.report.charts.profiles import charts_of_attributes, profile_chart, shared_axis, spread_of
 from fairlevel.report.charts.reliability import reliability_chart
-from fairlevel.report.numbers import number, p_cell, p_phrase, percent, told_apart
+from fairlevel.report.numbers import attributes_in_words, number, p_cell, p_phrase, percent, told_apart
 from fairlevel.report.page import (
     Block,
     Charts,
@@ -23,7 +23,6 @@ from fairlevel.report.page import (
     Tiles,
 )
 from fairlevel.report.provenance import Provenance
-from fairlevel.report.words import attributes_in_words
 
 SHOWN_AT_ONCE = 8
 """Attributes; the others are behind a line to click on."""
@@ -206,10 +205,8 @@ def _profiles(findings: Findings) -> tuple[Block, ...]:
     axis = shared_axis(list(findings.profiles.values()))
     order = sorted(findings.profiles, key=lambda name: -spread_of(findings.profiles[name]))
     charts = tuple(profile_chart(name, findings.profiles[name], axis, "prediction") for name in order)
-    more = charts[SHOWN_AT_ONCE:]
-    title = f"Show {len(more)} more attributes, along which the average prediction moves less" if more else ""
     text = "On one scale. Bands and whiskers are 95 % intervals, the dotted line is the average of all rows."
-    return (Charts(charts[:SHOWN_AT_ONCE], more, title, "Average prediction along each attribute", text),)
+    return (charts_of_attributes(charts, SHOWN_AT_ONCE, text),)
 
 
 def _as_written(table: pd.DataFrame) -> pd.DataFrame:

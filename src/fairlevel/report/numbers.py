@@ -1,4 +1,4 @@
-"""Numbers as people write them: 6,270, 0.0312, 35.2 %, p < .0003."""
+"""Numbers and lists of names as people write them: 6,270, 0.0312, 35.2 %, p < .0003."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from fairlevel.metrics.no_disparity_test import SMALLEST_P
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
+_SHOWN = 4  # names of a longer list
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -53,3 +54,15 @@ def p_phrase(p: float) -> str:
     """A p-value in a sentence: "p = .012" or "p < .0003"."""
     cell = p_cell(p)
     return f"p{NO_BREAK}{cell}" if cell.startswith("<") else f"p{NO_BREAK}={NO_BREAK}{cell}"
+
+
+def attributes_in_words(names: Sequence[str]) -> str:
+    """The names of attributes; of more than four the first ones, and how many others there are.
+
+    >>> attributes_in_words(["age", "sex", "income", "region", "school"])
+    'age, sex, income, region and 1 other attribute'
+    """
+    shown, others = ", ".join(names[:_SHOWN]), len(names) - _SHOWN
+    if others <= 0:
+        return shown
+    return f"{shown} and {others} other attribute{'s' if others > 1 else ''}"
