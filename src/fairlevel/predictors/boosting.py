@@ -21,7 +21,6 @@ from fairlevel.predictors.protocol import LocalObjective, Move, Tiling
 from fairlevel.trees.lightgbm_text import LightGBMText
 
 SIZES = ((15, 20), (15, 60), (31, 10))  # leaves, and fewest rows in a leaf; the first is the usual one
-PATIENCE = 8  # checks, ten trees apart
 FEW_COLUMNS = 11  # up to here every tree may use all features
 SMALL = 1_000_000  # numbers in a table for which more than one thread per booster costs more than it saves
 BINNED_ROWS = 50_000  # drawn at random to place the edges of bins: 200 per bin and more; sorting all rows takes longest
@@ -141,9 +140,7 @@ class BoosterFactory:
     small: bool
     _rows: list[tuple[Tensor, lgb.Dataset]] = field(default_factory=list)
 
-    @property
-    def patience(self) -> int:
-        return PATIENCE
+    patience: ClassVar[int] = 8  # checks, ten trees apart
 
     def steps(self, optimizer: Optimizer) -> int:
         return int(self.settings.rounds)
@@ -223,6 +220,9 @@ class BoosterLearner:
     (config, row).
     """
 
+    changing: ClassVar[None] = None
+    grows: ClassVar[bool] = True
+
     def __init__(
         self, boosters: Sequence[GrowingBooster], learning_rate: float, inputs: Sequence[Tensor], device: torch.device
     ) -> None:
@@ -231,14 +231,6 @@ class BoosterLearner:
         self._steps: list[list[float]] = [[] for _ in boosters]
         self._kept_counts = [0] * len(boosters)
         self._kept = [prediction.clone() for prediction in self._predictions]
-
-    @property
-    def changing(self) -> None:
-        return None
-
-    @property
-    def grows(self) -> bool:
-        return True
 
     def predictions(self, inputs: Tensor) -> Tensor:
         return self._predictions[self._position(inputs)]
