@@ -14,15 +14,14 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.gdp import low_dimensional
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.toolkit import PenaltyDefaults, check_positive, distinct, position, setting
-from fairlevel.tensors import to_device
+from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared, check_positive, distinct, position, setting
 
 _ROUNDING = 1e-12  # below the root: it has a slope where a distribution is that of all predictions
 _FREQUENCIES, _HIGHEST = 20, 6.2  # of the kernel of f: their number, and the end of the last one's cell
 
 
 @dataclass(frozen=True)
-class KernelAnchors:
+class KernelAnchors(Prepared):
     """How much each row differs from the average row around some anchors, for each of several bandwidths.
 
     Shapes: bandwidths (bandwidth,), contrast W − w (bandwidth, anchor, row), anchor_weight π (anchor,), frequencies and
@@ -35,9 +34,6 @@ class KernelAnchors:
     frequencies: Tensor
     amplitudes: Tensor
     row_weight: Tensor
-
-    def to(self, dtype: torch.dtype, device: torch.device | str) -> KernelAnchors:
-        return to_device(self, dtype, device)
 
 
 class Kernels(NamedTuple):

@@ -16,14 +16,13 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.blocks import row_blocks
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, BatchAttributes, PenaltyStep, RowPlan, Rows, Settings
 from fairlevel.penalties.running_moments import NEWEST_WEIGHT, RunningMoments
-from fairlevel.penalties.toolkit import PenaltyDefaults, check_positive, distinct, position, setting
-from fairlevel.tensors import to_device
+from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared, check_positive, distinct, position, setting
 
 BATCH_BLOCK = 8_192  # rows whose features are computed at a time
 
 
 @dataclass(frozen=True)
-class CentredFeatures:
+class CentredFeatures(Prepared):
     """Random features of A, centred and times the row's weight, for each of several bandwidths, and the frequencies
     for f.
 
@@ -36,9 +35,6 @@ class CentredFeatures:
     frequencies: Tensor
     phases: Tensor
     row_weight: Tensor
-
-    def to(self, dtype: torch.dtype, device: torch.device | str) -> CentredFeatures:
-        return to_device(self, dtype, device)
 
 
 class FeatureChoice(NamedTuple):

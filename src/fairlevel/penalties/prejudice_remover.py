@@ -14,15 +14,14 @@ from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.toolkit import PenaltyDefaults
-from fairlevel.tensors import to_device
+from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared
 
 MOST_GROUPS = 32
 _EDGE = 0.01  # group means closer to 0 or 1 than this are no probabilities of a fitted classifier
 
 
 @dataclass(frozen=True)
-class GroupRows:
+class GroupRows(Prepared):
     """Who belongs to which group. Shapes: weighted w_i 1[s_i = s] (row, group), share W_s = Σ_i w_i 1[s_i = s]
     (group,), repeats Σ_i w_i² 1[s_i = s] / W_s² (group,): one over the effective number of rows.
     """
@@ -30,9 +29,6 @@ class GroupRows:
     weighted: Tensor
     share: Tensor
     repeats: Tensor
-
-    def to(self, dtype: torch.dtype, device: torch.device | str) -> GroupRows:
-        return to_device(self, dtype, device)
 
 
 @dataclass(frozen=True)

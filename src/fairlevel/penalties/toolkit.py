@@ -1,4 +1,4 @@
-"""What penalties share: defaults of the contract, reading of settings, checks of numbers."""
+"""What penalties share: defaults of the contract, records of tensors, reading of settings, checks of numbers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,19 @@ from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, Penalty, PenaltyStep, RowPlan, Settings
+from fairlevel.tensors import to_device
 
 SMALLEST_SD = 0.05
 """Predictions that spread less than this (in standard deviations of y) count as constant. Without a limit, a penalty
 that does not depend on the scale of the predictions would have a larger gradient the closer they are to a constant."""
+
+
+class Prepared:
+    """What a penalty prepares from A, for subclasses that are frozen dataclasses of tensors."""
+
+    def to(self, dtype: torch.dtype, device: torch.device | str) -> Self:
+        """A copy with the floating tensors on ``device`` in ``dtype``."""
+        return to_device(self, dtype, device)
 
 
 class PenaltyDefaults:
