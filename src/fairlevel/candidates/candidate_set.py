@@ -120,6 +120,10 @@ class CandidateSet:
         table = pd.concat([self.table, other.table], ignore_index=True)
         return CandidateSet(table, (*self.groups, *other.groups), proportions, (*self.courses, *other.courses))
 
+    def followed_by(self, other: CandidateSet) -> CandidateSet:
+        """Both sets as one, the settings of the other counted after those of this one."""
+        return self.joined(other.renumbered(1 + int(self.table["setting"].max())))
+
     @property
     def keys(self) -> list[CandidateKey]:
         """One per candidate."""

@@ -48,7 +48,7 @@ class WithStages:
         complete = found
         for share in self.shares:
             complete = complete.joined(self._stage(found.without_diverged(), share))
-        return complete if setup.evaluate is None else setup.evaluate(complete)
+        return setup.evaluated(complete)
 
     def _stage(self, found: CandidateSet, share: float) -> CandidateSet:
         """All candidates after a share of their steps."""

@@ -107,7 +107,7 @@ def _train(
         for number, (penalty, group) in enumerate(groups)
     ]
     found = reduce(CandidateSet.joined, parts)
-    return found if setup.evaluate is None else setup.evaluate(found)
+    return setup.evaluated(found)
 
 
 def _train_together(

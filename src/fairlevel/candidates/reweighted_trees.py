@@ -46,7 +46,7 @@ class ReweightedTrees:
         own = replace(setup, predictor=for_columns(self.predictor, rows.categorical), evaluate=None)
         plain = PenaltyGrid.over(NoPenalty(), (0.0,)).train(grown, own, limits, report)
         found = self._corrected(plain, known.take(np.arange(count, len(known))), setup.seed)
-        return found if setup.evaluate is None else setup.evaluate(found)
+        return setup.evaluated(found)
 
     def _steps(self, rows: CandidateRows) -> int:
         assert rows.steps is not None

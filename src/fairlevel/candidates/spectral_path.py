@@ -83,7 +83,7 @@ class SpectralPath:
             bodies = self._bodies(rate, own, setup, portion(report, number, len(by_rate)))
             parts.append(self._solved(bodies, ridges, weights, solved_on, setup))
         found = reduce(CandidateSet.joined, parts)
-        return found if setup.evaluate is None else setup.evaluate(found)
+        return setup.evaluated(found)
 
     def _bodies(self, rate: float, rows: CandidateRows, setup: TrainingSetup, report: Report) -> CandidateSet:
         """Both members at a step size; where both diverge at half of it, and so on."""

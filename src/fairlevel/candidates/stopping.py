@@ -11,7 +11,7 @@ import pandas as pd
 
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
-from fairlevel.candidates.fitting import FittedCandidates, ScaledTable, refitted, shuffled_rows, split_rows
+from fairlevel.candidates.fitting import FittedCandidates, ScaledTable, fitted_on_all_rows, split_rows
 from fairlevel.candidates.protocol import CandidateSource, Limits, Report, TrainingSetup, portion
 from fairlevel.data.splitting import Splitting
 from fairlevel.data.table import Table
@@ -40,9 +40,7 @@ class AllSteps:
     def fit(
         self, table: Table, source: CandidateSource, setup: TrainingSetup, limits: Limits, report: Report
     ) -> FittedCandidates:
-        scaled = ScaledTable.of(table)
-        every = shuffled_rows(scaled.splits, setup.seed)
-        return scaled.fitted(source.train(scaled.rows(every), setup, limits, report))
+        return fitted_on_all_rows(table, source, setup, limits, None, report)
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ class RefitAfter:
             found.append([source.train(rows, each, limits, next(shares)) for each in setups])
         by_setup = list(zip(*found, strict=True))
         best = best_setup(by_setup)
-        return refitted(table, source, setups[best], limits, best_steps(by_setup[best]), next(shares))
+        return fitted_on_all_rows(table, source, setups[best], limits, best_steps(by_setup[best]), next(shares))
 
 
 @dataclass(frozen=True)

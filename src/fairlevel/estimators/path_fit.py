@@ -18,7 +18,7 @@ import pandas as pd
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
 from fairlevel.candidates.constant import FAMILY
-from fairlevel.candidates.fitting import FittedCandidates, attributes_of, refitted
+from fairlevel.candidates.fitting import FittedCandidates, attributes_of, fitted_on_all_rows
 from fairlevel.candidates.protocol import CandidateSource, Limits, Report, TrainingSetup, portion
 from fairlevel.candidates.stopping import HeldOut
 from fairlevel.conditional_mean.attributes import Attributes
@@ -254,7 +254,7 @@ def _trained(
         found.append((fitted.candidates, fitted.predict(table.x[part])))
     steps = _median_steps([candidates for candidates, _ in found])
     last = portion(report, len(parts), len(parts) + 1)
-    kept = refitted(table, settings.source, settings.setup, settings.limits, steps, last)
+    kept = fitted_on_all_rows(table, settings.source, settings.setup, settings.limits, steps, last)
     usable = np.logical_and.reduce([kept.candidates.usable, *(candidates.usable for candidates, _ in found)])
     if not usable.any():
         raise Diverged(

@@ -49,7 +49,7 @@ class SystemGrid:
             parts.append(self._candidates(system, number, data, strengths.tolist(), setup))
             portion(report, number, len(settings))(1.0)
         found = reduce(CandidateSet.joined, parts)
-        return found if setup.evaluate is None else setup.evaluate(found)
+        return setup.evaluated(found)
 
     def _data(self, rows: CandidateRows, setup: TrainingSetup) -> Data:
         """Training rows, or a sentence that says why this system cannot take them."""
