@@ -24,11 +24,10 @@ from fairlevel.data.parquet_parts import is_stored
 from fairlevel.data.row_order import refuse_shuffled
 from fairlevel.data.sensitive import as_frame, refuse_one_profile
 from fairlevel.exceptions import InvalidInput, InvalidType
-from fairlevel.metrics.class_figures import class_figures
 from fairlevel.metrics.evaluator import DPVarEvaluator
 from fairlevel.metrics.inputs import EvaluationRows, read_rows, read_seed, read_vector
 from fairlevel.metrics.interval import DPVarInterval
-from fairlevel.metrics.reliability import reliability
+from fairlevel.metrics.reliability import class_figures, reliability
 from fairlevel.report.provenance import Provenance
 from fairlevel.threads import on_single_threads
 

@@ -19,9 +19,8 @@ from fairlevel.estimators.evaluation import SelectionBudget, interval_columns, k
 from fairlevel.estimators.front_page import front_page
 from fairlevel.estimators.path_report import QUANTILES
 from fairlevel.exceptions import InvalidInput
-from fairlevel.metrics.class_figures import class_figures
 from fairlevel.metrics.profile import MeanProfile, attribute_profiles, quantiles
-from fairlevel.metrics.reliability import Reliability, reliability
+from fairlevel.metrics.reliability import Reliability, class_figures, reliability
 from fairlevel.plots.front import FrontDisplay
 from fairlevel.releveling.protocol import ExistingModel
 from fairlevel.report.numbers import p_phrase
