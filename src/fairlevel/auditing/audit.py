@@ -12,10 +12,9 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array, Flags, Index
-from fairlevel.auditing.answer import METHOD, Audit
+from fairlevel.auditing.answer import METHOD, Audit, Verdict
 from fairlevel.auditing.audit_files import StoredAudit, audit_files
 from fairlevel.auditing.by_group import group_table, is_grouping, read_groups
-from fairlevel.auditing.findings import Verdict
 from fairlevel.auditing.flags import rare_categories, repeated_rows
 from fairlevel.auditing.questions import ask, decisions
 from fairlevel.auditing.side_figures import SIDE_ROWS, SideFigures
