@@ -52,9 +52,9 @@ class Compared:
         WinRateDisplay.from_frame(self.wins, labels=LABELS, ax=figure.subplots())
         self.drawn = Drawn(f"wins-{self.stem}", figure, f"Share of datasets won: {self.title}", _in_words(self.wins))
 
-    def points_of(self, rows: pd.DataFrame, dpvar: str = "dpvar_test") -> pd.DataFrame:
+    def points_of(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The compared models on test rows."""
-        return points_on_test(compared_rows(rows, self.methods, self._combiner_of), dpvar)
+        return points_on_test(compared_rows(rows, self.methods, self._combiner_of))
 
     def section(self) -> Section:
         """A picture and two tables."""

@@ -26,13 +26,13 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:,.{max(0, digits - 1 - size)}f}".replace("-", "−")
 
 
-def told_apart(values: Sequence[float], digits: int = 3) -> list[str]:
-    """Numbers of one column with as many decimals as give their range ``digits`` digits: −122.13 beside −122.35."""
+def told_apart(values: Sequence[float]) -> list[str]:
+    """Numbers of one column with as many decimals as give their range three digits: −122.13 beside −122.35."""
     finite = [float(value) for value in values if math.isfinite(value)]
     spread = max(finite, default=0.0) - min(finite, default=0.0)
     if spread == 0:
         return [number(value) for value in values]
-    decimals = max(0, digits - 1 - math.floor(math.log10(spread)))
+    decimals = max(0, 2 - math.floor(math.log10(spread)))
     return [f"{value:,.{decimals}f}".replace("-", "−") if math.isfinite(value) else "–" for value in values]
 
 

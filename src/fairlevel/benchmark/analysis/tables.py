@@ -61,15 +61,15 @@ def cost_table(rows: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
     return table.reindex([name for name in methods if name in table.index]).rename_axis("method").reset_index()
 
 
-def price_table(points: pd.DataFrame, left: float = 0.5) -> pd.DataFrame:
-    """One row per dataset: R² of the most accurate model, R² of the most accurate one with at most the share ``left``
-    of its DPVar, and the part of R² that this costs; medians over seeds. Points of one method, errors in
+def price_table(points: pd.DataFrame) -> pd.DataFrame:
+    """One row per dataset: R² of the most accurate model, R² of the most accurate one with at most half of its
+    DPVar, and the part of R² that this costs; medians over seeds. Points of one method, errors in
     units of the constant's.
     """
     found = []
     for (dataset, seed), front in points.groupby(["dataset", "seed"], sort=False):
         best = front.sort_values("mse").iloc[0]
-        within = front[front["dpvar"] <= left * best["dpvar"]]
+        within = front[front["dpvar"] <= 0.5 * best["dpvar"]]
         accuracy, kept = 1 - float(best["mse"]), 1 - float(within["mse"].min()) if len(within) else 0.0
         cost = 1 - kept / accuracy if accuracy > 0 else np.nan
         found.append({"dataset": dataset, "seed": seed, "R2": accuracy, "R2 within": kept, "cost": cost})
