@@ -14,8 +14,8 @@ from torch import Tensor
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean import MLPMean
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.linear_algebra import thin_svd
 from fairlevel.conditional_mean.protocol import standardiser
-from fairlevel.conditional_mean.thin_svd import thin_svd
 from fairlevel.data.splitting import folds
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.optimizers import GradientDescent
