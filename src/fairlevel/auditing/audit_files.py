@@ -166,7 +166,7 @@ def _check(roles: Roles, table: ParquetRows) -> None:
     table.require(roles.names)
     if roles.threshold is not None:
         check_threshold(roles.threshold)
-    for name in roles.others:
+    for name in roles.numeric_columns:
         if name in roles.attributes:
             raise InvalidInput(f"Column {name!r} is named as an attribute and in another role; a column has one role.")
         if table.kinds[name] not in ("number", "nothing"):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairlevel.candidates.candidate_set import NO_COURSE, CandidateSet
+from fairlevel.candidates.candidate_set import NO_HISTORY, CandidateSet
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup, for_columns
 from fairlevel.members.protocol import Staged
 from fairlevel.predictors import Predictor
@@ -59,5 +59,5 @@ class WithStages:
             groups.append(group.after(share))
         steps = np.maximum(1, np.round(share * found.table["steps"])).astype(np.int64)
         table = found.table.assign(family=found.table["family"] + f" after {share:g}", steps=steps, loss=np.nan)
-        stage = CandidateSet(table, tuple(groups), found.proportions, (NO_COURSE,) * len(table))
+        stage = CandidateSet(table, tuple(groups), found.proportions, (NO_HISTORY,) * len(table))
         return stage.renumbered(0)

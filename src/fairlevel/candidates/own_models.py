@@ -12,7 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import has_fit_parameter
 
 from fairlevel.arrays import Array, Index
-from fairlevel.candidates.candidate_set import NO_COURSE, CandidateKey, CandidateSet, candidate_table
+from fairlevel.candidates.candidate_set import NO_HISTORY, CandidateKey, CandidateSet, candidate_table
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup
 from fairlevel.data.frames import GivenColumns
 from fairlevel.data.scaling import Scaler
@@ -143,7 +143,7 @@ class WithOwnModels:
     def _candidates(self, members: OwnModels) -> CandidateSet:
         keys = [CandidateKey(FAMILY, 0.0, number) for number in range(len(members))]
         table = candidate_table(keys, [type(_inner(model)).__name__ for model in members.models], 1)
-        return CandidateSet(table, (members,), np.eye(len(members)), (NO_COURSE,) * len(members))
+        return CandidateSet(table, (members,), np.eye(len(members)), (NO_HISTORY,) * len(members))
 
 
 def _inner(model: Any) -> Any:

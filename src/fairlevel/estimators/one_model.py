@@ -99,7 +99,7 @@ def _only_candidate(fitted: FittedCandidates, table: Table, numbers: Index, weig
             "such as optimizer=Adam(learning_rate=0.001), or the weight."
         )
     model = fitted.model(np.ones(1))
-    ((trace, _),) = fitted.candidates.courses
+    ((trace, _),) = fitted.candidates.histories
     prediction = model.predict(fitted.features(table.x))
     mse = float(table.weight @ (prediction - table.y) ** 2)
     dpvar = None

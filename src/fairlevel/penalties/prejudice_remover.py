@@ -106,8 +106,10 @@ class PrejudiceRemover(PenaltyDefaults):
         within = square - (mean - self._centre).square()
         many = prepared.repeats < 1
         noise = torch.where(many, within * prepared.repeats / torch.where(many, 1 - prepared.repeats, 1), 0)
-        bend, bend_of_all = (1 / (p * (1 - p)) for p in (mean.clamp(_EDGE, 1 - _EDGE), total.clamp(_EDGE, 1 - _EDGE)))
-        excess = (prepared.share * noise * (bend - prepared.share * bend_of_all)).sum(dim=-1) / 2
+        curvature, curvature_of_all = (
+            1 / (p * (1 - p)) for p in (mean.clamp(_EDGE, 1 - _EDGE), total.clamp(_EDGE, 1 - _EDGE))
+        )
+        excess = (prepared.share * noise * (curvature - prepared.share * curvature_of_all)).sum(dim=-1) / 2
         return self.step(prediction, prepared, state).value - excess.to(prediction)
 
     @property
@@ -128,7 +130,7 @@ class PrejudiceRemover(PenaltyDefaults):
 def negative_entropy(p: Tensor) -> tuple[Tensor, Tensor]:
     """φ and φ', continued as a parabola beyond 0.01 and 0.99; each of the shape of p."""
     inside = p.clamp(_EDGE, 1 - _EDGE)
-    beyond, bend = p - inside, 1 / (inside * (1 - inside))
+    beyond, curvature = p - inside, 1 / (inside * (1 - inside))
     slope = inside.logit()
     value = -special.entr(inside) - special.entr(1 - inside)
-    return value + slope * beyond + bend * beyond.square() / 2, slope + bend * beyond
+    return value + slope * beyond + curvature * beyond.square() / 2, slope + curvature * beyond

@@ -187,11 +187,11 @@ class GrowingBooster:
                 self._booster.add_valid(binned, str(number))
         self._sums: list[Array] = [np.zeros(each.num_data()) for each in rows]
 
-    def grow(self, slopes: Array, bends: Array) -> list[Array] | None:
-        """What one more tree adds, unscaled, to each set of rows, (row,); None where none can be grown. ``slopes`` and
-        ``bends`` are first and second derivatives of the objective on the training rows, (row,).
+    def grow(self, gradients: Array, hessians: Array) -> list[Array] | None:
+        """What one more tree adds, unscaled, to each set of rows, (row,); None where none can be grown. ``gradients``
+        and ``hessians`` are first and second derivatives of the objective on the training rows, (row,).
         """
-        if self._booster is None or self._booster.update(fobj=lambda scores, data: (slopes, bends)):
+        if self._booster is None or self._booster.update(fobj=lambda scores, data: (gradients, hessians)):
             self.growing = False
             return None
         sums: list[Array] = []
@@ -237,11 +237,11 @@ class BoosterLearner:
 
     def follow(self, gradient: Tensor, curvature: Tensor, objective: LocalObjective) -> Move | None:
         scale = objective.row_count / 2  # a squared loss then has second derivatives of about 1, as LightGBM's own
-        slopes, bends = (_numbers(values * scale) for values in (gradient, objective.row_curvature()))
+        gradients, hessians = (_numbers(values * scale) for values in (gradient, objective.row_curvature()))
         trees = [np.zeros(prediction.shape, dtype=np.float32) for prediction in self._predictions]
         grown = []
         for number, booster in enumerate(self._boosters):
-            new = booster.grow(slopes[number], bends[number]) if booster.growing else None
+            new = booster.grow(gradients[number], hessians[number]) if booster.growing else None
             if new is not None:
                 grown.append(number)
                 for whole, own in zip(trees, new, strict=True):

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairlevel.benchmark.systems.protocol import Data, System
 from fairlevel.candidates import CandidateSet, Limits, TrainingSetup
-from fairlevel.candidates.candidate_set import NO_COURSE, CandidateKey, candidate_table
+from fairlevel.candidates.candidate_set import NO_HISTORY, CandidateKey, candidate_table
 from fairlevel.candidates.protocol import CandidateRows, Report, portion
 from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
 from fairlevel.fronts.refinement import check_weights, coarse
@@ -97,4 +97,4 @@ class SystemGrid:
             loss=error,
         )
         kept = np.flatnonzero(usable)
-        return CandidateSet(table, (members.take(kept),), np.eye(len(kept)), (NO_COURSE,) * len(table))
+        return CandidateSet(table, (members.take(kept),), np.eye(len(kept)), (NO_HISTORY,) * len(table))
