@@ -191,7 +191,7 @@ def _key(table: ParquetRows, rows: StoredRows, plan: Plan) -> str:
 
 
 def _then_freed(task: Callable[[], Any]) -> Any:
-    """The result of a task; the memory that it has freed is not kept for its thread while others need theirs."""
+    """The result of a task. Memory that it has freed goes back to the system: other threads may need it."""
     result = task()
     return_freed_memory()
     return result

@@ -87,8 +87,8 @@ def _joined(one: tuple[float, float] | None, other: tuple[float, float] | None) 
 
 @dataclass(frozen=True)
 class Surveyor:
-    """Surveys parts; ``drawn`` are the sampled row numbers, ascending. ``seen`` holds, for columns that may be constant
-    on the sample, and for columns of categories, the values that it surely has: rows with others are rare.
+    """Surveys parts; ``drawn`` are the sampled row numbers, ascending. ``seen`` holds values that the sample surely
+    has, for columns of categories and for columns that may be constant on it. Rows with other values are rare.
     """
 
     roles: Roles

@@ -94,9 +94,7 @@ class OneSplit:
 
 @dataclass(frozen=True)
 class EveryRowOnce:
-    """As many folds as the fraction says, so that every row is held out once: a few dozen rows alone would follow
-    chance.
-    """
+    """As many folds as the fraction says, so that every row is held out once: a few dozen are too few to decide."""
 
     fraction: float
 

@@ -111,7 +111,7 @@ def factor(fit: Features, row_weight: Tensor, at: Features | None = None) -> Lin
     cells = fit.penalised_cells
     rotated = RotatedCells.of(cells, (given, here.white, fit.penalised), row_weight)
     values = fit.with_penalised(rotated)
-    del fit  # its largest part lives on in ``values``
+    del fit  # ``values`` holds a copy of its largest part
     penalised, rest = PenalisedFunctions.fitted(values, given, here, free.cells, rotated, row_weight)
     del values
     basis = _basis(here, rest, penalised, free.cells, cells)

@@ -234,8 +234,9 @@ def _parts(table: Table, rows: Index, few: bool, seed: int) -> list[Index]:
 
 
 def _fold_numbers(parts: Sequence[Index]) -> Index:
-    """A number for each held-out row, part after part. Shares are applied to candidates that others have set them for,
-    as those of the returned model: with folds of another draw they would fit the very candidates that are evaluated.
+    """The number of its part for each held-out row, part after part. Proportions for one part are set on the others,
+    whose predictions come from other trainings of the candidates; so it is with the returned model, whose candidates
+    are trained once more. Folds of another draw would set proportions on the very trainings that are evaluated.
     """
     return np.repeat(np.arange(len(parts)), [len(part) for part in parts])
 

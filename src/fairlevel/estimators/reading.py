@@ -52,7 +52,7 @@ def copies_of_sensitive(x: Array, names: Any, sensitive: Sensitive, categorical:
     """Features that are (nearly) a sensitive attribute, as "feature ~ attribute". Gaps are filled by the mean; numbers
     of categories mean nothing and are left out.
     """
-    thin = slice(None, None, -(-len(x) // _ROWS_FOR_COPIES))  # of very many rows some will do
+    thin = slice(None, None, -(-len(x) // _ROWS_FOR_COPIES))  # where rows are many, every k-th
     x, values = np.array(x[thin], dtype=np.float64), sensitive.values[thin]
     x[:, list(categorical)] = 0.0
     if np.isnan(x).any():

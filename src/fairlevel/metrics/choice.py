@@ -21,7 +21,9 @@ from fairlevel.conditional_mean.spectrum import RIDGES, Spectrum
 from fairlevel.metrics.units import Units
 from fairlevel.threads import on_single_threads
 
-PARSIMONY = 2.0  # choice and estimate share their rows; at 1, chosen noise would show as DPVar near zero
+PARSIMONY = 2.0
+"""The price of a degree of freedom. Choice and estimate use the same rows: at 1, noise that was fitted would look like
+DPVar where there is none."""
 
 
 @dataclass(frozen=True)
