@@ -11,17 +11,7 @@ from fairlevel.auditing.flags import SIGNIFICANT
 from fairlevel.report.charts.profiles import charts_of_attributes, profile_chart, shared_axis, spread_of
 from fairlevel.report.charts.reliability import reliability_chart
 from fairlevel.report.numbers import attributes_in_words, number, p_cell, p_phrase, percent, told_apart
-from fairlevel.report.page import (
-    Block,
-    Charts,
-    Headline,
-    Notes,
-    Page,
-    Section,
-    TableBlock,
-    Tile,
-    Tiles,
-)
+from fairlevel.report.page import Block, Charts, Headline, Notes, Page, Section, TableBlock, Tile, Tiles
 from fairlevel.report.provenance import Provenance
 
 SHOWN_AT_ONCE = 8

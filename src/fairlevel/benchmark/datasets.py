@@ -100,10 +100,7 @@ class TableDataset:
         names = tuple(encoder.outputs[column] for column in chosen)
         samples, _ = scaled_parts(Table(x, y, Sensitive(a, names)), parts, protocol)
         facts = about(
-            self.source.name,
-            samples,
-            sensitive=", ".join(names),
-            copies=len(copies(x[training], a[training])),
+            self.source.name, samples, sensitive=", ".join(names), copies=len(copies(x[training], a[training]))
         )
         return Problem(self.name, seed, *samples, facts)
 

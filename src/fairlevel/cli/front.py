@@ -119,13 +119,7 @@ def front(
             resolve_predictor(predictor)  # an unknown name is refused before any work
         stage("reading the file")
         rows = FrontRows.read(
-            talk,
-            file,
-            columns,
-            most_rows=most_rows,
-            seed=seed,
-            lenient=lenient,
-            sensitive_inputs=sensitive_inputs,
+            talk, file, columns, most_rows=most_rows, seed=seed, lenient=lenient, sensitive_inputs=sensitive_inputs
         )
         path = FairnessPath(
             solver=method,

@@ -54,13 +54,7 @@ class FrontRows:
         if columns.weight is not None:
             raw[columns.weight] = read_numbers(raw, columns.weight)
         table = LearningTable.of(
-            raw,
-            columns.target,
-            columns.sensitive,
-            columns.dropped,
-            sensitive_inputs,
-            columns.weight,
-            columns.given,
+            raw, columns.target, columns.sensitive, columns.dropped, sensitive_inputs, columns.weight, columns.given
         )
         if table.target.nunique() == 1:
             raise InvalidInput(

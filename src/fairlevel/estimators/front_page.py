@@ -18,17 +18,7 @@ from fairlevel.report.charts.profiles import charts_of_attributes, profile_chart
 from fairlevel.report.charts.ranges import range_chart
 from fairlevel.report.charts.reliability import reliability_chart
 from fairlevel.report.numbers import attributes_in_words, number, percent
-from fairlevel.report.page import (
-    Block,
-    Chart,
-    Chooser,
-    Code,
-    Headline,
-    Notes,
-    Option,
-    Page,
-    Section,
-)
+from fairlevel.report.page import Block, Chart, Chooser, Code, Headline, Notes, Option, Page, Section
 from fairlevel.report.provenance import Provenance
 
 SHOWN_AT_ONCE = 6

@@ -47,11 +47,7 @@ def resolve_optimizer(optimizer: str | Optimizer) -> Optimizer:
 
 
 def training_setup(
-    predictor: str | Predictor | nn.Module,
-    optimizer: str | Optimizer,
-    device: str,
-    seed: int,
-    loss: Loss | None = None,
+    predictor: str | Predictor | nn.Module, optimizer: str | Optimizer, device: str, seed: int, loss: Loss | None = None
 ) -> TrainingSetup:
     """What candidates are trained with; without a loss, with the squared one."""
     setup = TrainingSetup.at_rate_of(resolve_predictor(predictor), resolve_optimizer(optimizer), seed, device)

@@ -127,8 +127,7 @@ def read_factors(given: Any, sensitive: Sensitive) -> Array:
             )
     _warn_of_combinations(factors.values)
     alike = np.maximum(  # correlations of ranks also find copies on another scale, such as a logarithm
-        _correlations(sensitive.values, factors.values),
-        _correlations(_ranks(sensitive.values), _ranks(factors.values)),
+        _correlations(sensitive.values, factors.values), _correlations(_ranks(sensitive.values), _ranks(factors.values))
     )
     if (alike > _SAME).any():
         attribute, factor = np.argwhere(alike > _SAME)[0]

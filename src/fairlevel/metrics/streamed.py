@@ -24,13 +24,7 @@ from fairlevel.conditional_mean.linear_algebra import scatter_matrix
 from fairlevel.data.numbers import rounding_limit
 from fairlevel.metrics.choice import Candidate, in_words
 from fairlevel.metrics.evidence import Evidence, influence_parts
-from fairlevel.metrics.leave_one_out import (
-    Leverage,
-    NoiseSums,
-    factor_leverage,
-    form_weights,
-    nuisance_left_out,
-)
+from fairlevel.metrics.leave_one_out import Leverage, NoiseSums, factor_leverage, form_weights, nuisance_left_out
 from fairlevel.metrics.no_disparity_test import SMALLEST_P, forms, p_value, ridges_to_try, surely_disparate
 from fairlevel.threads import map_on_single_threads, on_single_threads
 

@@ -45,12 +45,7 @@ class NetworkLearner:
     grows: ClassVar[bool] = False
 
     def __init__(
-        self,
-        network: Network,
-        input_map: InputMap,
-        start: Tensor,
-        configurations: Configurations,
-        optimizer: Optimizer,
+        self, network: Network, input_map: InputMap, start: Tensor, configurations: Configurations, optimizer: Optimizer
     ) -> None:
         self._network, self._input_map, self._optimizer = network, input_map, optimizer
         self._parameters = start.repeat(len(configurations), 1)
