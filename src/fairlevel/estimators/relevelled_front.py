@@ -31,18 +31,6 @@ GIVEN = "model as it was given"
 
 
 @dataclass(frozen=True)
-class About:
-    """What is known of the model: what it is, whether it has seen the rows, which of its features are sensitive, and
-    why its own trees could not be changed, if so.
-    """
-
-    kind: str
-    seen: bool
-    sensitive_inputs: tuple[str, ...]
-    reason: str | None
-
-
-@dataclass(frozen=True)
 class AuditedRows:
     """What audits of the points read beside their predictions: attributes and legitimate factors as they were given,
     and which rows belong together, (row,).
@@ -85,14 +73,16 @@ class RelevelledFront:
         evaluated: EvaluatedCorrections,
         sensitive: Sensitive,
         target: Array | None,
-        about: About,
         audited: AuditedRows,
+        *,
+        seen: bool,
+        sensitive_inputs: tuple[str, ...],
+        reason: str | None,
     ) -> None:
         self._model, self._evaluated, self._sensitive, self._target = model, evaluated, sensitive, target
-        self._audited = audited
-        self.kind_, self.seen_, self.reason_ = about.kind, about.seen, about.reason
-        self.sensitive_inputs_ = about.sensitive_inputs
-        self.classes_ = model.classes
+        self._audited, self.reason_ = audited, reason
+        self.kind_, self.classes_ = model.kind, model.classes
+        self.seen_, self.sensitive_inputs_ = seen, sensitive_inputs
 
     @cached_property
     def front_(self) -> pd.DataFrame:

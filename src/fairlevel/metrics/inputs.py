@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,16 +45,13 @@ class EvaluationRows:
 
     def take(self, rows: Index) -> EvaluationRows:
         """Some of the rows."""
-        factors = None if self.factors is None else self.factors[rows]
-        groups = None if self.groups is None else self.groups[rows]
-        return EvaluationRows(
-            self.prediction[rows],
-            self.sensitive[rows],
-            self.row_weight[rows],
-            self.names,
-            factors,
-            groups,
-            self.sources,
+        return replace(
+            self,
+            prediction=self.prediction[rows],
+            sensitive=self.sensitive[rows],
+            row_weight=self.row_weight[rows],
+            factors=None if self.factors is None else self.factors[rows],
+            groups=None if self.groups is None else self.groups[rows],
         )
 
     def without_zero_weights(self) -> EvaluationRows:
