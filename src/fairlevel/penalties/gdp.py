@@ -15,9 +15,7 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.blocks import row_blocks
 from fairlevel.penalties.gdp_nodes import MiddleNodes, NodeLayout
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared, check_positive, distinct, position
-
-_NOTHING = 1e-12  # smaller factors count as zero: products of denormal numbers take thirty times as long
+from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared, check_positive, distinct, position, without_tiny
 
 
 @dataclass(frozen=True)
@@ -120,8 +118,7 @@ class GDP(PenaltyDefaults):
         along = points[:, axis]
         grid = torch.from_numpy(self.layout.nodes(along, points.shape[1], self.nodes))
         distance = (grid[:, None] - torch.from_numpy(along)).square()
-        factor = torch.exp(-distance / (2 * bandwidths.square()[:, None, None]))
-        return torch.where(factor < _NOTHING, 0.0, factor)
+        return without_tiny(torch.exp(-distance / (2 * bandwidths.square()[:, None, None])))
 
 
 def low_dimensional(sensitive: Array, row_weight: Array) -> Array:

@@ -14,11 +14,10 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.blocks import row_blocks
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
 from fairlevel.penalties.standardised import standardised, through_standardising
-from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared, check_positive, distinct, position
+from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared, check_positive, distinct, position, without_tiny
 
 _EDGE = 2.5  # nodes lie between −2.5 and 2.5 standard deviations
 _EMPTY = 1e-10  # density of a node that no row is near; divisions stay finite
-_NOTHING = 1e-12  # smaller kernels count as zero: products of denormal numbers take thirty times as long
 
 
 @dataclass(frozen=True)
@@ -154,5 +153,4 @@ class ChiSquareHGR(PenaltyDefaults):
 
 def _kernel(scaled: Tensor, width: Tensor) -> Tensor:
     """exp(−x²/2) / b, and 0 where that is nothing."""
-    found = torch.exp(-0.5 * scaled.square())
-    return torch.where(found < _NOTHING, 0.0, found) / width
+    return without_tiny(torch.exp(-0.5 * scaled.square())) / width

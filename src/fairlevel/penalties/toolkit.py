@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -90,6 +90,24 @@ def distinct(penalty: Any, settings: Settings, name: str) -> Tensor:
 def position(penalty: Any, settings: Settings, name: str, known: Tensor, configs: int) -> Tensor:
     """The position of each configuration's value of a setting among the ``known`` distinct ones, (config,)."""
     return torch.searchsorted(known, setting(penalty, settings, name, known, configs))
+
+
+class KernelWidths(NamedTuple):
+    """The kernels of each configuration: which of the prepared bandwidths of A it uses, and its σ_f; each (config,)."""
+
+    which: Tensor
+    bandwidth: Tensor
+
+    @classmethod
+    def of(cls, penalty: Any, settings: Settings, known: Tensor, like: Tensor, configs: int) -> KernelWidths:
+        """From the settings ``sensitive_bandwidth``, among the ``known`` ones, and ``bandwidth``."""
+        which = position(penalty, settings, "sensitive_bandwidth", known, configs)
+        return cls(which.to(like.device), setting(penalty, settings, "bandwidth", like, configs))
+
+
+def without_tiny(kernel: Tensor) -> Tensor:
+    """Kernels below 1e-12 as zero: products of denormal numbers take thirty times as long."""
+    return torch.where(kernel < 1e-12, 0.0, kernel)
 
 
 def check_positive(**numbers: float) -> None:
