@@ -112,7 +112,7 @@ class Audit:
         ``others`` are further fields.
         """
         plug_in, floor = figures.paper
-        rough = beyond_the_interval(interval, figures.near)
+        rough = tuple(beyond_the_interval(interval, figures.near))
         return cls(
             interval=interval,
             plug_in=plug_in,
