@@ -45,9 +45,9 @@ def listening(listener: Listener) -> Iterator[None]:
 
 @contextmanager
 def shown(wanted: bool, console: Console | None = None) -> Iterator[None]:
-    """Show the stages of the work inside on the terminal, one bar each, where there is one and it is wanted; inside
-    work that is shown already they join its bars. What is printed meanwhile must go through the ``console`` given, so
-    that it does not cut into the bars; without one they stand on standard error.
+    """Show the stages of the work inside as bars on the terminal, if that is ``wanted`` and there is one. Inside work
+    that is shown already, they join its bars. Bars are drawn on the ``console``, by default on standard error. What is
+    printed meanwhile must go through the same console, or it would cut into the bars.
     """
     terminal = sys.stderr.isatty() if console is None else console.is_terminal
     if not wanted or _listener.get() is not None or not terminal:

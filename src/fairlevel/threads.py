@@ -104,8 +104,8 @@ def numpy_on_one_thread() -> Iterator[None]:
 
 
 def map_on_single_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    """The function of each item, in order; as many items at a time as PyTorch has threads, each on one of them. Items
-    are asked for here and a few ahead, so that they may be read from a file of any size meanwhile.
+    """The function of each item, in order; as many items at a time as PyTorch has threads, each on one of them. This
+    thread takes items only a few ahead of the work, so that they may come from a file of any size.
     """
     import torch
 

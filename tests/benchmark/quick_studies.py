@@ -7,7 +7,7 @@ from functools import partialmethod
 import pytest
 
 from fairlevel import MLPMean
-from fairlevel.benchmark.protocol import PROTOCOLS, NamedProtocol, Protocol
+from fairlevel.benchmark.protocol import PROTOCOLS, Protocol
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.executors.protocol import Executor, call
 from fairlevel.networks.optimizers import Adam, GradientDescent
@@ -65,10 +65,10 @@ class FewProfilesEach:
 def use_few_steps_here(patch):
     """Make ``fairlevel bench`` train by FEW, which is called small, and in this process."""
     patch.setattr("fairlevel.executors.LocalExecutor", InThisProcess)
-    patch.setitem(PROTOCOLS, "small", NamedProtocol(lambda: FEW))
+    patch.setitem(PROTOCOLS, "small", lambda: FEW)
     use_few_profiles(patch)
 
 
 def use_some_steps():
     """The same in a process of its own, with SOME, and with workers."""
-    PROTOCOLS["small"] = NamedProtocol(lambda: SOME)
+    PROTOCOLS["small"] = lambda: SOME

@@ -6,9 +6,8 @@ import pytest
 
 from fairlevel.benchmark.analysis.budgets import best_by_budget
 from fairlevel.benchmark.analysis.comparisons import COMPARISONS, compared_rows, complete, points_on_test
-from fairlevel.benchmark.analysis.construction import attribute_table
-from fairlevel.benchmark.analysis.informative import validation_ranges
-from fairlevel.benchmark.analysis.regrets import regret_table
+from fairlevel.benchmark.analysis.regrets import regret, regret_table
+from fairlevel.benchmark.analysis.tables import attribute_table, validation_ranges
 from fairlevel.benchmark.analysis.wins import bootstrap, dataset_wins, seed_wins, win_rates
 from fairlevel.exceptions import InvalidInput
 
@@ -112,6 +111,28 @@ def test_regret_by_hand():
     assert table.loc["b", ["tight", "mid", "loose"]].tolist() == pytest.approx([5 / 9, 5 / 9, 1 / 3])
     # hypervolume below (1, 1): one/0 a: .4 · .1 + .6 · .5 = .34; one/1 a: .9 · .4 = .36; two/0 a: .5
     assert table.loc["a", "hypervolume"] == pytest.approx((0.34 + 0.36 + 0.5) / 3)
+
+
+def test_hypervolume_of_a_staircase():
+    """Front (1, 0), (0.5, 0.2), (0.2, 0.9) and corner (1, 1): 0 + 0.7 · 0.5 + 0.1 · 0.8."""
+
+    def hypervolume(*pairs, largest=1.0):
+        own = [("d", 0, "a", dpvar, mse) for mse, dpvar in pairs]
+        table = regret_table(points(*own, ("d", 0, "b", largest, 2.0)), ["a", "b"]).set_index("method")
+        assert table.loc["b", "hypervolume"] == 0
+        return table.loc["a", "hypervolume"]
+
+    assert hypervolume((1.0, 0.0), (0.5, 0.2), (0.5, 0.3), (0.2, 0.9), (0.6, 0.2)) == pytest.approx(0.43)
+    assert hypervolume((2.0, 0.1), (0.5, 3.0), largest=3.0) == 0
+    assert hypervolume((0.5, -0.1)) == pytest.approx(0.5)
+    assert hypervolume() == 0
+
+
+def test_regret_is_a_share_of_what_can_be_gained():
+    best = np.array([[0.6, 0.4], [0.5, np.nan], [np.nan, 1.3]])
+    expected = np.array([[0.1, 0.0], [0.0, 0.6], [0.5, 0.6]]) / 0.6
+    np.testing.assert_allclose(regret(best), expected)
+    np.testing.assert_allclose(regret(np.full((2, 1), np.nan)), 0)
 
 
 def rows(**columns):

@@ -6,10 +6,9 @@ import pytest
 
 from fairlevel.benchmark.analysis.claims import informative_claim, regret_claims, win_claims
 from fairlevel.benchmark.analysis.comparisons import in_units_of_the_constant, points_on_test, with_shares
-from fairlevel.benchmark.analysis.costs import cost_table
-from fairlevel.benchmark.analysis.flips import flipped, winners
-from fairlevel.benchmark.analysis.gains import gain_table
-from fairlevel.benchmark.analysis.prices import price_table
+from fairlevel.benchmark.analysis.regrets import gain_table
+from fairlevel.benchmark.analysis.tables import cost_table, price_table
+from fairlevel.benchmark.analysis.wins import flipped, winners
 from fairlevel.benchmark.kept import keep_rows, kept_rows, kept_tasks
 from fairlevel.benchmark.methods import PAPER_METHODS
 from fairlevel.benchmark.rows import tidy

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from fairlevel.benchmark.commit import COMMIT_VARIABLE, commit
-from fairlevel.benchmark.protocol import PROTOCOLS, NamedProtocol
+from fairlevel.benchmark.protocol import PROTOCOLS
 from fairlevel.benchmark.store import Store
 from fairlevel.exceptions import InvalidInput
 from fairlevel.executors import EXECUTORS, Failure, LocalExecutor, RayExecutor, local, ray_cluster
@@ -38,7 +38,7 @@ app()
 def some_steps():
     """Rows name a commit of these tests, whichever process makes them: a commit meanwhile would change Git's answer."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(PROTOCOLS, "small", NamedProtocol(lambda: SOME))
+        patch.setitem(PROTOCOLS, "small", lambda: SOME)
         patch.setenv(COMMIT_VARIABLE, "0123456789")
         commit.cache_clear()
         yield

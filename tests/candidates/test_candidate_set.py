@@ -17,7 +17,7 @@ from fairlevel.candidates import (
     TrainingSetup,
     WithStages,
 )
-from fairlevel.candidates.candidate_set import NO_COURSE
+from fairlevel.candidates.candidate_set import NO_HISTORY
 from fairlevel.candidates.protocol import CandidateRows
 from fairlevel.candidates.sources import ON_ONE_PREDICTOR, SPECTRAL
 from fairlevel.conditional_mean.attributes import Attributes
@@ -44,7 +44,7 @@ def candidates():
     """Three candidates of two members each, the second one diverged."""
     table = pd.DataFrame({"candidate": ["u", "v", "w"], "status": ["finished", "diverged", "stopped early"]})
     proportions = np.array([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 1.0, -1.0]])
-    return CandidateSet(table, (members([0]), members([1, 2, 3])), proportions, (NO_COURSE,) * 3)
+    return CandidateSet(table, (members([0]), members([1, 2, 3])), proportions, (NO_HISTORY,) * 3)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from fairlevel import FairRegressor
-from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet, Course, candidate_table
+from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet, TrainingHistory, candidate_table
 from fairlevel.candidates.stopping import EveryRowOnce, best_setup, best_steps
 from fairlevel.data.splitting import AnyRows, WholeGroups
 from fairlevel.predictors import Boosting
@@ -17,7 +17,7 @@ def trained(*scores):
     """One candidate, judged before its first step and after every ten steps."""
     held_out = pd.Series(scores, index=10 * np.arange(len(scores)), dtype=np.float64)
     return CandidateSet(
-        candidate_table([KEY], "boosting", 1), (), np.empty((0, 0)), (Course(pd.DataFrame(), held_out),)
+        candidate_table([KEY], "boosting", 1), (), np.empty((0, 0)), (TrainingHistory(pd.DataFrame(), held_out),)
     )
 
 

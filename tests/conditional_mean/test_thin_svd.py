@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from fairlevel.conditional_mean.thin_svd import thin_svd
+from fairlevel.conditional_mean.linear_algebra import thin_svd
 
 
 def test_the_slower_algorithm_takes_over_where_the_fast_one_fails(monkeypatch):

@@ -59,10 +59,6 @@ def test_predictors_are_registered():
     assert {value.kind: value for value in members} == {kind: members_of(kind) for kind in MEMBERS}
 
 
-def test_predictors_that_read_gaps_are_known_without_pytorch():
-    assert set(READ_GAPS) == {name for name, predictor in PREDICTORS.items() if predictor().native}
-
-
 @pytest.mark.parametrize("name", sorted(LINEAR_MEANS))
 def test_features_of_every_conditional_mean_can_be_stored(name):
     rows = np.random.default_rng(0).integers(0, 3, (200, 2)) + np.linspace(0, 0.5, 200)[:, None] * [1, 0]

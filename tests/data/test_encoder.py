@@ -136,7 +136,7 @@ def test_the_same_table_as_text_gives_the_same_matrix(typed):
     comma = typed.assign(hours=typed["hours"].astype(str).str.replace(".", ","))
     encoder = TableEncoder().fit(comma)
     assert [rule.reads for rule in encoder.rules_] == [Numbers(","), Dates(), Truths(), Texts()]
-    assert encoder.as_text == ("hours", "when", "member", "code")
+    assert encoder.table_rules.as_text == ("hours", "when", "member", "code")
     np.testing.assert_allclose(encoder.transform(comma), expected, rtol=1e-15)
 
 

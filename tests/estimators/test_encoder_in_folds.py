@@ -59,7 +59,7 @@ def test_folds_are_judged_by_encoders_that_have_not_seen_them(mixed, monkeypatch
         part = read_table(read_rows(FairRegressor(), encoder.transform(x.iloc[train]), y[train]), a[train])
         fitted = HeldOut(path_fit.EARLY_STOPPING).fit(part, source, setup, PATH_LIMITS, lambda share: None)
         readings = encoder.read(x.iloc[judge])
-        unseen = encoder.unseen({name: reading.values for name, reading in readings.items()})
+        unseen = encoder.table_rules.unseen({name: reading.values for name, reading in readings.items()})
         assert unseen["job"] > 0  # or nothing was shown
         encoded = encoder.encode({name: reading.values for name, reading in readings.items()})
         expected.append(fitted.predict(encoded))

@@ -9,7 +9,6 @@ from fairlevel.fronts.budgets import best_mse, budgets_over_range
 from fairlevel.fronts.limits import read_limit
 from fairlevel.fronts.point_names import point_name, point_row
 from fairlevel.fronts.points import finite, non_dominated
-from fairlevel.fronts.quality import hypervolume, regret
 from fairlevel.fronts.refinement import check_weights, coarse, propose
 from fairlevel.fronts.selection import ZETAS, select
 
@@ -38,7 +37,6 @@ def test_one_point_and_none():
     assert list(select(points((0.5, 0.2))).index) == [0]
     assert select(points()).empty
     assert np.isnan(best_mse(points(), [1.0])).all()
-    assert hypervolume(points(), (1.0, 1.0)) == 0
 
 
 def test_missing_and_infinite_rows_are_dropped():
@@ -87,22 +85,6 @@ def test_best_within_a_budget():
     assert np.isnan(budgets_over_range([np.nan])).all()
     with pytest.raises(InvalidInput, match="budgets="):
         best_mse(FIVE, [np.nan])
-
-
-def test_hypervolume_of_a_staircase():
-    """Front (1, 0), (0.5, 0.2), (0.2, 0.9) and corner (1, 1): 0 + 0.7·0.5 + 0.1·0.8."""
-    assert hypervolume(FIVE, (1.0, 1.0)) == pytest.approx(0.43)
-    assert hypervolume(points((2.0, 0.1), (0.5, 3.0)), (1.0, 1.0)) == 0
-    assert hypervolume(points((0.5, -0.1)), (1.0, 1.0)) == pytest.approx(0.5)
-    with pytest.raises(InvalidInput, match="reference="):
-        hypervolume(FIVE, (1.0, np.nan))
-
-
-def test_regret_is_a_share_of_what_can_be_gained():
-    best = np.array([[0.6, 0.4], [0.5, np.nan], [np.nan, 1.3]])
-    expected = np.array([[0.1, 0.0], [0.0, 0.6], [0.5, 0.6]]) / 0.6
-    np.testing.assert_allclose(regret(best, constant_mse=1.0), expected)
-    np.testing.assert_allclose(regret(np.full((2, 1), np.nan), 1.0), 0)
 
 
 @pytest.mark.parametrize("weights", [[-1.0, 0.0], [0.0, np.nan], [1.0, 1.0], [2.0, 1.0], []])

@@ -8,7 +8,7 @@ import torch
 from fairlevel import GroupMean, MLPMean, SplineMean, audit, compare, dpvar, dpvar_interval
 from fairlevel.conditional_mean.factors import LegitimateFactors, attributes_within
 from fairlevel.exceptions import FewRowsPerCombination, InvalidInput
-from fairlevel.metrics.units import Units
+from fairlevel.metrics.units import IndependentUnits
 
 ROWS = 20_000
 RANDOM = np.random.default_rng(0)
@@ -157,7 +157,7 @@ def test_the_noise_of_the_test_counts_what_functions_of_the_factors_fit_by_chanc
     """White noise has variance 1 in each row, and on average in each group, after functions of L took their part."""
     a, factors = np.random.default_rng(4).normal(size=(2, 120, 1))
     rows = attributes_within(a, np.hstack([factors, factors**2]), None, groups)
-    units, smoother = Units.of(rows), SplineMean().prepare(rows)
+    units, smoother = IndependentUnits.of(rows), SplineMean().prepare(rows)
     assert smoother.nuisance > 5
     every = smoother.beyond_nuisance(torch.eye(120, dtype=torch.float64))  # one unit of noise at a time
     variances = sum(units.null_noise(each, smoother).square() for each in every)

@@ -11,7 +11,7 @@ from fairlevel.metrics.group_scores import GroupScores
 from fairlevel.metrics.leave_group_out import leave_group_out_errors, leave_groups_out_dpvar
 from fairlevel.metrics.no_disparity_test import NoDisparityTest, p_value
 from fairlevel.metrics.row_groups import RowGroups
-from fairlevel.metrics.units import Units, null_variance
+from fairlevel.metrics.units import IndependentUnits, null_variance
 from tests.conditional_mean.cells.discrete_rows import ALL_CELLS, CASES, ROWS
 
 NAMES = ["discrete", "two weights", "one continuous column", "discrete factor", "free", "free, continuous factor"]
@@ -44,7 +44,7 @@ def test_estimates_and_their_noise(smoothers, groups, predictions):
     torch.testing.assert_close(found.fitted, expected.fitted, rtol=1e-9, atol=1e-11)
     torch.testing.assert_close(found.residual, expected.residual, rtol=1e-9, atol=1e-9)
     torch.testing.assert_close(found.diagonal, expected.diagonal, rtol=1e-9, atol=1e-11)
-    units = Units(groups)
+    units = IndependentUnits(groups)
     noise, dense = null_variance(found, smoothers[0], units), null_variance(expected, smoothers[1], units)
     torch.testing.assert_close(noise, dense, rtol=1e-9, atol=0)
 
@@ -102,6 +102,6 @@ def test_p_values_differ_by_chance_alone(covariances, smoothers, groups, predict
     p = p_value(q, found.covariance(), torch.cat(coefficients) * 1.1, 0)
     dense = p_value(dense_q, expected.covariance(), expected.columns.sum(dim=0) * 1.1, 0)
     assert abs(p - dense) < 4 * (2 * dense * (1 - dense) / 4000) ** 0.5 + 1e-3
-    one, other = (NoDisparityTest((Candidate(ALL_CELLS, each, Units(groups)),), 0) for each in smoothers)
+    one, other = (NoDisparityTest((Candidate(ALL_CELLS, each, IndependentUnits(groups)),), 0) for each in smoothers)
     weighted = smoothers[0].row_weight * predictions[1]
     torch.testing.assert_close(one._traces(weighted), other._traces(weighted), rtol=1e-10, atol=0)

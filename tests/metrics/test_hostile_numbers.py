@@ -126,7 +126,7 @@ def test_repeated_rows_are_pointed_out():
     alone, together = (dpvar_interval(f, sensitive_features=a, groups=groups).p_value for groups in (None, people))
     assert together > 5 * alone
     for quiet in (read_rows(f, a, groups=people), read_rows(F, A), read_rows(f.round(), a.round())):
-        assert not repeated_rows(quiet)
+        assert not list(repeated_rows(quiet))
 
 
 def test_an_audit_refuses_what_it_cannot_tell_apart():

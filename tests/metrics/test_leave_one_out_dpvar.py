@@ -5,7 +5,7 @@ import torch
 from fairlevel.conditional_mean import GroupMean, RandomFeaturesMean, RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics.leave_one_out import LeaveOut, leave_out_dpvar, leave_out_matrix
-from fairlevel.metrics.units import Units, null_variance
+from fairlevel.metrics.units import IndependentUnits, null_variance
 from tests.drawn_rows import gaussian
 
 
@@ -55,7 +55,7 @@ def test_null_variance_is_what_simulation_shows():
     f = torch.from_numpy(random.standard_normal((4000, 300)))
     found = leave_out_dpvar(f, smoother, ridge)
     first = LeaveOut(*(each[:20] for each in vars(found).values()))
-    predicted = float(null_variance(first, smoother, Units()).mean())
+    predicted = float(null_variance(first, smoother, IndependentUnits()).mean())
     assert predicted == pytest.approx(float(found.estimate.var()), rel=0.15)
 
 

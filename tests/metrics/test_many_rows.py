@@ -18,7 +18,7 @@ from fairlevel.metrics.choice import candidates_in_turn
 from fairlevel.metrics.evidence import influence_sums
 from fairlevel.metrics.leave_one_out import leave_out_dpvar
 from fairlevel.metrics.streamed import Plan, add, measured
-from fairlevel.metrics.units import Units, null_variance
+from fairlevel.metrics.units import IndependentUnits, null_variance
 
 
 @pytest.fixture
@@ -44,9 +44,9 @@ def one_plan(mean, rows, ridge):
 
 def assert_same_evidence(streamed, prediction, smoother, ridge):
     expected = leave_out_dpvar(prediction.unsqueeze(0), smoother, torch.tensor([ridge], dtype=torch.float64))
-    sums = influence_sums(prediction, expected.fitted[0], expected.residual[0], smoother.row_weight, Units())
+    sums = influence_sums(prediction, expected.fitted[0], expected.residual[0], smoother.row_weight, IndependentUnits())
     np.testing.assert_allclose(streamed.estimate, expected.estimate[0], rtol=1e-8)
-    np.testing.assert_allclose(streamed.degenerate, null_variance(expected, smoother, Units())[0], rtol=1e-6)
+    np.testing.assert_allclose(streamed.degenerate, null_variance(expected, smoother, IndependentUnits())[0], rtol=1e-6)
     np.testing.assert_allclose(streamed.fitted_variance, sums["fitted_variance"], rtol=1e-8)
     np.testing.assert_allclose(streamed.influence, sums["influence"], rtol=1e-7, atol=1e-12)
 

@@ -8,7 +8,7 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics import no_disparity_test
 from fairlevel.metrics.choice import candidates_for
 from fairlevel.metrics.no_disparity_test import NoDisparityTest
-from fairlevel.metrics.units import Units
+from fairlevel.metrics.units import IndependentUnits
 
 
 def prepared(rows, strength, seed=0):
@@ -34,7 +34,7 @@ def test_the_shortcut_is_taken_only_where_the_bound_allows(monkeypatch):
 
     strong, prediction = prepared(8000, 3.0)
     with monkeypatch.context() as patch:
-        patch.setattr(Units, "covariance", refuse)
+        patch.setattr(IndependentUnits, "covariance", refuse)
         assert strong.p_value(prediction) == 1 / 4001
         weak, faint = prepared(2000, 0.05)
         with pytest.raises(AssertionError, match="noise matrix"):

@@ -3,8 +3,7 @@ import pytest
 from sklearn.calibration import calibration_curve
 
 from fairlevel.exceptions import InvalidInput
-from fairlevel.metrics.class_figures import class_figures
-from fairlevel.metrics.reliability import reliability
+from fairlevel.metrics.reliability import class_figures, reliability
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 import pytest
 
-from fairlevel.report.numbers import number, p_cell, p_phrase, percent, told_apart
+from fairlevel.report.numbers import attributes_in_words, number, p_cell, p_phrase, percent, told_apart
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,16 @@ def test_p_values_in_sentences():
 )
 def test_numbers_of_a_column_are_told_apart(values, expected):
     assert told_apart(values) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ("a", "a"),
+        ("abcd", "a, b, c, d"),
+        ("abcde", "a, b, c, d and 1 other attribute"),
+        ("abcdef", "a, b, c, d and 2 other attributes"),
+    ],
+)
+def test_long_lists_of_attributes_are_counted(names, words):
+    assert attributes_in_words(list(names)) == words

@@ -1,25 +1,32 @@
-"""The answer of an audit: figures, a plot and a page."""
+"""The answer of an audit: figures in plain values, verdicts on budgets, a plot and a page."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
-from fairlevel.auditing.findings import Findings
-from fairlevel.auditing.flags import Flag, beyond_the_interval, find_flags, question_flags
-from fairlevel.auditing.page import audit_page
-from fairlevel.auditing.questions import Question
+from fairlevel.auditing.dependence import Measure
+from fairlevel.auditing.flags import SIGNIFICANT, Flag, beyond_the_interval, find_flags, question_flags
+from fairlevel.auditing.near_profiles import NearProfiles
+from fairlevel.auditing.questions import DECISIONS, Question
 from fairlevel.auditing.side_figures import SideFigures
 from fairlevel.exceptions import InvalidInput
+from fairlevel.fronts.limits import read_limit
 from fairlevel.metrics.interval import DPVarInterval
-from fairlevel.report.render import write_page
+from fairlevel.metrics.profile import MeanProfile
+from fairlevel.metrics.reliability import Reliability
+from fairlevel.report.numbers import number, p_phrase
+from fairlevel.report.provenance import Provenance
 
 if TYPE_CHECKING:
     from fairlevel.plots.mean_profile import MeanProfileDisplay
 
+PAIRS = "pairs of near rows"
 METHOD = (
     "DPVar is the variance of the average prediction across profiles, without the upward bias of a plain estimate; ± "
     "is its square root, in units of the prediction. Intervals cover the truth in 95 % of tables, p comes from a "
@@ -28,8 +35,67 @@ METHOD = (
 
 
 @dataclass(frozen=True)
-class Audit(Findings):
-    """The answer of :func:`audit`: the figures of :class:`Findings`, a plot and a page."""
+class Verdict:
+    """A budget, the most that the rows leave possible, by what, and whether the budget is met."""
+
+    budget: str
+    most: float
+    upper: float
+    judged_by: str = "upper end of the interval"
+
+    @property
+    def passed(self) -> bool:
+        return self.upper <= self.most
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return asdict(self) | {"passed": self.passed}
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The answer of :func:`audit`: figures, a plot and a page.
+
+    Attributes
+    ----------
+    interval : DPVar, debiased, with its interval, share and test, on all rows
+    plug_in : the paper's estimate; never zero, noise included
+    floor : the paper's estimate when A is paired at random with predictions
+    attributes : frame with columns attribute, alone, lost
+    profiles : the average prediction along each attribute
+    measures : other measures of dependence, with their values under random pairings
+    groups : a table for each attribute of few categories, and for ``by``
+    flags : what should not be overlooked
+    rows, side_rows : how many rows the headline and the side figures use
+    accuracy : mse, rmse and r2, where y is known (no r2 where y is constant); for probabilities and y of 0 and 1 also
+        log_loss, auc, brier and accuracy
+    questions : whether errors, decisions and predictions among y = 1 differ, where that can be asked
+    worst : the profiles whose average prediction is furthest from the mean, with intervals
+    near : DPVar by pairs of near rows, where that is clearly above the interval, which then is a lower bound; else None
+    overall : with legitimate factors, the interval without them; else None
+    given : names of the legitimate factors
+    reliability : probabilities against frequencies, for y of 0 and 1; else None
+    provenance : where the figures come from
+    """
+
+    interval: DPVarInterval
+    plug_in: float
+    floor: float
+    attributes: pd.DataFrame
+    profiles: dict[str, MeanProfile]
+    measures: tuple[Measure, ...]
+    groups: dict[str, pd.DataFrame]
+    flags: tuple[Flag, ...]
+    rows: int
+    side_rows: int
+    accuracy: Mapping[str, float]
+    questions: tuple[Question, ...] = ()
+    worst: pd.DataFrame = field(default_factory=pd.DataFrame)
+    near: NearProfiles | None = None
+    overall: DPVarInterval | None = None
+    given: tuple[str, ...] = ()
+    reliability: Reliability | None = None
+    provenance: Provenance = field(default_factory=Provenance)
 
     @classmethod
     def of(
@@ -43,10 +109,10 @@ class Audit(Findings):
         **others: Any,
     ) -> Audit:
         """From the headline, the figures beside it and the answers to questions, with the flags that follow from them;
-        ``others`` are further fields of :class:`Findings`.
+        ``others`` are further fields.
         """
         plug_in, floor = figures.paper
-        rough = beyond_the_interval(interval, figures.near)
+        rough = tuple(beyond_the_interval(interval, figures.near))
         return cls(
             interval=interval,
             plug_in=plug_in,
@@ -67,6 +133,71 @@ class Audit(Findings):
             **others,
         )
 
+    @property
+    def moves_by(self) -> float:
+        """√DPVar, how many units the average prediction moves across profiles (± one standard deviation)."""
+        return float(np.sqrt(max(self.interval.estimate, 0.0)))
+
+    @property
+    def decision_dpvar(self) -> DPVarInterval | None:
+        """DPVar of the 0/1 decisions; None without a threshold."""
+        return next((each.interval for each in self.questions if each.name == DECISIONS), None)
+
+    def __str__(self) -> str:
+        """The finding in one sentence."""
+        interval = self.interval
+        within = f" within {', '.join(self.given)}" if self.given else ""
+        if interval.p_value > SIGNIFICANT:
+            return (
+                f"No difference in the average prediction across profiles{within} was found in {self.rows:,} rows "
+                f"({p_phrase(interval.p_value)}); at most {interval.share_high:.1%} of the prediction's variance."
+            )
+        return (
+            f"The average prediction moves by ± {number(self.moves_by, 3)} across profiles{within}: "
+            f"{interval.share:.1%} of the prediction's variance ({interval.share_low:.1%} to "
+            f"{interval.share_high:.1%}), {p_phrase(interval.p_value)}, {self.rows:,} rows."
+        )
+
+    def check(self, *, max_share: float | None = None, max_dpvar: float | None = None) -> tuple[Verdict, ...]:
+        """Whether budgets are met, each judged at the upper end of its interval, or at what pairs of near rows show
+        where that is more.
+        """
+        share, dpvar = (0.0, 0.0) if self.near is None else (self.near.share, self.near.dpvar)
+        verdicts = []
+        for name, most, upper, by_pairs in (
+            ("max_share", max_share, self.interval.share_high, share),
+            ("max_dpvar", max_dpvar, self.interval.high, dpvar),
+        ):
+            if most is not None:
+                verdict = Verdict(name, read_limit(name, most), upper)
+                verdicts.append(replace(verdict, upper=by_pairs, judged_by=PAIRS) if by_pairs > upper else verdict)
+        return tuple(verdicts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "dpvar": asdict(self.interval),
+            "dpvar_paper": self.plug_in,
+            "dpvar_paper_by_chance": self.floor,
+            "moves_by": self.moves_by,
+            "attributes": self.attributes.to_dict(orient="records"),
+            "measures": [asdict(measure) | {"found": measure.found} for measure in self.measures],
+            "groups": {name: table.to_dict(orient="records") for name, table in self.groups.items()},
+            "profiles": {name: _plain(asdict(profile)) for name, profile in self.profiles.items()},
+            "flags": [asdict(flag) for flag in self.flags],
+            "rows": self.rows,
+            "side_rows": self.side_rows,
+            "accuracy": dict(self.accuracy),
+            "reliability": None if self.reliability is None else _plain(asdict(self.reliability)),
+            "questions": {
+                each.name: {"asks": each.asks, "rows": each.rows} | asdict(each.interval) for each in self.questions
+            },
+            "near_profiles": None if self.near is None else asdict(self.near),
+            "worst_profiles": self.worst.to_dict(orient="records"),
+            "dpvar_without_given": None if self.overall is None else asdict(self.overall),
+            "given": list(self.given),
+        }
+
     def plot(self, attribute: str | None = None, ax: Any = None) -> MeanProfileDisplay:
         """The average prediction along one attribute; by default the one along which it moves most."""
         from fairlevel.plots.mean_profile import MeanProfileDisplay  # Matplotlib loads where it is used
@@ -79,4 +210,11 @@ class Audit(Findings):
 
     def to_html(self, path: str | Path) -> None:
         """Write the audit as one self-contained page."""
+        from fairlevel.auditing.page import audit_page  # which reads this class
+        from fairlevel.report.render import write_page
+
         write_page(audit_page(self), Path(path))
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: np.asarray(value).tolist() for key, value in values.items()}

@@ -12,10 +12,9 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array, Flags, Index
-from fairlevel.auditing.answer import METHOD, Audit
+from fairlevel.auditing.answer import METHOD, Audit, Verdict
 from fairlevel.auditing.audit_files import StoredAudit, audit_files
 from fairlevel.auditing.by_group import group_table, is_grouping, read_groups
-from fairlevel.auditing.findings import Verdict
 from fairlevel.auditing.flags import rare_categories, repeated_rows
 from fairlevel.auditing.questions import ask, decisions
 from fairlevel.auditing.side_figures import SIDE_ROWS, SideFigures
@@ -24,11 +23,10 @@ from fairlevel.data.parquet_parts import is_stored
 from fairlevel.data.row_order import refuse_shuffled
 from fairlevel.data.sensitive import as_frame, refuse_one_profile
 from fairlevel.exceptions import InvalidInput, InvalidType
-from fairlevel.metrics.class_figures import class_figures
 from fairlevel.metrics.evaluator import DPVarEvaluator
 from fairlevel.metrics.inputs import EvaluationRows, read_rows, read_seed, read_vector
 from fairlevel.metrics.interval import DPVarInterval
-from fairlevel.metrics.reliability import reliability
+from fairlevel.metrics.reliability import class_figures, reliability
 from fairlevel.report.provenance import Provenance
 from fairlevel.threads import on_single_threads
 

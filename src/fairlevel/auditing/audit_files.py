@@ -166,7 +166,7 @@ def _check(roles: Roles, table: ParquetRows) -> None:
     table.require(roles.names)
     if roles.threshold is not None:
         check_threshold(roles.threshold)
-    for name in roles.others:
+    for name in roles.numeric_columns:
         if name in roles.attributes:
             raise InvalidInput(f"Column {name!r} is named as an attribute and in another role; a column has one role.")
         if table.kinds[name] not in ("number", "nothing"):
@@ -191,7 +191,7 @@ def _key(table: ParquetRows, rows: StoredRows, plan: Plan) -> str:
 
 
 def _then_freed(task: Callable[[], Any]) -> Any:
-    """The result of a task; the memory that it has freed is not kept for its thread while others need theirs."""
+    """The result of a task. Memory that it has freed goes back to the system: other threads may need it."""
     result = task()
     return_freed_memory()
     return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,96 +33,75 @@ class Flag:
 
 def find_flags(
     interval: DPVarInterval, overall: DPVarInterval, plug_in: float, measures: tuple[Measure, ...]
-) -> tuple[Flag, ...]:
+) -> Iterator[Flag]:
     """Common misreadings, where they apply. ``overall`` is the interval without legitimate factors; the same as
     ``interval`` where there are none.
     """
     by_name = {measure.name: measure for measure in measures}
-    no_disparity = overall.p_value > SIGNIFICANT or overall.share_high < NOTICEABLE
-    dependent = by_name["HSIC"].found and by_name["maximal correlation"].found
-    flags = []
-    if no_disparity and dependent:
-        flags.append(_dependent_spread(overall))
+    not_found = overall.p_value > SIGNIFICANT
+    no_disparity = not_found or overall.share_high < NOTICEABLE
+    if no_disparity and by_name["HSIC"].found and by_name["maximal correlation"].found:
+        average = "The average prediction differs little"
+        if not_found:
+            average = "No difference in the average prediction was found"
+        yield Flag(
+            "dependent_spread",
+            f"{average} between profiles, but predictions depend on them: their spread or shape may differ. DPVar "
+            "does not measure that: a small DPVar is no proof of full parity.",
+        )
     if not no_disparity and overall.share > NOTICEABLE and by_name["linear R²"].value < overall.share / 2:
-        flags.append(
-            Flag(
-                "curved",
-                "Most of the disparity is not a straight line: a linear check (correlation, R²) would miss it.",
-            )
+        yield Flag(
+            "curved", "Most of the disparity is not a straight line: a linear check (correlation, R²) would miss it."
         )
     if interval.low == 0 and plug_in > interval.estimate:
-        flags.append(
-            Flag(
-                "plug_in_is_noise",
-                f"The plug-in estimate of {number(plug_in, 3)} counts its own noise; zero is within the interval.",
-            )
+        yield Flag(
+            "plug_in_is_noise",
+            f"The plug-in estimate of {number(plug_in, 3)} counts its own noise; zero is within the interval.",
         )
     if overall is not interval and not no_disparity and interval.share_high < overall.share / 2:
-        flags.append(_explained_by_factors(interval, overall))
-    return tuple(flags)
+        yield Flag(
+            "explained_by_factors",
+            f"Between all rows the attributes explain {overall.share:.1%} of the prediction's variance, within the "
+            f"factors given at most {interval.share_high:.1%}. A factor that stands in for an attribute hides "
+            "disparity: check that each factor is a legitimate reason for a different prediction.",
+        )
 
 
-def _dependent_spread(overall: DPVarInterval) -> Flag:
-    unseen = overall.p_value > SIGNIFICANT
-    average = "No difference in the average prediction was found" if unseen else "The average prediction differs little"
-    return Flag(
-        "dependent_spread",
-        f"{average} between profiles, but predictions depend on them: their spread or shape may differ. DPVar "
-        "does not measure that: a small DPVar is no proof of full parity.",
-    )
-
-
-def _explained_by_factors(interval: DPVarInterval, overall: DPVarInterval) -> Flag:
-    return Flag(
-        "explained_by_factors",
-        f"Between all rows the attributes explain {overall.share:.1%} of the prediction's variance, within the "
-        f"factors given at most {interval.share_high:.1%}. A factor that stands in for an attribute hides "
-        "disparity: check that each factor is a legitimate reason for a different prediction.",
-    )
-
-
-def beyond_the_interval(interval: DPVarInterval, near: NearProfiles) -> tuple[Flag, ...]:
+def beyond_the_interval(interval: DPVarInterval, near: NearProfiles) -> Iterator[Flag]:
     """Near rows that are more alike than the whole interval allows."""
-    if near.low <= interval.share_high:
-        return ()
-    return (
-        Flag(
+    if near.low > interval.share_high:
+        yield Flag(
             "near_profiles",
             f"Rows with nearly the same attributes have predictions that are more alike than the estimate explains: by "
             f"such pairs DPVar is {near.share:.0%} of the prediction's variance (± {2 * near.error:.0%}) or more, the "
             f"interval ends at {interval.share_high:.1%}. The average prediction changes faster along the attributes "
             f"than {interval.regressor.split(' (')[0]} can follow: read the estimate as a lower bound.",
-        ),
-    )
+        )
 
 
-def repeated_rows(rows: EvaluationRows) -> tuple[Flag, ...]:
+def repeated_rows(rows: EvaluationRows) -> Iterator[Flag]:
     """Rows that equal another in the prediction, every attribute and every factor, where one of these is continuous, so
     that this is no chance. With groups the caller has said what belongs together.
     """
     if rows.groups is not None or discrete_columns(profiles := rows.profiles).all():
-        return ()
+        return
     many = MANY_COPIES * len(rows)
     if len(rows) - len(np.unique(rows.prediction)) < many:  # spares most audits the sorting of whole rows
-        return ()
-    together = np.column_stack([rows.prediction, profiles])
-    copies = len(rows) - len(np.unique(together, axis=0))
-    if copies < many:
-        return ()
-    return (
-        Flag(
+        return
+    copies = len(rows) - len(np.unique(np.column_stack([rows.prediction, profiles]), axis=0))
+    if copies >= many:
+        yield Flag(
             "repeated_rows",
             f"{copies:,} of {len(rows):,} rows repeat another row in the prediction and all attributes. If they are "
             "the same people, pass groups= with one label per person (--groups): copies are no new evidence, and "
             "without groups the interval is too narrow and p too small.",
-        ),
-    )
+        )
 
 
-def rare_categories(interval: DPVarInterval, attributes: pd.DataFrame) -> tuple[Flag, ...]:
+def rare_categories(interval: DPVarInterval, attributes: pd.DataFrame) -> Iterator[Flag]:
     """Categories of so few rows that nothing is known of their average, where that leaves the upper limit open."""
     if interval.share_high < 1 or interval.share > UNCLEAR:
-        return ()
+        return
     named = [
         f"{name} = {category} ({count})"
         for name, column in attributes.items()
@@ -129,42 +109,31 @@ def rare_categories(interval: DPVarInterval, attributes: pd.DataFrame) -> tuple[
         for category, count in column.value_counts(dropna=False).items()
         if 0 < count < ROWS_PER_CELL
     ]
-    if not named:
-        return ()
-    return (
-        Flag(
+    if named:
+        yield Flag(
             "rare_categories",
             f"The upper limit is 100 %: hardly anything is known of categories with fewer than {ROWS_PER_CELL} rows, "
             f"{', '.join(named[:5])}{' and others' if len(named) > 5 else ''}. Merge them with others, or leave their "
             "rows out.",
-        ),
-    )
+        )
 
 
-def question_flags(questions: tuple[Question, ...]) -> tuple[Flag, ...]:
+def question_flags(questions: tuple[Question, ...]) -> Iterator[Flag]:
     """Which of the further questions are answered with yes. Questions about errors are three tests of one thing, so
     each must reach a third of the usual p-value.
     """
-    flags = []
     errors = [each for each in questions if each.name in ERRORS]
     differing = [each for each in errors if each.interval.p_value * len(errors) <= SIGNIFICANT]
     if differing:
         which = ", ".join(f"{each.name} (± {number(each.moves_by, 3)})" for each in differing)
-        flags.append(Flag("errors_differ", f"Errors differ between profiles: {which}."))
+        yield Flag("errors_differ", f"Errors differ between profiles: {which}.")
     for each in questions:
         if each.name == DECISIONS and each.interval.p_value <= SIGNIFICANT:
-            flags.append(
-                Flag(
-                    "decisions_differ",
-                    f"The share of positive decisions moves by ± {each.moves_by:.1%} across profiles.",
-                )
+            yield Flag(
+                "decisions_differ", f"The share of positive decisions moves by ± {each.moves_by:.1%} across profiles."
             )
         if each.name == OPPORTUNITY and each.interval.p_value <= SIGNIFICANT:
-            flags.append(
-                Flag(
-                    "unequal_opportunity",
-                    f"Among rows with y = 1 the average prediction moves by ± {number(each.moves_by, 3)} across "
-                    "profiles.",
-                )
+            yield Flag(
+                "unequal_opportunity",
+                f"Among rows with y = 1 the average prediction moves by ± {number(each.moves_by, 3)} across profiles.",
             )
-    return tuple(flags)

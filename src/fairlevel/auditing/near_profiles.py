@@ -48,9 +48,7 @@ class NearProfiles:
 
 
 def near_profiles(rows: EvaluationRows, seed: int) -> NearProfiles:
-    """DPVar / Var f by pairs, from one row per group and one of equal rows: others are alike for other reasons than
-    A.
-    """
+    """DPVar / Var f by pairs. One row is used of a group, and of equal rows: these are alike whatever A is."""
     rows = _one_of_each(rows)
     standardised, varying = StandardisedPredictions.of(rows.prediction[None], rows.row_weight)
     first, second = _nearest_pairs(rows.profiles, seed)

@@ -6,24 +6,13 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from fairlevel.auditing.findings import Findings, Verdict
+from fairlevel.auditing.answer import Audit, Verdict
 from fairlevel.auditing.flags import SIGNIFICANT
-from fairlevel.report.charts.profiles import profile_chart, shared_axis, spread_of
+from fairlevel.report.charts.profiles import charts_of_attributes, profile_chart, shared_axis, spread_of
 from fairlevel.report.charts.reliability import reliability_chart
-from fairlevel.report.numbers import number, p_cell, p_phrase, percent, told_apart
-from fairlevel.report.page import (
-    Block,
-    Charts,
-    Headline,
-    Notes,
-    Page,
-    Section,
-    TableBlock,
-    Tile,
-    Tiles,
-)
+from fairlevel.report.numbers import attributes_in_words, number, p_cell, p_phrase, percent, told_apart
+from fairlevel.report.page import Block, Charts, Headline, Notes, Page, Section, TableBlock, Tile, Tiles
 from fairlevel.report.provenance import Provenance
-from fairlevel.report.words import attributes_in_words
 
 SHOWN_AT_ONCE = 8
 """Attributes; the others are behind a line to click on."""
@@ -35,7 +24,7 @@ _BUDGETS = {"max_share": "share of the prediction's variance", "max_dpvar": "DPV
 _VERDICTS = {True: "passed", False: "failed"}
 
 
-def audit_page(findings: Findings, verdicts: tuple[Verdict, ...] = (), provenance: Provenance | None = None) -> Page:
+def audit_page(findings: Audit, verdicts: tuple[Verdict, ...] = (), provenance: Provenance | None = None) -> Page:
     """Verdict, summary, warnings, attributes, errors, groups, all numbers, and where they come from."""
     sections = [
         Section("What to know", (), (Notes(_to_know(findings, verdicts)),)),
@@ -80,7 +69,7 @@ _WORST = (
 )
 
 
-def _headlines(findings: Findings, verdicts: tuple[Verdict, ...]) -> tuple[Headline, ...]:
+def _headlines(findings: Audit, verdicts: tuple[Verdict, ...]) -> tuple[Headline, ...]:
     """One per budget; without budgets, whether there is a difference."""
     interval = findings.interval
     if verdicts:
@@ -107,7 +96,7 @@ def _shown(verdict: Verdict) -> Callable[[float], str]:
     return percent if verdict.budget == "max_share" else number
 
 
-def _of_budget(findings: Findings, verdict: Verdict) -> Headline:
+def _of_budget(findings: Audit, verdict: Verdict) -> Headline:
     interval = findings.interval
     name = _BUDGETS[verdict.budget]
     shown = _shown(verdict)
@@ -121,15 +110,15 @@ def _of_budget(findings: Findings, verdict: Verdict) -> Headline:
     return Headline("bad", f"Failed: {name} above the budget{_within(findings)}", sentence)
 
 
-def _confidence(findings: Findings) -> str:
+def _confidence(findings: Audit) -> str:
     return f"{findings.interval.level:.0%}".replace("%", " %")
 
 
-def _within(findings: Findings) -> str:
+def _within(findings: Audit) -> str:
     return f" within {', '.join(findings.given)}" if findings.given else ""
 
 
-def _summary(findings: Findings, verdicts: tuple[Verdict, ...]) -> str:
+def _summary(findings: Audit, verdicts: tuple[Verdict, ...]) -> str:
     """For readers who will not look at a table."""
     interval, names = findings.interval, list(findings.provenance.columns.get("sensitive", ()))
     who = f"who differ in {attributes_in_words(names)}" if names else "of different sensitive attributes"
@@ -155,7 +144,7 @@ def _summary(findings: Findings, verdicts: tuple[Verdict, ...]) -> str:
     return first + text
 
 
-def _to_know(findings: Findings, verdicts: tuple[Verdict, ...]) -> tuple[str, ...]:
+def _to_know(findings: Audit, verdicts: tuple[Verdict, ...]) -> tuple[str, ...]:
     """Warnings, and nothing that contradicts the verdict."""
     sentences = [
         f"The budget on the {_BUDGETS[verdict.budget]} is not met." for verdict in verdicts if not verdict.passed
@@ -174,7 +163,7 @@ def _to_know(findings: Findings, verdicts: tuple[Verdict, ...]) -> tuple[str, ..
     return tuple(sentences)
 
 
-def _tiles(findings: Findings) -> Tiles:
+def _tiles(findings: Audit) -> Tiles:
     interval = findings.interval
     moves = f"95 %: {number(interval.low**0.5, 3)} to {number(interval.high**0.5, 3)}"
     share = f"95 %: {percent(interval.share_low)} to {percent(interval.share_high)}"
@@ -187,29 +176,27 @@ def _tiles(findings: Findings) -> Tiles:
     return Tiles(tuple(tiles))
 
 
-def accuracy_figures(findings: Findings) -> list[tuple[str, float]]:
+def accuracy_figures(findings: Audit) -> list[tuple[str, float]]:
     """How accurate predictions are, where y is known: probabilities and numbers have figures of their own."""
     shown = _OF_CLASSES if "log_loss" in findings.accuracy else _OF_NUMBERS
     return [(name, findings.accuracy[key]) for key, name in shown.items() if key in findings.accuracy]
 
 
-def _shares(findings: Findings) -> TableBlock:
+def _shares(findings: Audit) -> TableBlock:
     shown = findings.attributes.assign(
         alone=findings.attributes["alone"].map(percent), lost=findings.attributes["lost"].map(percent)
     )
     return TableBlock.of(shown, "Attributes")
 
 
-def _profiles(findings: Findings) -> tuple[Block, ...]:
+def _profiles(findings: Audit) -> tuple[Block, ...]:
     if not findings.profiles:
         return ()
     axis = shared_axis(list(findings.profiles.values()))
     order = sorted(findings.profiles, key=lambda name: -spread_of(findings.profiles[name]))
     charts = tuple(profile_chart(name, findings.profiles[name], axis, "prediction") for name in order)
-    more = charts[SHOWN_AT_ONCE:]
-    title = f"Show {len(more)} more attributes, along which the average prediction moves less" if more else ""
     text = "On one scale. Bands and whiskers are 95 % intervals, the dotted line is the average of all rows."
-    return (Charts(charts[:SHOWN_AT_ONCE], more, title, "Average prediction along each attribute", text),)
+    return (charts_of_attributes(charts, SHOWN_AT_ONCE, text),)
 
 
 def _as_written(table: pd.DataFrame) -> pd.DataFrame:
@@ -220,7 +207,7 @@ def _as_written(table: pd.DataFrame) -> pd.DataFrame:
     return table.astype(dict.fromkeys(whole, int)).assign(**others)
 
 
-def _questions(findings: Findings) -> TableBlock:
+def _questions(findings: Audit) -> TableBlock:
     rows = tuple(
         (
             each.asks,
@@ -235,7 +222,7 @@ def _questions(findings: Findings) -> TableBlock:
     return TableBlock("Questions", headings, rows)
 
 
-def _notes(findings: Findings) -> tuple[str, ...]:
+def _notes(findings: Audit) -> tuple[str, ...]:
     if findings.side_rows == findings.rows:
         return (f"Conditional mean: {findings.interval.regressor}.",)
     return (
@@ -244,7 +231,7 @@ def _notes(findings: Findings) -> tuple[str, ...]:
     )
 
 
-def _numbers(findings: Findings) -> TableBlock:
+def _numbers(findings: Audit) -> TableBlock:
     interval = findings.interval
     share = f"{percent(interval.share_low, 2)} to {percent(interval.share_high, 2)}"
     moves = f"{number(interval.low**0.5)} to {number(interval.high**0.5)}"
@@ -261,7 +248,7 @@ def _numbers(findings: Findings) -> TableBlock:
     return TableBlock("Figures", ("figure", "value", f"{_confidence(findings)} interval"), tuple(rows))
 
 
-def _without_factors(findings: Findings) -> tuple[tuple[str, str, str], ...]:
+def _without_factors(findings: Audit) -> tuple[tuple[str, str, str], ...]:
     overall = findings.overall
     if overall is None:
         return ()
@@ -279,7 +266,7 @@ def _budgets(verdicts: tuple[Verdict, ...]) -> tuple[TableBlock, ...]:
     return (TableBlock("Budgets", ("budget", "allowed", "upper end of the interval", "verdict"), rows),)
 
 
-def _measures(findings: Findings) -> TableBlock:
+def _measures(findings: Audit) -> TableBlock:
     table = pd.DataFrame(
         [
             {

@@ -26,7 +26,7 @@ PAPER_ROWS, FLOOR_DRAWS = 2000, 4
 
 @dataclass(frozen=True)
 class SideFigures:
-    """See :class:`fairlevel.auditing.findings.Findings`."""
+    """See :class:`fairlevel.auditing.answer.Audit`."""
 
     measures: tuple[Measure, ...]
     paper: tuple[float, float]

@@ -35,30 +35,30 @@ class Roles:
         return (*self.sensitive, *self.given)
 
     @property
-    def others(self) -> tuple[str, ...]:
-        """Columns of numbers that every row needs."""
+    def numeric_columns(self) -> tuple[str, ...]:
+        """Predictions, y and weights: columns of numbers that every row needs."""
         return (*self.predictions, *(name for name in (self.target, self.weight) if name is not None))
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((*self.others, *self.attributes)))
+        return tuple(dict.fromkeys((*self.numeric_columns, *self.attributes)))
 
-    def others_of(self, batch: Mapping[str, Any]) -> dict[str, Array]:
+    def read_numeric(self, batch: Mapping[str, Any]) -> dict[str, Array]:
         """Predictions, y and weights of a batch, (row,) each."""
-        return {name: numbers(name, batch[name]) for name in self.others}
+        return {name: numbers(name, batch[name]) for name in self.numeric_columns}
 
-    def check(self, others: Mapping[str, Array], complete: Flags) -> Flags:
+    def check(self, numeric: Mapping[str, Array], complete: Flags) -> Flags:
         """Which rows count: those with all attributes and a weight above 0; bad numbers in any of them are errors."""
         if self.weight is not None:
-            weight = others[self.weight][complete]
+            weight = numeric[self.weight][complete]
             if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.max(initial=0) <= LARGEST):
                 raise InvalidInput(
                     f"Column {self.weight!r} holds weights that are missing, infinite or negative; finite weights ≥ 0 "
                     "are needed: use 0 for rows that should not count."
                 )
-            complete = complete & (others[self.weight] > 0)
+            complete = complete & (numeric[self.weight] > 0)
         for name in (*self.predictions, *(() if self.target is None else (self.target,))):
-            values = others[name][complete]
+            values = numeric[name][complete]
             bad = int((~(np.abs(values) <= LARGEST)).sum())
             if bad:
                 raise InvalidInput(
@@ -67,13 +67,13 @@ class Roles:
                 )
         return complete
 
-    def quantities(self, others: Mapping[str, Array]) -> dict[tuple[str, str], Array]:
+    def quantities(self, numeric: Mapping[str, Array]) -> dict[tuple[str, str], Array]:
         """By (prediction, question): the prediction itself, "", then errors and decisions; (row,) each."""
-        target = None if self.target is None else others[self.target]
+        target = None if self.target is None else numeric[self.target]
         by_question = {}
         for name in self.predictions:
-            by_question[name, ""] = others[name]
-            for question, (_, values) in quantities(others[name], target, self.threshold).items():
+            by_question[name, ""] = numeric[name]
+            for question, (_, values) in quantities(numeric[name], target, self.threshold).items():
                 by_question[name, question] = values
         return by_question
 
@@ -102,17 +102,17 @@ class StoredRows:
         """The rows of a batch that count, and their quantities, (config, row)."""
         values = read_matrix(self.sensitive, batch)
         factors = read_matrix(self.given, batch) if self.given else None
-        others = self.roles.others_of(batch)
+        numeric = self.roles.read_numeric(batch)
         complete = _complete(values) if factors is None else _complete(values) & _complete(factors)
-        used = self.roles.check(others, complete)
+        used = self.roles.check(numeric, complete)
         counted = slice(None) if used.all() else used
-        others = {name: column[counted] for name, column in others.items()}
+        numeric = {name: column[counted] for name, column in numeric.items()}
         rows = self.attributes(
             values[counted],
             None if factors is None else factors[counted],
-            None if self.roles.weight is None else others[self.roles.weight],
+            None if self.roles.weight is None else numeric[self.roles.weight],
         )
-        return rows, np.stack(list(self.roles.quantities(others).values()))
+        return rows, np.stack(list(self.roles.quantities(numeric).values()))
 
     def attributes(self, values: Array, factors: Array | None, weight: Array | None) -> Attributes:
         """A, or A within L; (row, attribute), (row, factor), (row,). Signs of A do not matter (metrics/orientation)."""

@@ -82,7 +82,7 @@ class Sample:
     def of(cls, survey: Survey, drawn: Index, rows: StoredRows, seed: int) -> Sample:
         """In the order of drawing; functions of L are fitted on it unless they are known."""
         sampled = survey.sampled.loc[[number for number in drawn.tolist() if number in survey.sampled.index]]
-        others = survey.others.loc[~survey.others.index.isin(sampled.index)].sort_index()
+        others = survey.rare_rows.loc[~survey.rare_rows.index.isin(sampled.index)].sort_index()
         frame = pd.concat([sampled, others])
         matrix = encoded((*rows.sensitive, *rows.given), frame)
         rare = rare_rows(matrix, np.arange(len(sampled)))
@@ -105,7 +105,7 @@ class Sample:
     @property
     def quantities(self) -> dict[tuple[str, str], Array]:
         roles = self.rows.roles
-        return roles.quantities({name: self.frame[name].to_numpy(copy=True) for name in roles.others})
+        return roles.quantities({name: self.frame[name].to_numpy(copy=True) for name in roles.numeric_columns})
 
     def plan(self, seed: int) -> Plan:
         """Functions of A and a ridge for each quantity."""

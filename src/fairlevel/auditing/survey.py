@@ -35,8 +35,8 @@ class Survey:
     ranges : smallest and largest number by column
     levels : categories by column
     sampled : sampled rows by their number: numbers, and categories as text
-    others : the same of rare rows
-    rare : numbers of the first rows with values that the sample may not have, by column and category
+    rare_rows : the same of rows with values that the sample may not have
+    rare_numbers : numbers of the first such rows, by column and category
     """
 
     used: int
@@ -44,17 +44,18 @@ class Survey:
     ranges: dict[str, tuple[float, float]]
     levels: dict[str, frozenset[str]]
     sampled: pd.DataFrame
-    others: pd.DataFrame
-    rare: dict[tuple[str, str], Index]
+    rare_rows: pd.DataFrame
+    rare_numbers: dict[tuple[str, str], Index]
 
     def __add__(self, later: Survey) -> Survey:
         """Both, the rows of ``later`` after these."""
         levels = {name: own | later.levels[name] for name, own in self.levels.items()}
         for name, own in levels.items():
             refuse_many_levels(name, sorted(own))
+        first, second = self.rare_numbers, later.rare_numbers
         rare = {
-            key: np.concatenate([self.rare.get(key, _NONE), later.rare.get(key, _NONE)])[:MOST_RARE_ROWS]
-            for key in {**self.rare, **later.rare}
+            key: np.concatenate([first.get(key, _NONE), second.get(key, _NONE)])[:MOST_RARE_ROWS]
+            for key in {**first, **second}
         }
         left_out = {
             name: self.left_out.get(name, 0) + later.left_out.get(name, 0)
@@ -63,14 +64,14 @@ class Survey:
         ranges = {
             name: _joined(self.ranges.get(name), later.ranges.get(name)) for name in {**self.ranges, **later.ranges}
         }
-        others = pd.concat([self.others, later.others])
+        rare_rows = pd.concat([self.rare_rows, later.rare_rows])
         return Survey(
             self.used + later.used,
             left_out,
             ranges,
             levels,
             pd.concat([self.sampled, later.sampled]),
-            others.loc[others.index.isin(np.concatenate([_NONE, *rare.values()]))],
+            rare_rows.loc[rare_rows.index.isin(np.concatenate([_NONE, *rare.values()]))],
             rare,
         )
 
@@ -86,8 +87,8 @@ def _joined(one: tuple[float, float] | None, other: tuple[float, float] | None) 
 
 @dataclass(frozen=True)
 class Surveyor:
-    """Surveys parts; ``drawn`` are the sampled row numbers, ascending. ``seen`` holds, for columns that may be constant
-    on the sample, and for columns of categories, the values that it surely has: rows with others are rare.
+    """Surveys parts; ``drawn`` are the sampled row numbers, ascending. ``seen`` holds values that the sample surely
+    has, for columns of categories and for columns that may be constant on it. Rows with other values are rare.
     """
 
     roles: Roles
@@ -119,9 +120,9 @@ class Surveyor:
 
     def _of_batch(self, numbered: tuple[int, Mapping[str, pa.Array]]) -> Survey:
         start, batch = numbered
-        others = self.roles.others_of(batch)
-        columns: dict[str, Any] = dict(others)
-        complete = np.ones(len(next(iter(others.values()))), dtype=bool)
+        numeric = self.roles.read_numeric(batch)
+        columns: dict[str, Any] = dict(numeric)
+        complete = np.ones(len(next(iter(numeric.values()))), dtype=bool)
         left_out: dict[str, int] = {}
         for name in dict.fromkeys(self.roles.attributes):
             if name in self.category:
@@ -133,7 +134,7 @@ class Surveyor:
             if missing.any():
                 left_out[name] = int(missing.sum())
                 complete &= ~missing
-        used = self.roles.check(others, complete)
+        used = self.roles.check(numeric, complete)
         if int(complete.sum()) > int(used.sum()):
             left_out["weight 0"] = int(complete.sum() - used.sum())
         number = start + np.arange(len(used))

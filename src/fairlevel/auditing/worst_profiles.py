@@ -13,10 +13,11 @@ from fairlevel.metrics.inputs import EvaluationRows
 EACH_SIDE = 3
 """Profiles above the mean, and below it."""
 _PROFILES, _DRAWS = 500, 2000
+_CONFIDENCE = 0.95
 _PASSES = 8  # of smoothing what smoothing has left: a penalty flattens the extremes, and no interval allows for that
 
 
-def worst_profiles(rows: EvaluationRows, frame: pd.DataFrame, seed: int, confidence: float = 0.95) -> pd.DataFrame:
+def worst_profiles(rows: EvaluationRows, frame: pd.DataFrame, seed: int) -> pd.DataFrame:
     r"""Up to three profiles above and three below the mean: their attributes, ``difference`` from the mean (from the
     average of rows with the same factors, where factors are given), ``low`` and ``high``.
 
@@ -57,7 +58,7 @@ def worst_profiles(rows: EvaluationRows, frame: pd.DataFrame, seed: int, confide
     error = errors.square().sum(dim=1).sqrt().clamp_min(1e-300)
     draws = torch.from_numpy(random.standard_normal((errors.shape[1], _DRAWS)))
     largest = (errors @ draws).abs_().div_(error.unsqueeze(1)).amax(dim=0)
-    half = (torch.quantile(largest, confidence) * error * scale).numpy()
+    half = (torch.quantile(largest, _CONFIDENCE) * error * scale).numpy()
     difference = (loading @ functions.coefficients(standardised * weight)[0]).numpy() * scale
     worst = _furthest(difference, half, _standard(rows.sensitive[picked]))
     table = frame.iloc[picked[worst]].reset_index(drop=True).rename(columns=str)

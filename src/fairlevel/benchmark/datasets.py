@@ -100,10 +100,7 @@ class TableDataset:
         names = tuple(encoder.outputs[column] for column in chosen)
         samples, _ = scaled_parts(Table(x, y, Sensitive(a, names)), parts, protocol)
         facts = about(
-            self.source.name,
-            samples,
-            sensitive=", ".join(names),
-            copies=len(copies(x[training], a[training])),
+            self.source.name, samples, sensitive=", ".join(names), copies=len(copies(x[training], a[training]))
         )
         return Problem(self.name, seed, *samples, facts)
 
@@ -126,11 +123,11 @@ def synthetic_datasets(
     return [SyntheticDataset(SyntheticDesign(beta_int=beta, attributes=attributes), rows) for beta in betas]
 
 
-def bias_free_datasets(draws: int = 10) -> list[SyntheticDataset]:
-    """The synthetic design with networks without biases, so that the interaction does not enter DPVar, several times
-    drawn.
+def bias_free_datasets() -> list[SyntheticDataset]:
+    """The synthetic design with networks without biases, so that the interaction does not enter DPVar, drawn ten
+    times.
     """
-    seeds = range(SyntheticDesign.network_seed, SyntheticDesign.network_seed + draws)
+    seeds = range(SyntheticDesign.network_seed, SyntheticDesign.network_seed + 10)
     return [
         SyntheticDataset(SyntheticDesign(beta_int=beta, bias_sd=0.0, network_seed=seed))
         for beta in BETAS

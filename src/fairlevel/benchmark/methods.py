@@ -230,10 +230,7 @@ METHODS: dict[str, Method] = {
             slow=True,
         ),
         Method(
-            "fbo_plain_steps",
-            "FBO, steps as printed",
-            PenaltyGrid(_bilevel(FBO(), PlainSteps), FBO_WEIGHTS),
-            slow=True,
+            "fbo_plain_steps", "FBO, steps as printed", PenaltyGrid(_bilevel(FBO(), PlainSteps), FBO_WEIGHTS), slow=True
         ),
         Method(
             "itd_all_labels",
@@ -242,10 +239,7 @@ METHODS: dict[str, Method] = {
             slow=True,
         ),
         Method(
-            "itd_plain_steps",
-            "ITD, steps as printed",
-            PenaltyGrid(_bilevel(ITD(), PlainSteps), ITD_WEIGHTS),
-            slow=True,
+            "itd_plain_steps", "ITD, steps as printed", PenaltyGrid(_bilevel(ITD(), PlainSteps), ITD_WEIGHTS), slow=True
         ),
     )
 }

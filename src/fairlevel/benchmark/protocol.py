@@ -114,19 +114,14 @@ class Protocol:
         return replace(cls.small(), name="medium", optimizer=Adam(steps=500), settings=4, most_rows=4000)
 
 
-@dataclass(frozen=True)
-class NamedProtocol:
-    """A protocol that can be chosen by name: what makes it, and its seeds in the synthetic study."""
-
-    make: Callable[[], Protocol]
-    synthetic_seeds: tuple[int, ...] = (0, 1, 2)
-
-
-PROTOCOLS: dict[str, NamedProtocol] = {
-    "paper": NamedProtocol(Protocol.paper),
-    "paper2k": NamedProtocol(Protocol.paper2k),
-    "adam": NamedProtocol(Protocol.adam),
-    "medium": NamedProtocol(Protocol.medium),
-    "small": NamedProtocol(Protocol.small, synthetic_seeds=(0, 1)),
-    "tiny": NamedProtocol(Protocol.tiny, synthetic_seeds=(0, 1)),
+PROTOCOLS: dict[str, Callable[[], Protocol]] = {
+    "paper": Protocol.paper,
+    "paper2k": Protocol.paper2k,
+    "adam": Protocol.adam,
+    "medium": Protocol.medium,
+    "small": Protocol.small,
+    "tiny": Protocol.tiny,
 }
+
+SYNTHETIC_SEEDS = {"small": (0, 1), "tiny": (0, 1)}
+"""Seeds of the synthetic study by protocol, where these are not the paper's."""

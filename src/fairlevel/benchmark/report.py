@@ -16,9 +16,7 @@ from fairlevel.benchmark.analysis.comparisons import (
     in_units_of_the_constant,
     points_on_test,
 )
-from fairlevel.benchmark.analysis.construction import attribute_table
-from fairlevel.benchmark.analysis.costs import cost_table
-from fairlevel.benchmark.analysis.informative import validation_ranges
+from fairlevel.benchmark.analysis.tables import attribute_table, cost_table, validation_ranges
 from fairlevel.benchmark.datasets import NAMED
 from fairlevel.benchmark.methods import METHODS, PAPER_METHODS, VARIANT_METHODS
 from fairlevel.benchmark.panels import DatasetPanels, Drawn

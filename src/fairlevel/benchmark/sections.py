@@ -12,12 +12,9 @@ from matplotlib.figure import Figure
 from fairlevel.benchmark.analysis.budgets import FIXED_SHARES
 from fairlevel.benchmark.analysis.claims import informative_claim, regret_claims, win_claims
 from fairlevel.benchmark.analysis.comparisons import COMPARISONS, compared_rows, points_on_test, with_shares
-from fairlevel.benchmark.analysis.costs import cost_table
-from fairlevel.benchmark.analysis.flips import flipped, winners
-from fairlevel.benchmark.analysis.gains import gain_table
-from fairlevel.benchmark.analysis.prices import price_table
-from fairlevel.benchmark.analysis.regrets import regret_table
-from fairlevel.benchmark.analysis.wins import win_rates
+from fairlevel.benchmark.analysis.regrets import gain_table, regret_table
+from fairlevel.benchmark.analysis.tables import cost_table, price_table
+from fairlevel.benchmark.analysis.wins import flipped, win_rates, winners
 from fairlevel.benchmark.datasets import NAMED
 from fairlevel.benchmark.methods import METHODS, REFERENCES
 from fairlevel.benchmark.panels import Drawn
@@ -55,9 +52,9 @@ class Compared:
         WinRateDisplay.from_frame(self.wins, labels=LABELS, ax=figure.subplots())
         self.drawn = Drawn(f"wins-{self.stem}", figure, f"Share of datasets won: {self.title}", _in_words(self.wins))
 
-    def points_of(self, rows: pd.DataFrame, dpvar: str = "dpvar_test") -> pd.DataFrame:
+    def points_of(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The compared models on test rows."""
-        return points_on_test(compared_rows(rows, self.methods, self._combiner_of), dpvar)
+        return points_on_test(compared_rows(rows, self.methods, self._combiner_of))
 
     def section(self) -> Section:
         """A picture and two tables."""

@@ -14,21 +14,22 @@ from fairlevel._version import __version__
 from fairlevel.arrays import Array, Index
 from fairlevel.benchmark.commit import commit
 from fairlevel.benchmark.datasets import Dataset
-from fairlevel.benchmark.figures import figures, on_validation
 from fairlevel.benchmark.methods import METHODS
 from fairlevel.benchmark.problem import Predict, Problem
 from fairlevel.benchmark.protocol import Protocol
 from fairlevel.benchmark.rows import tidy
 from fairlevel.candidates import CandidateSet, TrainingSetup
-from fairlevel.candidates.protocol import CandidateRows
+from fairlevel.candidates.protocol import CandidateRows, Evaluate
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.fronts.combiners import Stacked
 from fairlevel.fronts.selection import select
 from fairlevel.fronts.stacking import without_small_proportions
+from fairlevel.metrics.crossfit import paper_diagnostic
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.mixtures import shared_mean
 from fairlevel.predictors import MLP
 from fairlevel.training.engine import resolve_device
-from fairlevel.training.rows import AllRows
+from fairlevel.training.rows import AllRows, TrainingRows
 
 SMALLEST_CHANGE = 0.01  # of a share, between neighbouring mixtures of a front
 
@@ -84,7 +85,7 @@ def seen_by(problem: Problem, method: str) -> Problem:
 
 def train_candidates(problem: Problem, method: str, protocol: Protocol, device: str) -> CandidateSet:
     """The candidates of a method, with their figures on VAL; the predictor is the paper's network."""
-    evaluate = on_validation(problem, protocol, resolve_device(device))
+    evaluate = _on_validation(problem, protocol, resolve_device(device))
     setup = TrainingSetup(MLP(), protocol.optimizer, problem.seed, device, protocol.rate_scale, evaluate)
     rows = CandidateRows(AllRows(problem.training), problem.validation if protocol.stopped else None)
     return METHODS[method].source.train(rows, setup, protocol.limits, lambda share: None)
@@ -144,10 +145,34 @@ def _on_test(predict: Predict, problem: Problem, protocol: Protocol, device: tor
     """Figures on TEST, and the truth where it is known; each (model,)."""
     test = problem.test
     predictions = predict(test.x)
-    found = figures(predictions, test, protocol, problem.seed, device)
+    found = _figures(predictions, test, protocol, problem.seed, device)
     result = {"mse_test": found["mse"], "dpvar_test": found["dpvar"], "variance_test": predictions.var(axis=1)}
     result["dpvar_debiased_test"] = dpvar_of_many(predictions, test.some_attributes.values)
     if problem.true_dpvar is not None:
         truth = problem.true_dpvar(predict)
         result |= {"dpvar_true": np.asarray(truth.value), "dpvar_true_se": np.asarray(truth.standard_error)}
     return result
+
+
+def _figures(
+    predictions: Array, rows: TrainingRows, protocol: Protocol, seed: int, device: torch.device
+) -> dict[str, Array]:
+    """MSE and the paper's diagnostic of predictions (candidate, row), each (candidate,); NaN where predictions are."""
+    usable = np.isfinite(predictions).all(axis=1)
+    mse, dpvar = np.full(len(predictions), np.nan), np.full(len(predictions), np.nan)
+    if usable.any():
+        mse[usable] = ((predictions[usable] - rows.y) ** 2).mean(axis=1)
+        tensor = torch.from_numpy(predictions[usable]).to(device)
+        attributes = Attributes(rows.some_attributes.values)
+        dpvar[usable] = paper_diagnostic(tensor, attributes, protocol.diagnostic, seed).cpu().numpy()
+    return {"mse": mse, "dpvar": dpvar}
+
+
+def _on_validation(problem: Problem, protocol: Protocol, device: torch.device) -> Evaluate:
+    """Measures candidates on the validation rows of a problem."""
+
+    def evaluate(candidates: CandidateSet) -> CandidateSet:
+        predictions = candidates.predict(problem.validation.x, device.type)
+        return candidates.with_columns(**_figures(predictions, problem.validation, protocol, problem.seed, device))
+
+    return evaluate

@@ -59,7 +59,7 @@ def resolve_protocol(name: str) -> Protocol:
     base, *variants = name.split("+")
     if base not in PROTOCOLS:
         raise UnknownName("protocol", base, PROTOCOLS)
-    protocol = PROTOCOLS[base].make()
+    protocol = PROTOCOLS[base]()
     for variant in variants:
         if variant not in VARIANTS:
             raise UnknownName("variant of a protocol", variant, VARIANTS)

@@ -17,8 +17,8 @@ from fairlevel.models.model import weighted_sums
 from fairlevel.training.outcome import Status
 
 
-class Course(NamedTuple):
-    """How the training of a candidate went: ``trace`` has columns step, the loss by the name of its figure (such as
+class TrainingHistory(NamedTuple):
+    """How the training of a candidate went. ``trace`` has columns step, the loss by the name of its figure (such as
     mse) and penalty; ``held_out`` has the loss + weight · penalty on held-out rows, by the number of steps taken.
     """
 
@@ -26,7 +26,7 @@ class Course(NamedTuple):
     held_out: pd.Series
 
 
-NO_COURSE = Course(pd.DataFrame(), pd.Series(dtype=np.float64))
+NO_HISTORY = TrainingHistory(pd.DataFrame(), pd.Series(dtype=np.float64))
 """What a candidate has that was solved, not trained."""
 
 
@@ -75,13 +75,13 @@ class CandidateSet:
     ``table`` is a :func:`candidate_table`, maybe with more columns; names are the same whenever the same source trains
     a candidate. Diverged candidates have a row and no members.
 
-    Shapes: proportions (usable candidate, member), over all groups in order; courses, one per candidate.
+    Shapes: proportions (usable candidate, member), over all groups in order; histories, one per candidate.
     """
 
     table: pd.DataFrame
     groups: tuple[Members, ...]
     proportions: Array
-    courses: tuple[Course, ...]
+    histories: tuple[TrainingHistory, ...]
 
     def __len__(self) -> int:
         return len(self.table)
@@ -106,7 +106,7 @@ class CandidateSet:
         position: Index = np.cumsum(self.usable) - 1
         groups, proportions = used_members(self.groups, self.proportions[position[index]])
         table = self.table.iloc[index].reset_index(drop=True)
-        return CandidateSet(table, groups, proportions, tuple(self.courses[number] for number in index))
+        return CandidateSet(table, groups, proportions, tuple(self.histories[number] for number in index))
 
     def without_diverged(self) -> CandidateSet:
         """The usable candidates."""
@@ -118,7 +118,11 @@ class CandidateSet:
         proportions = np.zeros((len(here) + len(there), here.shape[1] + there.shape[1]))
         proportions[: len(here), : here.shape[1]], proportions[len(here) :, here.shape[1] :] = here, there
         table = pd.concat([self.table, other.table], ignore_index=True)
-        return CandidateSet(table, (*self.groups, *other.groups), proportions, (*self.courses, *other.courses))
+        return CandidateSet(table, (*self.groups, *other.groups), proportions, (*self.histories, *other.histories))
+
+    def followed_by(self, other: CandidateSet) -> CandidateSet:
+        """Both sets as one, the settings of the other counted after those of this one."""
+        return self.joined(other.renumbered(1 + int(self.table["setting"].max())))
 
     @property
     def keys(self) -> list[CandidateKey]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairlevel.candidates.candidate_set import NO_COURSE, CandidateKey, CandidateSet, candidate_table
+from fairlevel.candidates.candidate_set import NO_HISTORY, CandidateKey, CandidateSet, candidate_table
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup
 from fairlevel.members.boosters import BoosterMembers, FittedTrees
 from fairlevel.trees.lightgbm_text import LightGBMText
@@ -25,11 +25,8 @@ class WithConstant:
 
     def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
         found = self.source.train(rows, setup, limits, report)
-        constant = self._constant(rows.training.sample.shape[1])
-        constant = constant if setup.evaluate is None else setup.evaluate(constant)
-        return found.joined(constant.renumbered(1 + int(found.table["setting"].max())))
-
-    def _constant(self, features: int) -> CandidateSet:
-        members = BoosterMembers((FittedTrees(LightGBMText.constant(features).write()),), (0,), (1,))
+        text = LightGBMText.constant(rows.training.sample.shape[1]).write()
+        members = BoosterMembers((FittedTrees(text),), (0,), (1,))
         table = candidate_table([CandidateKey(FAMILY, 0.0, 0)], "none", 0)
-        return CandidateSet(table, (members,), np.ones((1, 1)), (NO_COURSE,))
+        constant = CandidateSet(table, (members,), np.ones((1, 1)), (NO_HISTORY,))
+        return found.followed_by(setup.evaluated(constant))

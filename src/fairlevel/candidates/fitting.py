@@ -133,15 +133,15 @@ class ScaledTable:
         return FittedCandidates(candidates, self.scaling.y, self.encoding)
 
 
-def refitted(
+def fitted_on_all_rows(
     table: Table,
     source: CandidateSource,
     setup: TrainingSetup,
     limits: Limits,
-    steps: Mapping[CandidateKey, int],
+    steps: Mapping[CandidateKey, int] | None,
     report: Report,
 ) -> FittedCandidates:
-    """All rows train, each candidate for its own number of steps."""
+    """All rows train, each candidate for its own number of steps; for all steps where there are no such numbers."""
     scaled = ScaledTable.of(table)
     every = shuffled_rows(scaled.splits, setup.seed)
     return scaled.fitted(source.train(replace(scaled.rows(every), steps=steps), setup, limits, report))

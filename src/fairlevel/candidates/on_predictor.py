@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairlevel.candidates.candidate_set import NO_COURSE, CandidateSet
+from fairlevel.candidates.candidate_set import NO_HISTORY, CandidateSet
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup, for_columns
 from fairlevel.members.protocol import Staged
 from fairlevel.predictors import Predictor
@@ -48,7 +48,7 @@ class WithStages:
         complete = found
         for share in self.shares:
             complete = complete.joined(self._stage(found.without_diverged(), share))
-        return complete if setup.evaluate is None else setup.evaluate(complete)
+        return setup.evaluated(complete)
 
     def _stage(self, found: CandidateSet, share: float) -> CandidateSet:
         """All candidates after a share of their steps."""
@@ -59,5 +59,5 @@ class WithStages:
             groups.append(group.after(share))
         steps = np.maximum(1, np.round(share * found.table["steps"])).astype(np.int64)
         table = found.table.assign(family=found.table["family"] + f" after {share:g}", steps=steps, loss=np.nan)
-        stage = CandidateSet(table, tuple(groups), found.proportions, (NO_COURSE,) * len(table))
+        stage = CandidateSet(table, tuple(groups), found.proportions, (NO_HISTORY,) * len(table))
         return stage.renumbered(0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -12,13 +12,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import has_fit_parameter
 
 from fairlevel.arrays import Array, Index
-from fairlevel.candidates.candidate_set import NO_COURSE, CandidateKey, CandidateSet, candidate_table
+from fairlevel.candidates.candidate_set import NO_HISTORY, CandidateKey, CandidateSet, candidate_table
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup
 from fairlevel.data.frames import GivenColumns
 from fairlevel.data.scaling import Scaler
 from fairlevel.exceptions import InvalidInput, InvalidType
-from fairlevel.members.protocol import Device
-from fairlevel.onnx_graph import OnnxGraph
+from fairlevel.members.protocol import Device, MembersInMemory
 
 FAMILY = "own model"
 
@@ -81,7 +80,7 @@ def any_frozen(models: Sequence[Any]) -> bool:
 
 
 @dataclass(frozen=True)
-class OwnModels:
+class OwnModels(MembersInMemory):
     """Fitted regressors or classifiers of any library, which predict in units of y; ``scaler`` standardises that.
     Frozen classifiers know the classes of y by the names in ``classes``, (class,), others as 0 and 1.
 
@@ -110,23 +109,7 @@ class OwnModels:
     def join(self, others: Sequence[Self]) -> Self:
         return replace(self, models=(*self.models, *(model for other in others for model in other.models)))
 
-    def arrays(self) -> dict[str, Any]:
-        raise self._only_objects("saved")
-
-    def texts(self) -> dict[str, str]:
-        raise self._only_objects("saved")
-
-    def description(self) -> dict[str, Any]:
-        raise self._only_objects("saved")
-
-    @classmethod
-    def from_file(cls, arrays: Mapping[str, Any], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
-        raise InvalidInput("Own models are Python objects and cannot be read from a folder.")
-
-    def add_to(self, graph: OnnxGraph, inputs: str) -> str:
-        raise self._only_objects("written as ONNX")
-
-    def _only_objects(self, what: str) -> InvalidInput:
+    def refusal(self, what: str) -> InvalidInput:
         names = ", ".join(sorted({type(_inner(model)).__name__ for model in self.models}))
         return InvalidInput(
             f"The mixture holds own models ({names}), which are Python objects, so it cannot be {what}; keep it with "
@@ -155,13 +138,12 @@ class WithOwnModels:
         given, target = self.columns.restore(known.x), rows.y_scaler.inverse(known.y)
         fitted = tuple(_fitted(model, given, target, known.row_weight) for model in self.models)
         own = self._candidates(OwnModels(fitted, self.columns, rows.y_scaler, self.classes))
-        own = own if setup.evaluate is None else setup.evaluate(own)
-        return found.joined(own.renumbered(1 + int(found.table["setting"].max())))
+        return found.followed_by(setup.evaluated(own))
 
     def _candidates(self, members: OwnModels) -> CandidateSet:
         keys = [CandidateKey(FAMILY, 0.0, number) for number in range(len(members))]
         table = candidate_table(keys, [type(_inner(model)).__name__ for model in members.models], 1)
-        return CandidateSet(table, (members,), np.eye(len(members)), (NO_COURSE,) * len(members))
+        return CandidateSet(table, (members,), np.eye(len(members)), (NO_HISTORY,) * len(members))
 
 
 def _inner(model: Any) -> Any:

@@ -12,7 +12,7 @@ import pandas as pd
 import torch
 
 from fairlevel.arrays import Array
-from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet, Course, candidate_table
+from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet, TrainingHistory, candidate_table
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.fronts.refinement import Proposal, check_weights, coarse, propose
@@ -107,7 +107,7 @@ def _train(
         for number, (penalty, group) in enumerate(groups)
     ]
     found = reduce(CandidateSet.joined, parts)
-    return found if setup.evaluate is None else setup.evaluate(found)
+    return setup.evaluated(found)
 
 
 def _train_together(
@@ -153,15 +153,15 @@ def _candidates(trained: Trained, keys: Sequence[CandidateKey], rates: Array, se
     usable = np.flatnonzero(trained.usable)
     members, link = trained.members.take(usable), setup.loss.link_function
     group = members if link is None else LinkedMembers(members, link)
-    courses = tuple(_course(trained, config, setup.loss.figure) for config in range(len(keys)))
-    return CandidateSet(table, (group,), np.eye(len(usable)), courses)
+    histories = tuple(_history(trained, config, setup.loss.figure) for config in range(len(keys)))
+    return CandidateSet(table, (group,), np.eye(len(usable)), histories)
 
 
-def _course(trained: Trained, config: int, figure: str) -> Course:
+def _history(trained: Trained, config: int, figure: str) -> TrainingHistory:
     trace, held_out = trained.trace, trained.held_out
     columns = {"step": trace.step, figure: trace.loss[:, config], "penalty": trace.penalty[:, config]}
     scores = pd.Series(held_out.score[:, config].double().numpy(), index=held_out.step.numpy())
-    return Course(pd.DataFrame({name: values.numpy() for name, values in columns.items()}), scores)
+    return TrainingHistory(pd.DataFrame({name: values.numpy() for name, values in columns.items()}), scores)
 
 
 def _by_penalty(settings: Sequence[Setting], proposals: Sequence[Proposal]) -> Iterator[tuple[Penalty, list[Proposal]]]:

@@ -52,6 +52,10 @@ class TrainingSetup:
         """Settings that name no step size of their own get that of the optimiser."""
         return cls(predictor, optimizer, seed, device, optimizer.learning_rate / PLAIN_RATE)
 
+    def evaluated(self, candidates: CandidateSet) -> CandidateSet:
+        """Candidates as ``evaluate`` gives them; as they are without it."""
+        return candidates if self.evaluate is None else self.evaluate(candidates)
+
     def choices(self) -> list[TrainingSetup]:
         """This setup with each predictor that held-out rows may choose, the usual one first."""
         if not isinstance(self.predictor, Choosable):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import lightgbm as lgb
 import numpy as np
 
-from fairlevel.candidates.candidate_set import NO_COURSE, CandidateKey, CandidateSet, candidate_table
+from fairlevel.candidates.candidate_set import NO_HISTORY, CandidateKey, CandidateSet, candidate_table
 from fairlevel.candidates.penalty_grid import PenaltyGrid
 from fairlevel.candidates.protocol import CandidateRows, Limits, Report, TrainingSetup, for_columns
 from fairlevel.corrections.closed_form import LEFT, RIDGES, CorrectionPath, Disparity
@@ -46,7 +46,7 @@ class ReweightedTrees:
         own = replace(setup, predictor=for_columns(self.predictor, rows.categorical), evaluate=None)
         plain = PenaltyGrid.over(NoPenalty(), (0.0,)).train(grown, own, limits, report)
         found = self._corrected(plain, known.take(np.arange(count, len(known))), setup.seed)
-        return found if setup.evaluate is None else setup.evaluate(found)
+        return setup.evaluated(found)
 
     def _steps(self, rows: CandidateRows) -> int:
         assert rows.steps is not None
@@ -73,4 +73,4 @@ class ReweightedTrees:
                 keys.append(CandidateKey(FAMILY, left, setting))
         table = candidate_table(keys, self.predictor.name, int(plain.table["steps"].iloc[0]))
         group = BoosterMembers(tuple(texts), tuple(range(len(texts))), (len(values),) * len(texts))
-        return CandidateSet(table, (group,), np.eye(len(table)), (NO_COURSE,) * len(table))
+        return CandidateSet(table, (group,), np.eye(len(table)), (NO_HISTORY,) * len(table))

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from fairlevel.candidates.candidate_set import NO_COURSE, CandidateKey, CandidateSet, candidate_table
+from fairlevel.candidates.candidate_set import NO_HISTORY, CandidateKey, CandidateSet, candidate_table
 from fairlevel.candidates.penalty_grid import PenaltyGrid, Setting
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
 from fairlevel.candidates.spectral_head import spectral_head
@@ -83,7 +83,7 @@ class SpectralPath:
             bodies = self._bodies(rate, own, setup, portion(report, number, len(by_rate)))
             parts.append(self._solved(bodies, ridges, weights, solved_on, setup))
         found = reduce(CandidateSet.joined, parts)
-        return found if setup.evaluate is None else setup.evaluate(found)
+        return setup.evaluated(found)
 
     def _bodies(self, rate: float, rows: CandidateRows, setup: TrainingSetup, report: Report) -> CandidateSet:
         """Both members at a step size; where both diverge at half of it, and so on."""
@@ -123,9 +123,9 @@ class SpectralPath:
             learning_rate=bodies.table["learning_rate"].iloc[0],
             status=(Status.FINISHED if solvable else Status.DIVERGED).value,
         )
-        courses = (NO_COURSE,) * len(table)
+        histories = (NO_HISTORY,) * len(table)
         if not solvable:
-            return CandidateSet(table, (), np.empty((0, 0)), courses)
+            return CandidateSet(table, (), np.empty((0, 0)), histories)
         (members,) = bodies.groups
         if not isinstance(members, LinearHead):
             raise TypeError(f"{type(members).__name__} has no linear head.")
@@ -139,4 +139,4 @@ class SpectralPath:
         intercepts = [head.intercepts(own) for head, own in zip(heads, coefficients, strict=True)]
         solved, per_head = members.with_heads(torch.cat(coefficients).numpy(), torch.cat(intercepts).numpy())
         proportions = np.eye(len(table)).repeat(per_head, axis=1)
-        return CandidateSet(table, (solved,), proportions, courses)
+        return CandidateSet(table, (solved,), proportions, histories)

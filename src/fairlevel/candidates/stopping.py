@@ -11,12 +11,12 @@ import pandas as pd
 
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
-from fairlevel.candidates.fitting import FittedCandidates, ScaledTable, refitted, shuffled_rows, split_rows
+from fairlevel.candidates.fitting import FittedCandidates, ScaledTable, fitted_on_all_rows, split_rows
 from fairlevel.candidates.protocol import CandidateSource, Limits, Report, TrainingSetup, portion
 from fairlevel.data.splitting import Splitting
 from fairlevel.data.table import Table
 
-HOPELESS = 1e9  # times the score of the constant; squares of larger ones overflow
+LARGEST_SHARE = 1e9  # times the score of the constant; squares of larger ones overflow
 TOLERATED = 0.5  # standard errors that fewer steps may be worse
 WORTH = 0.02  # of the held-out score of the usual settings: others that gain less are not chosen
 
@@ -40,9 +40,7 @@ class AllSteps:
     def fit(
         self, table: Table, source: CandidateSource, setup: TrainingSetup, limits: Limits, report: Report
     ) -> FittedCandidates:
-        scaled = ScaledTable.of(table)
-        every = shuffled_rows(scaled.splits, setup.seed)
-        return scaled.fitted(source.train(scaled.rows(every), setup, limits, report))
+        return fitted_on_all_rows(table, source, setup, limits, None, report)
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ class RefitAfter:
             found.append([source.train(rows, each, limits, next(shares)) for each in setups])
         by_setup = list(zip(*found, strict=True))
         best = best_setup(by_setup)
-        return refitted(table, source, setups[best], limits, best_steps(by_setup[best]), next(shares))
+        return fitted_on_all_rows(table, source, setups[best], limits, best_steps(by_setup[best]), next(shares))
 
 
 @dataclass(frozen=True)
@@ -96,9 +94,7 @@ class OneSplit:
 
 @dataclass(frozen=True)
 class EveryRowOnce:
-    """As many folds as the fraction says, so that every row is held out once: a few dozen rows alone would follow
-    chance.
-    """
+    """As many folds as the fraction says, so that every row is held out once: a few dozen are too few to decide."""
 
     fraction: float
 
@@ -117,7 +113,7 @@ def best_setup(found: Sequence[Sequence[CandidateSet]]) -> int:
     """The number of the setup with the lowest held-out score; the first, which is the usual one, unless that is higher
     by more than a fiftieth. ``found`` holds the trainings of each setup.
     """
-    lowest = [[course.held_out.min() for each in own for course in each.courses] for own in found]
+    lowest = [[history.held_out.min() for each in own for history in each.histories] for own in found]
     scores = [float(np.mean(own)) for own in lowest]
     best = int(np.argmin(scores))
     return best if scores[best] < (1 - WORTH) * scores[0] else 0
@@ -125,8 +121,8 @@ def best_setup(found: Sequence[Sequence[CandidateSet]]) -> int:
 
 def best_steps(found: Sequence[CandidateSet]) -> dict[CandidateKey, int]:
     """For each candidate of several trainings the number of steps that :func:`fewest_steps` finds."""
-    courses = zip(*(each.courses for each in found), strict=True)
-    held_out = [pd.concat([course.held_out for course in own], axis=1) for own in courses]
+    histories = zip(*(each.histories for each in found), strict=True)
+    held_out = [pd.concat([history.held_out for history in own], axis=1) for own in histories]
     steps = [fewest_steps(each.index.to_numpy(), each.to_numpy()) for each in held_out]
     return dict(zip(found[0].keys, steps, strict=True))
 
@@ -142,7 +138,7 @@ def fewest_steps(steps: Index, scores: Array) -> int:
     if not sound.size:
         return int(steps[-1])  # every training has diverged, and so will the last one
     reached = np.isfinite(sound).all(axis=1)
-    shares = (sound[reached] / np.maximum(sound[0], np.finfo(np.float64).tiny)).clip(-HOPELESS, HOPELESS)
+    shares = (sound[reached] / np.maximum(sound[0], np.finfo(np.float64).tiny)).clip(-LARGEST_SHARE, LARGEST_SHARE)
     excess = shares - shares[shares.mean(axis=1).argmin()]
     count = excess.shape[1]
     error = excess.std(axis=1, ddof=1) / np.sqrt(count) if count > 1 else np.zeros(len(excess))

@@ -37,8 +37,7 @@ COMMANDS = {
 GROUPS = {"bench": "Rerun the paper's studies.", "data": "The tables of the benchmark."}
 
 _typer = typer.Typer(
-    help="Predictors whose average prediction is level across sensitive attributes.",
-    no_args_is_help=True,
+    help="Predictors whose average prediction is level across sensitive attributes.", no_args_is_help=True
 )
 
 

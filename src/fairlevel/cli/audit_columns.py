@@ -38,13 +38,7 @@ class AuditColumns:
 
     @classmethod
     def read(
-        cls,
-        files: list[str],
-        prediction: str,
-        sensitive: str,
-        given: str | None,
-        categories: str,
-        **others: str | None,
+        cls, files: list[str], prediction: str, sensitive: str, given: str | None, categories: str, **others: str | None
     ) -> AuditColumns:
         """From the text of the options, in which names are separated by commas; ``others`` are single names."""
         predictions = (prediction,) if _in_file(files, prediction) else read_names(prediction)

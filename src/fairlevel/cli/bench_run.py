@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairlevel.cli.executors import make_executor
 from fairlevel.cli.names import require_executor, require_methods, require_processes, require_protocol
-from fairlevel.cli.options import read_names, read_seeds
+from fairlevel.cli.options import make_executor, read_names, read_seeds
 from fairlevel.cli.talk import Json, Quiet, Talk
 from fairlevel.exceptions import InvalidInput
 from fairlevel.progress import share_of, stage

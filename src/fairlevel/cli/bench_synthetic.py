@@ -47,7 +47,7 @@ def bench_synthetic(
         stage("loading libraries")
         from fairlevel.benchmark.analysis.budgets import budget_table
         from fairlevel.benchmark.analysis.comparisons import COMPARISONS, compared_rows
-        from fairlevel.benchmark.protocol import PROTOCOLS
+        from fairlevel.benchmark.protocol import SYNTHETIC_SEEDS
         from fairlevel.benchmark.synthetic import SyntheticStudy
         from fairlevel.benchmark.variants import resolve_protocol
         from fairlevel.cli.files import write_table
@@ -59,7 +59,7 @@ def bench_synthetic(
             rows=rows or min(SyntheticStudy.rows, chosen.most_rows),
             betas=tuple(beta or SyntheticStudy.betas),
             attributes=attributes,
-            seeds=PROTOCOLS[protocol.split("+")[0]].synthetic_seeds if numbers is None else numbers,
+            seeds=SYNTHETIC_SEEDS.get(protocol.split("+")[0], SyntheticStudy.seeds) if numbers is None else numbers,
             methods=read_names(methods),
             device=device,
         )

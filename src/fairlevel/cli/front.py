@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fairlevel.cli.checks import refuse_existing
-from fairlevel.cli.front_columns import FrontColumns
+from fairlevel.cli.checks import refuse_existing, require_columns
+from fairlevel.cli.options import read_names, read_sensitive
 from fairlevel.cli.talk import Json, Quiet, Talk
 from fairlevel.estimators.budget import Budget
 from fairlevel.exceptions import InvalidInput
 from fairlevel.progress import stage
 
 EXAMPLE = "fairlevel front rows.csv --target price --sensitive age,income"
+
+
+@dataclass(frozen=True)
+class FrontColumns:
+    """Names of columns by their role; columns without one are features, those in ``dropped`` are left out."""
+
+    target: str
+    sensitive: tuple[str, ...]
+    given: tuple[str, ...]
+    weight: str | None
+    dropped: tuple[str, ...]
+    categories: tuple[str, ...]
+
+    @classmethod
+    def read(
+        cls, target: str, sensitive: str, given: str, weight: str | None, drop: str, categories: str
+    ) -> FrontColumns:
+        """From the text of the options, in which names are separated by commas."""
+        return cls(
+            target, read_sensitive(sensitive), read_names(given), weight, read_names(drop), read_names(categories)
+        )
+
+    def require_in(self, file: Path) -> None:
+        """Raise an error if a column is not in the file."""
+        require_columns(file, (self.target, *self.sensitive, *self.given, self.weight, *self.dropped, *self.categories))
 
 
 def front(
@@ -83,9 +109,8 @@ def front(
 
     with talk.working() as warned:
         stage("loading libraries")
-        from fairlevel.cli.front_answer import front_result, show_front
         from fairlevel.cli.front_folder import write_front
-        from fairlevel.cli.front_training import FrontRows
+        from fairlevel.cli.front_training import FrontRows, front_result, show_front
         from fairlevel.data.encoder import TableEncoder
         from fairlevel.estimators.fairness_path import FairnessPath
         from fairlevel.predictors import resolve_predictor
@@ -94,13 +119,7 @@ def front(
             resolve_predictor(predictor)  # an unknown name is refused before any work
         stage("reading the file")
         rows = FrontRows.read(
-            talk,
-            file,
-            columns,
-            most_rows=most_rows,
-            seed=seed,
-            lenient=lenient,
-            sensitive_inputs=sensitive_inputs,
+            talk, file, columns, most_rows=most_rows, seed=seed, lenient=lenient, sensitive_inputs=sensitive_inputs
         )
         path = FairnessPath(
             solver=method,

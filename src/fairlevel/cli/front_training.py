@@ -1,18 +1,21 @@
-"""The work of ``fairlevel front``: from a file to a trained path."""
+"""The work of ``fairlevel front``: from a file to a trained path, and what is said about it."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from fairlevel.cli.checks import column_names
 from fairlevel.cli.files import read_numbers, read_sample
-from fairlevel.cli.front_columns import FrontColumns
-from fairlevel.cli.front_folder import columns_in_words
-from fairlevel.cli.talk import Talk
+from fairlevel.cli.front import FrontColumns
+from fairlevel.cli.front_folder import WITHIN, NamedModel, columns_in_words, how_measured, named_rows
+from fairlevel.cli.front_table import KNEE, front_table
+from fairlevel.cli.talk import Talk, shown_path
 from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.learning_table import LearningTable, with_unreadable_as_missing
 from fairlevel.estimators.fairness_path import FairnessPath
@@ -51,13 +54,7 @@ class FrontRows:
         if columns.weight is not None:
             raw[columns.weight] = read_numbers(raw, columns.weight)
         table = LearningTable.of(
-            raw,
-            columns.target,
-            columns.sensitive,
-            columns.dropped,
-            sensitive_inputs,
-            columns.weight,
-            columns.given,
+            raw, columns.target, columns.sensitive, columns.dropped, sensitive_inputs, columns.weight, columns.given
         )
         if table.target.nunique() == 1:
             raise InvalidInput(
@@ -129,3 +126,35 @@ def _describe(talk: Talk, table: LearningTable) -> None:
     talk.say(f"{rows:,} rows, {table.features.shape[1]} columns encoded as {len(encoder.outputs)} numbers")
     for sentence in (*table.gaps.sentences(), *columns_in_words(encoder, rows)):
         talk.say(sentence)
+
+
+def show_front(talk: Talk, path: FairnessPath, chosen: Mapping[str, NamedModel], rows: FrontRows, out: Path) -> None:
+    """The trade-offs, where the models are, and the command that may follow."""
+    factors, figures = rows.columns.given, named_rows(path, chosen)
+    within = f" within {', '.join(factors)}" if factors else ""
+    talk.say(f"trade-offs for {rows.columns.target}{within}, {how_measured(path)}", style="bold")
+    talk.say(front_table(figures if len(path.front_) > 1 else {"only model": path.front_.iloc[0]}))
+    for label, choice in zip(figures, chosen.values(), strict=True):
+        talk.say(f"{label}: {shown_path(out / 'models' / choice.folder)}")
+    talk.say(f"report: {shown_path(out / 'report.html')}")
+    best = out / "models" / chosen[WITHIN if WITHIN in chosen else KNEE].folder
+    taken = ("--column", "new_prediction") if "prediction" in column_names(rows.file) else ()
+    talk.next("fairlevel", "predict", best, rows.file, "--out", "predictions.csv", *taken)
+
+
+def front_result(
+    path: FairnessPath, chosen: Mapping[str, NamedModel], rows: FrontRows, out: Path, warned: Sequence[str]
+) -> dict[str, Any]:
+    """The same for programs."""
+    figures = named_rows(path, chosen)
+    return rows.counts | {
+        "measured": "cross-validation" if path.cross_fitted_ else "held-out rows",
+        "report": out / "report.html",
+        "models": {
+            label: {"folder": out / "models" / choice.folder, **row}
+            for (label, row), choice in zip(figures.items(), chosen.values(), strict=True)
+        },
+        "front": path.to_frame(),
+        "budget_met": None if path.max_share is None else path.budget_index_ is not None,
+        "warnings": warned,
+    }

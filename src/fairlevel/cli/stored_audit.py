@@ -11,7 +11,7 @@ from rich.table import Table
 
 from fairlevel.cli.audit_answer import fail_unless_passed, show_audit, show_verdicts
 from fairlevel.cli.checks import is_parquet
-from fairlevel.cli.executors import make_executor
+from fairlevel.cli.options import make_executor
 from fairlevel.cli.talk import Talk
 from fairlevel.exceptions import InvalidInput
 from fairlevel.progress import share_of, stage

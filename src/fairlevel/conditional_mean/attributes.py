@@ -82,8 +82,8 @@ class Attributes:
 
 @dataclass(frozen=True)
 class KeptAttributes(Attributes):
-    """Attributes that keep what was computed from them, for as long as they live: several users of the same rows, or of
-    the same part of them, then share one factorisation.
+    """Attributes that keep what was computed from them, so that several users of the same rows, or of the same
+    part of them, share one factorisation.
     """
 
     _kept: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)

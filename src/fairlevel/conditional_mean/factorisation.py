@@ -13,9 +13,8 @@ from fairlevel.conditional_mean.cells.cell_sets import CellSet
 from fairlevel.conditional_mean.cells.free_cells import FreeCells
 from fairlevel.conditional_mean.cells.membership import CellsApart, Membership
 from fairlevel.conditional_mean.cells.penalised_cells import OwnFunctions, RotatedCells
-from fairlevel.conditional_mean.scatter import scatter
+from fairlevel.conditional_mean.linear_algebra import scatter_matrix, thin_svd
 from fairlevel.conditional_mean.smoother import LinearSmoother
-from fairlevel.conditional_mean.thin_svd import thin_svd
 
 RANK_TOLERANCE = 1e-10  # directions with less than this share of the largest second moment are rounding errors
 
@@ -112,7 +111,7 @@ def factor(fit: Features, row_weight: Tensor, at: Features | None = None) -> Lin
     cells = fit.penalised_cells
     rotated = RotatedCells.of(cells, (given, here.white, fit.penalised), row_weight)
     values = fit.with_penalised(rotated)
-    del fit  # its largest part lives on in ``values``
+    del fit  # ``values`` holds a copy of its largest part
     penalised, rest = PenalisedFunctions.fitted(values, given, here, free.cells, rotated, row_weight)
     del values
     basis = _basis(here, rest, penalised, free.cells, cells)
@@ -253,7 +252,7 @@ def _principal(rest: Tensor, row_weight: Tensor, spread: float) -> tuple[Tensor,
     rows, features = rest.shape
     by_rows = rows < features
     scaled = row_weight.sqrt().unsqueeze(1) * rest if by_rows else rest
-    moments, vectors = torch.linalg.eigh(scaled @ scaled.T if by_rows else scatter(row_weight.sqrt(), rest))
+    moments, vectors = torch.linalg.eigh(scaled @ scaled.T if by_rows else scatter_matrix(row_weight.sqrt(), rest))
     largest = max(float(torch.cat([moments.new_zeros(1), moments]).max()), spread)
     kept = moments > RANK_TOLERANCE * largest
     moments, vectors = moments[kept].flip(0), vectors[:, kept].flip(1)

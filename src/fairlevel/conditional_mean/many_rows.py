@@ -13,8 +13,8 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.basis import Basis
 from fairlevel.conditional_mean.blockwise import BlockwiseSmoother, Functions, parts
+from fairlevel.conditional_mean.linear_algebra import scatter_matrix
 from fairlevel.conditional_mean.protocol import LinearMean
-from fairlevel.conditional_mean.scatter import scatter
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.threads import map_on_single_threads
 
@@ -53,7 +53,7 @@ class ManyRows:
         def of_part(part: slice) -> tuple[Tensor, Tensor]:
             values = features(rows.take(np.arange(part.start, part.stop)))
             stored[part, 1:] = values
-            return weight[part] @ values, scatter(weight[part].sqrt(), values)
+            return weight[part] @ values, scatter_matrix(weight[part].sqrt(), values)
 
         for own_first, own_second in map_on_single_threads(of_part, parts(len(rows))):
             first += own_first

@@ -134,9 +134,9 @@ def waves(rows: Tensor, frequencies: Tensor, phases: Tensor) -> Tensor:
     return torch.addmm(phases, rows, frequencies).cos_().mul_((2 / len(phases)) ** 0.5)
 
 
-def median_distance(rows: Array, random: np.random.Generator, most: int = 1000) -> float:
-    """Median distance between rows, from at most ``most`` of them; the mean where more than half coincide."""
-    sample = rows if len(rows) <= most else rows[random.choice(len(rows), most, replace=False)]
+def median_distance(rows: Array, random: np.random.Generator) -> float:
+    """Median distance between rows, from at most 1000 of them; the mean where more than half coincide."""
+    sample = rows if len(rows) <= 1000 else rows[random.choice(len(rows), 1000, replace=False)]
     if len(sample) < 2:
         return 1.0
     return _median_distance(sample.astype(np.float64, copy=False).tobytes(), sample.shape)

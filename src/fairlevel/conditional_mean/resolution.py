@@ -11,8 +11,8 @@ from torch import Tensor
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.blockwise import BlockwiseSmoother, Functions
+from fairlevel.conditional_mean.linear_algebra import scatter_matrix
 from fairlevel.conditional_mean.protocol import LinearMean
-from fairlevel.conditional_mean.scatter import scatter
 from fairlevel.conditional_mean.spectrum import RIDGES
 
 _STAGES = (3_000, 20_000)  # rows that ask whether another resolution is better at all, and those that say which
@@ -61,7 +61,7 @@ def _errors(mean: LinearMean, rows: Attributes, centred: Tensor, seed: int) -> T
     """
     functions, weight = Functions.unshifted(mean, rows, seed), torch.from_numpy(rows.weight)
     features, weighted = functions(rows), centred * weight
-    first, second = weight @ features, scatter(weight.sqrt(), features)
+    first, second = weight @ features, scatter_matrix(weight.sqrt(), features)
     smoother = BlockwiseSmoother.of(functions, first, second, float(1 / weight.square().sum()))
     energy, square = smoother.coefficients(weighted @ features).square(), (weighted * centred).sum(dim=1)
     ridges = RIDGES if mean.ridge is None else torch.tensor([mean.ridge], dtype=torch.float64)

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from fairlevel.arrays import Array, Flags
+from fairlevel.arrays import Array
 from fairlevel.data.columns import FEW_LEVELS, MISSING, Kind, Numbers, Texts, kind_from, plain_kind
 
 MOST_INDICATORS = FEW_LEVELS  # categories of a text column that has one indicator for each
@@ -51,20 +51,27 @@ class NumberRule:
 
 
 @dataclass(frozen=True)
-class IndicatorRule:
-    """A text column with few categories: one column of zeros and ones per category; an unseen category is all zeros."""
+class TextRule:
+    """A text column with the categories of its training rows, in alphabetical order."""
 
     name: str
     categories: tuple[str, ...]
+
+    def unseen(self, values: Values) -> int:
+        """How many cells hold a category that the training rows lack; gaps are none."""
+        text = pd.Series(values, dtype=object)
+        return int((text.notna() & ~text.isin(self.categories)).sum())
+
+
+@dataclass(frozen=True)
+class IndicatorRule(TextRule):
+    """A text column with few categories: one column of zeros and ones per category; an unseen category is all zeros."""
+
     reads: Kind = Texts()
 
     def encode(self, values: Values) -> Array:
         """(row,) -> (row, category)."""
         return _indicators(filled(values), self.categories)
-
-    def unseen(self, values: Values) -> int:
-        """How many cells hold a category that the training rows lack; gaps are none."""
-        return _count_unseen(values, self.categories)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -72,21 +79,15 @@ class IndicatorRule:
 
 
 @dataclass(frozen=True)
-class FrequentRule:
+class FrequentRule(TextRule):
     r"""A text column with many categories. The 80 most frequent ones with at least 40 training rows have an indicator
     each; each other category has the indicator :math:`h(\text{category}) \bmod m` for a fixed hash h and m ≤ 16. A last
     column holds :math:`\log n`, with n the number of training rows of the category. An unseen category has its hash and
     the smallest n of all.
     """
 
-    name: str
-    categories: tuple[str, ...]
     counts: tuple[int, ...]
     reads: Kind = Texts()
-
-    @classmethod
-    def learn(cls, name: str, categories: tuple[str, ...], counts: tuple[int, ...]) -> Self:
-        return cls(name, categories, counts)
 
     @cached_property
     def buckets(self) -> int:
@@ -112,10 +113,6 @@ class FrequentRule:
         encoded: Array = np.column_stack([own, shared, frequency])[number]
         return encoded
 
-    def unseen(self, values: Values) -> int:
-        """How many cells hold a category that the training rows lack; gaps are none."""
-        return _count_unseen(values, self.categories)
-
     @property
     def outputs(self) -> tuple[str, ...]:
         own = (f"{self.name}={category}" for category in self.own)
@@ -123,28 +120,18 @@ class FrequentRule:
 
 
 @dataclass(frozen=True)
-class OrdinalRule:
+class OrdinalRule(TextRule):
     """A text column with many categories, numbered in alphabetical order; an unseen category gets the middle number.
     For the study, whose protocol says so.
     """
 
-    name: str
-    categories: tuple[str, ...]
     reads: Kind = Texts()
-
-    @classmethod
-    def learn(cls, name: str, categories: tuple[str, ...], counts: tuple[int, ...]) -> Self:
-        return cls(name, categories)
 
     def encode(self, values: Values) -> Array:
         """(row,) -> (row, 1)."""
         numbers = {category: float(number) for number, category in enumerate(self.categories)}
         middle = (len(self.categories) - 1) / 2
         return np.array([numbers.get(category, middle) for category in filled(values)])[:, None]
-
-    def unseen(self, values: Values) -> int:
-        """How many cells hold a category that the training rows lack; gaps are none."""
-        return _count_unseen(values, self.categories)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -175,8 +162,7 @@ def rule_for(name: str, kind: Kind, values: Values, many: str) -> Rule | None:
     known = tuple(map(str, categories))
     if len(known) <= MOST_INDICATORS:
         return IndicatorRule(name, known)
-    rule: Rule = RULES[many].learn(name, known, tuple(map(int, counts)))
-    return rule
+    return FrequentRule(name, known, tuple(map(int, counts))) if many == "frequent" else OrdinalRule(name, known)
 
 
 def plain_rule(rule: Rule) -> dict[str, Any]:
@@ -205,12 +191,6 @@ def _indicators(text: Any, categories: tuple[str, ...]) -> Array:
     rows = np.flatnonzero(number >= 0)
     found[rows, number[rows]] = 1.0
     return found
-
-
-def _count_unseen(values: Values, categories: tuple[str, ...]) -> int:
-    text = pd.Series(values, dtype=object)
-    strange: Flags = (text.notna() & ~text.isin(categories)).to_numpy()
-    return int(strange.sum())
 
 
 def _hash(category: str) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairlevel.data.features import as_pandas, is_frame
 from fairlevel.data.numbers import Number
 
 
@@ -25,11 +26,11 @@ def without_decimals(values: Any) -> Any:
 
 def decimals_as_floats(X: Any) -> Any:
     """A frame whose columns of type Decimal are float64; anything else as it is."""
-    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
+    if not is_frame(X):
         return X
     if not any(_may_hold_decimals(dtype) for dtype in X.dtypes):
         return X
-    frame = X if isinstance(X, pd.DataFrame) else X.to_pandas()
+    frame = as_pandas(X)
     if not frame.columns.is_unique:
         return X
     changed = frame.copy(deep=False)

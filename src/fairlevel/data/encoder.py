@@ -102,11 +102,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Names of the columns that a table must have."""
         return self.table_rules.needed
 
-    @property
-    def as_text(self) -> tuple[str, ...]:
-        """Columns that a file of text should hand over as written, because their rule is not that of plain numbers."""
-        return self.table_rules.as_text
-
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the columns of the matrix, as in scikit-learn."""
         return np.array(self.outputs, dtype=object)
@@ -122,10 +117,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def encode(self, columns: Mapping[str, Values]) -> Array:
         """Columns that have been read -> (row, column of the matrix)."""
         return self.table_rules.encode(columns)
-
-    def unseen(self, columns: Mapping[str, Values]) -> dict[str, int]:
-        """For each column the number of rows whose category the training rows lack."""
-        return self.table_rules.unseen(columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

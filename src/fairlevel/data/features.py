@@ -14,7 +14,7 @@ from fairlevel.exceptions import InvalidInput, InvalidType
 
 def refuse_text(X: Any) -> None:
     """Name the text columns of a frame before anything tries to read them as numbers."""
-    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
+    if not is_frame(X):
         refuse_other_kinds("X", X)
         array = np.asarray(X) if isinstance(X, list | tuple) else X
         if _holds_text(array):
@@ -23,7 +23,7 @@ def refuse_text(X: Any) -> None:
                 "OrdinalEncoder."
             )
         return
-    frame = X if isinstance(X, pd.DataFrame) else X.to_pandas()
+    frame = as_pandas(X)
     if not frame.columns.is_unique:
         twice = frame.columns[frame.columns.duplicated()].unique().tolist()
         raise InvalidInput(
@@ -74,6 +74,11 @@ def ordered_like_fit(X: Any, names: Any) -> Any:
             "X[model.feature_names_in_], where model is the fitted one."
         )
     return X[list(names)]
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a frame of any library: its columns have names and types."""
+    return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
 def as_pandas(X: Any) -> pd.DataFrame:

@@ -95,11 +95,7 @@ class Gaps:
 
     @classmethod
     def of(
-        cls,
-        table: pd.DataFrame,
-        needed: Sequence[str],
-        attributes: Sequence[str],
-        for_accuracy: Sequence[str] = (),
+        cls, table: pd.DataFrame, needed: Sequence[str], attributes: Sequence[str], for_accuracy: Sequence[str] = ()
     ) -> Gaps:
         """``needed`` columns must be there; attributes may be categories. Attributes of type number in
         ``for_accuracy`` may be missing: such a row trains accuracy alone.

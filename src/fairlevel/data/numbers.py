@@ -98,7 +98,7 @@ def refuse_extremes(name: str, values: Array, columns: Sequence[object] | None =
         )
 
 
-def rounding_limit(values: Array, axis: int = -1) -> Array:
-    """The spread up to which numbers of this size count as constant: a few units in the last digit."""
-    limit: Array = _ROUNDING * np.abs(values).max(axis=axis, initial=0.0)
+def rounding_limit(values: Array) -> Array:
+    """The spread up to which numbers of this size count as constant, a few units in the last digit: (…, row) -> (…)."""
+    limit: Array = _ROUNDING * np.abs(values).max(axis=-1, initial=0.0)
     return np.maximum(limit, SMALLEST)

@@ -6,7 +6,6 @@ import os
 import re
 import urllib.error
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -189,6 +188,6 @@ def resolve_source(data_dir: Path | None = None) -> FolderSource | OpenMLSource:
     return source
 
 
-def _few(frame: pd.DataFrame, most: int = 8) -> str:
-    names: Sequence[str] = [str(name) for name in frame.columns]
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+def _few(frame: pd.DataFrame) -> str:
+    names = [str(name) for name in frame.columns]
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -85,20 +85,17 @@ class Table:
         sensitive = self.sensitive
         if sensitive is not None:
             sensitive = replace(sensitive, values=sensitive.values[index].astype(np.float64, copy=False))
-        weight = None if self.row_weight is None else self.row_weight[index]
-        factors = None if self.factors is None else self.factors[index]
         known = None if self.known is None else self.known[index]
-        return Table(
-            self.x[index],
-            self.y[index],
-            sensitive,
-            self.categorical,
-            weight,
-            self.given_rows[index],
-            factors,
-            self.encoding,
-            None if known is None or known.all() else known,
-            None if self.splitting is None else self.splitting.take(index),
+        return replace(
+            self,
+            x=self.x[index],
+            y=self.y[index],
+            sensitive=sensitive,
+            row_weight=None if self.row_weight is None else self.row_weight[index],
+            numbers=self.given_rows[index],
+            factors=None if self.factors is None else self.factors[index],
+            known=None if known is None or known.all() else known,
+            splitting=None if self.splitting is None else self.splitting.take(index),
         )
 
     def encoded(self) -> tuple[Table, Encoding | None]:

@@ -36,7 +36,7 @@ class EvaluatedRows:
 
     Shapes: predictions (candidate, row), target (row,), attributes of the rows, fold (row,): :meth:`cross_fitted` sets
     the proportions for a fold on the other folds. ``mean`` is the conditional mean, with its ridge, of all candidates.
-    ``chance`` standard errors that DPVar has by chance count as disparity where proportions are set.
+    Where proportions are set, ``chance`` standard errors of the DPVar of independent predictions count as disparity.
     """
 
     predictions: Array

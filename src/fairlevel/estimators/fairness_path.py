@@ -18,6 +18,7 @@ from torch import nn
 from fairlevel.arrays import Array
 from fairlevel.auditing.questions import check_threshold
 from fairlevel.candidates import CandidateSource
+from fairlevel.candidates.own_models import WithOwnModels
 from fairlevel.candidates.protocol import for_columns
 from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.frames import GivenColumns
@@ -228,11 +229,13 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         setup = training_setup(predictor, self.optimizer, self.device, seed, loss)
         settings = path_settings(self.solver, self.combiner, setup, self.predictor is not None)
         settings = replace(settings, budget=budget)
-        own = own_models(self.models, unseen, len(np.asarray(y)), classes)
-        if own.models:
+        own, not_trained_on = own_models(self.models, unseen, len(np.asarray(y)), classes)
+        if own:
             columns = GivenColumns.of(X, self.native_columns_) if table.encoding is None else GivenColumns(None)
             columns.warn_of_changes(X, rows.x)
-            settings = own.among(settings, columns, table.given_rows)
+            source = WithOwnModels(settings.source, own, columns, classes)
+            judged = None if not_trained_on is None else not_trained_on[table.given_rows]
+            settings = replace(settings, source=source, unseen=judged)
         with shown(self.verbose > 0):
             self._fit, reporting = fit_path(table, settings, share_of(TRAINING))
             stage("describing the models")

@@ -14,7 +14,7 @@ from fairlevel.arrays import Array
 from fairlevel.data.decimals import decimals_as_floats, without_decimals
 from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.encoding import Encoding
-from fairlevel.data.features import as_pandas, ordered_like_fit, refuse_missing, refuse_text
+from fairlevel.data.features import as_pandas, is_frame, ordered_like_fit, refuse_missing, refuse_text
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.numbers import SMALLEST_FEATURE, as_dense, refuse_extremes, refuse_other_kinds
 from fairlevel.data.table_rules import named_columns
@@ -189,7 +189,7 @@ def _table_for(encoder: Any, X: Any) -> pd.DataFrame:
 
 def _has_categories(X: Any) -> bool:
     """Whether X is a frame with a column that is no number: text, categories or dates."""
-    if not hasattr(X, "columns") or not hasattr(X, "dtypes"):
+    if not is_frame(X):
         return False
     frame = as_pandas(X)
     return frame.columns.is_unique and not all(map(pd.api.types.is_numeric_dtype, frame.dtypes))

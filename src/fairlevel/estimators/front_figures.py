@@ -121,12 +121,7 @@ class FrontFigures:
         columns: dict[str, list[str]] = {}
         if not self.classifies:
             columns["RMSE" if self.known_error else "RMS change"] = [number(value) for value in self.error]
-        for key, name in (
-            ("r2", "R²"),
-            ("log_loss", "log-loss"),
-            ("auc", "AUC"),
-            ("accuracy", "accuracy"),
-        ):
+        for key, name in (("r2", "R²"), ("log_loss", "log-loss"), ("auc", "AUC"), ("accuracy", "accuracy")):
             if key in front:
                 columns[name] = [number(value) for value in front[key]]
         if self.classifies:

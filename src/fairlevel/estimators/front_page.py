@@ -14,24 +14,12 @@ from fairlevel.fronts.point_names import point_name
 from fairlevel.metrics.profile import MeanProfile
 from fairlevel.metrics.reliability import Reliability
 from fairlevel.report.charts.front import FrontPoints, front_drawing
-from fairlevel.report.charts.profiles import profile_chart, shared_axis, spread_of
+from fairlevel.report.charts.profiles import charts_of_attributes, profile_chart, shared_axis, spread_of
 from fairlevel.report.charts.ranges import range_chart
 from fairlevel.report.charts.reliability import reliability_chart
-from fairlevel.report.numbers import number, percent
-from fairlevel.report.page import (
-    Block,
-    Chart,
-    Charts,
-    Chooser,
-    Code,
-    Headline,
-    Notes,
-    Option,
-    Page,
-    Section,
-)
+from fairlevel.report.numbers import attributes_in_words, number, percent
+from fairlevel.report.page import Block, Chart, Chooser, Code, Headline, Notes, Option, Page, Section
 from fairlevel.report.provenance import Provenance
-from fairlevel.report.words import attributes_in_words
 
 SHOWN_AT_ONCE = 6
 """Attributes; the others are behind a line to click on."""
@@ -167,17 +155,11 @@ def _following(path: Front, names: Sequence[str], target: str, before: str, firs
     along = tuple(profile_chart(name, profiles[name][-1], axis, before, names, profiles[name], first) for name in order)
     found = path.reliabilities()
     reliable = (reliability_chart(found[-1], before, names, found, first),) if found else ()
-    more = along[SHOWN_AT_ONCE:]
-    rest = f"Show {len(more)} more attributes, along which the average prediction moves less"
     text = (
         f"On one scale; first the attributes along which the {before} moves most. Bands and whiskers are 95 % "
         "intervals, the dotted line is the average of all rows."
     )
-    return (
-        spread,
-        *reliable,
-        Charts(along[:SHOWN_AT_ONCE], more, rest if more else "", "Average prediction along each attribute", text),
-    )
+    return spread, *reliable, charts_of_attributes(along, SHOWN_AT_ONCE, text)
 
 
 def _headline(shown: FrontFigures) -> Headline:

@@ -25,7 +25,7 @@ from fairlevel.progress import share_of, shown
 
 HELD_OUT = 0.2  # of the rows, for early stopping, where nothing else was asked for
 FEWEST_TO_SPLIT = 20  # rows
-FEW_ROWS = 1500  # up to here every row is held out once: a fifth of fewer rows would follow chance
+FEW_ROWS = 1500  # up to here every row is held out once: a fifth of them would be too few to decide
 MEASURED_ROWS = 5_000  # of a fit in batches: rows that its figures are measured on
 
 
@@ -99,7 +99,7 @@ def _only_candidate(fitted: FittedCandidates, table: Table, numbers: Index, weig
             "such as optimizer=Adam(learning_rate=0.001), or the weight."
         )
     model = fitted.model(np.ones(1))
-    ((trace, _),) = fitted.candidates.courses
+    ((trace, _),) = fitted.candidates.histories
     prediction = model.predict(fitted.features(table.x))
     mse = float(table.weight @ (prediction - table.y) ** 2)
     dpvar = None

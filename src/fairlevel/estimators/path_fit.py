@@ -18,7 +18,7 @@ import pandas as pd
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
 from fairlevel.candidates.constant import FAMILY
-from fairlevel.candidates.fitting import FittedCandidates, attributes_of, refitted
+from fairlevel.candidates.fitting import FittedCandidates, attributes_of, fitted_on_all_rows
 from fairlevel.candidates.protocol import CandidateSource, Limits, Report, TrainingSetup, portion
 from fairlevel.candidates.stopping import HeldOut
 from fairlevel.conditional_mean.attributes import Attributes
@@ -234,8 +234,9 @@ def _parts(table: Table, rows: Index, few: bool, seed: int) -> list[Index]:
 
 
 def _fold_numbers(parts: Sequence[Index]) -> Index:
-    """A number for each held-out row, part after part. Shares are applied to candidates that others have set them for,
-    as those of the returned model: with folds of another draw they would fit the very candidates that are evaluated.
+    """The number of its part for each held-out row, part after part. Proportions for one part are set on the others,
+    whose predictions come from other trainings of the candidates; so it is with the returned model, whose candidates
+    are trained once more. Folds of another draw would set proportions on the very trainings that are evaluated.
     """
     return np.repeat(np.arange(len(parts)), [len(part) for part in parts])
 
@@ -254,7 +255,7 @@ def _trained(
         found.append((fitted.candidates, fitted.predict(table.x[part])))
     steps = _median_steps([candidates for candidates, _ in found])
     last = portion(report, len(parts), len(parts) + 1)
-    kept = refitted(table, settings.source, settings.setup, settings.limits, steps, last)
+    kept = fitted_on_all_rows(table, settings.source, settings.setup, settings.limits, steps, last)
     usable = np.logical_and.reduce([kept.candidates.usable, *(candidates.usable for candidates, _ in found)])
     if not usable.any():
         raise Diverged(

@@ -13,8 +13,8 @@ from fairlevel.data.numbers import rounding_limit
 from fairlevel.estimators.evaluation import interval_columns
 from fairlevel.estimators.path_fit import PathFit, ReportingRows
 from fairlevel.exceptions import AlreadyLevel, NoBetterThanTheMean
-from fairlevel.metrics.class_figures import class_figures
 from fairlevel.metrics.evaluator import DPVarEvaluator
+from fairlevel.metrics.reliability import class_figures
 
 
 def measured_front(

@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from fairlevel.arrays import Array
+from fairlevel.arrays import Array, Flags
 from fairlevel.data.scaling import Scaler
-from fairlevel.data.sensitive import Sensitive, encode_sensitive, refuse_too_many_attributes
+from fairlevel.data.sensitive import Sensitive, as_frame, encode_sensitive, refuse_too_many_attributes
 from fairlevel.data.splitting import Splitting
 from fairlevel.data.table import Table
-from fairlevel.data.unknown import without_unknown
 from fairlevel.data.weights import read_weights
 from fairlevel.estimators.feature_rows import FeatureRows
-from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures, ProxyWarning
+from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures, ProxyWarning, UnknownAttributes
 
-NEARLY_A_COPY = 0.99
+NEARLY_A_COPY = 0.99  # correlation
+FEWEST_KNOWN = 20  # rows with sensitive attributes
+_ROWS_FOR_COPIES = 5_000
 
 
 def read_weight(weight: Any, has_sensitive: bool) -> float:
@@ -47,14 +48,11 @@ def read_weight(weight: Any, has_sensitive: bool) -> float:
     return number
 
 
-_ROWS_FOR_COPIES = 5_000
-
-
 def copies_of_sensitive(x: Array, names: Any, sensitive: Sensitive, categorical: tuple[int, ...] = ()) -> list[str]:
     """Features that are (nearly) a sensitive attribute, as "feature ~ attribute". Gaps are filled by the mean; numbers
     of categories mean nothing and are left out.
     """
-    thin = slice(None, None, -(-len(x) // _ROWS_FOR_COPIES))  # of very many rows some will do
+    thin = slice(None, None, -(-len(x) // _ROWS_FOR_COPIES))  # where rows are many, every k-th
     x, values = np.array(x[thin], dtype=np.float64), sensitive.values[thin]
     x[:, list(categorical)] = 0.0
     if np.isnan(x).any():
@@ -118,3 +116,31 @@ def read_table(
         splitting=splitting,
     )
     return table if weight is None or (weight > 0).all() else table.rows(np.flatnonzero(weight))
+
+
+def without_unknown(sensitive_features: Any, rows: int) -> tuple[Any, Flags | None]:
+    """The attributes with rows of known ones in place of rows that lack a number, and which rows are known; as they
+    were given, and None, where no number is missing. A missing category is a category of its own elsewhere.
+    """
+    frame = as_frame(sensitive_features, "sensitive_features")
+    numbers = frame.select_dtypes("number")
+    missing = numbers.isna().any(axis=1).to_numpy()
+    if not missing.any() or len(frame) != rows:
+        return sensitive_features, None
+    known = np.flatnonzero(~missing)
+    if len(known) < min(FEWEST_KNOWN, rows):
+        raise InvalidInput(
+            f"sensitive_features has missing values (NaN) in {int(missing.sum())} of {rows} rows; at least "
+            f"{min(FEWEST_KNOWN, rows)} rows without are needed."
+        )
+    warnings.warn(
+        UnknownAttributes(
+            f"Sensitive attributes are missing in {int(missing.sum())} of {rows} rows. These rows train accuracy only; "
+            "disparity is that of the others."
+        ),
+        stacklevel=5,  # the caller of fit
+    )
+    source = np.arange(rows)
+    source[missing] = np.resize(known, int(missing.sum()))  # of weight zero: any known attributes will do
+    filled = frame.iloc[source].set_axis(frame.index, axis=0)
+    return filled, ~missing

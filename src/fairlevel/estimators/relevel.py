@@ -25,7 +25,7 @@ from fairlevel.data.weights import read_weights
 from fairlevel.estimators.evaluated_corrections import EvaluatedCorrections
 from fairlevel.estimators.evaluation import FEWEST_ROWS
 from fairlevel.estimators.reading import copies_of_sensitive
-from fairlevel.estimators.relevelled_front import About, AuditedRows, RelevelledFront
+from fairlevel.estimators.relevelled_front import AuditedRows, RelevelledFront
 from fairlevel.exceptions import InvalidInput, InvalidType, SeenRows, UnknownName
 from fairlevel.metrics.inputs import read_factors, read_seed
 from fairlevel.progress import stage
@@ -136,9 +136,11 @@ def relevel(
         known = seen or existing.seen
         fold = splits.folds(count_folds(rows), seed)
         found = EvaluatedCorrections.of(existing, attributes, target, int(points), fold, seed, known)
-    about = About(existing.kind, known, _copies(in_order(model, X), sensitive), reason)
     audited = AuditedRows(_frame(sensitive_features), None if given is None else _frame(given), splits.groups)
-    return RelevelledFront(existing, found, sensitive, target, about, audited)
+    copies = _copies(in_order(model, X), sensitive)
+    return RelevelledFront(
+        existing, found, sensitive, target, audited, seen=known, sensitive_inputs=copies, reason=reason
+    )
 
 
 def _target(y: Any, rows: int, classes: tuple[Any, Any] | None) -> Array:

@@ -19,9 +19,8 @@ from fairlevel.estimators.evaluation import SelectionBudget, interval_columns, k
 from fairlevel.estimators.front_page import front_page
 from fairlevel.estimators.path_report import QUANTILES
 from fairlevel.exceptions import InvalidInput
-from fairlevel.metrics.class_figures import class_figures
 from fairlevel.metrics.profile import MeanProfile, attribute_profiles, quantiles
-from fairlevel.metrics.reliability import Reliability, reliability
+from fairlevel.metrics.reliability import Reliability, class_figures, reliability
 from fairlevel.plots.front import FrontDisplay
 from fairlevel.releveling.protocol import ExistingModel
 from fairlevel.report.numbers import p_phrase
@@ -29,18 +28,6 @@ from fairlevel.report.provenance import Provenance
 from fairlevel.report.render import write_page
 
 GIVEN = "model as it was given"
-
-
-@dataclass(frozen=True)
-class About:
-    """What is known of the model: what it is, whether it has seen the rows, which of its features are sensitive, and
-    why its own trees could not be changed, if so.
-    """
-
-    kind: str
-    seen: bool
-    sensitive_inputs: tuple[str, ...]
-    reason: str | None
 
 
 @dataclass(frozen=True)
@@ -86,14 +73,16 @@ class RelevelledFront:
         evaluated: EvaluatedCorrections,
         sensitive: Sensitive,
         target: Array | None,
-        about: About,
         audited: AuditedRows,
+        *,
+        seen: bool,
+        sensitive_inputs: tuple[str, ...],
+        reason: str | None,
     ) -> None:
         self._model, self._evaluated, self._sensitive, self._target = model, evaluated, sensitive, target
-        self._audited = audited
-        self.kind_, self.seen_, self.reason_ = about.kind, about.seen, about.reason
-        self.sensitive_inputs_ = about.sensitive_inputs
-        self.classes_ = model.classes
+        self._audited, self.reason_ = audited, reason
+        self.kind_, self.classes_ = model.kind, model.classes
+        self.seen_, self.sensitive_inputs_ = seen, sensitive_inputs
 
     @cached_property
     def front_(self) -> pd.DataFrame:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 from torch import nn
 
-from fairlevel.arrays import Array, Flags, Index
+from fairlevel.arrays import Array, Flags
 from fairlevel.candidates import PATH_LIMITS, CandidateSource, Limits, TrainingSetup, resolve_candidates
-from fairlevel.candidates.own_models import WithOwnModels, any_frozen, check_models
+from fairlevel.candidates.own_models import any_frozen, check_models
 from fairlevel.candidates.sources import ON_ONE_PREDICTOR
-from fairlevel.data.frames import GivenColumns
 from fairlevel.estimators.defaults import network_by_default
 from fairlevel.estimators.path_fit import PathSettings
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName, UnusedOptimizer
@@ -48,11 +47,7 @@ def resolve_optimizer(optimizer: str | Optimizer) -> Optimizer:
 
 
 def training_setup(
-    predictor: str | Predictor | nn.Module,
-    optimizer: str | Optimizer,
-    device: str,
-    seed: int,
-    loss: Loss | None = None,
+    predictor: str | Predictor | nn.Module, optimizer: str | Optimizer, device: str, seed: int, loss: Loss | None = None
 ) -> TrainingSetup:
     """What candidates are trained with; without a loss, with the squared one."""
     setup = TrainingSetup.at_rate_of(resolve_predictor(predictor), resolve_optimizer(optimizer), seed, device)
@@ -101,30 +96,15 @@ def path_settings(
     return PathSettings(source, limits, combiner or Stacked(), setup)
 
 
-@dataclass(frozen=True)
-class RequestedModels:
-    """A user's own models, and which rows they were not trained on, (given row,); None where none is frozen.
-    ``classes`` are those of y, (class,), or None.
+def own_models(models: Any, unseen: Any, rows: int, classes: Array | None) -> tuple[tuple[Any, ...], Flags | None]:
+    """A user's own models, and which rows they were not trained on, (given row,), or None where none is frozen; from
+    what ``FairnessPath`` and its ``fit`` were given. ``classes`` are the two of y, (class,), or None.
     """
-
-    models: tuple[Any, ...]
-    unseen: Flags | None
-    classes: Array | None
-
-    def among(self, settings: PathSettings, columns: GivenColumns, rows: Index) -> PathSettings:
-        """The settings with these models among the candidates; ``rows`` are the numbers of the given rows in use."""
-        unseen = None if self.unseen is None else self.unseen[rows]
-        source = WithOwnModels(settings.source, self.models, columns, self.classes)
-        return replace(settings, source=source, unseen=unseen)
-
-
-def own_models(models: Any, unseen: Any, rows: int, classes: Array | None) -> RequestedModels:
-    """From what ``FairnessPath`` and its ``fit`` were given; ``classes`` are the two of y, (class,), or None."""
     own = check_models(models, classes)
     if not any_frozen(own):
         if unseen is not None:
             raise InvalidInput("unseen was given, but models holds no FrozenEstimator; leave unseen=None.")
-        return RequestedModels(own, None, classes)
+        return own, None
     if unseen is None or unseen is False:
         raise InvalidInput(
             "models holds a FrozenEstimator, which is judged on rows that it was not trained on; pass fit(..., "
@@ -136,4 +116,4 @@ def own_models(models: Any, unseen: Any, rows: int, classes: Array | None) -> Re
             f"unseen has type {flags.dtype} and shape {flags.shape}; True is needed, or one boolean for each of the "
             f"{rows} rows."
         )
-    return RequestedModels(own, flags, classes)
+    return own, flags

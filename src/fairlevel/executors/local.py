@@ -82,7 +82,7 @@ class LocalExecutor:
 
 
 class _OwnProcesses(SpawnContext):
-    """Starts fresh processes and remembers them: other children of this process are none of our business."""
+    """Starts fresh processes and remembers them, so that only these are ended."""
 
     def __init__(self) -> None:
         super().__init__()

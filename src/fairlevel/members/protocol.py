@@ -9,6 +9,7 @@ import numpy as np
 
 from fairlevel.arrays import Array, Index
 from fairlevel.data.scaling import Scaler
+from fairlevel.exceptions import InvalidInput
 from fairlevel.onnx_graph import OnnxGraph
 
 if TYPE_CHECKING:
@@ -53,6 +54,30 @@ class Members(Protocol):
 
     def add_to(self, graph: OnnxGraph, inputs: str) -> str:
         """Add them to an ONNX graph: inputs (row, feature) -> (member, row, 1)."""
+
+
+class MembersInMemory:
+    """The part of :class:`Members` about files, for members that have no file format."""
+
+    def refusal(self, what: str) -> InvalidInput:
+        """Why they cannot be ``what``, such as "saved"."""
+        raise NotImplementedError
+
+    def arrays(self) -> dict[str, Any]:
+        raise self.refusal("saved")
+
+    def texts(self) -> dict[str, str]:
+        raise self.refusal("saved")
+
+    def description(self) -> dict[str, Any]:
+        raise self.refusal("saved")
+
+    @classmethod
+    def from_file(cls, arrays: Mapping[str, Any], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
+        raise InvalidInput(f"{cls.__name__} has no file format.")
+
+    def add_to(self, graph: OnnxGraph, inputs: str) -> str:
+        raise self.refusal("written as ONNX")
 
 
 @runtime_checkable

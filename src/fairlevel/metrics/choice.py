@@ -18,10 +18,12 @@ from fairlevel.conditional_mean.many_rows import ManyRows, by_row
 from fairlevel.conditional_mean.resolution import resolutions_for
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.conditional_mean.spectrum import RIDGES, Spectrum
-from fairlevel.metrics.units import Units
+from fairlevel.metrics.units import IndependentUnits
 from fairlevel.threads import on_single_threads
 
-PARSIMONY = 2.0  # choice and estimate share their rows; at 1, chosen noise would show as DPVar near zero
+PARSIMONY = 2.0
+"""The price of a degree of freedom. Choice and estimate use the same rows: at 1, noise that was fitted would look like
+DPVar where there is none."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Candidate:
 
     mean: LinearMean
     smoother: LinearSmoother
-    units: Units
+    units: IndependentUnits
 
     def best(self, prediction: Tensor) -> tuple[Tensor, Tensor]:
         """The ridge for each prediction and its leave-one-out error, both (config,); the largest ridge of several."""
@@ -79,7 +81,7 @@ def candidates_for(
 
 def prepared(means: tuple[LinearMean, ...], rows: Attributes, seed: int) -> tuple[Candidate, ...]:
     """Candidates with these means."""
-    units = Units.of(rows)
+    units = IndependentUnits.of(rows)
     return tuple(Candidate(mean, mean.prepare(rows, seed=seed), units) for mean in means)
 
 
@@ -87,7 +89,7 @@ def candidates_in_turn(
     prediction: Tensor, rows: Attributes, seed: int, regressor: LinearMean | None = None
 ) -> Iterator[Candidate]:
     """The same on a sample of rows, each prepared when it is asked for and from moments: one basis is in memory."""
-    units = Units.of(rows)
+    units = IndependentUnits.of(rows)
     for mean in suitable_means(prediction, rows, seed, regressor):
         yield Candidate(mean, ManyRows.factored(mean, rows, seed, by_row).whole(), units)
 

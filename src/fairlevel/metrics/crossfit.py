@@ -14,15 +14,15 @@ from torch import Tensor
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean import MLPMean
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.linear_algebra import thin_svd
 from fairlevel.conditional_mean.protocol import standardiser
-from fairlevel.conditional_mean.thin_svd import thin_svd
 from fairlevel.data.splitting import folds
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.optimizers import GradientDescent
 
 DIAGNOSTIC = MLPMean(optimizer=GradientDescent(learning_rate=0.05, steps=400))
 """The network of the paper's diagnostic. Its length limits what it can learn: more steps read more of the disparity on
-many rows, and more noise as disparity on few (docs/results/synthetic.md). Larger steps make readings chaotic."""
+many rows, and more noise as disparity on few (docs/results/synthetic.md). Larger steps make readings unstable."""
 
 _MOST_LOST = 0.8  # of the rows of a fold, in functions of L
 _ROWS_AT_ONCE = 8192  # rows × networks trained together on a CPU, which stay in its cache

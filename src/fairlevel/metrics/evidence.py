@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fairlevel.arrays import Array
 from fairlevel.data.numbers import rounding_limit
-from fairlevel.metrics.units import Units
+from fairlevel.metrics.units import IndependentUnits
 
 CONSTANT = "none needed: the prediction is constant"
 ONE_PROFILE = "none needed: the attributes are constant"
@@ -73,7 +73,7 @@ def influence_parts(prediction: Tensor, fitted: Tensor, residual: Tensor) -> Ten
 
 
 def influence_sums(
-    prediction: Tensor, fitted: Tensor, residual: Tensor, row_weight: Tensor, units: Units
+    prediction: Tensor, fitted: Tensor, residual: Tensor, row_weight: Tensor, units: IndependentUnits
 ) -> dict[str, Any]:
     """``fitted_variance`` and ``influence`` of rows in memory; (row,) each."""
     sums = units.sums(influence_parts(prediction, fitted, residual) * row_weight.unsqueeze(1))

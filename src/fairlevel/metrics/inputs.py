@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,16 +45,13 @@ class EvaluationRows:
 
     def take(self, rows: Index) -> EvaluationRows:
         """Some of the rows."""
-        factors = None if self.factors is None else self.factors[rows]
-        groups = None if self.groups is None else self.groups[rows]
-        return EvaluationRows(
-            self.prediction[rows],
-            self.sensitive[rows],
-            self.row_weight[rows],
-            self.names,
-            factors,
-            groups,
-            self.sources,
+        return replace(
+            self,
+            prediction=self.prediction[rows],
+            sensitive=self.sensitive[rows],
+            row_weight=self.row_weight[rows],
+            factors=None if self.factors is None else self.factors[rows],
+            groups=None if self.groups is None else self.groups[rows],
         )
 
     def without_zero_weights(self) -> EvaluationRows:
@@ -127,8 +124,7 @@ def read_factors(given: Any, sensitive: Sensitive) -> Array:
             )
     _warn_of_combinations(factors.values)
     alike = np.maximum(  # correlations of ranks also find copies on another scale, such as a logarithm
-        _correlations(sensitive.values, factors.values),
-        _correlations(_ranks(sensitive.values), _ranks(factors.values)),
+        _correlations(sensitive.values, factors.values), _correlations(_ranks(sensitive.values), _ranks(factors.values))
     )
     if (alike > _SAME).any():
         attribute, factor = np.argwhere(alike > _SAME)[0]

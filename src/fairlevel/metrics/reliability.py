@@ -1,4 +1,4 @@
-"""Whether probabilities mean what they say."""
+"""Whether probabilities mean what they say, and how well they fit, rank and decide."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from fairlevel.arrays import Array
 from fairlevel.data.weights import read_weights
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.inputs import read_vector
+
+_SMALLEST = 1e-15  # of a probability, so that its log-loss is finite
 
 
 @dataclass(frozen=True)
@@ -57,3 +59,19 @@ def reliability(y_true: Any, y_prob: Any, *, bins: int = 10, sample_weight: Any 
     sums = (np.bincount(bin_of_row, row_weight * each, bins) for each in (probability, target))
     mean, frequency = (each[filled] / total[filled] for each in sums)
     return Reliability(mean, frequency, total[filled] / total.sum())
+
+
+def class_figures(probability: Array, target: Array, weight: Array, threshold: float = 0.5) -> dict[str, list[float]]:
+    """Log-loss, area under the ROC curve, and accuracy of decisions (1 at or above the threshold), of each model.
+
+    Shapes: probability of the second class (model, row), target 0 or 1 (row,), weight (row,).
+    """
+    from sklearn.metrics import log_loss, roc_auc_score  # only where there are classes
+
+    clipped = np.clip(probability, _SMALLEST, 1 - _SMALLEST)
+    correct = (probability >= threshold) == (target == 1)
+    return {
+        "log_loss": [float(log_loss(target, each, sample_weight=weight, labels=[0, 1])) for each in clipped],
+        "auc": [float(roc_auc_score(target, each, sample_weight=weight)) for each in clipped],
+        "accuracy": (correct @ (weight / weight.sum())).tolist(),
+    }

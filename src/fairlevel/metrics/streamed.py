@@ -20,17 +20,11 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.blockwise import BlockwiseSmoother, Functions, parts
 from fairlevel.conditional_mean.cells.covariance import CoefficientCovariance
-from fairlevel.conditional_mean.scatter import scatter
+from fairlevel.conditional_mean.linear_algebra import scatter_matrix
 from fairlevel.data.numbers import rounding_limit
 from fairlevel.metrics.choice import Candidate, in_words
 from fairlevel.metrics.evidence import Evidence, influence_parts
-from fairlevel.metrics.leave_one_out import (
-    Leverage,
-    NoiseSums,
-    factor_leverage,
-    form_weights,
-    nuisance_left_out,
-)
+from fairlevel.metrics.leave_one_out import Leverage, NoiseSums, factor_leverage, form_weights, nuisance_left_out
 from fairlevel.metrics.no_disparity_test import SMALLEST_P, forms, p_value, ridges_to_try, surely_disparate
 from fairlevel.threads import map_on_single_threads, on_single_threads
 
@@ -132,7 +126,7 @@ class Plan:
         for number, functions in enumerate(self.functions):
             features = functions(rows)
             moments[f"first {number}"] = weight @ features
-            moments[f"second {number}"] = scatter(weight.sqrt(), features)
+            moments[f"second {number}"] = scatter_matrix(weight.sqrt(), features)
             moments[f"products {number}"] = weighted[self.configs_of(number)] @ features
         return moments
 
@@ -312,7 +306,7 @@ class _FunctionsAtRows:
         return self._scatter(weight * centred / nuisance_left_out(self.nuisance, len(coefficients), weight).sqrt())
 
     def _scatter(self, scale: Tensor) -> Tensor:
-        return scatter(scale.to(self.basis.dtype), self.basis).double()
+        return scatter_matrix(scale.to(self.basis.dtype), self.basis).double()
 
 
 def _nuisance_directions(smoother: BlockwiseSmoother) -> Tensor:

@@ -12,7 +12,7 @@ from fairlevel.conditional_mean import MLPMean, RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics.crossfit import covariance_form
 from fairlevel.metrics.evidence import Evidence, StandardisedPredictions, influence_sums
-from fairlevel.metrics.units import Units
+from fairlevel.metrics.units import IndependentUnits
 
 _FLIPS = 8
 
@@ -35,7 +35,7 @@ class CrossFittedEstimator:
         """The prediction with random signs has no disparity: what the estimate shows there is its noise."""
         prediction = predictions.values[config]
         random = np.random.default_rng(self.seed)
-        units = Units.of(self.rows)
+        units = IndependentUnits.of(self.rows)
         count = len(prediction) if units.groups is None else units.groups.count
         flips = torch.from_numpy(random.choice([-1.0, 1.0], (_FLIPS, count)))
         if units.groups is not None:

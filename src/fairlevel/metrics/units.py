@@ -21,13 +21,13 @@ from fairlevel.threads import on_single_threads
 
 
 @dataclass(frozen=True)
-class Units:
+class IndependentUnits:
     """What is independent: rows, or groups of them."""
 
     groups: RowGroups | None = None
 
     @classmethod
-    def of(cls, rows: Attributes) -> Units:
+    def of(cls, rows: Attributes) -> IndependentUnits:
         return cls() if rows.groups is None else cls(RowGroups.of(rows.groups))
 
     def sums(self, values: Tensor) -> Tensor:
@@ -97,8 +97,8 @@ class Units:
         return 2 * (covariance.form(kept) - own)
 
 
-def null_variance(left_out: LeaveOut, smoother: LinearSmoother, units: Units) -> Tensor:
-    """:meth:`Units.null_variance` of each estimate, (config,)."""
+def null_variance(left_out: LeaveOut, smoother: LinearSmoother, units: IndependentUnits) -> Tensor:
+    """:meth:`IndependentUnits.null_variance` of each estimate, (config,)."""
     first, weight = smoother.nuisance, smoother.row_weight
     functions = smoother.fit.beyond(first).squares
 

@@ -31,7 +31,7 @@ UNREADABLE = (
     *(SafetensorError, RecursionError),
     *(KeyError, IndexError, TypeError, AttributeError, ValueError, RuntimeError, OverflowError),
 )
-"""What reading a damaged folder stumbles over."""
+"""What reading a damaged folder may raise."""
 
 Read = TypeVar("Read", bound=Callable[..., Any])
 
@@ -104,7 +104,7 @@ def read_models(folder: Path, module: Any = None) -> tuple[tuple[Model, ...], di
 
 
 def damage_in_one_sentence(read: Read) -> Read:
-    """A function that reads a folder and says in one sentence that the folder is damaged, whatever it stumbles over."""
+    """A function that reads a folder and says in one sentence that the folder is damaged, whatever the error."""
 
     @wraps(read)
     def reading(folder: str | Path, *arguments: Any, **named: Any) -> Any:

@@ -14,13 +14,12 @@ from fairlevel.networks.critics import critic_gradient, critic_loss
 from fairlevel.networks.network import Network
 from fairlevel.penalties.protocol import PenaltyStep, Rows, Settings
 from fairlevel.penalties.standardised import standardised, through_standardising
-from fairlevel.penalties.toolkit import setting
+from fairlevel.penalties.toolkit import Prepared, setting
 from fairlevel.penalties.trained_critic import ADAM, CriticDefaults, CriticState
-from fairlevel.tensors import to_device
 
 
 @dataclass(frozen=True)
-class CriticRows:
+class CriticRows(Prepared):
     """What the critic is to guess. Shapes: sensitive (row, attribute) centred, row_weight (row,); ``spread`` is its
     mean variance, the loss of a critic that knows nothing.
     """
@@ -29,9 +28,6 @@ class CriticRows:
     row_weight: Tensor
     spread: float
     seed: int
-
-    def to(self, dtype: torch.dtype, device: torch.device | str) -> CriticRows:
-        return to_device(self, dtype, device)
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ class PlainAdversarial(Adversarial):
 
     .. math:: L_A = \tfrac{1}{n k} \sum_i \|a_i - g(f_i)\|^2, \qquad P = L_A^{const} - L_A
 
-    The critic sees f as it is, and P has no lower bound: a critic that does worse than the constant is rewarded, and f
-    may run away from it. Parameters as in ``Adversarial``.
+    The critic sees f as it is, and P has no lower bound: a critic that does worse than the constant is rewarded, so
+    that f may diverge. Parameters as in ``Adversarial``.
     """
 
     name: ClassVar[str] = "adversarial_plain"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -14,15 +14,14 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.gdp import low_dimensional
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.toolkit import PenaltyDefaults, check_positive, distinct, position, setting
-from fairlevel.tensors import to_device
+from fairlevel.penalties.toolkit import KernelWidths, PenaltyDefaults, Prepared, check_positive, distinct
 
 _ROUNDING = 1e-12  # below the root: it has a slope where a distribution is that of all predictions
 _FREQUENCIES, _HIGHEST = 20, 6.2  # of the kernel of f: their number, and the end of the last one's cell
 
 
 @dataclass(frozen=True)
-class KernelAnchors:
+class KernelAnchors(Prepared):
     """How much each row differs from the average row around some anchors, for each of several bandwidths.
 
     Shapes: bandwidths (bandwidth,), contrast W − w (bandwidth, anchor, row), anchor_weight π (anchor,), frequencies and
@@ -35,16 +34,6 @@ class KernelAnchors:
     frequencies: Tensor
     amplitudes: Tensor
     row_weight: Tensor
-
-    def to(self, dtype: torch.dtype, device: torch.device | str) -> KernelAnchors:
-        return to_device(self, dtype, device)
-
-
-class Kernels(NamedTuple):
-    """Which bandwidth of A each configuration uses, and its σ_f; each (config,)."""
-
-    which: Tensor
-    bandwidth: Tensor
 
 
 @dataclass(frozen=True)
@@ -111,12 +100,10 @@ class EIPM(PenaltyDefaults):
             torch.from_numpy(weight),
         )
 
-    def init(self, prepared: KernelAnchors, configs: int, settings: Settings) -> Kernels:
-        where = position(self, settings, "sensitive_bandwidth", prepared.bandwidths, configs)
-        bandwidth = setting(self, settings, "bandwidth", prepared.anchor_weight, configs)
-        return Kernels(where.to(prepared.contrast.device), bandwidth)
+    def init(self, prepared: KernelAnchors, configs: int, settings: Settings) -> KernelWidths:
+        return KernelWidths.of(self, settings, prepared.bandwidths, prepared.anchor_weight, configs)
 
-    def step(self, prediction: Tensor, prepared: KernelAnchors, state: Kernels) -> PenaltyStep:
+    def step(self, prediction: Tensor, prepared: KernelAnchors, state: KernelWidths) -> PenaltyStep:
         frequencies = prepared.frequencies / state.bandwidth[:, None, None]
         turns = prediction.unsqueeze(-1) * frequencies
         cosine, sine = turns.cos(), turns.sin_()
@@ -127,7 +114,7 @@ class EIPM(PenaltyDefaults):
         gradient = (frequencies * (of_sine * cosine - of_cosine * sine)).sum(dim=-1)
         return PenaltyStep((distances - _ROUNDING**0.5) @ prepared.anchor_weight, gradient, state)
 
-    def value(self, prediction: Tensor, prepared: KernelAnchors, state: Kernels) -> Tensor:
+    def value(self, prediction: Tensor, prepared: KernelAnchors, state: KernelWidths) -> Tensor:
         """Each d² less what independence would leave of it, Σ_i (W_i − w_i)² times mean(1 − k), before the root."""
         turns = prediction.unsqueeze(-1) * (prepared.frequencies / state.bandwidth[:, None, None])
         waves = torch.cat([turns.cos(), turns.sin_()], dim=-1)
@@ -138,13 +125,13 @@ class EIPM(PenaltyDefaults):
         excess = distances.square() - floor
         return (excess.sign() * excess.abs().sqrt()) @ prepared.anchor_weight
 
-    def _contrast(self, prepared: KernelAnchors, state: Kernels) -> Tensor:
+    def _contrast(self, prepared: KernelAnchors, state: KernelWidths) -> Tensor:
         """W − w at each configuration's bandwidth, (config, anchor, row)."""
         if len(prepared.bandwidths) == 1:
             return prepared.contrast.expand(len(state.which), -1, -1)
         return prepared.contrast.index_select(0, state.which)
 
-    def _moves(self, waves: Tensor, prepared: KernelAnchors, state: Kernels) -> tuple[Tensor, Tensor]:
+    def _moves(self, waves: Tensor, prepared: KernelAnchors, state: KernelWidths) -> tuple[Tensor, Tensor]:
         """Σ_i (W_mi − w_i) z(f_i), (config, anchor, wave), and d_m (config, anchor)."""
         moves = torch.bmm(self._contrast(prepared, state), waves)
         square = (moves.square() * prepared.amplitudes.repeat(2)).sum(dim=-1)

@@ -19,15 +19,7 @@ from fairlevel.conditional_mean.moments import moment_functions
 from fairlevel.conditional_mean.smoother import MANY_ROWS, LinearSmoother
 from fairlevel.conditional_mean.tuning import tuned_mean
 from fairlevel.exceptions import InvalidInput
-from fairlevel.penalties.protocol import (
-    ALL_TRAINING_ROWS,
-    Along,
-    BatchAttributes,
-    PenaltyStep,
-    RowPlan,
-    Rows,
-    Settings,
-)
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, BatchAttributes, PenaltyStep, RowPlan, Rows, Settings
 from fairlevel.penalties.running_moments import NEWEST_WEIGHT, RunningMoments
 from fairlevel.penalties.toolkit import PenaltyDefaults, check_mean, distinct, setting
 

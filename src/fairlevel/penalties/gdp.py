@@ -15,14 +15,11 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.blocks import row_blocks
 from fairlevel.penalties.gdp_nodes import MiddleNodes, NodeLayout
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.toolkit import PenaltyDefaults, check_positive, distinct, position
-from fairlevel.tensors import to_device
-
-_NOTHING = 1e-12  # smaller factors count as zero: products of denormal numbers take thirty times as long
+from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared, check_positive, distinct, position, without_tiny
 
 
 @dataclass(frozen=True)
-class KernelNodes:
+class KernelNodes(Prepared):
     """Kernels of the rows at the nodes of a grid, for each of several bandwidths. A Gaussian kernel is the product of
     one factor per axis, k_mnj = first_mj · second_nj, and only the factors are kept; ``first`` holds the row's weight,
     too, and is scaled so that all k sum to 1.
@@ -36,9 +33,6 @@ class KernelNodes:
     second: Tensor
     density: Tensor
     row_weight: Tensor
-
-    def to(self, dtype: torch.dtype, device: torch.device | str) -> KernelNodes:
-        return to_device(self, dtype, device)
 
     def at(self, rows: slice, which: Tensor) -> tuple[Tensor, Tensor]:
         """Both factors of some rows at each configuration's bandwidth: (config, node, row), (config, node', row)."""
@@ -124,8 +118,7 @@ class GDP(PenaltyDefaults):
         along = points[:, axis]
         grid = torch.from_numpy(self.layout.nodes(along, points.shape[1], self.nodes))
         distance = (grid[:, None] - torch.from_numpy(along)).square()
-        factor = torch.exp(-distance / (2 * bandwidths.square()[:, None, None]))
-        return torch.where(factor < _NOTHING, 0.0, factor)
+        return without_tiny(torch.exp(-distance / (2 * bandwidths.square()[:, None, None])))
 
 
 def low_dimensional(sensitive: Array, row_weight: Array) -> Array:

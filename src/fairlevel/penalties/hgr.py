@@ -12,23 +12,19 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.networks.network import Network
 from fairlevel.penalties.protocol import PenaltyStep, Rows, Settings
 from fairlevel.penalties.standardised import standardised, through_standardising
-from fairlevel.penalties.toolkit import setting
+from fairlevel.penalties.toolkit import Prepared, setting
 from fairlevel.penalties.trained_critic import ADAM, CriticDefaults, TrainedNetworks
-from fairlevel.tensors import to_device
 
 _ROUNDING = 1e-9  # added to variances: a function that does not vary has no correlation
 
 
 @dataclass(frozen=True)
-class PairRows:
+class PairRows(Prepared):
     """Shapes: sensitive (row, attribute), row_weight (row,)."""
 
     sensitive: Tensor
     row_weight: Tensor
     seed: int
-
-    def to(self, dtype: torch.dtype, device: torch.device | str) -> PairRows:
-        return to_device(self, dtype, device)
 
 
 class HGRState(NamedTuple):

@@ -14,16 +14,14 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.blocks import row_blocks
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
 from fairlevel.penalties.standardised import standardised, through_standardising
-from fairlevel.penalties.toolkit import PenaltyDefaults, check_positive, distinct, position
-from fairlevel.tensors import to_device
+from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared, check_positive, distinct, position, without_tiny
 
 _EDGE = 2.5  # nodes lie between −2.5 and 2.5 standard deviations
 _EMPTY = 1e-10  # density of a node that no row is near; divisions stay finite
-_NOTHING = 1e-12  # smaller kernels count as zero: products of denormal numbers take thirty times as long
 
 
 @dataclass(frozen=True)
-class DensityRows:
+class DensityRows(Prepared):
     """Kernels of the attributes at the nodes of their axis, for each of several bandwidths.
 
     Shapes: bandwidths (bandwidth,), width b (bandwidth,), kernels w_i k_b(g_n − a_i) / b (bandwidth, attribute · node,
@@ -36,9 +34,6 @@ class DensityRows:
     permuted: Tensor
     nodes: Tensor
     row_weight: Tensor
-
-    def to(self, dtype: torch.dtype, device: torch.device | str) -> DensityRows:
-        return to_device(self, dtype, device)
 
 
 class Density(NamedTuple):
@@ -158,5 +153,4 @@ class ChiSquareHGR(PenaltyDefaults):
 
 def _kernel(scaled: Tensor, width: Tensor) -> Tensor:
     """exp(−x²/2) / b, and 0 where that is nothing."""
-    found = torch.exp(-0.5 * scaled.square())
-    return torch.where(found < _NOTHING, 0.0, found) / width
+    return without_tiny(torch.exp(-0.5 * scaled.square())) / width

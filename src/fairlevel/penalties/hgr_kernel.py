@@ -13,14 +13,13 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.polynomials import hermite, products
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
 from fairlevel.penalties.standardised import standardised, through_standardising
-from fairlevel.penalties.toolkit import PenaltyDefaults
-from fairlevel.tensors import to_device
+from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared
 
 _SQUARINGS = 24  # two eigenvalues that differ by 1e-6 of themselves are told apart
 
 
 @dataclass(frozen=True)
-class Polynomials:
+class Polynomials(Prepared):
     """Functions of A. Shapes: functions G centred (row, function), whitening T (function, function) with
     T (GᵀWG + εI) T = I, row_weight (row,).
     """
@@ -28,9 +27,6 @@ class Polynomials:
     functions: Tensor
     whitening: Tensor
     row_weight: Tensor
-
-    def to(self, dtype: torch.dtype, device: torch.device | str) -> Polynomials:
-        return to_device(self, dtype, device)
 
 
 class Pair(NamedTuple):

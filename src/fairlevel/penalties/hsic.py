@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -17,16 +17,9 @@ from fairlevel.penalties.hsic_features import FeatureHSIC, HSICInBatches
 from fairlevel.penalties.kernel_rows import KernelRows, PairSums, kernel
 from fairlevel.penalties.on_gpu.pairs import pairs_on_gpu
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, BatchAttributes, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.toolkit import PenaltyDefaults, check_positive, distinct, position, setting
+from fairlevel.penalties.toolkit import KernelWidths, PenaltyDefaults, check_positive, distinct
 
 _BLOCK_NUMBERS = {"cpu": 2**18, "cuda": 2**27}  # in a block of pairs: within a core's cache, or filling the GPU
-
-
-class Bandwidths(NamedTuple):
-    """Which bandwidth of A each configuration uses and its bandwidth of f; each (config,)."""
-
-    sensitive: Tensor
-    prediction: Tensor
 
 
 @dataclass(frozen=True)
@@ -81,44 +74,42 @@ class HSIC(PenaltyDefaults):
         """Through random features of both kernels: pairs of rows need not be in the same batch."""
         return FeatureHSIC(self.bandwidth, self.sensitive_bandwidth).in_batches(attributes)
 
-    def init(self, prepared: KernelRows, configs: int, settings: Settings) -> Bandwidths:
-        where = position(self, settings, "sensitive_bandwidth", prepared.known, configs)
-        device = prepared.sensitive.device
-        return Bandwidths(where.to(device), setting(self, settings, "bandwidth", prepared.sensitive, configs))
+    def init(self, prepared: KernelRows, configs: int, settings: Settings) -> KernelWidths:
+        return KernelWidths.of(self, settings, prepared.known, prepared.sensitive, configs)
 
-    def step(self, prediction: Tensor, prepared: KernelRows, state: Bandwidths) -> PenaltyStep:
+    def step(self, prediction: Tensor, prepared: KernelRows, state: KernelWidths) -> PenaltyStep:
         weight = prepared.row_weight
-        u = prediction / state.prediction[:, None]
+        u = prediction / state.bandwidth[:, None]
         value, slope = self._pair_sums(u, prepared, state)
-        return PenaltyStep(value @ weight, -2 * weight * slope / state.prediction[:, None], state)
+        return PenaltyStep(value @ weight, -2 * weight * slope / state.bandwidth[:, None], state)
 
-    def value(self, prediction: Tensor, prepared: KernelRows, state: Bandwidths) -> Tensor:
+    def value(self, prediction: Tensor, prepared: KernelRows, state: KernelWidths) -> Tensor:
         """HSIC less what independence would leave of the biased form, mean(1 − K) mean(1 − L) / n."""
         weight = prepared.row_weight
-        scaled = (prediction / state.prediction[:, None]).unsqueeze(-1)
+        scaled = (prediction / state.bandwidth[:, None]).unsqueeze(-1)
         similar = torch.zeros_like(prediction[:, 0])
         for rows, others in self._blocks(prediction):
             twice = 1 if rows == others else 2
             similar += twice * (_kernel_of_one(scaled[:, rows], scaled[:, others]) @ weight[others]) @ weight[rows]
-        floor = (1 - similar) * (1 - prepared.mean[state.sensitive]) * weight.square().sum()
+        floor = (1 - similar) * (1 - prepared.mean[state.which]) * weight.square().sum()
         return self.step(prediction, prepared, state).value - floor
 
-    def _pair_sums(self, u: Tensor, prepared: KernelRows, state: Bandwidths) -> PairSums:
+    def _pair_sums(self, u: Tensor, prepared: KernelRows, state: KernelWidths) -> PairSums:
         """The sums over pairs of rows that value and gradient need; u (config, row)."""
         on_gpu = pairs_on_gpu(u, prepared.sensitive)
         if on_gpu is not None:
-            return on_gpu.sums(u, prepared, state.sensitive)
+            return on_gpu.sums(u, prepared, state.which)
         weight = prepared.row_weight
         sums = self._products(u, torch.stack([weight.expand_as(u), weight * u], dim=-1), prepared, state)
         both, other = sums.unbind(dim=-1)  # Σ_j w_j K_ij M_ij and Σ_j w_j K_ij M_ij u_j
         return PairSums(both, u * both - other)
 
-    def _products(self, u: Tensor, columns: Tensor, prepared: KernelRows, state: Bandwidths) -> Tensor:
+    def _products(self, u: Tensor, columns: Tensor, prepared: KernelRows, state: KernelWidths) -> Tensor:
         """(K ∘ HLH) times columns, a block of pairs at a time: columns (config, row, column) -> the same shape."""
         result, points = torch.zeros_like(columns), u.unsqueeze(-1)
         for rows, others in self._blocks(u):
             product = _kernel_of_one(points[:, rows], points[:, others])
-            product *= prepared.centred(rows, others)[state.sensitive]
+            product *= prepared.centred(rows, others)[state.which]
             result[:, rows] += product @ columns[:, others]
             if rows != others:
                 result[:, others] += product.transpose(1, 2) @ columns[:, rows]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -16,14 +16,13 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.blocks import row_blocks
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, BatchAttributes, PenaltyStep, RowPlan, Rows, Settings
 from fairlevel.penalties.running_moments import NEWEST_WEIGHT, RunningMoments
-from fairlevel.penalties.toolkit import PenaltyDefaults, check_positive, distinct, position, setting
-from fairlevel.tensors import to_device
+from fairlevel.penalties.toolkit import KernelWidths, PenaltyDefaults, Prepared, check_positive, distinct
 
 BATCH_BLOCK = 8_192  # rows whose features are computed at a time
 
 
 @dataclass(frozen=True)
-class CentredFeatures:
+class CentredFeatures(Prepared):
     """Random features of A, centred and times the row's weight, for each of several bandwidths, and the frequencies
     for f.
 
@@ -36,16 +35,6 @@ class CentredFeatures:
     frequencies: Tensor
     phases: Tensor
     row_weight: Tensor
-
-    def to(self, dtype: torch.dtype, device: torch.device | str) -> CentredFeatures:
-        return to_device(self, dtype, device)
-
-
-class FeatureChoice(NamedTuple):
-    """Which of the features of A each configuration uses, (config,), and its σ_f (config,)."""
-
-    which: Tensor
-    bandwidth: Tensor
 
 
 @dataclass(frozen=True)
@@ -96,12 +85,10 @@ class FeatureHSIC(PenaltyDefaults):
             weight,
         )
 
-    def init(self, prepared: CentredFeatures, configs: int, settings: Settings) -> FeatureChoice:
-        where = position(self, settings, "sensitive_bandwidth", prepared.bandwidths, configs)
-        bandwidth = setting(self, settings, "bandwidth", prepared.row_weight, configs)
-        return FeatureChoice(where.to(prepared.features.device), bandwidth)
+    def init(self, prepared: CentredFeatures, configs: int, settings: Settings) -> KernelWidths:
+        return KernelWidths.of(self, settings, prepared.bandwidths, prepared.row_weight, configs)
 
-    def step(self, prediction: Tensor, prepared: CentredFeatures, state: FeatureChoice) -> PenaltyStep:
+    def step(self, prediction: Tensor, prepared: CentredFeatures, state: KernelWidths) -> PenaltyStep:
         frequencies = prepared.frequencies / state.bandwidth[:, None, None]
         scale = (2 / self.features) ** 0.5
         blocks = list(row_blocks(prediction.shape[1], prediction.device))

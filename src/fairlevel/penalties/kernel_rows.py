@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from fairlevel.tensors import to_device
+from fairlevel.penalties.toolkit import Prepared
 
 
 class PairSums(NamedTuple):
@@ -20,7 +20,7 @@ class PairSums(NamedTuple):
 
 
 @dataclass(frozen=True)
-class KernelRows:
+class KernelRows(Prepared):
     """Attributes and the centring of their kernel L for each of several bandwidths; L itself is never kept.
 
     Shapes: sensitive (row, attribute), known (bandwidth,) as multiples of the median distance, bandwidths σ_A
@@ -33,9 +33,6 @@ class KernelRows:
     row_mean: Tensor
     mean: Tensor
     row_weight: Tensor
-
-    def to(self, dtype: torch.dtype, device: torch.device | str) -> KernelRows:
-        return to_device(self, dtype, device)
 
     @cached_property
     def lengths(self) -> Tensor:

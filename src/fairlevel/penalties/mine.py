@@ -14,9 +14,8 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.networks.network import Network
 from fairlevel.penalties.protocol import PenaltyStep, Rows, Settings
 from fairlevel.penalties.standardised import standardised, through_standardising
-from fairlevel.penalties.toolkit import setting
+from fairlevel.penalties.toolkit import Prepared, setting
 from fairlevel.penalties.trained_critic import ADAM, CriticDefaults, CriticState
-from fairlevel.tensors import to_device
 
 _LARGEST = 20.0  # the critic's answers are cut off here: exp must not overflow
 _SHUFFLES = 4  # of all rows, at each step
@@ -24,7 +23,7 @@ _GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, are spread evenly
 
 
 @dataclass(frozen=True)
-class ShuffledRows:
+class ShuffledRows(Prepared):
     """Shapes: sensitive (row, attribute), row_weight (row,), order and place (row,): row order[j] is at place j of
     an arbitrary order. Shuffle s pairs the row at place j with the row at place j + shift_s, modulo the number of rows.
     """
@@ -36,7 +35,7 @@ class ShuffledRows:
     seed: int
 
     def to(self, dtype: torch.dtype, device: torch.device | str) -> ShuffledRows:
-        return replace(to_device(self, dtype, device), order=self.order.to(device), place=self.place.to(device))
+        return replace(super().to(dtype, device), order=self.order.to(device), place=self.place.to(device))
 
     def partners(self, steps: Tensor) -> Tensor:
         """The rows that each row is paired with at this step, one shuffle after the other, (shuffle · row,): never

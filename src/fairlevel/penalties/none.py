@@ -10,15 +10,12 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, BatchAttributes, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.toolkit import PenaltyDefaults
+from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared
 
 
 @dataclass(frozen=True)
-class Nothing:
+class Nothing(Prepared):
     """What a penalty without state prepares."""
-
-    def to(self, dtype: torch.dtype, device: torch.device | str) -> Nothing:
-        return self
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,14 @@ from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.toolkit import PenaltyDefaults
-from fairlevel.tensors import to_device
+from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared
 
 MOST_GROUPS = 32
 _EDGE = 0.01  # group means closer to 0 or 1 than this are no probabilities of a fitted classifier
 
 
 @dataclass(frozen=True)
-class GroupRows:
+class GroupRows(Prepared):
     """Who belongs to which group. Shapes: weighted w_i 1[s_i = s] (row, group), share W_s = Σ_i w_i 1[s_i = s]
     (group,), repeats Σ_i w_i² 1[s_i = s] / W_s² (group,): one over the effective number of rows.
     """
@@ -30,9 +29,6 @@ class GroupRows:
     weighted: Tensor
     share: Tensor
     repeats: Tensor
-
-    def to(self, dtype: torch.dtype, device: torch.device | str) -> GroupRows:
-        return to_device(self, dtype, device)
 
 
 @dataclass(frozen=True)
@@ -110,8 +106,10 @@ class PrejudiceRemover(PenaltyDefaults):
         within = square - (mean - self._centre).square()
         many = prepared.repeats < 1
         noise = torch.where(many, within * prepared.repeats / torch.where(many, 1 - prepared.repeats, 1), 0)
-        bend, bend_of_all = (1 / (p * (1 - p)) for p in (mean.clamp(_EDGE, 1 - _EDGE), total.clamp(_EDGE, 1 - _EDGE)))
-        excess = (prepared.share * noise * (bend - prepared.share * bend_of_all)).sum(dim=-1) / 2
+        curvature, curvature_of_all = (
+            1 / (p * (1 - p)) for p in (mean.clamp(_EDGE, 1 - _EDGE), total.clamp(_EDGE, 1 - _EDGE))
+        )
+        excess = (prepared.share * noise * (curvature - prepared.share * curvature_of_all)).sum(dim=-1) / 2
         return self.step(prediction, prepared, state).value - excess.to(prediction)
 
     @property
@@ -132,7 +130,7 @@ class PrejudiceRemover(PenaltyDefaults):
 def negative_entropy(p: Tensor) -> tuple[Tensor, Tensor]:
     """φ and φ', continued as a parabola beyond 0.01 and 0.99; each of the shape of p."""
     inside = p.clamp(_EDGE, 1 - _EDGE)
-    beyond, bend = p - inside, 1 / (inside * (1 - inside))
+    beyond, curvature = p - inside, 1 / (inside * (1 - inside))
     slope = inside.logit()
     value = -special.entr(inside) - special.entr(1 - inside)
-    return value + slope * beyond + bend * beyond.square() / 2, slope + bend * beyond
+    return value + slope * beyond + curvature * beyond.square() / 2, slope + curvature * beyond

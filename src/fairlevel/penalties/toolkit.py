@@ -1,8 +1,8 @@
-"""What penalties share: defaults of the contract, reading of settings, checks of numbers."""
+"""What penalties share: defaults of the contract, records of tensors, reading of settings, checks of numbers."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -12,10 +12,19 @@ from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, Penalty, PenaltyStep, RowPlan, Settings
+from fairlevel.tensors import to_device
 
 SMALLEST_SD = 0.05
 """Predictions that spread less than this (in standard deviations of y) count as constant. Without a limit, a penalty
 that does not depend on the scale of the predictions would have a larger gradient the closer they are to a constant."""
+
+
+class Prepared:
+    """What a penalty prepares from A, for subclasses that are frozen dataclasses of tensors."""
+
+    def to(self, dtype: torch.dtype, device: torch.device | str) -> Self:
+        """A copy with the floating tensors on ``device`` in ``dtype``."""
+        return to_device(self, dtype, device)
 
 
 class PenaltyDefaults:
@@ -81,6 +90,24 @@ def distinct(penalty: Any, settings: Settings, name: str) -> Tensor:
 def position(penalty: Any, settings: Settings, name: str, known: Tensor, configs: int) -> Tensor:
     """The position of each configuration's value of a setting among the ``known`` distinct ones, (config,)."""
     return torch.searchsorted(known, setting(penalty, settings, name, known, configs))
+
+
+class KernelWidths(NamedTuple):
+    """The kernels of each configuration: which of the prepared bandwidths of A it uses, and its σ_f; each (config,)."""
+
+    which: Tensor
+    bandwidth: Tensor
+
+    @classmethod
+    def of(cls, penalty: Any, settings: Settings, known: Tensor, like: Tensor, configs: int) -> KernelWidths:
+        """From the settings ``sensitive_bandwidth``, among the ``known`` ones, and ``bandwidth``."""
+        which = position(penalty, settings, "sensitive_bandwidth", known, configs)
+        return cls(which.to(like.device), setting(penalty, settings, "bandwidth", like, configs))
+
+
+def without_tiny(kernel: Tensor) -> Tensor:
+    """Kernels below 1e-12 as zero: products of denormal numbers take thirty times as long."""
+    return torch.where(kernel < 1e-12, 0.0, kernel)
 
 
 def check_positive(**numbers: float) -> None:

@@ -15,12 +15,12 @@ from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.protocol import IN_OUT, Along, RowPlan, Rows, Settings
-from fairlevel.penalties.toolkit import PenaltyDefaults, check_mean, setting
-from fairlevel.tensors import to_device, weights_of_part
+from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared, check_mean, setting
+from fairlevel.tensors import weights_of_part
 
 
 @dataclass(frozen=True)
-class SplitAttributes:
+class SplitAttributes(Prepared):
     """Attributes and normalised weights of both parts; fit (row, attribute), evaluate (row, attribute)."""
 
     rows: Rows
@@ -41,9 +41,6 @@ class SplitAttributes:
             weights_of_part(attributes.row_weight, rows.evaluate, len(attributes)),
             seed,
         )
-
-    def to(self, dtype: torch.dtype, device: torch.device | str) -> SplitAttributes:
-        return to_device(self, dtype, device)
 
     @cached_property
     def smoother(self) -> LinearSmoother:

@@ -21,7 +21,6 @@ from fairlevel.predictors.protocol import LocalObjective, Move, Tiling
 from fairlevel.trees.lightgbm_text import LightGBMText
 
 SIZES = ((15, 20), (15, 60), (31, 10))  # leaves, and fewest rows in a leaf; the first is the usual one
-PATIENCE = 8  # checks, ten trees apart
 FEW_COLUMNS = 11  # up to here every tree may use all features
 SMALL = 1_000_000  # numbers in a table for which more than one thread per booster costs more than it saves
 BINNED_ROWS = 50_000  # drawn at random to place the edges of bins: 200 per bin and more; sorting all rows takes longest
@@ -141,9 +140,7 @@ class BoosterFactory:
     small: bool
     _rows: list[tuple[Tensor, lgb.Dataset]] = field(default_factory=list)
 
-    @property
-    def patience(self) -> int:
-        return PATIENCE
+    patience: ClassVar[int] = 8  # checks, ten trees apart
 
     def steps(self, optimizer: Optimizer) -> int:
         return int(self.settings.rounds)
@@ -190,11 +187,11 @@ class GrowingBooster:
                 self._booster.add_valid(binned, str(number))
         self._sums: list[Array] = [np.zeros(each.num_data()) for each in rows]
 
-    def grow(self, slopes: Array, bends: Array) -> list[Array] | None:
-        """What one more tree adds, unscaled, to each set of rows, (row,); None where none can be grown. ``slopes`` and
-        ``bends`` are first and second derivatives of the objective on the training rows, (row,).
+    def grow(self, gradients: Array, hessians: Array) -> list[Array] | None:
+        """What one more tree adds, unscaled, to each set of rows, (row,); None where none can be grown. ``gradients``
+        and ``hessians`` are first and second derivatives of the objective on the training rows, (row,).
         """
-        if self._booster is None or self._booster.update(fobj=lambda scores, data: (slopes, bends)):
+        if self._booster is None or self._booster.update(fobj=lambda scores, data: (gradients, hessians)):
             self.growing = False
             return None
         sums: list[Array] = []
@@ -223,6 +220,9 @@ class BoosterLearner:
     (config, row).
     """
 
+    changing: ClassVar[None] = None
+    grows: ClassVar[bool] = True
+
     def __init__(
         self, boosters: Sequence[GrowingBooster], learning_rate: float, inputs: Sequence[Tensor], device: torch.device
     ) -> None:
@@ -232,24 +232,16 @@ class BoosterLearner:
         self._kept_counts = [0] * len(boosters)
         self._kept = [prediction.clone() for prediction in self._predictions]
 
-    @property
-    def changing(self) -> None:
-        return None
-
-    @property
-    def grows(self) -> bool:
-        return True
-
     def predictions(self, inputs: Tensor) -> Tensor:
         return self._predictions[self._position(inputs)]
 
     def follow(self, gradient: Tensor, curvature: Tensor, objective: LocalObjective) -> Move | None:
         scale = objective.row_count / 2  # a squared loss then has second derivatives of about 1, as LightGBM's own
-        slopes, bends = (_numbers(values * scale) for values in (gradient, objective.row_curvature()))
+        gradients, hessians = (_numbers(values * scale) for values in (gradient, objective.row_curvature()))
         trees = [np.zeros(prediction.shape, dtype=np.float32) for prediction in self._predictions]
         grown = []
         for number, booster in enumerate(self._boosters):
-            new = booster.grow(slopes[number], bends[number]) if booster.growing else None
+            new = booster.grow(gradients[number], hessians[number]) if booster.growing else None
             if new is not None:
                 grown.append(number)
                 for whole, own in zip(trees, new, strict=True):

@@ -10,19 +10,15 @@ from torch import Tensor
 
 from fairlevel.data.scaling import Scaler
 from fairlevel.members.input_map import InputMap
-from fairlevel.predictors.network_stack import NetworkFactory
+from fairlevel.predictors.network_stack import NetworkFactory, NetworkPredictor
 
 
 @dataclass(frozen=True)
-class Linear:
+class Linear(NetworkPredictor):
     r"""f = b + wᵀx, trained in whitened coordinates."""
 
     name: ClassVar[str] = "linear"
-    native: ClassVar[bool] = False
-    batches: ClassVar[bool] = True
-    linear_head: ClassVar[bool] = True
     fixed_features: ClassVar[bool] = True
-    uses_optimizer: ClassVar[bool] = True
 
     def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> NetworkFactory:
         input_map = InputMap.standardising(scaler).whitened(x.numpy(), ridge=0.0)

@@ -10,21 +10,17 @@ from torch import Tensor
 
 from fairlevel.data.scaling import Scaler
 from fairlevel.members.input_map import InputMap
-from fairlevel.predictors.network_stack import NetworkFactory
+from fairlevel.predictors.network_stack import NetworkFactory, NetworkPredictor
 
 
 @dataclass(frozen=True)
-class MLP:
+class MLP(NetworkPredictor):
     """Fully connected tanh network on the standardised features; ``hidden`` are the widths of its layers."""
 
     hidden: tuple[int, ...] = (64, 64)
 
     name: ClassVar[str] = "mlp"
-    native: ClassVar[bool] = False
-    batches: ClassVar[bool] = True
-    linear_head: ClassVar[bool] = True
     fixed_features: ClassVar[bool] = False
-    uses_optimizer: ClassVar[bool] = True
 
     def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> NetworkFactory:
         return NetworkFactory.of(InputMap.standardising(scaler), self.hidden, x, seed, device)

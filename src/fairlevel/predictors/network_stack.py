@@ -6,7 +6,7 @@ All networks of a grid are rows of one parameter matrix; nothing outside this fi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -28,18 +28,24 @@ _COMPILED_TILES = {500: 16, 4000: 8}  # {at most so many rows: configurations pe
 _PYTORCH_TILES = {1000: 16, 4000: 8, 20_000: 4}
 
 
+class NetworkPredictor:
+    """What predictors that train such networks have in common."""
+
+    native: ClassVar[bool] = False
+    batches: ClassVar[bool] = True
+    linear_head: ClassVar[bool] = True
+    uses_optimizer: ClassVar[bool] = True
+
+
 class NetworkLearner:
     """Networks in training: :meth:`follow` back-propagates a gradient in the predictions (a vector-Jacobian product),
     divided by ``curvature``, and takes one optimiser step in place. Shapes: parameters (config, parameter).
     """
 
+    grows: ClassVar[bool] = False
+
     def __init__(
-        self,
-        network: Network,
-        input_map: InputMap,
-        start: Tensor,
-        configurations: Configurations,
-        optimizer: Optimizer,
+        self, network: Network, input_map: InputMap, start: Tensor, configurations: Configurations, optimizer: Optimizer
     ) -> None:
         self._network, self._input_map, self._optimizer = network, input_map, optimizer
         self._parameters = start.repeat(len(configurations), 1)
@@ -52,10 +58,6 @@ class NetworkLearner:
     @property
     def changing(self) -> tuple[Tensor, ...]:
         return (self._parameters, *(self._moments or ()), self._count)
-
-    @property
-    def grows(self) -> bool:
-        return False
 
     def predictions(self, inputs: Tensor) -> Tensor:
         prediction, self._kept = self._network.forward(self._parameters, inputs)
@@ -93,14 +95,12 @@ class NetworkFactory:
     seed: int
     device: torch.device
 
+    patience: ClassVar[int] = PATIENCE
+
     @classmethod
     def of(cls, input_map: InputMap, hidden: tuple[int, ...], x: Tensor, seed: int, device: torch.device) -> Self:
         """``x``: at least one row, (row, feature); only its width is read."""
         return cls(Network(input_map(x[:1].numpy()).shape[1], hidden), input_map, seed, device)
-
-    @property
-    def patience(self) -> int:
-        return PATIENCE
 
     def steps(self, optimizer: Optimizer) -> int:
         return optimizer.steps

@@ -11,11 +11,11 @@ from torch import Tensor
 
 from fairlevel.data.scaling import Scaler
 from fairlevel.members.input_map import InputMap
-from fairlevel.predictors.network_stack import NetworkFactory
+from fairlevel.predictors.network_stack import NetworkFactory, NetworkPredictor
 
 
 @dataclass(frozen=True)
-class RandomFeatures:
+class RandomFeatures(NetworkPredictor):
     r"""f = b + Σ_d θ_d √2 cos(w_dᵀx + b_d), w_d ~ N(0, σ⁻² I): a kernel machine in feature space.
 
     ``bandwidth`` multiplies σ, the root mean squared distance between rows of standardised features. Directions of the
@@ -27,11 +27,7 @@ class RandomFeatures:
     ridge: float = 1e-3
 
     name: ClassVar[str] = "random_features"
-    native: ClassVar[bool] = False
-    batches: ClassVar[bool] = True
-    linear_head: ClassVar[bool] = True
     fixed_features: ClassVar[bool] = True
-    uses_optimizer: ClassVar[bool] = True
 
     def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> NetworkFactory:
         standard = InputMap.standardising(scaler)

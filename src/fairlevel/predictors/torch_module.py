@@ -68,9 +68,7 @@ class ModuleFactory:
     seed: int
     device: torch.device
 
-    @property
-    def patience(self) -> int:
-        return PATIENCE
+    patience: ClassVar[int] = PATIENCE
 
     def steps(self, optimizer: Optimizer) -> int:
         return optimizer.steps
@@ -89,6 +87,9 @@ class ModuleFactory:
 class StackedModules:
     """All configurations in one call of the module. Shapes: parameters (config, parameter)."""
 
+    changing: ClassVar[None] = None
+    grows: ClassVar[bool] = False
+
     def __init__(self, template: nn.Module, configurations: Configurations, optimizer: Optimizer, seed: int) -> None:
         self._template, self._training = template, deepcopy(template).train()
         self._evaluating = deepcopy(template).eval()
@@ -104,14 +105,6 @@ class StackedModules:
         self._snapshot = self._parameters.clone()
         self._leaf = self._output = self._parameters
         self._seen: Tensor | None = None
-
-    @property
-    def changing(self) -> None:
-        return None
-
-    @property
-    def grows(self) -> bool:
-        return False
 
     def predictions(self, inputs: Tensor) -> Tensor:
         self._seen = inputs[:_CHECKED_ROWS]
@@ -165,6 +158,9 @@ class StackedModules:
 class SeparateModules:
     """One copy of the module per configuration; parameters are views of one matrix, (config, parameter)."""
 
+    changing: ClassVar[None] = None
+    grows: ClassVar[bool] = False
+
     def __init__(self, template: nn.Module, configurations: Configurations, optimizer: Optimizer, seed: int) -> None:
         self._layout, self._optimizer, self._template = _Layout.of(template), optimizer, template
         self._parameters = self._layout.flat(template).repeat(len(configurations), 1)
@@ -181,14 +177,6 @@ class SeparateModules:
         self._snapshot = list(map(_numbers_of, self._modules))
         self._outputs: list[Tensor] = []
         self._seen: Tensor | None = None
-
-    @property
-    def changing(self) -> None:
-        return None
-
-    @property
-    def grows(self) -> bool:
-        return False
 
     def predictions(self, inputs: Tensor) -> Tensor:
         self._outputs, self._seen = [], inputs[:_CHECKED_ROWS]

@@ -1,4 +1,4 @@
-"""Numbers as people write them: 6,270, 0.0312, 35.2 %, p < .0003."""
+"""Numbers and lists of names as people write them: 6,270, 0.0312, 35.2 %, p < .0003."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from fairlevel.metrics.no_disparity_test import SMALLEST_P
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
+_SHOWN = 4  # names of a longer list
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -25,13 +26,13 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:,.{max(0, digits - 1 - size)}f}".replace("-", "−")
 
 
-def told_apart(values: Sequence[float], digits: int = 3) -> list[str]:
-    """Numbers of one column with as many decimals as give their range ``digits`` digits: −122.13 beside −122.35."""
+def told_apart(values: Sequence[float]) -> list[str]:
+    """Numbers of one column with as many decimals as give their range three digits: −122.13 beside −122.35."""
     finite = [float(value) for value in values if math.isfinite(value)]
     spread = max(finite, default=0.0) - min(finite, default=0.0)
     if spread == 0:
         return [number(value) for value in values]
-    decimals = max(0, digits - 1 - math.floor(math.log10(spread)))
+    decimals = max(0, 2 - math.floor(math.log10(spread)))
     return [f"{value:,.{decimals}f}".replace("-", "−") if math.isfinite(value) else "–" for value in values]
 
 
@@ -53,3 +54,15 @@ def p_phrase(p: float) -> str:
     """A p-value in a sentence: "p = .012" or "p < .0003"."""
     cell = p_cell(p)
     return f"p{NO_BREAK}{cell}" if cell.startswith("<") else f"p{NO_BREAK}={NO_BREAK}{cell}"
+
+
+def attributes_in_words(names: Sequence[str]) -> str:
+    """The names of attributes; of more than four the first ones, and how many others there are.
+
+    >>> attributes_in_words(["age", "sex", "income", "region", "school"])
+    'age, sex, income, region and 1 other attribute'
+    """
+    shown, others = ", ".join(names[:_SHOWN]), len(names) - _SHOWN
+    if others <= 0:
+        return shown
+    return f"{shown} and {others} other attribute{'s' if others > 1 else ''}"

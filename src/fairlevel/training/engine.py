@@ -19,8 +19,7 @@ from fairlevel.predictors import Configurations, Learner, Predictor
 from fairlevel.predictors.protocol import LearnerFactory
 from fairlevel.training.ending import AfterAllSteps, AfterGivenSteps, Ending, OnHeldOutRows
 from fairlevel.training.execution.cuda_graph import RecordedStep, RepeatedStep
-from fairlevel.training.execution.progress import Progress, StepCounter
-from fairlevel.training.execution.threads import in_threads
+from fairlevel.training.execution.threads import Progress, StepCounter, in_threads
 from fairlevel.training.objective import HeldOutRows, Objective, ObjectiveStep
 from fairlevel.training.outcome import WORST_LOSS, Status, TraceRecorder, Trained
 from fairlevel.training.rows import AllRows, RowSampler, RowsOnDevice, StepRows, TrainingRows, require_attributes

@@ -76,8 +76,8 @@ class LineSearch(NamedTuple):
         slope = (self.gradient * direction).sum(dim=-1)
         along = self.penalty.along(direction, self.value, self.state) if self.loss.quadratic else None
         if along is not None:
-            bend = self._bend(direction, along)
-            best = torch.where(slope < 0, -slope / bend.clamp_min(torch.finfo(bend.dtype).tiny), 0.0)
+            curvature = self._curvature_along(direction, along)
+            best = torch.where(slope < 0, -slope / curvature.clamp_min(torch.finfo(curvature.dtype).tiny), 0.0)
             return Move(rate * best.clamp(0, 1), along)
         start, accepted = self._objective(self.score), slope >= 0
         step = torch.where(accepted, 0.0, torch.full_like(slope, rate))
@@ -89,7 +89,7 @@ class LineSearch(NamedTuple):
             step = torch.where(accepted, step, step / 2)
         return Move(torch.where(accepted, step, 0.0))
 
-    def _bend(self, direction: Tensor, along: Along) -> Tensor:
+    def _curvature_along(self, direction: Tensor, along: Along) -> Tensor:
         """tᵀHt, (config,)."""
         of_loss = self.curvature.at(self.score, self.rows).of_accuracy_rows
         return (of_loss * direction[:, self.rows.accuracy].square()).sum(dim=-1) + self.weight * along.curvature

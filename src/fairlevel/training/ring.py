@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -138,9 +139,7 @@ class BatchesOnDevice:
     seed: int
     device: torch.device
 
-    @property
-    def same_every_step(self) -> bool:
-        return False
+    same_every_step: ClassVar[bool] = False
 
     @property
     def final(self) -> StepRows:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import repeat
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -208,9 +208,7 @@ class FixedRows:
 
     final: StepRows
 
-    @property
-    def same_every_step(self) -> bool:
-        return True
+    same_every_step: ClassVar[bool] = True
 
     def steps(self, count: int) -> Iterator[StepRows]:
         return repeat(self.final, count)

@@ -13,7 +13,7 @@ from fairlevel.conditional_mean.cells.membership import CellsApart, Membership
 from fairlevel.conditional_mean.cells.penalised_cells import RotatedCells
 from fairlevel.conditional_mean.factorisation import Features, factor
 from fairlevel.metrics.leave_one_out import leave_out_dpvar
-from fairlevel.metrics.units import Units, null_variance
+from fairlevel.metrics.units import IndependentUnits, null_variance
 from tests.conditional_mean.cells.discrete_rows import ALL_CELLS, CASES, FREE_CASES, ROWS
 
 UNSEEN = 5  # rows of profiles that were never seen
@@ -127,7 +127,7 @@ def test_estimate_and_noise_are_those_of_dense_matrices(case):
     np.testing.assert_allclose(found.residual[0][counted], residual[counted], rtol=0, atol=1e-8)
     form = q * (weight * residual**2)  # rows and columns of tr(qKqK)
     expected = 2 * (np.trace(form @ form) - np.sum(form.diagonal() ** 2))
-    assert float(null_variance(found, smoother, Units())) == pytest.approx(expected, rel=1e-8)
+    assert float(null_variance(found, smoother, IndependentUnits())) == pytest.approx(expected, rel=1e-8)
 
 
 def test_functions_are_orthonormal_and_moments_fall(case):

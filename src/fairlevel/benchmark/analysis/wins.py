@@ -1,4 +1,4 @@
-"""Wins by seed and by dataset, and bootstrap intervals of the shares."""
+"""Wins by seed and by dataset, bootstrap intervals of the shares, and where the definition of a budget decides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlevel.benchmark.analysis.budgets import best_by_budget
 from fairlevel.fronts.budgets import SHARES
 
 _ABSOLUTE, _RELATIVE = 1e-12, 1e-9  # smaller differences of MSE count as a tie
-RESAMPLES, SEED = 10_000, 0
+LEVEL, RESAMPLES, SEED = 0.95, 10_000, 0
 
 
 def seed_wins(best: pd.DataFrame) -> pd.DataFrame:
@@ -56,12 +56,25 @@ def win_rates(points: pd.DataFrame, methods: Sequence[str], definition: str = "r
     return pd.DataFrame(table)
 
 
-def bootstrap(values: Array, level: float = 0.95) -> tuple[Array, Array]:
-    """Percentile interval of the mean over datasets: (dataset, method) -> low and high (method,); NaN without data."""
+def bootstrap(values: Array) -> tuple[Array, Array]:
+    """95 % percentile interval of the mean over datasets: (dataset, method) -> low, high (method,), NaN without any."""
     count, methods = values.shape
     if not count:
         return np.full(methods, np.nan), np.full(methods, np.nan)
     random = np.random.default_rng(SEED)
     weight = random.multinomial(count, np.full(count, 1 / count), size=RESAMPLES) / count  # (resample, dataset)
-    low, high = np.quantile(weight @ values, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    low, high = np.quantile(weight @ values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     return low, high
+
+
+def winners(points: pd.DataFrame, methods: Sequence[str], definition: str) -> pd.Series:
+    """The method that wins each (dataset, budget), the first one of equals."""
+    by_dataset = dataset_wins(seed_wins(best_by_budget(points, methods, definition)))
+    first = by_dataset.sort_values("won", ascending=False, kind="stable").drop_duplicates(["dataset", "budget"])
+    return first.set_index(["dataset", "budget"])["method"]
+
+
+def flipped(one: pd.Series, other: pd.Series) -> pd.DataFrame:
+    """One row per (dataset, budget) with different winners: dataset, budget, and both."""
+    both = pd.concat([one.rename("one"), other.rename("other")], axis=1, join="inner")
+    return both[both["one"] != both["other"]].reset_index()

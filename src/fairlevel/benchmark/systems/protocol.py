@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
+from typing import ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.candidates import TrainingSetup
 from fairlevel.exceptions import InvalidInput
 from fairlevel.members import Members
-from fairlevel.members.protocol import Device
-from fairlevel.onnx_graph import OnnxGraph
+from fairlevel.members.protocol import Device, MembersInMemory
 
 
 class Data(NamedTuple):
@@ -44,7 +43,7 @@ Function = Callable[[Array, Array], Array]
 
 
 @dataclass(frozen=True)
-class FittedFunctions:
+class FittedFunctions(MembersInMemory):
     """Fitted functions of x and A; the last ``attributes`` columns of the rows they read are A (none: x alone)."""
 
     functions: tuple[Function, ...]
@@ -66,25 +65,8 @@ class FittedFunctions:
     def join(self, others: Sequence[Self]) -> Self:
         return replace(self, functions=(*self.functions, *(each for other in others for each in other.functions)))
 
-    def arrays(self) -> dict[str, Any]:
-        raise _only_in_studies()
-
-    def texts(self) -> dict[str, str]:
-        raise _only_in_studies()
-
-    def description(self) -> dict[str, Any]:
-        raise _only_in_studies()
-
-    @classmethod
-    def from_file(cls, arrays: Mapping[str, Any], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
-        raise _only_in_studies()
-
-    def add_to(self, graph: OnnxGraph, inputs: str) -> str:
-        raise _only_in_studies()
-
-
-def _only_in_studies() -> InvalidInput:
-    return InvalidInput(
-        "Systems that the study compares with have no file format; use a penalty, such as penalty='fbo_closed', for a "
-        "model to keep."
-    )
+    def refusal(self, what: str) -> InvalidInput:
+        return InvalidInput(
+            "Systems that the study compares with have no file format; use a penalty, such as penalty='fbo_closed', "
+            "for a model to keep."
+        )

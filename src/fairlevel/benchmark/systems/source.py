@@ -9,7 +9,7 @@ import numpy as np
 
 from fairlevel.benchmark.systems.protocol import Data, System
 from fairlevel.candidates import CandidateSet, Limits, TrainingSetup
-from fairlevel.candidates.candidate_set import NO_COURSE, CandidateKey, candidate_table
+from fairlevel.candidates.candidate_set import NO_HISTORY, CandidateKey, candidate_table
 from fairlevel.candidates.protocol import CandidateRows, Report, portion
 from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
 from fairlevel.fronts.refinement import check_weights, coarse
@@ -49,7 +49,7 @@ class SystemGrid:
             parts.append(self._candidates(system, number, data, strengths.tolist(), setup))
             portion(report, number, len(settings))(1.0)
         found = reduce(CandidateSet.joined, parts)
-        return found if setup.evaluate is None else setup.evaluate(found)
+        return setup.evaluated(found)
 
     def _data(self, rows: CandidateRows, setup: TrainingSetup) -> Data:
         """Training rows, or a sentence that says why this system cannot take them."""
@@ -97,4 +97,4 @@ class SystemGrid:
             loss=error,
         )
         kept = np.flatnonzero(usable)
-        return CandidateSet(table, (members.take(kept),), np.eye(len(kept)), (NO_COURSE,) * len(table))
+        return CandidateSet(table, (members.take(kept),), np.eye(len(kept)), (NO_HISTORY,) * len(table))

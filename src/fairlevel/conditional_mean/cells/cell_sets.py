@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.cells.membership import Membership
-from fairlevel.conditional_mean.thin_svd import thin_svd
+from fairlevel.conditional_mean.linear_algebra import thin_svd
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from fairlevel.conditional_mean.cells.penalised_cells import (
     overlapping_part,
     worth_splitting,
 )
-from fairlevel.conditional_mean.thin_svd import thin_svd
+from fairlevel.conditional_mean.linear_algebra import thin_svd
 
 _WITHIN = 1e-10  # of a combination of cells; what L leaves of it is a rounding error
 

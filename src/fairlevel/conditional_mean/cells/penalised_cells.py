@@ -20,7 +20,7 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.cells.cell_sets import CellSet
 from fairlevel.conditional_mean.cells.membership import Membership
-from fairlevel.conditional_mean.thin_svd import thin_svd
+from fairlevel.conditional_mean.linear_algebra import thin_svd
 
 _ROUNDING = 1e-12  # relative difference up to which weights are the same
 LEAST_WEIGHT = 1e-10  # of the heaviest cell; the indicators of lighter cells are rounding errors

@@ -23,7 +23,7 @@ from fairlevel.conditional_mean.cells.cell_sets import CellSet
 from fairlevel.conditional_mean.cells.covariance import CoefficientCovariance
 from fairlevel.conditional_mean.cells.membership import Membership
 from fairlevel.conditional_mean.cells.overlap import Overlap
-from fairlevel.conditional_mean.scatter import scatter
+from fairlevel.conditional_mean.linear_algebra import scatter_matrix
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Squares:
         squared = scale.square()
         ones = torch.ones_like(squared).unsqueeze(1)
         return CoefficientCovariance(
-            scatter(scale, self.columns),
+            scatter_matrix(scale, self.columns),
             self.cells.sums(self.columns, squared) * self.scale.unsqueeze(1),
             self.cells.sums(ones, squared).squeeze(1) * self.scale.square(),
             overlap=self._overlap,
@@ -145,7 +145,7 @@ class Squares:
         """The same with further coefficients Σ_i ε_i o_i after those of the columns: (row,), (row, other)."""
         columns = torch.cat([self.columns * scale.unsqueeze(1), others], dim=1)
         return CoefficientCovariance(
-            scatter(torch.ones_like(scale), columns),
+            scatter_matrix(torch.ones_like(scale), columns),
             self.cells.sums(columns, scale) * self.scale.unsqueeze(1),
             self.cells.sums(scale.unsqueeze(1), scale).squeeze(1) * self.scale.square(),
             overlap=Overlap((), columns.new_empty(0, columns.shape[1])),

@@ -27,7 +27,7 @@ class Axis:
     percent: bool = False
 
     @classmethod
-    def over(cls, low: float, high: float, count: int = 5, percent: bool = False, pad: float = 0.04) -> Axis:
+    def over(cls, low: float, high: float, count: int = 5, pad: float = 0.04) -> Axis:
         """From a little below ``low`` to a little above ``high``, with about ``count`` ticks at round values."""
         size = max(abs(low), abs(high))
         if not high - low > 1e-9 * size:  # ticks between would be the same number
@@ -37,13 +37,13 @@ class Axis:
         step = _round_step((high - low) / count)
         first = np.ceil(low / step - 1e-9)
         ticks = tuple(float(tick * step) for tick in np.arange(first, np.floor(high / step + 1e-9) + 1))
-        return cls(float(low), float(high), ticks, percent)
+        return cls(float(low), float(high), ticks)
 
     @classmethod
-    def from_zero(cls, high: float, count: int = 5, percent: bool = False) -> Axis:
+    def from_zero(cls, high: float) -> Axis:
         """From 0 to a little above ``high``."""
-        found = cls.over(0.0, high if high > 0 else 1.0, count, percent)
-        return cls(0.0, found.high, tuple(tick for tick in found.ticks if tick >= 0), percent)
+        found = cls.over(0.0, high if high > 0 else 1.0)
+        return cls(0.0, found.high, tuple(tick for tick in found.ticks if tick >= 0))
 
     def label(self, tick: float) -> str:
         """A tick as text, with as many decimals as its neighbours need."""

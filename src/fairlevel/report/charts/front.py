@@ -10,8 +10,7 @@ from markupsafe import Markup
 
 from fairlevel.arrays import Array
 from fairlevel.report.charts.axes import Axis, Frame
-from fairlevel.report.charts.layers import layers
-from fairlevel.report.charts.svg import group, line, tag
+from fairlevel.report.charts.svg import group, layers, line, tag
 
 
 @dataclass(frozen=True)

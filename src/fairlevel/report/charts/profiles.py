@@ -10,10 +10,9 @@ from markupsafe import Markup
 
 from fairlevel.metrics.profile import MeanProfile
 from fairlevel.report.charts.axes import Axis, Frame
-from fairlevel.report.charts.layers import layers
-from fairlevel.report.charts.svg import area, group, line, tag
+from fairlevel.report.charts.svg import area, group, layers, line, tag
 from fairlevel.report.numbers import number
-from fairlevel.report.page import Chart, Series, TableBlock
+from fairlevel.report.page import Chart, Charts, Series, TableBlock
 
 MOST_BARS = 16
 _POINTS = 41  # of a curve
@@ -141,3 +140,10 @@ def _table(attribute: str, columns: dict[str, MeanProfile]) -> TableBlock:
 def spread_of(profile: MeanProfile) -> float:
     """How far apart the averages of a profile are."""
     return float(np.ptp(profile.mean))
+
+
+def charts_of_attributes(charts: tuple[Chart, ...], shown: int, text: str) -> Charts:
+    """Profiles along all attributes; those after the first ``shown`` are behind a line to click on."""
+    more = charts[shown:]
+    line_to_click = f"Show {len(more)} more attributes, along which the average prediction moves less" if more else ""
+    return Charts(charts[:shown], more, line_to_click, "Average prediction along each attribute", text)

@@ -10,8 +10,7 @@ from markupsafe import Markup
 
 from fairlevel.arrays import Array
 from fairlevel.report.charts.axes import Axis, Frame
-from fairlevel.report.charts.layers import layers
-from fairlevel.report.charts.svg import tag
+from fairlevel.report.charts.svg import layers, tag
 from fairlevel.report.numbers import number
 from fairlevel.report.page import Chart, Series, TableBlock
 

@@ -10,8 +10,7 @@ from markupsafe import Markup
 
 from fairlevel.metrics.reliability import Reliability
 from fairlevel.report.charts.axes import Axis, Frame
-from fairlevel.report.charts.layers import layers
-from fairlevel.report.charts.svg import line, tag
+from fairlevel.report.charts.svg import layers, line, tag
 from fairlevel.report.numbers import percent
 from fairlevel.report.page import Chart, Series, TableBlock
 

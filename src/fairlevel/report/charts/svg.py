@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from markupsafe import Markup, escape
@@ -50,3 +50,13 @@ def area(x: Array, low: Array, high: Array) -> str:
 def group(children: Iterable[object], **attributes: object) -> Markup:
     """Elements together."""
     return tag("g", *children, **attributes)
+
+
+def layers(drawn: Sequence[Sequence[object]], first: int) -> Markup:
+    """What a chart shows of each choice, one group per choice, in order. The page shows the group of the chosen one and
+    hides the others; it opens with ``first``.
+    """
+    return Markup("").join(
+        group(parts, class_="layer on" if number == first else "layer", data_option=number)
+        for number, parts in enumerate(drawn)
+    )

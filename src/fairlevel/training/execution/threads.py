@@ -1,4 +1,4 @@
-"""Tiles of a grid in several threads of a CPU.
+"""Tiles of a grid in several threads of a CPU, and the count of their steps.
 
 PyTorch divides every small product among all threads, and starting them costs more than they save. Here each thread
 trains whole tiles and multiplies by itself. A tile that is alone gets all threads; some products then round
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from threading import Event
+from threading import Event, Lock
 from typing import TypeVar
 
 import torch
@@ -19,6 +19,9 @@ from fairlevel.predictors.protocol import Tiling
 
 Tile = TypeVar("Tile")
 Result = TypeVar("Result")
+
+Progress = Callable[[int, int], None]
+"""Called with (steps done, steps in all) over all tiles."""
 
 
 class Cancelled(FairLevelError):
@@ -48,3 +51,16 @@ def in_threads(
         stopped.set()
         pool.shutdown(cancel_futures=True)
         torch.set_num_threads(before)  # for threads that start later; this one's number did not change
+
+
+class StepCounter:
+    """Adds up the steps of all tiles and reports them from one thread at a time."""
+
+    def __init__(self, tiles: int, steps: int, progress: Progress | None) -> None:
+        self._done, self._all, self._progress, self._lock = [0] * tiles, tiles * steps, progress, Lock()
+
+    def __call__(self, tile: int, step: int) -> None:
+        if self._progress is not None:
+            with self._lock:
+                self._done[tile] = step
+                self._progress(sum(self._done), self._all)

@@ -1,4 +1,4 @@
-"""Sums of products of functions over many rows."""
+"""Products and decompositions of tall matrices, one row per row of the table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch import Tensor
 _BLOCK, _STRIP = 2048, 48  # rows and functions at a time
 
 
-def scatter(scale: Tensor, basis: Tensor) -> Tensor:
+def scatter_matrix(scale: Tensor, basis: Tensor) -> Tensor:
     """Σ_i s_i² b_i b_iᵀ: (row,), (row, basis) -> (basis, basis). With s = √w these are second moments; with s = w v the
     covariance of BᵀWf for noise v.
 
@@ -30,3 +30,19 @@ def scatter(scale: Tensor, basis: Tensor) -> Tensor:
         result[start : start + _STRIP, start:] = strip
         result[start:, start : start + _STRIP] = strip.T
     return result
+
+
+def thin_svd(values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """U, s, Vᵗ with values = U diag(s) Vᵗ: (row, feature) -> (row, rank), (rank,), (rank, feature), in float64.
+
+    Divide and conquer (LAPACK's gesdd) is fast. Some builds of it fail to converge where many singular values are
+    equal, as those of columns that are orthonormal already. QR iterations (gesvd) are used then.
+    """
+    try:
+        left, singular, right = torch.linalg.svd(values, full_matrices=False)
+    except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
+        from scipy.linalg import svd  # audits need no SciPy otherwise
+
+        parts = svd(values.cpu().numpy(), full_matrices=False, lapack_driver="gesvd")
+        left, singular, right = (torch.from_numpy(part).to(values.device) for part in parts)
+    return left, singular, right
