@@ -29,6 +29,15 @@ def require_writer(path: Path) -> None:
         raise InvalidInput(f"{path.name!r} ends in {path.suffix!r}; a name ending in {' or '.join(READERS)} is needed.")
 
 
+def refuse_table_name(option: str, path: Path, ending: str) -> None:
+    """Raise an error if a file that is no table would be called like one: it could replace the rows."""
+    if path.suffix.lower() in READERS:
+        raise InvalidInput(
+            f"{option} {str(path)!r} ends in {path.suffix!r}, as files with rows do, and could replace one; choose a "
+            f"name such as {path.with_suffix(ending).name}."
+        )
+
+
 def require_columns(path: Path, names: Iterable[str | None]) -> None:
     """Raise an error if a file cannot be read, or one of the columns is not there or there twice; names that were not
     given do not count.
