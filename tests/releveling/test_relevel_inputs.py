@@ -45,6 +45,18 @@ def test_columns_with_spaces_are_found_although_lightgbm_stores_them_with_unders
     pd.testing.assert_frame_equal(same.front_, other.front_)
 
 
+@pytest.mark.parametrize("method", ["auto", "correction"])
+def test_linear_leaves_get_a_correction(method):
+    """They were refused, also where a correction was asked for."""
+    x, y, a = (part[:300] for part in OWN)
+    model = lgb.LGBMRegressor(n_estimators=10, linear_tree=True, verbose=-1).fit(*TRAIN[:2])
+    front = relevel(model, x, sensitive_features=a, y=y, method=method, points=3)
+    assert front.front_["dpvar"].iloc[0] < 0.2 * front.front_["dpvar"].iloc[-1]
+    np.testing.assert_array_equal(front.model(-1).predict(x), model.predict(x))
+    with pytest.raises(InvalidInput, match=r"linear leaves.*use method='correction'"):
+        relevel(model, x, sensitive_features=a, method="leaves")
+
+
 class _NeedsProfit:
     def predict(self, X):
         raise AttributeError("profit is missing")
@@ -131,14 +143,6 @@ BAD = {
         {},
         InvalidInput,
         "X has 3 columns; the model was trained on 5",
-    ),
-    "linear leaves": (
-        lgb.LGBMRegressor(n_estimators=3, linear_tree=True, verbose=-1).fit(X, Y),
-        X,
-        A,
-        {},
-        InvalidInput,
-        "linear leaves",
     ),
     "missing A": (LinearRegression().fit(X, Y), X, A.assign(age=np.nan), {}, InvalidInput, "missing values"),
     "two outputs": (RandomForestRegressor(3).fit(X, np.c_[Y, Y]), X, A, {}, InvalidInput, "one finite number per row"),
