@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import xgboost as xgb
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -55,6 +56,14 @@ def test_linear_leaves_get_a_correction(method):
     np.testing.assert_array_equal(front.model(-1).predict(x), model.predict(x))
     with pytest.raises(InvalidInput, match=r"linear leaves.*use method='correction'"):
         relevel(model, x, sensitive_features=a, method="leaves")
+
+
+def test_what_xgboost_says_comes_without_its_stack_trace():
+    towns = pd.Categorical(np.where(OWN[0]["x1"] > 0, "north", "south"))
+    model = xgb.XGBRegressor(n_estimators=3, enable_categorical=True).fit(OWN[0].assign(town=towns), OWN[1])
+    with pytest.raises(InvalidInput, match="Found a category not in the training set") as caught:
+        relevel(model, OWN[0].assign(town=towns.rename_categories({"north": "west"})), sensitive_features=OWN[2])
+    assert "\n" not in str(caught.value)
 
 
 class _NeedsProfit:
