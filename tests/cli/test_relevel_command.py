@@ -96,6 +96,7 @@ def test_models_come_back_in_their_own_format(folder, tmp_path, name):
     [
         ("nothing.txt", ["--sensitive", "age"], "does not exist"),
         ("new.csv", ["--sensitive", "age"], "a model ending in"),
+        (".", ["--sensitive", "age"], "is a folder; a model ending in"),
         ("model.txt", ["--sensitive", "agee"], "Did you mean 'age'"),
         ("model.txt", ["--sensitive", "age", "--drop", "u"], "lacks 1 of the 4 columns"),
         ("model.cbm", ["--sensitive", "age", "--drop", "u"], "lacks 1 of the 4 columns"),

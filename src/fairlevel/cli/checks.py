@@ -17,6 +17,8 @@ _SEPARATORS = (",", ";", "\t")
 
 def require_readable(path: Path) -> None:
     """Raise an error if a file does not exist or is neither CSV nor Parquet."""
+    if path.is_dir():
+        raise InvalidInput(f"{str(path)!r} is a folder; a file ending in {' or '.join(READERS)} is needed.")
     if path.suffix.lower() not in READERS:
         raise InvalidInput(f"{path.name!r} ends in {path.suffix!r}; a file ending in {' or '.join(READERS)} is needed.")
     if not path.is_file():
