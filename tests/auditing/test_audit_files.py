@@ -208,6 +208,18 @@ def test_a_category_that_the_sample_misses_is_measured(tmp_path):
     assert found.estimate == pytest.approx(100.0**2 * 0.002 * 0.998, rel=0.05)
 
 
+def test_decisions_and_outcomes_may_be_true_or_false(tmp_path):
+    """They were refused as categories; rows in memory take them."""
+    table = people(700)
+    table = table.assign(hired=table["old"] > 1, good=table["y"] > 1, senior=table["age"] > 45)
+    table.to_parquet(tmp_path / "t.parquet")
+    columns = {"predictions": "hired", "sensitive_features": ["income", "senior"], "y_true": "good"}
+    found = audit_files(tmp_path, **columns)["hired"]
+    expected = dpvar_interval(table["hired"], sensitive_features=table[["income", "senior"]])
+    assert found.interval.estimate == pytest.approx(expected.estimate, rel=1e-6)
+    assert found.accuracy["mse"] == pytest.approx(np.mean(table["hired"] != table["good"]))
+
+
 def test_within_factors_as_in_memory(tmp_path):
     """With all rows in the sample, functions of L and of A are those of rows in memory."""
     table = people(780)

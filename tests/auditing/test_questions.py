@@ -69,6 +69,14 @@ def test_probabilities_are_needed_for_decisions():
         audit(np.full(1000, 0.5), sensitive_features=FRAME, threshold=1.5)
 
 
+@pytest.mark.parametrize(("labels", "said"), [((-1, 1), "holds -1 and 1"), ((1, 2), "pass y_true == 2")])
+def test_probabilities_are_judged_by_zeros_and_ones(labels, said):
+    """y of −1 and 1 was read as numbers: a mean error of 1 where there was none, and no AUC."""
+    probability = 1 / (1 + np.exp(-X))
+    with pytest.raises(InvalidInput, match=said):
+        audit(probability, sensitive_features=FRAME, y_true=np.where(X > 0, labels[1], labels[0]), threshold=0.5)
+
+
 def test_worst_profiles_of_groups_are_the_extreme_groups():
     town = RANDOM.choice(["north", "south", "west"], 1000, p=[0.5, 0.4, 0.1])
     frame = pd.DataFrame({"town": town})

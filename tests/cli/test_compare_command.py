@@ -40,6 +40,15 @@ def test_compare_needs_two_columns(table):
     assert "--predictions names 1 columns; two are needed" in " ".join(said.stderr.split())
 
 
+@pytest.mark.parametrize("option", ["--sensitive", "--given"])
+def test_a_prediction_is_no_attribute(table, option):
+    """Its DPVar across itself was its variance, without a word; ``audit`` refuses it, too."""
+    words = {"--sensitive": "age", "--given": "degree"} | {option: "old"}
+    said = run_here("compare", table, "--predictions", "old,new", *(word for pair in words.items() for word in pair))
+    assert said.returncode == 2
+    assert f"--predictions old is also named in {option}; a column has one role." in " ".join(said.stderr.split())
+
+
 def test_audit_within_factors_by_groups_with_a_threshold(table):
     said = run_here(
         *("audit", table, "--prediction", "probability", "--sensitive", "age", "--given", "degree", "--target", "y"),

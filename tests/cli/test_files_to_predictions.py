@@ -316,6 +316,23 @@ def test_the_rows_are_never_replaced_by_their_predictions(fronts, later, folder)
     assert (folder / "own.csv").read_bytes() == before
 
 
+def test_the_new_column_has_a_name(fronts, later, folder):
+    """The next command could not name it."""
+    later.to_csv(folder / "own.csv", index=False)
+    words = ("--out", folder / "never.csv", "--column", " ")
+    said = run("predict", fronts["csv"] / "models" / "knee", folder / "own.csv", *words)
+    assert said.returncode == 2
+    assert "--column ' ' is no name" in said.stderr
+    assert not (folder / "never.csv").exists()
+
+
+def test_a_folder_is_no_file_with_rows(fronts, folder):
+    """It was said to end in '', or not to exist."""
+    said = run("predict", fronts["csv"] / "models" / "knee", folder, "--out", folder / "never.csv")
+    assert said.returncode == 2
+    assert "is a folder; a file ending in .csv or .parquet is needed" in " ".join(said.stderr.split())
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
 def test_byte_order_marks_tell_the_encoding(tmp_path, encoding):
     """A file in UTF-16 was taken for latin1."""

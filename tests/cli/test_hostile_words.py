@@ -88,6 +88,45 @@ def test_pages_that_cannot_be_written_are_refused_before_the_work(table, tmp_pat
     assert "needed" in said.stderr or "does not exist" in said.stderr
 
 
+@pytest.mark.parametrize("option", ["--html", "--save-sums", "--state"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_an_audit_never_replaces_its_rows(table, tmp_path, option, ending):
+    """A page took the place of the file with the predictions."""
+    rows = tmp_path / f"rows.{ending}"
+    write_table(pd.read_csv(table), rows)
+    before = rows.read_bytes()
+    said = run_here("audit", rows, "--prediction", "f", "--sensitive", "g", option, rows)
+    assert said.returncode == 2
+    assert "could replace one; choose a name such as rows." in " ".join(said.stderr.split())
+    assert rows.read_bytes() == before
+
+
+@pytest.mark.parametrize("start", [pd.Timestamp("2020"), pd.Timestamp("2020", tz="UTC"), pd.Timedelta(0)], ids=str)
+@pytest.mark.parametrize("role", ["--prediction", "--target", "--weight"])
+def test_dates_and_spans_are_no_numbers(tmp_path, role, start):
+    """In Parquet files they were read as nanoseconds: DPVar 8e24."""
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"f": random.standard_normal(80), "g": random.standard_normal(80)})
+    frame["day"] = start + pd.to_timedelta(random.integers(1, 900, 80), unit="D")
+    frame.to_parquet(tmp_path / "rows.parquet")
+    words = {"--prediction": "f", "--sensitive": "g"} | {role: "day"}
+    said = run_here("audit", tmp_path / "rows.parquet", *(word for pair in words.items() for word in pair))
+    assert said.returncode == 2
+    assert "Column 'day' holds Time" in said.stderr
+    assert "numbers are needed" in " ".join(said.stderr.split())
+
+
+def test_a_date_is_no_target(tmp_path):
+    days = pd.Timestamp("2020") + pd.to_timedelta(np.arange(80), unit="D")
+    frame = pd.DataFrame({"day": days, "age": np.arange(80.0), "x": np.arange(80.0) % 7})
+    frame.to_parquet(tmp_path / "rows.parquet")
+    said = run_here(
+        "front", tmp_path / "rows.parquet", "--target", "day", "--sensitive", "age", "--out", tmp_path / "o"
+    )
+    assert said.returncode == 2
+    assert "The target 'day' holds Timestamp('2020-01-01 00:00:00') (row 1)" in " ".join(said.stderr.split())
+
+
 def test_a_device_is_never_replaced(tmp_path):
     """As root, a report renamed itself to /dev/full."""
     (tmp_path / "link").symlink_to("/dev/null")

@@ -96,6 +96,7 @@ def test_models_come_back_in_their_own_format(folder, tmp_path, name):
     [
         ("nothing.txt", ["--sensitive", "age"], "does not exist"),
         ("new.csv", ["--sensitive", "age"], "a model ending in"),
+        (".", ["--sensitive", "age"], "is a folder; a model ending in"),
         ("model.txt", ["--sensitive", "agee"], "Did you mean 'age'"),
         ("model.txt", ["--sensitive", "age", "--drop", "u"], "lacks 1 of the 4 columns"),
         ("model.cbm", ["--sensitive", "age", "--drop", "u"], "lacks 1 of the 4 columns"),
@@ -221,6 +222,24 @@ def test_a_word_among_numbers_is_named_with_its_row_of_the_file(folder, tmp_path
     result = run_here("relevel", str(folder / "model.txt"), str(tmp_path / "new.csv"), *arguments, columns=200)
     assert result.returncode == 2
     assert "Column 'v' holds 'tall' (row 8); numbers are needed" in result.stderr
+
+
+def test_categories_come_from_parquet_files(folder, tmp_path):
+    """Text in a CSV file was refused without a word about what to do."""
+    rows = pd.read_csv(folder / "new.csv").assign(town=lambda frame: np.where(frame["w"] > 0, "north", "south"))
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    rows = rows.astype({"town": "category"})
+    model = lgb.LGBMRegressor(n_estimators=5, verbose=-1).fit(rows[["u", "v", "town"]], rows["price"])
+    model.booster_.save_model(tmp_path / "model.txt")
+    words = ("--sensitive", "age", "--target", "price", "--drop", "w,x", "--seen", "--out", tmp_path / "out")
+    result = run_here("relevel", tmp_path / "model.txt", tmp_path / "rows.csv", *words)
+    assert result.returncode == 2
+    assert ".astype({'town': 'category'}).to_parquet('rows.parquet')" in " ".join(result.stderr.split())
+    rows.to_parquet(tmp_path / "rows.parquet")
+    result = run_here("relevel", tmp_path / "model.txt", tmp_path / "rows.parquet", *words)
+    assert result.returncode == 0, result.stderr
+    error = np.sqrt(np.mean((model.predict(rows[["u", "v", "town"]]) - rows["price"]) ** 2))
+    assert f"{error:.4g}" in result.stdout
 
 
 @pytest.mark.parametrize("name", ["model.txt", "model.json", "model.cbm"])

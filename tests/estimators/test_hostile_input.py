@@ -2,10 +2,12 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from fairlevel import FairClassifier, FairnessPath, FairRegressor, audit, load
+from fairlevel import FairClassifier, FairnessPath, FairRegressor, TableEncoder, audit, load, relevel
 from fairlevel.exceptions import ClassesWarning, FairLevelError, InvalidInput, InvalidType, ProxyWarning
 from fairlevel.networks.optimizers import Adam
 
@@ -56,12 +58,49 @@ def test_a_target_far_from_zero_has_a_disparity():
         (DATES[:, None], Y),
         ((DATES - DATES[0])[:, None], Y),
         (X + 1j, Y),
+        (X, pl.Series(DATES)),  # polars and pyarrow name their types in their own way: these were nanoseconds
+        (X, pl.Series(DATES - DATES[0])),
+        (X, pa.array(DATES)),
     ],
-    ids=["masked y", "masked X", "dates as y", "dates as X", "spans as X", "complex X"],
+    ids=[
+        *("masked y", "masked X", "dates as y", "dates as X", "spans as X", "complex X", "dates of polars"),
+        *("spans of polars", "dates of pyarrow"),
+    ],
 )
 def test_what_is_no_number_is_refused(x, y):
     with pytest.raises(FairLevelError, match=r"masked values|dates or times|Complex data not supported"):
         FairRegressor(**LINEAR).fit(x, y, sensitive_features=A)
+
+
+def test_advice_about_dates_of_polars_works():
+    y = pl.Series(DATES)
+    with pytest.raises(InvalidType) as caught:
+        audit(y, sensitive_features=A)
+    advice = (
+        str(caught.value)
+        .rpartition(": ")[2]
+        .rstrip(".")
+        .replace("y_pred", "y")
+        .replace("numpy.timedelta", "np.timedelta")
+    )
+    np.testing.assert_array_equal(eval(advice), np.arange(150))
+
+
+def test_frames_without_rows_are_refused():
+    """A LazyFrame of polars ended in an AttributeError."""
+    frame = pl.DataFrame(X, schema=["a", "b", "c"])
+    lazy, model = frame.lazy(), FairRegressor(**LINEAR).fit(frame, Y, sensitive_features=A)
+    for call in (
+        lambda: FairRegressor(**LINEAR).fit(lazy, Y, sensitive_features=A),
+        lambda: FairRegressor(**LINEAR, encoder=TableEncoder()).fit(lazy, Y, sensitive_features=A),
+        lambda: model.predict(lazy),
+        lambda: relevel(model, lazy, sensitive_features=A),
+        lambda: TableEncoder().fit(lazy),
+    ):
+        with pytest.raises(InvalidType, match=r"X is a LazyFrame, which holds no rows yet; pass X.collect\(\)"):
+            call()
+    with pytest.raises(InvalidType, match=r"pass sensitive_features.collect\(\)"):
+        audit(Y, sensitive_features=lazy)
 
 
 def test_rows_to_predict_for_that_are_too_large():

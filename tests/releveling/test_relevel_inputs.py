@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import xgboost as xgb
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -43,6 +44,26 @@ def test_columns_with_spaces_are_found_although_lightgbm_stores_them_with_unders
     settings = {"sensitive_features": a, "points": 3, "seen": True}
     same, other = (relevel(model, frame, **settings) for frame in (spaced, spaced[spaced.columns[::-1]]))
     pd.testing.assert_frame_equal(same.front_, other.front_)
+
+
+@pytest.mark.parametrize("method", ["auto", "correction"])
+def test_linear_leaves_get_a_correction(method):
+    """They were refused, also where a correction was asked for."""
+    x, y, a = (part[:300] for part in OWN)
+    model = lgb.LGBMRegressor(n_estimators=10, linear_tree=True, verbose=-1).fit(*TRAIN[:2])
+    front = relevel(model, x, sensitive_features=a, y=y, method=method, points=3)
+    assert front.front_["dpvar"].iloc[0] < 0.2 * front.front_["dpvar"].iloc[-1]
+    np.testing.assert_array_equal(front.model(-1).predict(x), model.predict(x))
+    with pytest.raises(InvalidInput, match=r"linear leaves.*use method='correction'"):
+        relevel(model, x, sensitive_features=a, method="leaves")
+
+
+def test_what_xgboost_says_comes_without_its_stack_trace():
+    towns = pd.Categorical(np.where(OWN[0]["x1"] > 0, "north", "south"))
+    model = xgb.XGBRegressor(n_estimators=3, enable_categorical=True).fit(OWN[0].assign(town=towns), OWN[1])
+    with pytest.raises(InvalidInput, match="Found a category not in the training set") as caught:
+        relevel(model, OWN[0].assign(town=towns.rename_categories({"north": "west"})), sensitive_features=OWN[2])
+    assert "\n" not in str(caught.value)
 
 
 class _NeedsProfit:
@@ -131,14 +152,6 @@ BAD = {
         {},
         InvalidInput,
         "X has 3 columns; the model was trained on 5",
-    ),
-    "linear leaves": (
-        lgb.LGBMRegressor(n_estimators=3, linear_tree=True, verbose=-1).fit(X, Y),
-        X,
-        A,
-        {},
-        InvalidInput,
-        "linear leaves",
     ),
     "missing A": (LinearRegression().fit(X, Y), X, A.assign(age=np.nan), {}, InvalidInput, "missing values"),
     "two outputs": (RandomForestRegressor(3).fit(X, np.c_[Y, Y]), X, A, {}, InvalidInput, "one finite number per row"),

@@ -177,6 +177,7 @@ def test_training_rows_are_known_by_their_counts(case):
     ("model", "sentence"),
     [
         (lgb.LGBMRegressor(objective="poisson", n_estimators=3, **LGB), "poisson"),
+        (lgb.LGBMRegressor(linear_tree=True, n_estimators=3, **LGB), "linear leaves"),
         (xgb.XGBRegressor(objective="reg:gamma", n_estimators=3), "reg:gamma"),
         (xgb.XGBRegressor(booster="gblinear", n_estimators=3), "no trees"),
         (HistGradientBoostingRegressor(loss="poisson", max_iter=3), "poisson"),
@@ -196,13 +197,6 @@ def test_several_outputs_are_refused(rows):
     x, y = rows
     with pytest.raises(NotASumOfLeaves, match="2 outputs"):
         read_ensemble(RandomForestRegressor(3).fit(x[NUMBERS], np.c_[y, y]))
-
-
-def test_linear_leaves_are_refused_by_name(rows):
-    x, y = rows
-    model = lgb.LGBMRegressor(n_estimators=3, linear_tree=True, **LGB).fit(x[NUMBERS], y)
-    with pytest.raises(InvalidInput, match="linear leaves"):
-        read_ensemble(model)
 
 
 def test_other_models_have_no_ensemble():

@@ -16,7 +16,7 @@ from fairlevel.auditing.answer import METHOD, Audit, Verdict
 from fairlevel.auditing.audit_files import StoredAudit, audit_files
 from fairlevel.auditing.by_group import group_table, is_grouping, read_groups
 from fairlevel.auditing.flags import rare_categories, repeated_rows
-from fairlevel.auditing.questions import ask, decisions
+from fairlevel.auditing.questions import ask, decisions, refuse_other_labels
 from fairlevel.auditing.side_figures import SIDE_ROWS, SideFigures
 from fairlevel.data.numbers import rounding_limit
 from fairlevel.data.parquet_parts import is_stored
@@ -113,6 +113,8 @@ def audit(
     target = None if y_true is None else _aligned("y_true", read_vector("y_true", y_true), used)
     if threshold is not None:
         decisions(rows.prediction, threshold)  # refused before the work
+        if target is not None:
+            refuse_other_labels(target)
     tabulated = _tabulated(frame, by, used)
     factors = () if given is None else tuple(map(str, as_frame(given).columns))
     chosen = _side_rows(len(rows), seed)

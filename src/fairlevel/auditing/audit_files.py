@@ -22,7 +22,7 @@ from fairlevel.auditing.stored_sample import Sample, readers, surveyed
 from fairlevel.auditing.sums_file import AuditSums
 from fairlevel.auditing.survey import Survey
 from fairlevel.conditional_mean.stored_functions import plain_fields
-from fairlevel.data.parquet_parts import ParquetRows, open_parquet
+from fairlevel.data.parquet_parts import NOTHING, NUMBER, TRUTH, ParquetRows, open_parquet
 from fairlevel.exceptions import InvalidInput
 from fairlevel.executors import Executor, ThisProcess
 from fairlevel.metrics.inputs import read_seed
@@ -169,7 +169,7 @@ def _check(roles: Roles, table: ParquetRows) -> None:
     for name in roles.numeric_columns:
         if name in roles.attributes:
             raise InvalidInput(f"Column {name!r} is named as an attribute and in another role; a column has one role.")
-        if table.kinds[name] not in ("number", "nothing"):
+        if table.kinds[name] not in (NUMBER, TRUTH, NOTHING):
             raise InvalidInput(f"Column {name!r} holds {table.kinds[name]} values; numbers are needed.")
 
 

@@ -75,6 +75,17 @@ def check_threshold(threshold: float) -> None:
         raise InvalidInput(f"threshold={threshold} was given; a number in (0, 1] is needed, such as 0.5.")
 
 
+def refuse_other_labels(target: Array) -> None:
+    """Raise an error where two classes, (row,), are not 0 and 1, as probabilities count them."""
+    labels = np.unique(target)
+    if len(labels) == 2 and not np.array_equal(labels, (0, 1)):
+        first, second = labels
+        raise InvalidInput(
+            f"y_true holds {first:g} and {second:g}; beside probabilities, classes are 0 and 1: pass y_true == "
+            f"{second:g}."
+        )
+
+
 def _equal_opportunity(rows: EvaluationRows, target: Array, seed: int) -> tuple[Question, ...]:
     positive = np.flatnonzero(target == 1)
     some = rows.take(positive)

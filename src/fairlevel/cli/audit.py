@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fairlevel.cli.audit_columns import AuditColumns
-from fairlevel.cli.checks import require_columns
+from fairlevel.cli.checks import refuse_table_name, require_columns
 from fairlevel.cli.memory_audit import audit_in_memory
 from fairlevel.cli.names import require_executor
 from fairlevel.cli.stored_audit import audit_in_parts, in_parts, refuse_csv
@@ -79,9 +79,14 @@ def audit(
     talk = Talk(quiet, as_json)
     if executor is not None:
         require_executor(executor)
-    for place in (html, save_sums, state):
-        if place is not None:
-            require_writable(place)  # before the work
+    for option, place, ending in (
+        ("--html", html, ".html"),
+        ("--save-sums", save_sums, ".json"),
+        ("--state", state, ".json"),
+    ):
+        if place is not None:  # before the work
+            refuse_table_name(option, place, ending)
+            require_writable(place)
     columns = AuditColumns.read(
         files, prediction, sensitive, given, categories, target=target, by=by, weight=weight, groups=groups
     )

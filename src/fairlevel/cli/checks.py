@@ -23,6 +23,8 @@ _SEPARATORS = (",", ";", "\t")
 
 def require_readable(path: Path) -> None:
     """Raise an error if a file does not exist or is neither CSV nor Parquet."""
+    if path.is_dir():
+        raise InvalidInput(f"{str(path)!r} is a folder; a file ending in {' or '.join(READERS)} is needed.")
     if path.suffix.lower() not in READERS:
         needed = f"{path.name!r} ends in {path.suffix!r}; a file ending in {' or '.join(READERS)} is needed."
         raise InvalidInput(needed + _how_to_convert(path))
@@ -46,6 +48,15 @@ def require_writer(path: Path) -> None:
     """Raise an error if the name of a table to write ends in neither .csv nor .parquet."""
     if path.suffix.lower() not in READERS:
         raise InvalidInput(f"{path.name!r} ends in {path.suffix!r}; a name ending in {' or '.join(READERS)} is needed.")
+
+
+def refuse_table_name(option: str, path: Path, ending: str) -> None:
+    """Raise an error if a file that is no table would be called like one: it could replace the rows."""
+    if path.suffix.lower() in READERS:
+        raise InvalidInput(
+            f"{option} {str(path)!r} ends in {path.suffix!r}, as files with rows do, and could replace one; choose a "
+            f"name such as {path.with_suffix(ending).name}."
+        )
 
 
 def require_columns(path: Path, names: Iterable[str | None]) -> None:

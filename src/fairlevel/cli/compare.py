@@ -37,6 +37,10 @@ def compare(
     pair, names, factors = read_names(predictions), read_sensitive(sensitive), read_names(given or "")
     if len(pair) != 2:
         raise InvalidInput(f"--predictions names {len(pair)} columns; two are needed, such as --predictions old,new.")
+    for column in pair:
+        if column in (*names, *factors):
+            option = "--sensitive" if column in names else "--given"
+            raise InvalidInput(f"--predictions {column} is also named in {option}; a column has one role.")
     others = [column for column in (weight, groups, *factors) if column is not None]
     require_columns(file, [*pair, *names, *others])
 

@@ -20,7 +20,7 @@ from fairlevel.cli.checks import (
     separator,
 )
 from fairlevel.cli.csv_cells import without_formulas
-from fairlevel.data.columns import Numbers, kind_of
+from fairlevel.data.columns import Numbers, kind_of, numbers_of
 from fairlevel.data.whole_files import write_whole
 from fairlevel.exceptions import InvalidInput, InvalidType
 
@@ -69,7 +69,7 @@ def as_written(path: Path, table: pd.DataFrame) -> pd.DataFrame:
 
 def read_numbers(table: pd.DataFrame, column: str) -> pd.Series:
     """A column as numbers, also with a decimal comma; other text is an error that names its first row."""
-    values = pd.to_numeric(table[column], errors="coerce")
+    values = numbers_of(table[column])
     strange = table[column][values.isna() & table[column].notna()]
     if len(strange):
         with_comma = Numbers(",").read(table[column])

@@ -138,6 +138,11 @@ FORMATS: dict[str, ModelFormat] = {
 
 def require_model_file(path: Path) -> ModelFormat:
     """The format of a file that exists."""
+    if path.is_dir():
+        raise InvalidInput(
+            f"{str(path)!r} is a folder; a model ending in {', '.join(FORMATS)} is needed. Re-level one that fairlevel "
+            f"has saved in Python: fairlevel.relevel(fairlevel.load({str(path)!r}), X, sensitive_features=A)."
+        )
     if not path.is_file():
         raise InvalidInput(f"{str(path)!r} does not exist.")
     found = FORMATS.get(path.suffix.lower())

@@ -38,6 +38,8 @@ def predict(
         raise InvalidInput(f"--out {str(out)!r} is the file with the rows, and would replace it; choose another name.")
     if not (model / "model.json").is_file():
         raise InvalidInput(f"{str(model)!r} holds no model{_models_inside(model)}.")
+    if not column.strip():
+        raise InvalidInput(f"--column {column!r} is no name; pass one, such as --column prediction.")
     if column in column_names(file):
         raise InvalidInput(f"{file.name!r} already has a column {column!r}; pass --column NAME.")
 

@@ -16,7 +16,7 @@ from fairlevel.cli.options import read_names, read_sensitive
 from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
 from fairlevel.data.whole_files import whole_folder
 from fairlevel.estimators.budget import Budget
-from fairlevel.exceptions import BudgetOutOfReach, InvalidInput, NoTreesToChange
+from fairlevel.exceptions import BudgetOutOfReach, InvalidInput, InvalidType, NoTreesToChange
 from fairlevel.fronts.point_names import point_name, point_row
 from fairlevel.progress import stage
 
@@ -158,7 +158,13 @@ def _with_numbers(model: Any, inputs: pd.DataFrame) -> pd.DataFrame:
     numbers = [name for place, name in enumerate(names) if place not in words and name in inputs]
     kinds = {name: inputs[name].dtype for name in numbers}
     text = [name for name, kind in kinds.items() if kind.kind == "O" and kind.name != "category"]
-    return inputs.assign(**{name: read_numbers(inputs, name) for name in text})
+    try:
+        return inputs.assign(**{name: read_numbers(inputs, name) for name in text})
+    except InvalidType as error:
+        raise InvalidType(
+            f"{error} If the model was trained on categories, pass a Parquet file in which they have that type, such "
+            "as by pandas.read_csv(...).astype({'town': 'category'}).to_parquet('rows.parquet')."
+        ) from None
 
 
 def _figures(front: RelevelledFront, name: str, max_share: float | None) -> pd.Series:

@@ -13,7 +13,7 @@ import pyarrow.compute
 
 from fairlevel.arrays import Array, Index
 from fairlevel.data.columns import MISSING, Texts, kind_of, text_of
-from fairlevel.data.parquet_parts import CATEGORY
+from fairlevel.data.parquet_parts import CATEGORY, TRUTH
 from fairlevel.data.sensitive import MOST_CATEGORIES
 from fairlevel.exceptions import InvalidInput, InvalidType
 
@@ -50,7 +50,7 @@ class BatchColumn:
 
 
 def numbers(name: str, values: pa.Array) -> Array:
-    """Numbers in 64 bits, dates as days since 1970, NaN where missing; (row,)."""
+    """Numbers in 64 bits, truths as 1 and 0, dates as days since 1970, NaN where missing; (row,)."""
     kind = values.type
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         moments = values.cast(pa.timestamp("us", tz=getattr(kind, "tz", None)), safe=False).cast(pa.int64())
@@ -76,7 +76,7 @@ def categories(values: pa.Array) -> tuple[Index, list[str]]:
 
 def is_category(name: str, kind: str, asked: Sequence[str]) -> bool:
     """Whether a column holds categories: by its type, or because the user says so."""
-    return kind == CATEGORY or name in asked
+    return kind in (CATEGORY, TRUTH) or name in asked
 
 
 def category_column(name: str, levels: Sequence[str], declared: bool) -> BatchColumn:

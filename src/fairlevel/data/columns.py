@@ -50,6 +50,14 @@ class Numbers:
         return _reading(np.where(np.isfinite(values), values, np.nan), column)
 
 
+def numbers_of(column: pd.Series) -> pd.Series:
+    """A column as numbers, also those that are written as text; all other cells are missing. Dates and spans of time,
+    which pandas would count in nanoseconds, are no numbers.
+    """
+    cells = column.astype(str) if column.dtype.kind in "mM" else column
+    return pd.to_numeric(cells, errors="coerce")
+
+
 @dataclass(frozen=True)
 class Dates:
     """Days since 1970. Text is read in this pattern, or as ISO 8601, which an empty pattern stands for."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from fairlevel.data.columns import Dates, Kind, MostlyReadable, Numbers, kind_of
+from fairlevel.data.columns import Dates, Kind, MostlyReadable, Numbers, kind_of, numbers_of
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 
 FEWEST_ROWS = 2
@@ -190,7 +190,7 @@ def with_unreadable_as_missing(table: pd.DataFrame) -> tuple[pd.DataFrame, dict[
 
 def _target(column: pd.Series) -> pd.Series:
     """Numbers, or the column itself where it is text with two values."""
-    numbers = pd.to_numeric(column, errors="coerce").astype(np.float64)
+    numbers = numbers_of(column).astype(np.float64)
     strange = column[numbers.isna() & column.notna()]
     if not len(strange):
         return numbers

@@ -27,10 +27,17 @@ def is_sparse(values: Any) -> bool:
     return hasattr(values, "toarray") and hasattr(values, "nnz")
 
 
+def refuse_lazy(name: str, values: Any) -> None:
+    """Refuse a LazyFrame of polars, which holds a plan instead of rows."""
+    if hasattr(values, "collect") and hasattr(values, "collect_schema"):
+        raise InvalidType(f"{name} is a {type(values).__name__}, which holds no rows yet; pass {name}.collect().")
+
+
 def refuse_other_kinds(name: str, values: Any) -> None:
     """Refuse masked entries, dates, spans of time and complex numbers, which NumPy would turn into numbers silently,
-    and sparse matrices, which it does not read.
+    and sparse matrices and frames without rows, which it does not read.
     """
+    refuse_lazy(name, values)
     if is_sparse(values):
         raise InvalidType(f"{name} is a sparse matrix; an array is needed: pass {name}.toarray().")
     hidden = int(np.ma.getmaskarray(values).sum()) if np.ma.isMaskedArray(values) else 0
@@ -39,12 +46,14 @@ def refuse_other_kinds(name: str, values: Any) -> None:
             f"{name} is a masked array with {hidden} masked values; drop those rows, or fill them with {name}.filled()."
         )
     kind = getattr(getattr(values, "dtype", None), "kind", "")
-    if kind == "O" or (not kind and isinstance(values, list | tuple)):
+    arrow = not kind and hasattr(values, "to_numpy") and not hasattr(values, "columns")  # a column of polars or pyarrow
+    if kind == "O" or arrow or (not kind and isinstance(values, list | tuple)):
         kind = np.asarray(values).dtype.kind
     if kind in ("M", "m"):
+        array = f"{name}.to_numpy()" if arrow else name
         raise InvalidType(
             f"{name} holds dates or times; numbers are needed, such as days since the first date: "
-            f"({name} - {name}.min()) / numpy.timedelta64(1, 'D')."
+            f"({array} - {array}.min()) / numpy.timedelta64(1, 'D')."
         )
     if kind == "c":
         raise InvalidInput(f"Complex data not supported: {name} holds complex numbers; pass {name}.real.")
@@ -54,6 +63,7 @@ def as_dense(X: Any) -> Any:
     """A sparse matrix as an array, where that fits, and a table of pyarrow, whose columns have no names to ask for, as
     a frame; anything else as it is.
     """
+    refuse_lazy("X", X)
     matrix: Any = X
     if hasattr(X, "to_pandas") and not hasattr(X, "dtypes"):
         return matrix.to_pandas()

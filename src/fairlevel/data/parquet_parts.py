@@ -19,7 +19,7 @@ PART_ROWS = 250_000  # rows per part at least, so that its sums are small beside
 MOST_PARTS = 512
 _BUFFER = 2**20  # bytes of a column that are read at a time: a row group may be larger than the memory
 
-NUMBER, DATE, CATEGORY, NOTHING = "number", "date", "category", "nothing"
+NUMBER, DATE, TRUTH, CATEGORY, NOTHING = "number", "date", "truth", "category", "nothing"
 
 
 @dataclass(frozen=True)
@@ -176,6 +176,8 @@ def _kind(kind: pa.DataType) -> str:
         return NUMBER
     if types.is_date(kind) or types.is_timestamp(kind):
         return DATE
-    if types.is_boolean(kind) or types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind):
+    if types.is_boolean(kind):
+        return TRUTH
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind):
         return CATEGORY
     return NOTHING if types.is_null(kind) else f"other {kind}"

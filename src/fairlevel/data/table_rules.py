@@ -13,6 +13,7 @@ import pandas as pd
 from fairlevel.arrays import Array
 from fairlevel.data.column_rules import Rule, Values, plain_rule, rule_from
 from fairlevel.data.columns import Numbers, Reading, refuse_unreadable
+from fairlevel.data.numbers import refuse_lazy
 from fairlevel.exceptions import InvalidInput, InvalidType, UnreadableCells, UnseenLevels
 
 MANY_UNSEEN = 0.05  # a larger share of rows with unseen categories is worth a warning
@@ -88,6 +89,7 @@ def named_columns(X: Any) -> pd.DataFrame:
         return X.rename(columns=str)
     if hasattr(X, "to_pandas"):
         return X.to_pandas()  # type: ignore[no-any-return]
+    refuse_lazy("X", X)
     if hasattr(X, "toarray"):
         raise InvalidType("X is a sparse matrix; TableEncoder reads tables: pass a DataFrame, or X.toarray().")
     array = np.asarray(X)

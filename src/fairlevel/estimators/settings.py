@@ -19,9 +19,14 @@ from fairlevel.estimators.path_fit import PathSettings
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName, UnusedOptimizer
 from fairlevel.fronts.combiners import Combiner, Stacked
 from fairlevel.losses import Loss, SquaredLoss
-from fairlevel.networks.optimizers import OPTIMIZERS, Optimizer
+from fairlevel.networks.optimizers import OPTIMIZERS, Adam, Optimizer
 from fairlevel.penalties import Penalty
-from fairlevel.predictors import MLP, Boosting, Predictor, resolve_predictor
+from fairlevel.predictors import MLP, Boosting, Linear, Predictor, resolve_predictor
+
+LOG_ODDS = Adam(0.02, steps=1000)
+"""What "adam" stands for where a linear model classifies. Its usual 600 steps of 0.01 move a coefficient by about 3 at
+most, enough for a standardised target, but not for the log-odds of classes that are well apart.
+"""
 
 NO_LIMITS = Limits(models=10**12, settings=10**4, weights=10**4, coarse=10**4)
 
@@ -50,8 +55,10 @@ def training_setup(
     predictor: str | Predictor | nn.Module, optimizer: str | Optimizer, device: str, seed: int, loss: Loss | None = None
 ) -> TrainingSetup:
     """What candidates are trained with; without a loss, with the squared one."""
-    setup = TrainingSetup.at_rate_of(resolve_predictor(predictor), resolve_optimizer(optimizer), seed, device)
-    return replace(setup, loss=loss or SquaredLoss())
+    learner, loss = resolve_predictor(predictor), loss or SquaredLoss()
+    for_log_odds = optimizer == "adam" and isinstance(learner, Linear) and not loss.quadratic
+    rule = LOG_ODDS if for_log_odds else resolve_optimizer(optimizer)
+    return replace(TrainingSetup.at_rate_of(learner, rule, seed, device), loss=loss)
 
 
 def default_predictor(

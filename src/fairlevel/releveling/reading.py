@@ -74,7 +74,8 @@ def _not_usable(model: Any, error: Exception) -> InvalidInput:
     name = type(model).__name__
     if isinstance(error, NotFittedError) or any(words in str(error).lower() for words in _NOT_FITTED):
         return InvalidInput(f"{name} is not fitted yet; call its fit method first.")
-    return InvalidInput(f"{name} cannot predict these rows: {error}")
+    said = str(error).partition("\nStack trace")[0].strip()  # XGBoost appends addresses in its library
+    return InvalidInput(f"{name} cannot predict these rows: {said}")
 
 
 def _classifies(model: Any) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 
 from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput
+from fairlevel.trees.protocol import NotASumOfLeaves
 
 _END = "end of trees"
 
@@ -31,7 +32,7 @@ class LightGBMText:
         head, *trees = re.split(r"^(?=Tree=\d+\n)", body, flags=re.MULTILINE)
         linear = [number for number, tree in enumerate(trees) if _entry(tree, "is_linear") == "1"]
         if linear:
-            raise InvalidInput("The model has linear leaves (linear_tree=true); only constant leaves can be changed.")
+            raise NotASumOfLeaves("The model has linear leaves (linear_tree=true); only constant ones can be changed.")
         return cls(head, tuple(trees), tail)
 
     @classmethod
