@@ -10,7 +10,7 @@ from fairlevel.conditional_mean.factors import LegitimateFactors, attributes_wit
 from fairlevel.exceptions import FewRowsPerCombination, InvalidInput
 from fairlevel.metrics.units import IndependentUnits
 
-ROWS = 20_000
+ROWS = 10_000
 RANDOM = np.random.default_rng(0)
 L, E, Z = RANDOM.standard_normal((3, ROWS))
 GROUP = RANDOM.integers(0, 3, ROWS)

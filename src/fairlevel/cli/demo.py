@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EXAMPLE = "fairlevel demo --out demo"
+SYNTHETIC_ROWS = 3000
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,6 @@ def _diabetes() -> Example:
 def _synthetic() -> Example:
     from fairlevel.data.synthetic import SyntheticDesign
 
-    rows = SyntheticDesign(beta_int=1.0).sample(3000, seed=0).to_frame()
+    rows = SyntheticDesign(beta_int=1.0).sample(SYNTHETIC_ROWS, seed=0).to_frame()
     sensitive = rows.filter(regex="^a")
     return Example("the paper's synthetic design", rows.filter(regex="^x"), rows["y"], sensitive)
