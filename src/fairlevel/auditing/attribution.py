@@ -28,15 +28,17 @@ def attribute_shares(
     weight = attributes.weight
     variance = float(weight @ (prediction - weight @ prediction) ** 2)
 
+    everything = tuple(range(attributes.values.shape[1]))
+
     @cache
     def share(chosen: tuple[int, ...]) -> float:
         if not chosen or variance == 0:
             return 0.0
-        some = replace(attributes, values=attributes.values[:, list(chosen)])
+        # Attributes as they are keep the functions that other figures of the audit have made.
+        some = attributes if chosen == everything else replace(attributes, values=attributes.values[:, list(chosen)])
         dpvar = dpvar_of_many(prediction[None], some, random_state=seed)[0]
         return float(np.clip(dpvar / variance, 0, 1))
 
-    everything = tuple(range(attributes.values.shape[1]))
     rows = [
         {
             "attribute": name,
