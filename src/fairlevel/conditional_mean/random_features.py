@@ -23,6 +23,7 @@ _LEAST_ROWS, _ROWS_PER_PLACE = 1000, 10  # that a bandwidth below 1 needs, in al
 _ROWS_PER_FEATURE = 15
 _NARROWEST_OF_CODES = 1 / 16  # where all of A is discrete: finer differences are left to GroupMean
 _COUNTED = 4096  # rows whose different values are counted
+_SAME_PLACE = 1e-14  # of the largest squared distance from the mean
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,24 @@ def median_distance(rows: Array, random: np.random.Generator) -> float:
 
 @lru_cache(maxsize=16)
 def _median_distance(rows: bytes, shape: tuple[int, ...]) -> float:
-    """The same rows are asked for by each bandwidth; half a million distances take 5 ms."""
-    distances = torch.pdist(torch.from_numpy(np.frombuffer(rows).reshape(shape).copy())).numpy()
-    return float(np.median(distances) or distances.mean() or 1.0)
+    """The same rows are asked for by each bandwidth; half a million distances take 7 ms.
+
+    Squares come from a product, ‖a‖² + ‖b‖² − 2 aᵀb: PyTorch's ``pdist`` takes six times as long on x86.
+    """
+    centred = torch.from_numpy(np.frombuffer(rows).reshape(shape).copy())
+    centred -= centred.mean(dim=0)
+    lengths = centred.square().sum(dim=1)
+    squares = torch.addmm(lengths, centred, centred.T, alpha=-2).add_(lengths.unsqueeze(1))
+    pairs = squares.view(-1)[_pairs(len(centred))]
+    same = _SAME_PLACE * float(lengths.max())  # rounding leaves less than this of rows that coincide
+    median = float(np.median(pairs.numpy()))
+    if median > same:
+        return float(median**0.5)
+    return float(torch.where(pairs > same, pairs, 0).sqrt().mean()) or 1.0
+
+
+@lru_cache(maxsize=1)
+def _pairs(rows: int) -> Tensor:
+    """Where a matrix of all rows by all rows holds each pair once, (pair,)."""
+    first, second = torch.triu_indices(rows, rows, 1).unbind()
+    return first * rows + second

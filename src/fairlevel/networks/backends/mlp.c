@@ -9,6 +9,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __aarch64__
+#include <arm_neon.h>
+#endif
 
 #define WIDTH 64
 #define BLOCK 48   /* rows that go forward and back together; a multiple of TALL */
@@ -122,15 +125,24 @@ static void products(
     for (; i < rows; i++) products_of(1, A + i * ai, ai, ak, B, depth, start, C + i * WIDTH);
 }
 
+/* Within -limit and limit; a NaN stays. */
+static inline vec clamped(vec x, float limit)
+{
+#ifdef __aarch64__
+    return (vec)vmaxq_f32(vminq_f32((float32x4_t)x, vdupq_n_f32(limit)), vdupq_n_f32(-limit));
+#else
+    x = pick(x > limit, all(limit), x);
+    return pick(x < -limit, all(-limit), x);
+#endif
+}
+
 /* tanh x = e / (e + 2) with e = exp(2x) - 1 = 2^n (2^r - 1) + (2^n - 1); exact to a few units in the last place. */
 static inline vec tanh_of(vec x)
 {
-    const float limit = 9.1f, magic = 12582912.0f;  /* 1.5 * 2^23: adding it rounds to whole numbers */
-    x = pick(x > limit, all(limit), x);
-    x = pick(x < -limit, all(-limit), x);           /* a NaN stays */
-    vec turns = x * 2.885390081777927f;             /* 2 / ln 2 */
-    vec whole = (turns + magic) - magic;
-    vec rest = (turns - whole) * 0.6931471805599453f;
+    const float magic = 12582912.0f;                /* 1.5 * 2^23: adding it rounds to whole numbers */
+    vec turns = clamped(x, 9.1f) * 2.885390081777927f;  /* 2 / ln 2 */
+    vec rounded = turns + magic;                    /* whose last bits are the whole number n */
+    vec rest = (turns - (rounded - magic)) * 0.6931471805599453f;
     vec tail = all(1.0f / 5040);
     tail = tail * rest + 1.0f / 720;
     tail = tail * rest + 1.0f / 120;
@@ -138,8 +150,7 @@ static inline vec tanh_of(vec x)
     tail = tail * rest + 1.0f / 6;
     tail = tail * rest + 0.5f;
     tail = tail * rest * rest + rest;               /* exp(rest) - 1 */
-    ivec bits = (__builtin_convertvector(whole, ivec) + 127) << 23;
-    vec power = (vec)bits;
+    vec power = (vec)(((ivec)rounded << 23) + (127 << 23));  /* 2^n */
     vec e = power * tail + (power - 1.0f);
     return e / (e + 2.0f);
 }
