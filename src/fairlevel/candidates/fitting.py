@@ -20,7 +20,7 @@ from torch import Tensor
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup
-from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
 from fairlevel.conditional_mean.factors import LegitimateFactors, attributes_within
 from fairlevel.data.encoding import Encoding
 from fairlevel.data.scaling import Scaler
@@ -58,7 +58,8 @@ class Scaling:
 
     def rows(self, table: Table, index: Index, rows_in: int = 0) -> TrainingRows:
         """Some rows of a table, features as given; the first ``rows_in`` are IN: penalties that split rows fit the
-        conditional mean on them and carry accuracy on the others (OUT).
+        conditional mean on them and carry accuracy on the others (OUT). All candidates that train on them share what is
+        computed from the attributes.
         """
         attributes = None
         weight, counted = (None if own is None else own[index] for own in (table.row_weight, table.attribute_weight))
@@ -67,6 +68,7 @@ class Scaling:
             attributes = Attributes(values, row_weight=counted)
             if self.factors is not None and table.factors is not None:
                 attributes = self.factors.attributes(values, table.factors[index], counted)
+            attributes = KeptAttributes.of(attributes)
         return TrainingRows(table.x[index], self.y.transform(table.y[index]), attributes, rows_in, weight)
 
 

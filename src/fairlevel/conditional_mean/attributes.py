@@ -14,6 +14,11 @@ from fairlevel.exceptions import InvalidInput
 Made = TypeVar("Made")
 
 
+def concatenated(first: Array | None, second: Array | None) -> Array | None:
+    """Rows of both, one set after the other; None where one of them has none."""
+    return None if first is None or second is None else np.concatenate([first, second])
+
+
 @dataclass(frozen=True)
 class Attributes:
     """What disparity is measured across.
@@ -58,6 +63,12 @@ class Attributes:
         groups = None if self.groups is None else self.groups[rows]
         return Attributes(self.values[rows], some(self.given), some(self.row_weight), some(self.factors), groups)
 
+    def joined(self, other: Attributes) -> Attributes:
+        """Both sets of rows, without their groups."""
+        values = np.concatenate([self.values, other.values])
+        given, factors = concatenated(self.given, other.given), concatenated(self.factors, other.factors)
+        return Attributes(values, given, concatenated(self.row_weight, other.row_weight), factors)
+
     @property
     def counts(self) -> Array:
         """How much each row counts, 1 where all count alike, (row,)."""
@@ -99,6 +110,10 @@ class KeptAttributes(Attributes):
         if np.array_equal(rows, np.arange(len(self))):
             return self
         return self.once(("rows", rows.tobytes()), lambda: KeptAttributes.of(super(KeptAttributes, self).take(rows)))
+
+    def joined(self, other: Attributes) -> KeptAttributes:
+        key = ("and", other.values.tobytes(), other.counts.tobytes())
+        return self.once(key, lambda: KeptAttributes.of(super(KeptAttributes, self).joined(other)))
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """The same, with everything kept."""

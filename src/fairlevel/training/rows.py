@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.arrays import Array, Index
-from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.attributes import Attributes, concatenated
 from fairlevel.data.scaling import Scaler
 from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
 from fairlevel.penalties import Penalty, within_factors
@@ -57,23 +57,11 @@ class TrainingRows:
 
     def joined(self, other: TrainingRows) -> TrainingRows:
         """Both sets of rows; which of them were IN is forgotten."""
-
-        def both(mine: Array | None, theirs: Array | None) -> Array | None:
-            return None if mine is None or theirs is None else np.concatenate([mine, theirs])
-
         x, y = np.concatenate([self.x, other.x]), np.concatenate([self.y, other.y])
-        weight = both(self.row_weight, other.row_weight)
+        weight = concatenated(self.row_weight, other.row_weight)
         if self.attributes is None or other.attributes is None:
             return TrainingRows(x, y, None, row_weight=weight)
-        here, there = self.attributes, other.attributes
-        values = np.concatenate([here.values, there.values])
-        joined = Attributes(
-            values,
-            both(here.given, there.given),
-            both(here.row_weight, there.row_weight),
-            both(here.factors, there.factors),
-        )
-        return TrainingRows(x, y, joined, row_weight=weight)
+        return TrainingRows(x, y, self.attributes.joined(other.attributes), row_weight=weight)
 
 
 @dataclass(frozen=True)
