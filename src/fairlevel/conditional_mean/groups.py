@@ -10,7 +10,7 @@ import torch
 
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.conditional_mean.cells.discrete_columns import ROWS_PER_CELL, Cells, discrete_columns, indicators
-from fairlevel.conditional_mean.cells.membership import CellsApart, Membership
+from fairlevel.conditional_mean.cells.membership import FeaturesAndCells, Membership
 from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean
 from fairlevel.conditional_mean.random_features import RandomFeaturesMean
 from fairlevel.exceptions import InvalidInput
@@ -87,13 +87,13 @@ class GroupFeatures:
             return np.hstack([cell, free]), np.hstack([additive, curved])
         return free, np.hstack([additive, cell, curved])
 
-    def with_cells_apart(self, rows: Array) -> CellsApart:
+    def features_and_cells(self, rows: Array) -> FeaturesAndCells:
         """The same without the indicators of cells, and the cells."""
         free, additive, number, curved = self._parts(rows)
         own = torch.from_numpy(_renumbered(number, self.kept))
         known, none = Membership(own, int(self.kept.sum())), Membership.none(len(rows))
         free_cells, penalised_cells = (known, none) if self.cells_are_free else (none, known)
-        return CellsApart(free, np.hstack([additive, curved]), free_cells, penalised_cells)
+        return FeaturesAndCells(free, np.hstack([additive, curved]), free_cells, penalised_cells)
 
     def _parts(self, rows: Array) -> tuple[Array, Array, Index, Array]:
         """Free features and penalised ones of single columns, without cells; the cells; and what is curved."""

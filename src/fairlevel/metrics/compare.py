@@ -189,18 +189,18 @@ class Paired:
         product = mean_u * mean_s
         moves = torch.stack([residual_s * mean_u, residual_u * mean_s, product - product @ weight], dim=1)
         sums = units.sums(moves * weight.unsqueeze(1))
-        functions = smoother.fit.beyond(first).squares
+        functions = smoother.fit.beyond(first).signed
         kept = functions.weights(left_out.kept[0, first:])
         covariance_a, covariance_b, covariance_u, covariance_s = (
             units.covariance(residual, functions, weight) for residual in left_out.residual
         )
-        crossed = (covariance_s - covariance_u).form(kept) / 16  # of K_s/4 − K_u/4
+        crossed = (covariance_s - covariance_u).trace_of_square(kept) / 16  # of K_s/4 − K_u/4
         noise_u = units.null_variance(covariance_u, residual_u, functions, kept, weight)
         noise_s = units.null_variance(covariance_s, residual_s, functions, kept, weight)
         own_part = units.own_difference(residual_a, residual_b, functions, kept, weight)
         variances = predictions.square() @ weight
         deviations = units.sums(((predictions.square() - variances.unsqueeze(1)) * weight).T)
-        total = covariance_a.form(kept) + covariance_b.form(kept) - 2 * crossed - own_part
+        total = covariance_a.trace_of_square(kept) + covariance_b.trace_of_square(kept) - 2 * crossed - own_part
         return cls(
             left_out.estimate[:2].numpy(),
             left_out.estimate[2:].clamp_min(0.0).numpy(),

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from fairlevel.conditional_mean.cells.cell_products import CellProducts
 from fairlevel.conditional_mean.cells.covariance import CoefficientCovariance
-from fairlevel.conditional_mean.cells.overlap import Overlap
-from fairlevel.conditional_mean.cells.squares import Squares
+from fairlevel.conditional_mean.cells.signed_functions import SignedFunctions
 from fairlevel.metrics.row_groups import RowGroups
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class GroupScores:
     cells: csr_array
 
     @classmethod
-    def of(cls, functions: Squares, scale: Tensor, groups: RowGroups) -> GroupScores:
+    def of(cls, functions: SignedFunctions, scale: Tensor, groups: RowGroups) -> GroupScores:
         """Σ_{i in g} s_i b_i for functions b and the scale s of each row, (row,)."""
         from scipy.sparse import csr_array  # audits without groups need no SciPy
 
@@ -61,11 +61,13 @@ class GroupScores:
         """K = Σ_g s_g s_gᵀ, the covariance of the coefficients, as products of columns and of cells."""
         columns = self.columns.T @ self.columns
         if not self.cells.shape[1]:
-            return CoefficientCovariance.plain(columns)
+            return CoefficientCovariance.of_columns(columns)
         across = torch.from_numpy(self.cells.T @ self.columns.numpy())
         products = (self.cells.T @ self.cells).tocsr()
-        overlap = Overlap((), columns.new_empty(0, len(columns)))
-        return DrawnByGroup(columns, across, torch.from_numpy(products.diagonal()), products, self, overlap=overlap)
+        cell_products = CellProducts.without_sets(columns)
+        return DrawnByGroup(
+            columns, across, torch.from_numpy(products.diagonal()), products, self, cell_products=cell_products
+        )
 
 
 @dataclass(frozen=True)
@@ -81,9 +83,9 @@ class GroupCovariance(CoefficientCovariance):
             return NotImplemented
         plain = super().__sub__(other)
         products = self.products - other.products
-        return GroupCovariance(plain.columns, plain.across, plain.cells, products, overlap=self.overlap)
+        return GroupCovariance(plain.columns, plain.across, plain.cells, products, cell_products=self.cell_products)
 
-    def form(self, weights: Tensor) -> Tensor:
+    def trace_of_square(self, weights: Tensor) -> Tensor:
         of_columns, of_cells = weights.tensor_split([len(self.columns)], dim=-1)
         both = of_columns @ self.columns.square() + 2 * (of_cells @ self.across.square())
         among = torch.from_numpy((self.products.power(2) @ of_cells.numpy().T).T)
@@ -97,7 +99,7 @@ class DrawnByGroup(GroupCovariance):
     scores: GroupScores
 
     @property
-    def normals(self) -> int:
+    def normal_count(self) -> int:
         return len(self.scores.columns)
 
     def drawn_forms(self, normal: Tensor, weights: Tensor) -> Tensor:
@@ -108,6 +110,6 @@ class DrawnByGroup(GroupCovariance):
             forms.append((part @ self.scores.columns).square() @ of_columns.T + (of_cells @ cells.square_()).T)
         return torch.cat(forms)
 
-    def errors(self, loading: Tensor) -> Tensor:
-        of_columns, of_cells = loading.tensor_split([len(self.columns)], dim=1)
+    def in_normals(self, combinations: Tensor) -> Tensor:
+        of_columns, of_cells = combinations.tensor_split([len(self.columns)], dim=1)
         return of_columns @ self.scores.columns.T + torch.from_numpy(self.scores.cells @ of_cells.numpy().T).T

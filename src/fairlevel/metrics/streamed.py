@@ -258,7 +258,7 @@ class FittedPlan:
         spectrum = self.smoothers[number].spectrum
         return p_value(
             forms(spectrum, ridges_to_try(self.plan.asked[number], spectrum)),
-            CoefficientCovariance.plain(covariance),
+            CoefficientCovariance.of_columns(covariance),
             coefficients,
             self.plan.seed,
         )
