@@ -48,7 +48,7 @@ class GroupMean(LinearMean):
         rows, slopes = len(sensitive), int((~discrete).sum())
         filled = np.zeros(0, dtype=np.int64)
         if cells.count:
-            number = cells.number(cells.columns(sensitive[:, discrete]))
+            number = cells.number(cells.categories_of(sensitive[:, discrete]))
             filled = np.bincount(number, minlength=cells.count)
         categories = sum(map(len, cells.categories))
         cells_are_free = cells.count * ROWS_PER_CELL <= rows and 4 * (cells.count + slopes) <= rows
@@ -97,7 +97,7 @@ class GroupFeatures:
 
     def _parts(self, rows: Array) -> tuple[Array, Array, Index, Array]:
         """Free features and penalised ones of single columns, without cells; the cells; and what is curved."""
-        columns, continuous = self.cells.columns(rows[:, self.discrete]), rows[:, ~self.discrete]
+        columns, continuous = self.cells.categories_of(rows[:, self.discrete]), rows[:, ~self.discrete]
         number = self.cells.number(columns) if columns else np.full(len(rows), -1)
         curved = self._curved(continuous, number)
         if self.cells_are_free:
