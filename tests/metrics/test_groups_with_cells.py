@@ -66,9 +66,9 @@ def covariances(smoothers, groups, predictions):
 def test_forms_of_noise(covariances):
     (found, q), (expected, dense_q) = covariances
     k = expected.columns.T @ expected.columns
-    torch.testing.assert_close(found.squares() @ q.T, expected.squares() @ dense_q.T, rtol=1e-10, atol=0)
+    torch.testing.assert_close(found.diagonal() @ q.T, expected.diagonal() @ dense_q.T, rtol=1e-10, atol=0)
     torch.testing.assert_close(found.covariance().diagonal() @ q.T, k.diagonal() @ dense_q.T, rtol=1e-10, atol=0)
-    torch.testing.assert_close(found.own(q[0]), expected.own(dense_q[0]), rtol=1e-8, atol=1e-14)
+    torch.testing.assert_close(found.forms(q[0]), expected.forms(dense_q[0]), rtol=1e-8, atol=1e-14)
     form = ((dense_q @ k.square()) * dense_q).sum(dim=1)
     torch.testing.assert_close(found.covariance().trace_of_square(q), form, rtol=1e-9, atol=0)
     torch.testing.assert_close(found.covariance().trace_of_square(q[1]), form[1], rtol=1e-9, atol=0)

@@ -46,9 +46,8 @@ def worst_profiles(rows: EvaluationRows, frame: pd.DataFrame, seed: int) -> pd.D
         return pd.DataFrame(columns=columns)
     # the noise of ĥ, and chance in the mean (or the average of rows with the same factors) that it is compared with
     functions, nuisance = smoother.fit.beyond(first).signed, smoother.nuisance_functions
-    covariance = units.covariance_beside(
-        left_out.residual[0], functions, nuisance * left_out.fitted[0].unsqueeze(1), weight
-    )
+    of_mean = weight.unsqueeze(1) * (nuisance * left_out.fitted[0].unsqueeze(1))
+    covariance = units.covariance_beside(weight * left_out.residual[0], functions, of_mean)
     random = np.random.default_rng(seed)
     picked = np.sort(random.choice(len(rows), min(_PROFILES, len(rows)), replace=False))
     at = torch.from_numpy(picked)

@@ -54,10 +54,10 @@ class NoDisparityTest:
         smoother, units = self.candidates[0].smoother, self.candidates[0].units
         centred = smoother.beyond_nuisance(prediction)
         coefficients = self._functions.coefficients(smoother.row_weight * centred)
-        noise = units.null_noise(centred, smoother)
-        if beyond_every_draw(coefficients, self._traces(smoother.row_weight * noise), self._forms, self.seed):
+        weighted = smoother.row_weight * units.null_noise(centred, smoother)
+        if beyond_every_draw(coefficients, self._traces(weighted), self._forms, self.seed):
             return SMALLEST_P
-        covariance = units.covariance(noise, self._functions, smoother.row_weight)
+        covariance = units.covariance(weighted, self._functions)
         return p_value(self._forms, covariance, coefficients, self.seed)
 
     def _traces(self, weighted: Tensor) -> Tensor:
@@ -65,7 +65,7 @@ class NoDisparityTest:
         groups = self.candidates[0].units.groups
         if groups is None:
             return weighted.square() @ self._row_traces
-        return GroupScores.of(self._functions, weighted, groups).squares() @ self._forms.T
+        return GroupScores.of(self._functions, weighted, groups).diagonal() @ self._forms.T
 
     @cached_property
     def _row_traces(self) -> Tensor:
