@@ -107,10 +107,10 @@ def factor(fit: Features, row_weight: Tensor, at: Features | None = None) -> Lin
     given = whitening(fit.given)
     free, here = FreeFunctions.fitted(fit, given, row_weight)
     cells = fit.penalised_cells
-    rotated = PenalisedCells.of(cells, (given, here.white, fit.penalised), row_weight)
-    values = fit.with_penalised(rotated)
+    penalised_cells = PenalisedCells.of(cells, (given, here.white, fit.penalised), row_weight)
+    values = fit.with_penalised(penalised_cells)
     del fit  # ``values`` holds a copy of its largest part
-    penalised, rest = PenalisedFunctions.fitted(values, given, here, free.cells, rotated, row_weight)
+    penalised, rest = PenalisedFunctions.fitted(values, given, here, free.cells, penalised_cells, row_weight)
     del values
     basis = _basis(here, rest, penalised, free.cells, cells)
     moments, nuisance = penalised.moments, here.nuisance.shape[1]
@@ -118,7 +118,7 @@ def factor(fit: Features, row_weight: Tensor, at: Features | None = None) -> Lin
         return LinearSmoother(basis, basis, moments, row_weight, nuisance)
     given = whitening(at.given)
     there = free(at, given)
-    rest = penalised(at.with_penalised(rotated), given, there)
+    rest = penalised(at.with_penalised(penalised_cells), given, there)
     return LinearSmoother(
         basis, _basis(there, rest, penalised, free.cells, at.penalised_cells), moments, row_weight, nuisance
     )
@@ -196,7 +196,7 @@ class PenalisedFunctions:
         given: Tensor,
         here: FreeValues,
         free_cells: FreeCells,
-        rotated: PenalisedCells,
+        penalised_cells: PenalisedCells,
         row_weight: Tensor,
     ) -> tuple[PenalisedFunctions, Tensor]:
         """On these features (row, feature), with what is left of them there."""
@@ -206,11 +206,11 @@ class PenalisedFunctions:
         on_own = free_cells.projection_on_own(rest, here.cells, row_weight)
         rest.addmm_(here.white, overlap, alpha=-1)
         rest.sub_(here.cells.at_rows(on_own))
-        principal, whiten = _principal(rest, row_weight, max(residual.spread, rotated.heaviest))
-        places = tuple(int((principal >= each.weight).sum()) for each in rotated.by_weight)
-        sets = [principal.new_full((each.count,), each.weight) for each in rotated.by_weight]
+        principal, whiten = _principal(rest, row_weight, max(residual.spread, penalised_cells.heaviest))
+        places = tuple(int((principal >= each.weight).sum()) for each in penalised_cells.by_weight)
+        sets = [principal.new_full((each.count,), each.weight) for each in penalised_cells.by_weight]
         moments = torch.cat([principal, *sets]).sort(descending=True, stable=True).values
-        return cls(residual, overlap, on_own, whiten, moments, rotated.by_weight, places), rest
+        return cls(residual, overlap, on_own, whiten, moments, penalised_cells.by_weight, places), rest
 
     def __call__(self, values: Tensor, given: Tensor, there: FreeValues) -> Tensor:
         """What is left of features at other rows, (row, feature)."""

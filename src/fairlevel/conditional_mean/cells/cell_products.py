@@ -77,7 +77,7 @@ class FactoredTable:
     combinations of these leave of other columns, at the ``cells`` and ``columns`` where it is not 0.
     """
 
-    products_by: CellProducts
+    cell_products: CellProducts
     parts: tuple[Tensor, ...]
     cells: Tensor
     columns: Tensor
@@ -85,7 +85,7 @@ class FactoredTable:
 
     def products(self, values: Tensor) -> Tensor:
         """Z T: (draw, cell) -> (draw, column)."""
-        sets, combination = self.products_by.sets, self.products_by.combination
+        sets, combination = self.cell_products.sets, self.cell_products.combination
         if not values.shape[1]:
             return values.new_zeros(len(values), combination.shape[1])
         by_set = [values[:, cells] @ part for (cells, _), part in zip(sets, self.parts, strict=True)]
