@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,7 @@ from fairlevel.data.numbers import rounding_limit
 from fairlevel.estimators.path_fit import PathFit, ReportingRows
 from fairlevel.exceptions import AlreadyLevel, NoBetterThanTheMean
 from fairlevel.metrics.evaluator import DPVarEvaluator
-from fairlevel.metrics.interval import DPVarInterval
+from fairlevel.metrics.interval import interval_columns
 from fairlevel.metrics.reliability import class_figures
 
 
@@ -55,16 +54,6 @@ def measured_front(
             stacklevel=4,
         )
     return front.reset_index(drop=True), front.index.to_numpy()
-
-
-def interval_columns(intervals: Sequence[DPVarInterval]) -> dict[str, list[float]]:
-    """What a front shows of the DPVar of its models: the estimate, both ends of the interval, and the share."""
-    return {
-        "dpvar": [interval.estimate for interval in intervals],
-        "dpvar_low": [interval.low for interval in intervals],
-        "dpvar_high": [interval.high for interval in intervals],
-        "share": [interval.share for interval in intervals],
-    }
 
 
 def _further_figures(reporting: ReportingRows, threshold: float | None, seed: int) -> dict[str, list[float] | Array]:

@@ -16,11 +16,11 @@ from fairlevel.data.sensitive import Sensitive
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.evaluated_corrections import EvaluatedCorrections
 from fairlevel.estimators.front_page import front_page
-from fairlevel.estimators.path_front import interval_columns
 from fairlevel.estimators.path_report import QUANTILES
 from fairlevel.estimators.selection_budget import SelectionBudget
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.selection import knee_index
+from fairlevel.metrics.interval import interval_columns
 from fairlevel.metrics.profile import MeanProfile, attribute_profiles, quantiles
 from fairlevel.metrics.reliability import Reliability, class_figures, reliability
 from fairlevel.plots.front import FrontDisplay
