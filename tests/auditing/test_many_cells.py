@@ -10,7 +10,7 @@ from fairlevel.auditing.pairings import Pairings
 from fairlevel.conditional_mean import GroupMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.basis import Basis
-from fairlevel.conditional_mean.cells.squares import Squares
+from fairlevel.conditional_mean.cells.signed_functions import SignedFunctions
 from fairlevel.metrics.inputs import EvaluationRows
 from tests.conditional_mean.cells.discrete_rows import CASES, ROWS, by_profile, few_profiles, numbers, sparse_profiles
 
@@ -52,7 +52,7 @@ def test_errors_of_worst_profiles_are_those_of_all_functions(rows, monkeypatch):
     """The draws differ, their covariance does not."""
     frame = pd.DataFrame(rows.sensitive, columns=["a", "b", "c"])
     found = worst.worst_profiles(rows, frame, 0)
-    monkeypatch.setattr(Basis, "squares", property(lambda self: Squares.plain(self.written_out)))
+    monkeypatch.setattr(Basis, "signed", property(lambda self: SignedFunctions.of_columns(self.written_out)))
     expected = worst.worst_profiles(rows, frame, 0)
     pd.testing.assert_frame_equal(found[["a", "b", "c", "difference"]], expected[["a", "b", "c", "difference"]])
     half, half_expected = ((each["high"] - each["low"]) / 2 for each in (found, expected))

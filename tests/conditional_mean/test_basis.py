@@ -75,14 +75,14 @@ def test_functions_side_by_side(both):
     torch.testing.assert_close(every.written_out, together, rtol=0, atol=0)
     q = torch.cat([torch.tensor([0.2, 3.0, 1.0]).double(), found.shrinkage(0.003)[first:]])
     weighted = found.row_weight * predictions()[0]
-    form = every.squares.coefficients(weighted).square() @ every.squares.weights(q)
+    form = every.signed.coefficients(weighted).square() @ every.signed.weights(q)
     torch.testing.assert_close(form, (weighted @ together).square() @ q, rtol=1e-10, atol=1e-14)
 
 
 def test_few_rows_have_all_functions(both):
     found, expected, *_ = both
-    squares, at = found.fit.squares, torch.nonzero(found.row_weight > 0).squeeze(1)[::37]
+    signed, at = found.fit.signed, torch.nonzero(found.row_weight > 0).squeeze(1)[::37]
     q = found.shrinkage(RIDGES)
-    rows = (squares.at(at) * squares.weights(q).unsqueeze(1)) @ squares.at(at).T
+    rows = (signed.at(at) * signed.weights(q).unsqueeze(1)) @ signed.at(at).T
     functions = expected.fit.columns[at]
     torch.testing.assert_close(rows, (functions * q.unsqueeze(1)) @ functions.T, rtol=1e-9, atol=1e-9)

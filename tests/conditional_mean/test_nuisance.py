@@ -130,7 +130,7 @@ def test_blocks_know_the_factors(name, monkeypatch):
     plan = Plan(
         (Functions.of(mean, rows, 0),), np.zeros(1, int), np.array([0.1]), (0.1,), ("",), np.zeros(1), np.ones(1), 0
     )
-    smoother = plan.fitted(plan.moments(rows, f.numpy())).smoothers[0]
+    smoother = plan.fitted(plan.moments(rows, f.numpy())).by_smoother[0].smoother
     basis = smoother.basis(smoother.functions(rows)).numpy()
     leading, weight = basis[:, : smoother.nuisance], rows.weight
     onto = projection(np.column_stack([np.ones(90), rows.given]), weight)

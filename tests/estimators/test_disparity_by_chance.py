@@ -5,7 +5,7 @@ import pytest
 
 from fairlevel.conditional_mean import GroupMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.estimators.evaluation import EvaluatedRows
+from fairlevel.estimators.evaluated_rows import EvaluatedRows
 from fairlevel.fronts.combiners import Stacked
 from fairlevel.metrics.mixtures import SharedMean
 

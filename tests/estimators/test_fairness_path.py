@@ -21,11 +21,11 @@ from fairlevel.candidates import PenaltyGrid, TrainingSetup
 from fairlevel.candidates.protocol import CandidateRows
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.estimators.budget import Budget
-from fairlevel.estimators.evaluation import knee_index
 from fairlevel.estimators.front_page import front_page
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, InvalidType, MissingSensitiveFeatures, UnknownName
 from fairlevel.fronts.combiners import Best, Stacked
 from fairlevel.fronts.points import non_dominated
+from fairlevel.fronts.selection import knee_index
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import LinearR2
 from fairlevel.predictors import MLP
@@ -220,7 +220,7 @@ def test_names_of_penalties_are_solvers(table, solver):
 
 
 def test_many_rows_have_sets_of_their_own(monkeypatch):
-    monkeypatch.setattr("fairlevel.estimators.path_fit.HELD_OUT_IN_PART", 8000)  # of 40,000
+    monkeypatch.setattr("fairlevel.estimators.path_fit.ONE_SPLIT_FROM", 8000)  # of 40,000
     random = np.random.default_rng(0)
     rows = 8200
     a = random.standard_normal((rows, 1))
@@ -343,7 +343,7 @@ def test_the_default_path_trains_on_a_gpu(table):
 
 
 def test_every_row_is_judged_up_to_many_rows(monkeypatch):
-    monkeypatch.setattr("fairlevel.estimators.path_fit.HALVES", 1000)  # of 8000
+    monkeypatch.setattr("fairlevel.estimators.path_fit.TWO_FOLDS_FROM", 1000)  # of 8000
     random = np.random.default_rng(0)
     a = random.standard_normal((1000, 1))
     x = np.c_[a + random.standard_normal((1000, 1)), random.standard_normal((1000, 1))]

@@ -5,7 +5,9 @@ import pytest
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.estimators import evaluation
-from fairlevel.estimators.evaluation import Calibration, EvaluatedRows, SelectionShare
+from fairlevel.estimators.evaluated_rows import EvaluatedRows
+from fairlevel.estimators.evaluation import Calibration
+from fairlevel.estimators.selection_budget import SelectionShare
 from fairlevel.fronts.combiners import Best
 from fairlevel.metrics.evaluator import DPVarEvaluator
 
@@ -33,11 +35,11 @@ def test_what_chance_leaves_in_each_fold_is_seen(monkeypatch):
         attributes = Attributes(np.eye(6)[group])
         judged = EvaluatedRows.of(unseen, random.standard_normal(900), attributes, fold, Best(), seed)
         monkeypatch.setattr(evaluation, "SHARE_MARGIN", 0.0)
-        found = Calibration.of_folds([SelectionShare(0.1)], unseen, judged)
+        found = Calibration.of_shares([SelectionShare(0.1)], unseen, judged)
         by_fold.append(_mean_share(unseen, judged))
         assert found.measured[0] == pytest.approx(max(by_fold[-1], 0))
         monkeypatch.undo()
-        assert Calibration.of_folds([SelectionShare(0.1)], unseen, judged).measured[0] > found.measured[0]
+        assert Calibration.of_shares([SelectionShare(0.1)], unseen, judged).measured[0] > found.measured[0]
         pooled.append(DPVarEvaluator(attributes, seed).evidence(unseen)[0].estimate)
     truth = 5 / 6 / 100
     assert np.mean(by_fold) == pytest.approx(truth, abs=3 * np.std(by_fold) / np.sqrt(40))

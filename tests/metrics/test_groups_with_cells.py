@@ -58,7 +58,7 @@ def test_errors_of_ridges(smoothers, groups, predictions):
 def covariances(smoothers, groups, predictions):
     """Scores by cells and of all functions, and the weights q of each."""
     first, scale = smoothers[0].nuisance, smoothers[0].row_weight * predictions[0]
-    bases = [each.fit.beyond(first).squares for each in smoothers]
+    bases = [each.fit.beyond(first).signed for each in smoothers]
     q = smoothers[0].shrinkage(RIDGES)[:, first:]
     return [(GroupScores.of(each, scale, groups), each.weights(q)) for each in bases]
 
@@ -66,22 +66,22 @@ def covariances(smoothers, groups, predictions):
 def test_forms_of_noise(covariances):
     (found, q), (expected, dense_q) = covariances
     k = expected.columns.T @ expected.columns
-    torch.testing.assert_close(found.squares() @ q.T, expected.squares() @ dense_q.T, rtol=1e-10, atol=0)
+    torch.testing.assert_close(found.diagonal() @ q.T, expected.diagonal() @ dense_q.T, rtol=1e-10, atol=0)
     torch.testing.assert_close(found.covariance().diagonal() @ q.T, k.diagonal() @ dense_q.T, rtol=1e-10, atol=0)
-    torch.testing.assert_close(found.own(q[0]), expected.own(dense_q[0]), rtol=1e-8, atol=1e-14)
+    torch.testing.assert_close(found.forms(q[0]), expected.forms(dense_q[0]), rtol=1e-8, atol=1e-14)
     form = ((dense_q @ k.square()) * dense_q).sum(dim=1)
-    torch.testing.assert_close(found.covariance().form(q), form, rtol=1e-9, atol=0)
-    torch.testing.assert_close(found.covariance().form(q[1]), form[1], rtol=1e-9, atol=0)
+    torch.testing.assert_close(found.covariance().trace_of_square(q), form, rtol=1e-9, atol=0)
+    torch.testing.assert_close(found.covariance().trace_of_square(q[1]), form[1], rtol=1e-9, atol=0)
 
 
 def test_forms_of_differences(smoothers, groups, predictions):
     first = smoothers[0].nuisance
-    found, expected = (each.fit.beyond(first).squares for each in smoothers)
+    found, expected = (each.fit.beyond(first).signed for each in smoothers)
     q = smoothers[0].shrinkage(0.01)[first:]
     one, other = (smoothers[0].row_weight * each for each in predictions)
     by_cells = GroupScores.of(found, one, groups).covariance() - GroupScores.of(found, other, groups).covariance()
     dense = GroupScores.of(expected, one, groups).covariance() - GroupScores.of(expected, other, groups).covariance()
-    torch.testing.assert_close(by_cells.form(found.weights(q)), dense.form(q), rtol=1e-9, atol=0)
+    torch.testing.assert_close(by_cells.trace_of_square(found.weights(q)), dense.trace_of_square(q), rtol=1e-9, atol=0)
 
 
 def test_draws_have_this_covariance(covariances):
@@ -89,9 +89,9 @@ def test_draws_have_this_covariance(covariances):
     covariance = found.covariance()
     count = len(covariance.diagonal())
     every = torch.cat([found.columns, torch.from_numpy(found.cells.toarray())], dim=1)  # (group, function)
-    root = covariance.errors(torch.eye(count, dtype=torch.float64))
+    root = covariance.in_normals(torch.eye(count, dtype=torch.float64))
     torch.testing.assert_close(root, every.T, rtol=1e-12, atol=0)
-    normal = torch.from_numpy(np.random.default_rng(3).standard_normal((600, covariance.normals)))
+    normal = torch.from_numpy(np.random.default_rng(3).standard_normal((600, covariance.normal_count)))
     forms = (normal @ every).square() @ q.T
     torch.testing.assert_close(covariance.drawn_forms(normal, q), forms, rtol=1e-9, atol=0)
 

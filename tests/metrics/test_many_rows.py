@@ -76,7 +76,7 @@ def test_functions_in_32_bits_give_the_same_estimate_and_noise(mean):
     prediction = centred / np.sqrt(rows.weight @ centred**2)
     plan = one_plan(mean, rows, 1e-3)
     prepared = plan.fitted(plan.moments(rows, prediction[None]))
-    assert prepared.smoothers[0].precision == torch.float32
+    assert prepared.by_smoother[0].smoother.precision == torch.float32
     (found,) = prepared.evidence(prepared.terms(rows, prediction[None]))
     together = factor(_features(mean.joint_map(Attributes(a), 0), rows), torch.from_numpy(rows.weight))
     assert_same_evidence(found, torch.from_numpy(prediction), together, 1e-3)

@@ -97,7 +97,7 @@ def maximal_correlation(pairings: Pairings, attributes: Attributes, seed: int) -
     if not count:
         return pairings.prediction.new_zeros(len(pairings.order))
     components = components / components.norm(dim=0) * len(components) ** 0.5
-    functions = smoother.fit.beyond(smoother.nuisance).squares
+    functions = smoother.fit.beyond(smoother.nuisance).signed
     shrinkage = functions.weights(smoother.shrinkage(_RIDGE)[smoother.nuisance :])
     of_cells = pairings.sums_by_cell(components, functions.cells, smoother.row_weight) * functions.scale
     cross = torch.cat([pairings.sums(components, functions.columns * weight), of_cells], dim=2)

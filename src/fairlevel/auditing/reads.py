@@ -20,7 +20,8 @@ from fairlevel.data.parquet_parts import Part
 from fairlevel.data.whole_files import write_whole
 from fairlevel.exceptions import InvalidInput
 from fairlevel.executors import Executor, Failure
-from fairlevel.metrics.streamed import Sums, add
+from fairlevel.metrics.row_terms import Sums
+from fairlevel.metrics.streamed import add
 from fairlevel.threads import map_on_single_threads
 
 Found = TypeVar("Found")

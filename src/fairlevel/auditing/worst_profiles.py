@@ -45,16 +45,15 @@ def worst_profiles(rows: EvaluationRows, frame: pd.DataFrame, seed: int) -> pd.D
     if first == len(shrinkage):
         return pd.DataFrame(columns=columns)
     # the noise of ĥ, and chance in the mean (or the average of rows with the same factors) that it is compared with
-    functions, nuisance = smoother.fit.beyond(first).squares, smoother.nuisance_functions
-    covariance = units.covariance_beside(
-        left_out.residual[0], functions, nuisance * left_out.fitted[0].unsqueeze(1), weight
-    )
+    functions, nuisance = smoother.fit.beyond(first).signed, smoother.nuisance_functions
+    of_mean = weight.unsqueeze(1) * (nuisance * left_out.fitted[0].unsqueeze(1))
+    covariance = units.covariance_beside(weight * left_out.residual[0], functions, of_mean)
     random = np.random.default_rng(seed)
     picked = np.sort(random.choice(len(rows), min(_PROFILES, len(rows)), replace=False))
     at = torch.from_numpy(picked)
     loading = functions.at(at) * functions.weights(1 - (1 - shrinkage[first:]) ** _PASSES)
     of_columns, of_cells = loading.tensor_split([functions.columns.shape[1]], dim=1)
-    errors = covariance.errors(torch.cat([of_columns, -nuisance[at], of_cells], dim=1))  # (profile, function)
+    errors = covariance.in_normals(torch.cat([of_columns, -nuisance[at], of_cells], dim=1))  # (profile, function)
     error = errors.square().sum(dim=1).sqrt().clamp_min(1e-300)
     draws = torch.from_numpy(random.standard_normal((errors.shape[1], _DRAWS)))
     largest = (errors @ draws).abs_().div_(error.unsqueeze(1)).amax(dim=0)

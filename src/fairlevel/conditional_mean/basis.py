@@ -1,4 +1,4 @@
-"""Orthonormal functions at some rows, of which those that only cells determine need not be written out."""
+"""Orthonormal functions at some rows; own functions of cells need not be written out."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from fairlevel.conditional_mean.cells.cell_sets import CellSet
-from fairlevel.conditional_mean.cells.squares import Squares
+from fairlevel.conditional_mean.cells.own_functions import OwnFunctions
+from fairlevel.conditional_mean.cells.signed_functions import SignedFunctions
 
 
 @dataclass(frozen=True)
 class Basis:
-    """Functions as columns, (row, column), in their order, and sets of functions of cells, at their places among
-    them.
+    """Functions as columns, (row, column), in their order, and sets of own functions of cells, at their places among
+    them; see :mod:`fairlevel.conditional_mean.cells`.
     """
 
     columns: Tensor
-    sets: tuple[CellSet, ...] = ()
+    sets: tuple[OwnFunctions, ...] = ()
 
     def __len__(self) -> int:
         """The number of rows."""
@@ -42,9 +42,9 @@ class Basis:
         return functions
 
     @cached_property
-    def squares(self) -> Squares:
-        """What makes up sums of squares of all functions at the least cost."""
-        return Squares.of(self.columns, self._places, self.sets)
+    def signed(self) -> SignedFunctions:
+        """Signed functions: sums over all functions of the basis are sums over these, at the least cost."""
+        return SignedFunctions.of(self.columns, self._places, self.sets)
 
     def beyond(self, first: int) -> Basis:
         """Without the first functions, which are columns."""
@@ -58,7 +58,7 @@ class Basis:
     @classmethod
     def side_by_side(cls, parts: tuple[Basis, ...]) -> Basis:
         """The functions of several bases at the same rows, of which at most one has sets."""
-        sets: list[CellSet] = []
+        sets: list[OwnFunctions] = []
         before = 0
         for each in parts:
             sets += [own.moved(before) for own in each.sets]

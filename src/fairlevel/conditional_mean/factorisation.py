@@ -9,10 +9,10 @@ from torch import Tensor
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.basis import Basis
-from fairlevel.conditional_mean.cells.cell_sets import CellSet
 from fairlevel.conditional_mean.cells.free_cells import FreeCells
-from fairlevel.conditional_mean.cells.membership import CellsApart, Membership
-from fairlevel.conditional_mean.cells.penalised_cells import OwnFunctions, RotatedCells
+from fairlevel.conditional_mean.cells.membership import FeaturesAndCells, Membership
+from fairlevel.conditional_mean.cells.own_functions import OwnFunctions
+from fairlevel.conditional_mean.cells.penalised_cells import CellsOfOneWeight, PenalisedCells
 from fairlevel.conditional_mean.linear_algebra import scatter_matrix, thin_svd
 from fairlevel.conditional_mean.smoother import LinearSmoother
 
@@ -32,20 +32,18 @@ class Features:
     penalised_cells: Membership
 
     @classmethod
-    def of(cls, given: Array, features: CellsApart) -> Features:
+    def of(cls, given: Array, features: FeaturesAndCells) -> Features:
         """Of L, (row, feature), and of A."""
         free, penalised = torch.from_numpy(features.free), torch.from_numpy(features.penalised)
         return cls(torch.from_numpy(given), free, penalised, features.free_cells, features.penalised_cells)
 
     def with_free(self, shared: Tensor, cells: Membership) -> Tensor:
-        """Free functions, those of cells first that overlap with others: (cell that counts, function) -> (row,
-        feature).
-        """
-        return torch.cat([cells.values(shared), self.free], dim=1)
+        """Free functions, the shared ones of cells first: (cell that counts, shared function) -> (row, feature)."""
+        return torch.cat([cells.at_rows(shared), self.free], dim=1)
 
-    def with_penalised(self, cells: RotatedCells) -> Tensor:
-        """Penalised functions, those of cells first that overlap with others: (row, feature)."""
-        return torch.cat([self.penalised_cells.values(cells.shared), self.penalised], dim=1)
+    def with_penalised(self, cells: PenalisedCells) -> Tensor:
+        """Penalised functions, the shared ones of cells first: (row, feature)."""
+        return torch.cat([self.penalised_cells.at_rows(cells.shared), self.penalised], dim=1)
 
 
 @dataclass(frozen=True)
@@ -109,10 +107,10 @@ def factor(fit: Features, row_weight: Tensor, at: Features | None = None) -> Lin
     given = whitening(fit.given)
     free, here = FreeFunctions.fitted(fit, given, row_weight)
     cells = fit.penalised_cells
-    rotated = RotatedCells.of(cells, (given, here.white, fit.penalised), row_weight)
-    values = fit.with_penalised(rotated)
+    penalised_cells = PenalisedCells.of(cells, (given, here.white, fit.penalised), row_weight)
+    values = fit.with_penalised(penalised_cells)
     del fit  # ``values`` holds a copy of its largest part
-    penalised, rest = PenalisedFunctions.fitted(values, given, here, free.cells, rotated, row_weight)
+    penalised, rest = PenalisedFunctions.fitted(values, given, here, free.cells, penalised_cells, row_weight)
     del values
     basis = _basis(here, rest, penalised, free.cells, cells)
     moments, nuisance = penalised.moments, here.nuisance.shape[1]
@@ -120,7 +118,7 @@ def factor(fit: Features, row_weight: Tensor, at: Features | None = None) -> Lin
         return LinearSmoother(basis, basis, moments, row_weight, nuisance)
     given = whitening(at.given)
     there = free(at, given)
-    rest = penalised(at.with_penalised(rotated), given, there)
+    rest = penalised(at.with_penalised(penalised_cells), given, there)
     return LinearSmoother(
         basis, _basis(there, rest, penalised, free.cells, at.penalised_cells), moments, row_weight, nuisance
     )
@@ -155,7 +153,7 @@ class FreeFunctions:
         """On these rows with whitened functions of L, and their values there."""
         nuisance = with_constant(given)
         cells = FreeCells.of(fit.free_cells, nuisance, fit.free, row_weight)
-        known = cells.among(fit.free_cells, nuisance)
+        known = cells.membership(fit.free_cells, nuisance)
         free = fit.with_free(cells.shared, known)
         residual = Residual.of(free, given, row_weight)
         free = residual(free, given)
@@ -168,7 +166,7 @@ class FreeFunctions:
 
     def __call__(self, at: Features, given: Tensor) -> FreeValues:
         nuisance = with_constant(given)
-        cells = self.cells.among(at.free_cells, nuisance)
+        cells = self.cells.membership(at.free_cells, nuisance)
         free = self.residual(at.with_free(self.cells.shared, cells), given)
         return FreeValues(nuisance, free @ self.whiten, cells)
 
@@ -176,19 +174,19 @@ class FreeFunctions:
 @dataclass(frozen=True)
 class PenalisedFunctions:
     """Penalised functions less their projection on all others, and W, which makes them orthonormal: principal ones.
-    Functions that cells have of their own stand among them, each set of these after as many principal functions as
-    ``places`` says.
+    Own functions of penalised cells stand among them, each set of these after as many principal functions as ``places``
+    says.
 
-    Shapes: overlap (white function, feature), along_own (free cell that counts, feature), whiten W (feature,
+    Shapes: overlap (white function, feature), on_own (free cell that counts, feature), whiten W (feature,
     principal), moments (penalised function,), falling.
     """
 
     residual: Residual
     overlap: Tensor
-    along_own: Tensor
+    on_own: Tensor
     whiten: Tensor
     moments: Tensor
-    own: tuple[OwnFunctions, ...]
+    by_weight: tuple[CellsOfOneWeight, ...]
     places: tuple[int, ...]
 
     @classmethod
@@ -198,32 +196,32 @@ class PenalisedFunctions:
         given: Tensor,
         here: FreeValues,
         free_cells: FreeCells,
-        rotated: RotatedCells,
+        penalised_cells: PenalisedCells,
         row_weight: Tensor,
     ) -> tuple[PenalisedFunctions, Tensor]:
         """On these features (row, feature), with what is left of them there."""
         residual = Residual.of(values, given, row_weight)
         rest = residual(values, given)
         overlap = (row_weight.unsqueeze(1) * here.white).T @ rest
-        along_own = free_cells.along_own(rest, here.cells, row_weight)
+        on_own = free_cells.projection_on_own(rest, here.cells, row_weight)
         rest.addmm_(here.white, overlap, alpha=-1)
-        rest.sub_(here.cells.values(along_own))
-        principal, whiten = _principal(rest, row_weight, max(residual.spread, rotated.heaviest))
-        places = tuple(int((principal >= each.moment).sum()) for each in rotated.own)
-        sets = [principal.new_full((each.count,), each.moment) for each in rotated.own]
+        rest.sub_(here.cells.at_rows(on_own))
+        principal, whiten = _principal(rest, row_weight, max(residual.spread, penalised_cells.heaviest))
+        places = tuple(int((principal >= each.weight).sum()) for each in penalised_cells.by_weight)
+        sets = [principal.new_full((each.count,), each.weight) for each in penalised_cells.by_weight]
         moments = torch.cat([principal, *sets]).sort(descending=True, stable=True).values
-        return cls(residual, overlap, along_own, whiten, moments, rotated.own, places), rest
+        return cls(residual, overlap, on_own, whiten, moments, penalised_cells.by_weight, places), rest
 
     def __call__(self, values: Tensor, given: Tensor, there: FreeValues) -> Tensor:
         """What is left of features at other rows, (row, feature)."""
         rest = self.residual(values, given) - there.white @ self.overlap
-        return rest.sub_(there.cells.values(self.along_own))
+        return rest.sub_(there.cells.at_rows(self.on_own))
 
-    def sets(self, first: int, cells: Membership) -> tuple[CellSet, ...]:
-        """The functions that cells have of their own in a basis whose penalised functions start with this one."""
+    def sets(self, first: int, cells: Membership) -> tuple[OwnFunctions, ...]:
+        """The own functions of penalised cells in a basis whose penalised functions start with this one."""
         sets, before = [], first
-        for functions, place in zip(self.own, self.places, strict=True):
-            sets.append(functions.as_set(before + place, cells))
+        for functions, place in zip(self.by_weight, self.places, strict=True):
+            sets.append(functions.own_functions(before + place, cells))
             before += functions.count
         return tuple(sets)
 
@@ -231,12 +229,12 @@ class PenalisedFunctions:
 def _basis(
     free: FreeValues, rest: Tensor, penalised: PenalisedFunctions, free_cells: FreeCells, cells: Membership
 ) -> Basis:
-    """Nuisance functions, free ones, those of cells first, and penalised ones, at the rows of these values."""
+    """Nuisance functions, free ones, own functions of cells first, and penalised ones, at the rows of these values."""
     nuisance, white = free.nuisance.shape[1], free.white.shape[1]
     columns = rest.new_empty(len(rest), nuisance + white + penalised.whiten.shape[1])
     torch.cat([free.nuisance, free.white], dim=1, out=columns[:, : nuisance + white])
     torch.mm(rest, penalised.whiten, out=columns[:, nuisance + white :])
-    of_free_cells = free_cells.sets(nuisance, free.cells)
+    of_free_cells = free_cells.own_functions(nuisance, free.cells)
     first = nuisance + sum(each.count for each in of_free_cells) + white
     return Basis(columns, of_free_cells + penalised.sets(first, cells))
 

@@ -10,7 +10,7 @@ import torch
 
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.conditional_mean.cells.discrete_columns import ROWS_PER_CELL, Cells, discrete_columns, indicators
-from fairlevel.conditional_mean.cells.membership import CellsApart, Membership
+from fairlevel.conditional_mean.cells.membership import FeaturesAndCells, Membership
 from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean
 from fairlevel.conditional_mean.random_features import RandomFeaturesMean
 from fairlevel.exceptions import InvalidInput
@@ -48,7 +48,7 @@ class GroupMean(LinearMean):
         rows, slopes = len(sensitive), int((~discrete).sum())
         filled = np.zeros(0, dtype=np.int64)
         if cells.count:
-            number = cells.number(cells.columns(sensitive[:, discrete]))
+            number = cells.number(cells.categories_of(sensitive[:, discrete]))
             filled = np.bincount(number, minlength=cells.count)
         categories = sum(map(len, cells.categories))
         cells_are_free = cells.count * ROWS_PER_CELL <= rows and 4 * (cells.count + slopes) <= rows
@@ -87,17 +87,17 @@ class GroupFeatures:
             return np.hstack([cell, free]), np.hstack([additive, curved])
         return free, np.hstack([additive, cell, curved])
 
-    def with_cells_apart(self, rows: Array) -> CellsApart:
+    def features_and_cells(self, rows: Array) -> FeaturesAndCells:
         """The same without the indicators of cells, and the cells."""
         free, additive, number, curved = self._parts(rows)
         own = torch.from_numpy(_renumbered(number, self.kept))
         known, none = Membership(own, int(self.kept.sum())), Membership.none(len(rows))
         free_cells, penalised_cells = (known, none) if self.cells_are_free else (none, known)
-        return CellsApart(free, np.hstack([additive, curved]), free_cells, penalised_cells)
+        return FeaturesAndCells(free, np.hstack([additive, curved]), free_cells, penalised_cells)
 
     def _parts(self, rows: Array) -> tuple[Array, Array, Index, Array]:
         """Free features and penalised ones of single columns, without cells; the cells; and what is curved."""
-        columns, continuous = self.cells.columns(rows[:, self.discrete]), rows[:, ~self.discrete]
+        columns, continuous = self.cells.categories_of(rows[:, self.discrete]), rows[:, ~self.discrete]
         number = self.cells.number(columns) if columns else np.full(len(rows), -1)
         curved = self._curved(continuous, number)
         if self.cells_are_free:

@@ -15,7 +15,7 @@ import torch
 
 from fairlevel.arrays import Array, Flags
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.cells.membership import CellsApart
+from fairlevel.conditional_mean.cells.membership import FeaturesAndCells
 from fairlevel.conditional_mean.factorisation import Features, factor
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput, InvalidType
@@ -32,7 +32,7 @@ class CellFeatures(Protocol):
     are factored at less cost than features of any kind.
     """
 
-    def with_cells_apart(self, rows: Array) -> CellsApart:
+    def features_and_cells(self, rows: Array) -> FeaturesAndCells:
         """Features without the indicators of cells, and the cells; (row, attribute)."""
 
 
@@ -164,9 +164,9 @@ class FeaturesOf:
     def __call__(self, rows: Attributes) -> tuple[Array, Array]:
         return self.features(self.standardise(rows.values))
 
-    def with_cells_apart(self, rows: Attributes) -> CellsApart:
+    def features_and_cells(self, rows: Attributes) -> FeaturesAndCells:
         """The same without the indicators of cells, and the cells."""
-        return _cells_apart(self.features, self.standardise(rows.values))
+        return _features_and_cells(self.features, self.standardise(rows.values))
 
 
 @dataclass(frozen=True)
@@ -186,10 +186,10 @@ class FeaturesWithin:
         free, penalised = self.features(np.hstack([here, within]))
         return free, np.hstack([penalised, self._products(here, within)])
 
-    def with_cells_apart(self, rows: Attributes) -> CellsApart:
+    def features_and_cells(self, rows: Attributes) -> FeaturesAndCells:
         """The same without the indicators of cells, and the cells."""
         here, within = self._standardised(rows)
-        apart = _cells_apart(self.features, np.hstack([here, within]))
+        apart = _features_and_cells(self.features, np.hstack([here, within]))
         return apart._replace(penalised=np.hstack([apart.penalised, self._products(here, within)]))
 
     def _standardised(self, rows: Attributes) -> tuple[Array, Array]:
@@ -202,16 +202,16 @@ class FeaturesWithin:
         return products.reshape(len(here), -1)
 
 
-def _cells_apart(features: FeatureMap, rows: Array) -> CellsApart:
+def _features_and_cells(features: FeatureMap, rows: Array) -> FeaturesAndCells:
     """Features of standardised rows without the indicators of cells, and the cells."""
     if isinstance(features, CellFeatures):
-        return features.with_cells_apart(rows)
-    return CellsApart.without_cells(*features(rows))
+        return features.features_and_cells(rows)
+    return FeaturesAndCells.without_cells(*features(rows))
 
 
 def _features(features: FeaturesOf | FeaturesWithin, rows: Attributes) -> Features:
     given = np.empty((len(rows), 0)) if rows.given is None else rows.given.astype(np.float64, copy=False)
-    return Features.of(given, features.with_cells_apart(rows))
+    return Features.of(given, features.features_and_cells(rows))
 
 
 def _leading(standard: Array, row_weight: Array) -> Array:

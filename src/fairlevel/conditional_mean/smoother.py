@@ -147,9 +147,9 @@ class LinearSmoother:
 
     def apply(self, prediction: Tensor, ridge: Tensor | float) -> Tensor:
         """h = S f: (config, fit row) -> (config, at row)."""
-        functions = self.fit.squares
+        functions = self.fit.signed
         coefficients = functions.coefficients(prediction * self.row_weight)
-        return self.at.squares.combined(coefficients * functions.weights(self.shrinkage(ridge)))
+        return self.at.signed.combined(coefficients * functions.weights(self.shrinkage(ridge)))
 
     def beyond_nuisance(self, prediction: Tensor) -> Tensor:
         """f less its projection on the nuisance functions, (config, fit row); by default f less its weighted mean."""
@@ -162,17 +162,17 @@ class LinearSmoother:
         """Diagonal of B diag(·) BᵀW on the fit rows: (…, basis) -> (…, fit row); functions of one set of cells have the
         same number.
         """
-        weights = self.fit.squares.weights(diagonal.reshape(-1, diagonal.shape[-1]))
+        weights = self.fit.signed.weights(diagonal.reshape(-1, diagonal.shape[-1]))
         leverage = diagonal.new_empty(len(weights), len(self.row_weight))
         for start in range(0, len(self.row_weight), _ROWS):
             rows = slice(start, start + _ROWS)
-            leverage[:, rows] = self.fit.squares.take(rows).at_rows(weights).T
+            leverage[:, rows] = self.fit.signed.take(rows).sums_of_squares(weights).T
         return leverage.mul_(self.row_weight).view(*diagonal.shape[:-1], -1)
 
     def choose_ridge(self, prediction: Tensor) -> Tensor:
         """The ridge with the smallest generalised cross-validation error, (config,); the largest of several."""
         square = (prediction.square() * self.row_weight).sum(dim=-1)
-        functions = self.fit.squares
+        functions = self.fit.signed
         energy = functions.energy(functions.coefficients(prediction * self.row_weight), self.fit.count)
         return self.spectrum.choose_ridge(energy, square)
 
@@ -203,7 +203,7 @@ class LinearSmoother:
 
     def _leave_one_out(self, prediction: Tensor, shrinkage: Tensor, cost: float) -> Tensor:
         """The same for given shrinkages (ridge, basis): (config, row) -> (config, ridge)."""
-        functions = self.fit.squares
+        functions = self.fit.signed
         coefficients = functions.coefficients(prediction * self.row_weight)
         towards = (coefficients.unsqueeze(1) * functions.weights(shrinkage)).flatten(0, 1)  # (config · ridge, function)
         chosen = functions.weights(self.chosen_part(shrinkage))
@@ -213,7 +213,7 @@ class LinearSmoother:
         for start in range(0, len(self.row_weight), size):
             rows = slice(start, start + size)
             part, weight = functions.take(rows), self.row_weight[rows].unsqueeze(1)
-            left_out = (1 - part.at_rows(chosen) * weight).clamp_min_(LEAST_LEFT_OUT)  # 1 − S_ii, (row, ridge)
+            left_out = (1 - part.sums_of_squares(chosen) * weight).clamp_min_(LEAST_LEFT_OUT)  # 1 − S_ii, (row, ridge)
             residual = part.combined(towards).T.contiguous().view(-1, configs, ridges)
             residual -= prediction[:, rows].T.unsqueeze(2)
             errors += residual.square_().mul_((weight * left_out.pow_(-cost).square_()).unsqueeze(1)).sum(dim=0)

@@ -10,14 +10,16 @@ import numpy as np
 
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
-from fairlevel.estimators.evaluation import EvaluatedRows, Evaluation, SelectionBudget
+from fairlevel.estimators.evaluated_rows import EvaluatedRows
+from fairlevel.estimators.evaluation import Evaluation
+from fairlevel.estimators.selection_budget import SelectionBudget
 from fairlevel.fronts.stacking import without_small_proportions
 from fairlevel.progress import stage
 from fairlevel.releveling.fitting import CrossFitted, FittedCorrections
 from fairlevel.releveling.protocol import ExistingModel
 from fairlevel.threads import numpy_on_one_thread
 
-CHANCE = 2.0  # standard errors that count as disparity: of many mixtures, some look level on few rows by chance
+CHANCE_ERRORS = 2.0  # added to DPVar: of many mixtures, some look level on few rows by chance
 
 
 @dataclass(frozen=True)
@@ -55,10 +57,10 @@ class EvaluatedCorrections:
         stage("choosing among them")
         with numpy_on_one_thread():  # its threads would keep a core busy after their work
             combiner = model.response.combiner
-            evaluated = EvaluatedRows.of(candidates, (aim - centre) / scale, rows, fold, combiner, seed, CHANCE)
+            evaluated = EvaluatedRows.of(candidates, (aim - centre) / scale, rows, fold, combiner, seed, CHANCE_ERRORS)
             most = evaluated.choice.figures(np.eye(len(candidates))[0]).dpvar
-            budgets = SelectionBudget.points(evaluated.choice, points + 1, most)[1:-1]  # the first is the constant
-        return cls(found.fitted, Evaluation(evaluated, budgets, scale, last=candidates[0]), centre, scale)
+            budgets = SelectionBudget.grid(evaluated.choice, points + 1, most)[1:-1]  # the first is the constant
+        return cls(found.fitted, Evaluation(evaluated, budgets, scale, extra=candidates[0]), centre, scale)
 
     @property
     def budgets(self) -> Sequence[SelectionBudget]:
@@ -84,4 +86,4 @@ class EvaluatedCorrections:
 
     def proportions(self, budget: SelectionBudget) -> Array:
         """Proportions of the candidates within a budget on these rows, (candidate,)."""
-        return without_small_proportions(budget.nearest(self.evaluation.rows.choice).proportions)
+        return without_small_proportions(budget.mixture(self.evaluation.rows.choice).proportions)

@@ -298,4 +298,4 @@ def _part_of(budget: Budget | None, part: float) -> Budget | None:
     """
     if budget is None or budget.name == "max_share":
         return budget
-    return replace(budget, most=budget.most * part)
+    return replace(budget, limit=budget.limit * part)

@@ -27,7 +27,6 @@ from fairlevel.data.sensitive import as_frame
 from fairlevel.data.splitting import read_splitting
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.defaults import reads_gaps
-from fairlevel.estimators.evaluation import knee_index
 from fairlevel.estimators.fair_classifier import FairClassifier, two_classes
 from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.feature_rows import read_rows
@@ -48,6 +47,7 @@ from fairlevel.estimators.settings import (
 from fairlevel.estimators.whole_fit import all_or_nothing
 from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
 from fairlevel.fronts.combiners import Combiner
+from fairlevel.fronts.selection import knee_index
 from fairlevel.losses import Logistic, SquaredLoss
 from fairlevel.metrics.profile import MeanProfile
 from fairlevel.metrics.reliability import Reliability
@@ -281,7 +281,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         budget = Budget.read("auto", max_dpvar, max_share)
         if budget is None:
             raise InvalidInput("No budget was given; pass best(max_dpvar=...) or best(max_share=...).")
-        return self._estimator(self._fit.within(budget), **{budget.name: budget.most})
+        return self._estimator(self._fit.within(budget), **{budget.name: budget.limit})
 
     def knee(self) -> Any:
         """The model of the front that is farthest below the straight line between its ends, both figures scaled to

@@ -39,7 +39,7 @@ def train_model(settings: FairEstimator, table: Table, loss: Loss, budget: Budge
     require_sensitive(budget, table.sensitive is not None)
     chosen_by = path_settings(settings.penalty, settings.combiner, setup, settings.predictor is not None)
     with shown(settings.verbose > 0):
-        fit, selection = fit_within(table, chosen_by, budget.name, share_of(TRAINING))
+        fit, held_out = fit_within(table, chosen_by, budget.name, share_of(TRAINING))
     chosen = fit.within(budget)
     return FittedModel(
         chosen.model,
@@ -47,7 +47,7 @@ def train_model(settings: FairEstimator, table: Table, loss: Loss, budget: Budge
         chosen.dpvar,
         encoder=fit.encoder,
         mixture=chosen.mixture,
-        measured=selection.of(chosen),
+        measured=held_out.of(chosen),
     )
 
 

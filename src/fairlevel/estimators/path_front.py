@@ -10,10 +10,10 @@ import pandas as pd
 from fairlevel.arrays import Array, Index
 from fairlevel.auditing.questions import decisions
 from fairlevel.data.numbers import rounding_limit
-from fairlevel.estimators.evaluation import interval_columns
 from fairlevel.estimators.path_fit import PathFit, ReportingRows
 from fairlevel.exceptions import AlreadyLevel, NoBetterThanTheMean
 from fairlevel.metrics.evaluator import DPVarEvaluator
+from fairlevel.metrics.interval import interval_columns
 from fairlevel.metrics.reliability import class_figures
 
 

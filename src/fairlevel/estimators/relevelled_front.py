@@ -15,10 +15,12 @@ from fairlevel.auditing.audit import Audit, audit
 from fairlevel.data.sensitive import Sensitive
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.evaluated_corrections import EvaluatedCorrections
-from fairlevel.estimators.evaluation import SelectionBudget, interval_columns, knee_index, selection_budget
 from fairlevel.estimators.front_page import front_page
 from fairlevel.estimators.path_report import QUANTILES
+from fairlevel.estimators.selection_budget import SelectionBudget
 from fairlevel.exceptions import InvalidInput
+from fairlevel.fronts.selection import knee_index
+from fairlevel.metrics.interval import interval_columns
 from fairlevel.metrics.profile import MeanProfile, attribute_profiles, quantiles
 from fairlevel.metrics.reliability import Reliability, class_figures, reliability
 from fairlevel.plots.front import FrontDisplay
@@ -213,10 +215,10 @@ class RelevelledFront:
         if budget is None:
             raise InvalidInput("No budget was given; pass best(max_dpvar=...) or best(max_share=...).")
         evaluation = self._evaluated.evaluation
-        plain = evaluation.last_interval
-        if (plain.share_high if budget.name == "max_share" else plain.high) <= budget.most:
+        plain = evaluation.extra_interval
+        if (plain.share_high if budget.name == "max_share" else plain.high) <= budget.limit:
             return None
-        return selection_budget(evaluation.calibration(budget.name), budget)
+        return evaluation.calibration(budget.name).selection_budget(budget)
 
     def _measured(self, evaluated: EvaluatedCorrections) -> pd.DataFrame:
         """One row per point."""

@@ -9,7 +9,7 @@ import pandas as pd
 
 from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput
-from fairlevel.fronts.points import finite
+from fairlevel.fronts.points import finite, non_dominated
 
 ZETAS: Array = np.concatenate([[0.0], np.logspace(-2, 3, 40)])
 """Weights ζ of DPVar against MSE in the selection: 0, then 0.01 to 1000."""
@@ -29,3 +29,16 @@ def select(points: pd.DataFrame, zetas: Sequence[float] | Array = ZETAS) -> pd.D
         return order
     scores = order["mse"].to_numpy()[:, None] + weights * order["dpvar"].to_numpy()[:, None]
     return order.iloc[np.unique(scores.argmin(axis=0))]
+
+
+def knee_index(front: pd.DataFrame) -> int:
+    """The row number of the knee, the model with the smallest mse + dpvar after both were scaled to [0, 1]; the last
+    row, the most accurate model, where the front has no bend.
+    """
+    points = non_dominated(front)
+    if len(points) <= 2:
+        return len(front) - 1
+    scaled = points[["mse", "dpvar"]].to_numpy()
+    scaled = (scaled - scaled.min(axis=0)) / np.ptp(scaled, axis=0)
+    most_accurate_first = scaled.sum(axis=1)[::-1]  # both ends have 1: without a bend, the most accurate is taken
+    return int(points.index[::-1][int(most_accurate_first.argmin())])

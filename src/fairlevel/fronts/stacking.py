@@ -11,27 +11,25 @@ with a second-order cone. Clarabel (Goulart & Chen, 2024) solves both; a result 
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import clarabel
 import numpy as np
 from scipy import sparse
 from scipy.optimize import brentq
 
-from fairlevel.arrays import Array, Index
+from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput
 
-SMALLEST_PROPORTION = 1e-3  # models with a smaller one are left out of a mixture
-_TOLERANCE = 1e-9
-_SMALLEST_RATIO, _LARGEST_RATIO = 1e-2, 1e5  # of the weights of DPVar and of the variance, under a budget on the share
-_RATIO_TOLERANCE = 4e-3  # of its logarithm
-_LONGEST = 2.0  # a linear term beyond twice its length would only press against the simplex
-_ROUNDING = 1e-6  # by which a share may be exceeded, as a share of itself
-
-
 DPVAR, SHARE = "DPVar", "share of DPVar in the variance"  # what a budget limits
+SMALLEST_PROPORTION = 1e-3  # models with a smaller one are left out of a mixture
+_TOLERANCE = 1e-9  # of the solver
+_CONSTANT = 1e-12  # a prediction with at most this variance is constant; Var(y) is 1
+_SMALLEST_RATIO, _LARGEST_RATIO = 1e-2, 1e5  # r of :meth:`Mixing.within_share`
+_RATIO_TOLERANCE = 4e-3  # of log r
+_LARGEST_FACTOR = 2.0  # of the linear term there; a larger one would only push w to the edge of the simplex
+_SHARE_TOLERANCE = 1e-6  # relative amount by which a share may be exceeded
 
 
 class OutOfReach(InvalidInput):
@@ -52,19 +50,6 @@ class Mixture:
     mse: float
     dpvar: float
     residual: float
-
-
-@dataclass(frozen=True)
-class _Constraints:
-    """The left side C of C w + slack = limits, (constraint, candidate), as an array and as a sparse matrix."""
-
-    rows: Array
-    matrix: sparse.csc_matrix
-
-    @classmethod
-    def of(cls, *blocks: Array) -> _Constraints:
-        rows = np.vstack(blocks)
-        return cls(rows, sparse.csc_matrix(rows))
 
 
 @dataclass(frozen=True)
@@ -96,39 +81,60 @@ class Mixing:
             ridge,
         )
 
+    def figures(self, proportions: Array, residual: float = 0.0) -> Mixture:
+        """MSE and DPVar of given proportions, (candidate,)."""
+        mse = float(proportions @ self.gram @ proportions - 2 * self.cross @ proportions + self.mean_square)
+        return Mixture(proportions, mse, float(proportions @ self.disparity @ proportions), residual)
+
+    def share(self, mixture: Mixture) -> float:
+        """DPVar as a share of the mixture's variance; 0 for a constant."""
+        proportions = mixture.proportions
+        variance = float(proportions @ self._variance @ proportions)
+        return mixture.dpvar / variance if variance > _CONSTANT else 0.0
+
     def weighted(self, zeta: float) -> Mixture:
         r"""min over the simplex of MSE(w) + ζ DPVar(w) + ridge ‖w‖²."""
         if not 0 <= zeta < np.inf:
             raise InvalidInput(f"zeta={zeta} was given; a finite number ≥ 0 is needed.")
-        return self._solve(self.gram + zeta * self.disparity, self.cross, None)
+        return self._solve(self.gram + zeta * self.disparity, self.cross)
 
     def within(self, budget: float) -> Mixture:
         r"""min over the simplex of MSE(w) + ridge ‖w‖² subject to DPVar(w) ≤ budget, exactly."""
-        if self._free.dpvar <= budget:
-            return self._free
+        if self._most_accurate.dpvar <= budget:
+            return self._most_accurate
         if budget < self.smallest * (1 + 1e-6):
             raise OutOfReach(DPVAR, budget, self.smallest)
-        return self._solve(self.gram, self.cross, budget)
+        return self._solve(self.gram, self.cross, budget=budget)
+
+    @cached_property
+    def smallest(self) -> float:
+        """The smallest DPVar of any mixture."""
+        return self._solve(self.disparity, np.zeros(len(self.cross)), ridge=1e-9).dpvar
 
     def within_share(self, share: float) -> Mixture:
-        r"""min MSE(w) + ridge ‖w‖² subject to DPVar(w) ≤ share · Var(w), where Var(w) = wᵀVw is that of the mixture.
+        r"""min over the simplex of MSE(w) + ridge ‖w‖² subject to DPVar(w) ≤ share · Var(w).
 
-        Shrinking to a constant does not change the share, so this is not a budget on DPVar in other words. The
-        constraint is not convex. Its Lagrangian, V + rK with the linear term multiplied by 1 + r · share, is, for every
-        r, and the share falls with r: the smallest r that keeps the share is sought. Where a candidate is constant,
-        what such a solution has lost in scale is given back.
+        Shrinking f to a constant does not change its share, so this is not a budget on DPVar in other words. With
+        G = V + mmᵀ, where Var(w) = wᵀVw and m holds the means of the candidates, and a multiplier μ, the Lagrangian
+        has the quadratic part (1 − μ share) V + mmᵀ + μK. Divided by 1 − μ share, and with r = μ / (1 − μ share), it is
+
+        .. math:: V + (1 + r\,\mathrm{share})\, m m^\top + r K, \qquad
+                  \text{and its linear term } -2 (1 + r\,\mathrm{share})\, q .
+
+        The constraint is not convex, but this is convex for every r. The share falls with r: the smallest r that keeps
+        the share is searched for.
         """
-        if self.share(self._free) <= share:
-            return self._free
+        if self.share(self._most_accurate) <= share:
+            return self._most_accurate
         low, high = float(np.log(_SMALLEST_RATIO)), float(np.log(_LARGEST_RATIO))
-        tried: dict[float, Mixture] = {}
-        if _length(float(np.exp(high)), share) == _LONGEST:
-            tried[high] = self._most_level
+        tried: dict[float, Mixture] = {}  # by log r
+        if _linear_factor(float(np.exp(high)), share) == _LARGEST_FACTOR:
+            tried[high] = self._at_largest_ratio
 
-        def excess(logarithm: float) -> float:
-            if logarithm not in tried:
-                tried[logarithm] = self._levelled(float(np.exp(logarithm)), share)
-            return float(np.log(max(self.share(tried[logarithm]), 1e-12) / share)) - _ROUNDING
+        def excess(log_ratio: float) -> float:
+            if log_ratio not in tried:
+                tried[log_ratio] = self._at_ratio(float(np.exp(log_ratio)), share)
+            return float(np.log(max(self.share(tried[log_ratio]), 1e-12) / share)) - _SHARE_TOLERANCE
 
         if excess(high) > 0:
             raise OutOfReach(SHARE, share, self.share(tried[high]))
@@ -136,63 +142,95 @@ class Mixing:
             brentq(excess, low, high, xtol=_RATIO_TOLERANCE)
         return tried[min(each for each in tried if excess(each) <= 0)]
 
-    def share(self, mixture: Mixture) -> float:
-        """DPVar as a share of the mixture's variance; 0 for a constant."""
-        proportions = mixture.proportions
-        variance = float(proportions @ self._variance @ proportions)
-        return mixture.dpvar / variance if variance > 1e-12 else 0.0
-
     @cached_property
     def smallest_share(self) -> float:
         """The smallest share that :meth:`within_share` can reach."""
-        return self.share(self._levelled(_LARGEST_RATIO, 1e-3))
+        return self.share(self._at_ratio(_LARGEST_RATIO, 1e-3))
 
     @cached_property
-    def _most_level(self) -> Mixture:
-        """At the largest ratio, for all budgets whose linear term is longest there."""
-        return self._levelled(float(np.exp(np.log(_LARGEST_RATIO))), 1.0)
-
-    @cached_property
-    def _free(self) -> Mixture:
-        """The most accurate mixture, whatever its DPVar."""
-        return self._solve(self.gram, self.cross, None)
+    def _most_accurate(self) -> Mixture:
+        """Whatever its DPVar."""
+        return self._solve(self.gram, self.cross)
 
     @cached_property
     def _variance(self) -> Array:
-        """V with the variance wᵀVw, (candidate, candidate)."""
+        """V with Var(w) = wᵀVw, (candidate, candidate)."""
         variance: Array = self.gram - np.outer(self.mean, self.mean)
         return variance
 
-    def _levelled(self, ratio: float, share: float) -> Mixture:
-        """min of V + ratio · K with the linear term of a budget on the share; the mean is fitted as before."""
-        longer = _length(ratio, share)
-        square = np.outer(self.mean, self.mean)
-        mixture = self._solve(self._variance + square * longer + ratio * self.disparity, longer * self.cross, None)
-        return self._stretched(mixture)
+    @cached_property
+    def _at_largest_ratio(self) -> Mixture:
+        """The same for every share whose linear term has the largest factor there."""
+        return self._at_ratio(float(np.exp(np.log(_LARGEST_RATIO))), 1.0)
 
-    def _stretched(self, mixture: Mixture) -> Mixture:
-        """c + s (w − c), where c is the constant candidate, with the s that has the smallest error; the share is the
-        same for every s.
+    def _at_ratio(self, ratio: float, share: float) -> Mixture:
+        """The minimum of the Lagrangian of :meth:`within_share`, rescaled."""
+        factor = _linear_factor(ratio, share)
+        square = np.outer(self.mean, self.mean)
+        mixture = self._solve(self._variance + square * factor + ratio * self.disparity, factor * self.cross)
+        return self._rescaled(mixture)
+
+    def _rescaled(self, mixture: Mixture) -> Mixture:
+        """c + s (u − c), where c is the constant candidate, u the mixture without it, and s in [0, 1] has the smallest
+        MSE. Every s > 0 has the same share. The mixture as it is where no candidate is constant.
         """
-        constant = np.flatnonzero(np.diag(self._variance) <= 1e-12)
-        proportions = mixture.proportions.copy()
-        of_constant = float(proportions[constant].sum())
+        constant = np.flatnonzero(np.diag(self._variance) <= _CONSTANT)
+        others = mixture.proportions.copy()
+        of_constant = float(others[constant].sum())
         if not len(constant) or not 0 < of_constant < 1:
             return mixture
-        none = np.zeros(len(proportions))
-        none[constant[0]] = 1.0
-        proportions[constant] = 0.0
-        proportions /= 1 - of_constant  # as far as proportions may go
-        direction = proportions - none
+        others[constant] = 0.0
+        others /= 1 - of_constant
+        only_constant = np.zeros(len(others))
+        only_constant[constant[0]] = 1.0
+        direction = others - only_constant
         square = float(direction @ self.gram @ direction)
-        slope = float(direction @ (self.cross - self.gram @ none))
+        slope = float(direction @ (self.cross - self.gram @ only_constant))
         scale = float(np.clip(slope / square, 0.0, 1.0)) if square > 0 else 0.0
-        return self.figures(none + scale * direction, mixture.residual)
+        return self.figures(only_constant + scale * direction, mixture.residual)
+
+    def _solve(
+        self, quadratic: Array, linear: Array, *, budget: float | None = None, ridge: float | None = None
+    ) -> Mixture:
+        r"""min over the simplex of wᵀQw − 2 lᵀw + ridge ‖w‖², subject to DPVar(w) ≤ budget where there is one.
+
+        Clarabel takes min ½ wᵀPw − 2 lᵀw subject to Cw + s = b, with the slack s of each constraint in a cone: Σw = 1
+        (s = 0), w ≥ 0 (s ≥ 0), and (√budget, Rw) in the second-order cone ‖Rw‖ ≤ √budget, where RᵀR = K. Shapes:
+        Q (candidate, candidate), l (candidate,), C (constraint, candidate).
+        """
+        count = len(linear)
+        hessian = 2 * (quadratic + (self.ridge if ridge is None else ridge) * np.eye(count))
+        constraints = self._simplex if budget is None else self._simplex_and_cone
+        cones = [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(count)]
+        limits = np.zeros(len(constraints))
+        limits[0] = 1.0
+        if budget is not None:
+            limits[1 + count] = np.sqrt(budget)
+            cones.append(clarabel.SecondOrderConeT(1 + len(self._root)))
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE
+        upper = sparse.csc_matrix(np.triu(hessian))  # of a symmetric matrix, as Clarabel wants it
+        solver = clarabel.DefaultSolver(upper, -2 * linear, sparse.csc_matrix(constraints), limits, cones, settings)
+        answer = solver.solve()
+        proportions, dual, slack = (np.asarray(each) for each in (answer.x, answer.z, answer.s))
+        residual = max(
+            np.abs(hessian @ proportions - 2 * linear + constraints.T @ dual).max(),  # stationarity
+            np.abs(constraints @ proportions + slack - limits).max(),  # feasibility
+            abs(float(slack @ dual)),  # complementarity
+        )
+        return self.figures(proportions.clip(min=0) / proportions.clip(min=0).sum(), float(residual))
 
     @cached_property
-    def smallest(self) -> float:
-        """The smallest DPVar of any mixture."""
-        return self._solve(self.disparity, np.zeros(len(self.cross)), None, ridge=1e-9).dpvar
+    def _simplex(self) -> Array:
+        """C for Σw = 1 and w ≥ 0, (constraint, candidate)."""
+        count = len(self.cross)
+        return np.vstack([np.ones((1, count)), -np.eye(count)])
+
+    @cached_property
+    def _simplex_and_cone(self) -> Array:
+        """C with the rows of ‖Rw‖ ≤ √budget, (constraint, candidate)."""
+        return np.vstack([self._simplex, np.zeros((1, len(self.cross))), -self._root])
 
     @cached_property
     def _root(self) -> Array:
@@ -202,70 +240,10 @@ class Mixing:
         root: Array = (vectors[:, kept] * np.sqrt(values[kept])).T
         return root
 
-    @cached_property
-    def _simplex(self) -> _Constraints:
-        count = len(self.cross)
-        return _Constraints.of(np.ones((1, count)), -np.eye(count))
 
-    @cached_property
-    def _simplex_and_cone(self) -> _Constraints:
-        """With the rows of ‖R w‖ ≤ √budget."""
-        return _Constraints.of(self._simplex.rows, np.zeros((1, len(self.cross))), -self._root)
-
-    def _solve(self, quadratic: Array, linear: Array, budget: float | None, ridge: float | None = None) -> Mixture:
-        count = len(linear)
-        penalty = 2 * (quadratic + (self.ridge if ridge is None else ridge) * np.eye(count))
-        constraints = self._simplex if budget is None else self._simplex_and_cone
-        rows, cones = constraints.rows, [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(count)]
-        limits = np.zeros(len(rows))
-        limits[0] = 1.0
-        if budget is not None:
-            limits[1 + count] = np.sqrt(budget)
-            cones.append(clarabel.SecondOrderConeT(1 + len(self._root)))
-        settings = clarabel.DefaultSettings()
-        settings.verbose = False
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = _TOLERANCE
-        solver = clarabel.DefaultSolver(
-            _upper_triangle(penalty), -2 * linear, constraints.matrix, limits, cones, settings
-        )
-        answer = solver.solve()
-        proportions, dual, slack = (np.asarray(each) for each in (answer.x, answer.z, answer.s))
-        residual = max(
-            np.abs(penalty @ proportions - 2 * linear + rows.T @ dual).max(),  # stationarity
-            np.abs(rows @ proportions + slack - limits).max(),  # feasibility
-            abs(float(slack @ dual)),  # complementarity
-        )
-        return self.figures(proportions.clip(min=0) / proportions.clip(min=0).sum(), float(residual))
-
-    def figures(self, proportions: Array, residual: float = 0.0) -> Mixture:
-        """MSE and DPVar of given proportions, (candidate,)."""
-        mse = float(proportions @ self.gram @ proportions - 2 * self.cross @ proportions + self.mean_square)
-        return Mixture(proportions, mse, float(proportions @ self.disparity @ proportions), residual)
-
-
-def _upper_triangle(matrix: Array) -> sparse.csc_matrix:
-    """Of a symmetric matrix, without its zeros. Most matrices have none; SciPy checks the places of entries for as long
-    as a small programme takes to solve.
-    """
-    row, column, places = _places(len(matrix), (np.triu(matrix) != 0).tobytes())
-    triangle = copy(places)
-    triangle.data = matrix[row, column]
-    return triangle
-
-
-@lru_cache(maxsize=64)
-def _places(count: int, filled: bytes) -> tuple[Index, Index, sparse.csc_matrix]:
-    """Row and column of each entry, and a matrix with entries there, from what is filled, (row, column)."""
-    column, row = np.nonzero(np.frombuffer(filled, dtype=np.bool_).reshape(count, count).T)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(column, minlength=count))])
-    places = sparse.csc_matrix((np.ones(len(row)), row, starts), shape=(count, count))
-    places.has_canonical_format = True  # sorted, and none twice
-    return row, column, places
-
-
-def _length(ratio: float, share: float) -> float:
-    """Of the linear term under a budget on the share, as a multiple of that without one."""
-    return min(1 + ratio * share, _LONGEST)
+def _linear_factor(ratio: float, share: float) -> float:
+    """1 + r · share, the factor of the linear term in :meth:`Mixing.within_share`, at most ``_LARGEST_FACTOR``."""
+    return min(1 + ratio * share, _LARGEST_FACTOR)
 
 
 def without_small_proportions(proportions: Array) -> Array:

@@ -185,22 +185,24 @@ class Paired:
         weight, first = smoother.row_weight, smoother.nuisance
         every = torch.stack([*predictions, predictions[1] - predictions[0], predictions.sum(dim=0)])  # A, B, u, s
         left_out = units.leave_out(every, smoother, torch.full((4,), ridge, dtype=torch.float64))
-        (mean_u, mean_s), (residual_a, residual_b, residual_u, residual_s) = left_out.fitted[2:], left_out.residual
+        (mean_u, mean_s), (_, _, residual_u, residual_s) = left_out.fitted[2:], left_out.residual
         product = mean_u * mean_s
         moves = torch.stack([residual_s * mean_u, residual_u * mean_s, product - product @ weight], dim=1)
         sums = units.sums(moves * weight.unsqueeze(1))
-        functions = smoother.fit.beyond(first).squares
+        functions = smoother.fit.beyond(first).signed
         kept = functions.weights(left_out.kept[0, first:])
+        weighted_a, weighted_b, weighted_u, weighted_s = left_out.residual * weight
         covariance_a, covariance_b, covariance_u, covariance_s = (
-            units.covariance(residual, functions, weight) for residual in left_out.residual
+            units.covariance(weighted, functions) for weighted in (weighted_a, weighted_b, weighted_u, weighted_s)
         )
-        crossed = (covariance_s - covariance_u).form(kept) / 16  # of K_s/4 − K_u/4
-        noise_u = units.null_variance(covariance_u, residual_u, functions, kept, weight)
-        noise_s = units.null_variance(covariance_s, residual_s, functions, kept, weight)
-        own_part = units.own_difference(residual_a, residual_b, functions, kept, weight)
+        crossed = (covariance_s - covariance_u).trace_of_square(kept) / 16  # of K_s/4 − K_u/4
+        noise_u = units.null_variance(covariance_u, weighted_u, functions, kept)
+        noise_s = units.null_variance(covariance_s, weighted_s, functions, kept)
+        forms_a, forms_b = (units.forms(weighted, functions, kept) for weighted in (weighted_a, weighted_b))
+        own_part = (forms_b - forms_a).square().sum()  # of pairs of a unit with itself, which the estimates leave out
         variances = predictions.square() @ weight
         deviations = units.sums(((predictions.square() - variances.unsqueeze(1)) * weight).T)
-        total = covariance_a.form(kept) + covariance_b.form(kept) - 2 * crossed - own_part
+        total = covariance_a.trace_of_square(kept) + covariance_b.trace_of_square(kept) - 2 * crossed - own_part
         return cls(
             left_out.estimate[:2].numpy(),
             left_out.estimate[2:].clamp_min(0.0).numpy(),

@@ -15,6 +15,7 @@ quadratic inequality, up to the upper limit of Var(f); it reaches down to 0 unle
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
@@ -121,6 +122,16 @@ def interval_of(evidence: Evidence, confidence: float = 0.95) -> DPVarInterval:
         regressor=evidence.regressor,
         level=confidence,
     )
+
+
+def interval_columns(intervals: Sequence[DPVarInterval]) -> dict[str, list[float]]:
+    """Columns of a table with one row per model: the estimate, both ends of the interval, and the share."""
+    return {
+        "dpvar": [interval.estimate for interval in intervals],
+        "dpvar_low": [interval.low for interval in intervals],
+        "dpvar_high": [interval.high for interval in intervals],
+        "share": [interval.share for interval in intervals],
+    }
 
 
 def error_of(evidence: Evidence) -> tuple[float, float]:

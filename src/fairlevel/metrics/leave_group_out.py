@@ -27,11 +27,11 @@ def left_out(
     row), (basis,) -> (…, row).
     """
     result = torch.empty_like(residual)
-    root, functions = smoother.row_weight.sqrt(), smoother.fit.squares
+    root, functions = smoother.row_weight.sqrt(), smoother.fit.signed
     weights = functions.weights(shrinkage)
     for rows in groups.by_size:
         scale = root[rows]
-        smoothing = functions.within(rows, weights) * scale.unsqueeze(2) * scale.unsqueeze(1)
+        smoothing = functions.within_groups(rows, weights) * scale.unsqueeze(2) * scale.unsqueeze(1)
         leverage, vectors = torch.linalg.eigh(smoothing)
         stretch = (1 - leverage).clamp_min(least) ** -power
         along = vectors.transpose(1, 2) @ (root * residual)[..., rows].unsqueeze(-1)  # (…, group, row, 1)
@@ -61,7 +61,7 @@ def leave_groups_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: 
     shrinkage = smoother.shrinkage(ridge)
     kept = form_weights(shrinkage, smoother.nuisance)
     coefficients, centred, fitted = split_by_nuisance(prediction, smoother, shrinkage)
-    functions, weight = smoother.fit.squares, smoother.row_weight
+    functions, weight = smoother.fit.signed, smoother.row_weight
     of_kept = functions.weights(kept)
     noise, residual = prediction.new_empty(len(prediction)), torch.empty_like(prediction)
     lost, only_factors = torch.zeros_like(noise), nuisance_only(smoother)

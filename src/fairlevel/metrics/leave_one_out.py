@@ -131,7 +131,7 @@ def leave_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: Tensor)
     of_factors, alone = factor_leverage(smoother.nuisance_functions, smoother.nuisance, smoother.row_weight, leverage)
     beyond = centred / alone
     lost = (of_factors * beyond * (beyond - (centred - fitted) / leverage.left_out)).sum(dim=-1)
-    estimate = (smoother.fit.squares.weights(kept) * coefficients.square()).sum(dim=-1) - noise + lost
+    estimate = (smoother.fit.signed.weights(kept) * coefficients.square()).sum(dim=-1) - noise + lost
     return LeaveOut(estimate, fitted, (centred - fitted) / leverage.left_out.sqrt(), kept, diagonal)
 
 
@@ -158,15 +158,15 @@ def leave_out_matrix(prediction: Tensor, smoother: LinearSmoother, ridge: float)
     noise = u * residual + v * centred
     lost = of_factors / alone * (centred / alone - residual / leverage.left_out)
     removed = centred @ (noise - lost).T  # one product for both sums over rows
-    kept_squares = (coefficients * smoother.fit.squares.weights(kept)) @ coefficients.T
+    kept_squares = (coefficients * smoother.fit.signed.weights(kept)) @ coefficients.T
     return kept_squares - (removed + removed.T) / 2
 
 
 def split_by_nuisance(prediction: Tensor, smoother: LinearSmoother, shrinkage: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Coefficients of each prediction on the functions of ``Basis.squares`` (config, function), what the nuisance
+    """Coefficients of each prediction on the functions of ``Basis.signed`` (config, function), what the nuisance
     functions leave of it, and what the smoother fits beyond them, both (config, row).
     """
-    functions, first = smoother.fit.squares, smoother.nuisance
+    functions, first = smoother.fit.signed, smoother.nuisance
     coefficients = functions.coefficients(prediction * smoother.row_weight)
     centred = prediction - coefficients[:, :first] @ smoother.nuisance_functions.T
     shrunk = coefficients * functions.weights(shrinkage)

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.basis import Basis
 from fairlevel.conditional_mean.cells.covariance import CoefficientCovariance
-from fairlevel.conditional_mean.cells.squares import Squares
+from fairlevel.conditional_mean.cells.signed_functions import SignedFunctions
 from fairlevel.conditional_mean.spectrum import Spectrum
 from fairlevel.metrics.choice import Candidate
 from fairlevel.metrics.group_scores import GroupScores
@@ -54,10 +54,10 @@ class NoDisparityTest:
         smoother, units = self.candidates[0].smoother, self.candidates[0].units
         centred = smoother.beyond_nuisance(prediction)
         coefficients = self._functions.coefficients(smoother.row_weight * centred)
-        noise = units.null_noise(centred, smoother)
-        if beyond_every_draw(coefficients, self._traces(smoother.row_weight * noise), self._forms, self.seed):
+        weighted = smoother.row_weight * units.null_noise(centred, smoother)
+        if beyond_every_draw(coefficients, self._traces(weighted), self._forms, self.seed):
             return SMALLEST_P
-        covariance = units.covariance(noise, self._functions, smoother.row_weight)
+        covariance = units.covariance(weighted, self._functions)
         return p_value(self._forms, covariance, coefficients, self.seed)
 
     def _traces(self, weighted: Tensor) -> Tensor:
@@ -65,18 +65,18 @@ class NoDisparityTest:
         groups = self.candidates[0].units.groups
         if groups is None:
             return weighted.square() @ self._row_traces
-        return GroupScores.of(self._functions, weighted, groups).squares() @ self._forms.T
+        return GroupScores.of(self._functions, weighted, groups).diagonal() @ self._forms.T
 
     @cached_property
     def _row_traces(self) -> Tensor:
         """Σ_j q_j b_ij² for each form, (row, form): tr qK is their sum with the weights (w_i v_i)²."""
-        return self._functions.at_rows(self._forms)
+        return self._functions.sums_of_squares(self._forms)
 
     @cached_property
-    def _functions(self) -> Squares:
+    def _functions(self) -> SignedFunctions:
         """The functions of A of all candidates. One of them knows of cells: groups."""
         parts = tuple(each.smoother.fit.beyond(each.smoother.nuisance) for each in self.candidates)
-        return Basis.side_by_side(parts).squares
+        return Basis.side_by_side(parts).signed
 
     @cached_property
     def _forms(self) -> Tensor:
@@ -118,11 +118,11 @@ def surely_disparate(candidate: Candidate, predictions: Tensor, seed: int) -> li
         return [False] * len(predictions)
     weighted = smoother.row_weight * smoother.beyond_nuisance(predictions)
     noise = candidate.units.null_noise(weighted, smoother)
-    functions = smoother.fit.beyond(first).squares
+    functions = smoother.fit.beyond(first).signed
     weights, traces = functions.weights(weights), weighted.new_zeros(len(predictions), len(weights))
     for start in range(0, len(smoother.row_weight), _ROWS):
         part = slice(start, start + _ROWS)
-        traces += noise[:, part].square() @ functions.take(part).at_rows(weights)
+        traces += noise[:, part].square() @ functions.take(part).sums_of_squares(weights)
     return beyond_every_draw(functions.coefficients(weighted), traces, weights, seed).tolist()
 
 
@@ -156,11 +156,11 @@ def p_value(weights: Tensor, covariance: CoefficientCovariance, coefficients: Te
     if not weights.numel():
         return 1.0
     expected = weights @ covariance.diagonal()
-    spread = (2 * covariance.form(weights)).sqrt().clamp_min(1e-300)
+    spread = (2 * covariance.trace_of_square(weights)).sqrt().clamp_min(1e-300)
     seen = ((coefficients.square() @ weights.T - expected) / spread).max()
     if seen > REACH:
         return SMALLEST_P
-    draws = covariance.drawn_forms(_standard_normal(covariance.normals, seed), weights)
+    draws = covariance.drawn_forms(_standard_normal(covariance.normal_count, seed), weights)
     null = ((draws - expected) / spread).amax(dim=1)
     return (1 + int((null >= seen).sum())) / (1 + _DRAWS)
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.arrays import Index
-from fairlevel.conditional_mean.cells.squares import Squares
+from fairlevel.conditional_mean.cells.signed_functions import SignedFunctions
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ class RowGroups:
         """Sums over the rows of each group: (row, ...) -> (group, ...)."""
         return values.new_zeros(self.count, *values.shape[1:]).index_add_(0, self.number, values)
 
-    def products(self, left: Tensor, right: Tensor, functions: Squares, weights: Tensor) -> Tensor:
+    def products(self, left: Tensor, right: Tensor, functions: SignedFunctions, weights: Tensor) -> Tensor:
         """Σ_g l_gᵀ B_g diag(q) B_gᵀ r_g, a number; (row,) each, weights q (function,)."""
         total = left.new_zeros(())
         for rows in self.by_size:
-            form = functions.within(rows, weights)
+            form = functions.within_groups(rows, weights)
             total += (left[rows].unsqueeze(1) @ form @ right[rows].unsqueeze(2)).sum()
         return total

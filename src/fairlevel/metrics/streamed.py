@@ -1,9 +1,13 @@
 r"""The leave-one-out estimate and its uncertainty as sums over rows, which may be read in parts, anywhere.
 
-A :class:`Plan` is fixed on a sample: the functions of A and the ridge of each prediction. One read of all rows then
-adds up moments, which give the smoother; another adds up what depends on it row by row: the noise to subtract, the
-leverage rule of :mod:`fairlevel.metrics.leave_one_out`, and what the interval and the test need. Sums of parts are
-tensors by name, and adding them in a fixed order gives the same answer however the parts were computed.
+1. A sample of the rows fixes a :class:`Plan`: the functions of A and the ridge of each prediction.
+2. One read of all rows adds up moments, :meth:`Plan.moments`. They give the smoothers: :meth:`Plan.fitted`.
+3. Another read adds up what depends on the smoothers row by row, :meth:`FittedPlan.terms`: the noise to subtract, with
+   the leverage rule of :mod:`fairlevel.metrics.leave_one_out`, and what the interval and the test need.
+4. These sums give the estimates: :meth:`FittedPlan.evidence`.
+
+Sums are tensors by name. Those of parts are added in a fixed order, so the answer does not depend on where parts are
+computed. :func:`measured` takes all steps but the first for rows in memory.
 """
 
 from __future__ import annotations
@@ -23,13 +27,11 @@ from fairlevel.conditional_mean.cells.covariance import CoefficientCovariance
 from fairlevel.conditional_mean.linear_algebra import scatter_matrix
 from fairlevel.data.numbers import rounding_limit
 from fairlevel.metrics.choice import Candidate, in_words
-from fairlevel.metrics.evidence import Evidence, influence_parts
-from fairlevel.metrics.leave_one_out import Leverage, NoiseSums, factor_leverage, form_weights, nuisance_left_out
+from fairlevel.metrics.evidence import Evidence
+from fairlevel.metrics.leave_one_out import NoiseSums, form_weights
 from fairlevel.metrics.no_disparity_test import SMALLEST_P, forms, p_value, ridges_to_try, surely_disparate
+from fairlevel.metrics.row_terms import FunctionsAtRows, Sums
 from fairlevel.threads import map_on_single_threads, on_single_threads
-
-Sums = dict[str, Tensor]
-"""Sums over some rows by name."""
 
 LEAST_DF = 0.5  # degrees of freedom below which the rows say nothing about DPVar
 
@@ -39,18 +41,24 @@ def add(one: Sums, other: Sums) -> Sums:
     return {name: value + other[name] for name, value in one.items()}
 
 
+def measured(plan: Plan, rows: Attributes, predictions: Array) -> list[Evidence]:
+    """The evidence of several predictions on rows that are in memory; predictions (config, row)."""
+    fitted = plan.fitted(plan.moments(rows, predictions))
+    return fitted.evidence(fitted.terms(rows, predictions))
+
+
 @dataclass(frozen=True)
 class Plan:
-    """What is fixed before any sum, for several predictions.
+    """What is fixed before any sum, for several predictions. It is stored in files, under these names.
 
     Parameters
     ----------
-    functions : functions of A, one entry per conditional mean in use
-    index : which of them describes each prediction, (config,)
+    functions : functions of A of each conditional mean in use
+    index : the number of those that describe each prediction, (config,)
     ridge : of each prediction, (config,)
     asked : the ridge that was asked for in each of ``functions``; None where it was chosen
     regressors : the conditional mean of each prediction in words
-    centre, scale : a rough location and size of each prediction, (config,), so that sums are exact
+    centre, scale : a rough mean and standard deviation of each prediction, (config,), so that sums lose no digits
     seed : of the test
     tested : predictions of which the test on the sample has the smallest p-value already: that is their p-value, and
         the test of all rows, which needs a matrix of sums, is not made
@@ -106,11 +114,17 @@ class Plan:
         return bool(self.tested) and self.tested[config]
 
     def configs_of(self, number: int) -> Index:
-        """The predictions that use these functions."""
+        """The predictions that use the functions of this number, (own config,)."""
         return np.flatnonzero(self.index == number)
 
     def moments(self, rows: Attributes, predictions: Array) -> Sums:
-        """Sums of weights, predictions, features and their products; predictions (config, row)."""
+        """Sums over some rows, of predictions f (config, row), after they were centred and scaled:
+
+        - "weight" (3,): Σ w, Σ w² and the number of rows
+        - "prediction", "square" (config,): Σ w f and Σ w f²
+        - for each of ``functions``, by its number k, with features z: "first k" Σ w z (feature,), "second k" Σ w z zᵀ
+          (feature, feature), "products k" Σ w f z (own config, feature)
+        """
         return reduce(add, map_on_single_threads(self._moments, _blocks(rows, predictions)))
 
     def _moments(self, block: tuple[Attributes, Array]) -> Sums:
@@ -131,7 +145,7 @@ class Plan:
         return moments
 
     def fitted(self, moments: Sums) -> FittedPlan:
-        """What the last read needs, from the moments of all rows."""
+        """The smoothers of all rows, from the moments of all rows."""
         total, squares, _ = moments["weight"]
         mean, square = moments["prediction"] / total, moments["square"] / total
         spread = (square - mean.square()).clamp_min(0).sqrt()
@@ -139,194 +153,152 @@ class Plan:
         size = self.scale * spread.numpy()
         varies = size > rounding_limit(location[:, None])
         spread = torch.where(torch.from_numpy(varies), spread, 1)
-        smoothers, coefficients = [], []
+        by_smoother = []
         for number, functions in enumerate(self.functions):
-            first, configs = moments[f"first {number}"] / total, self.configs_of(number)
-            second = moments[f"second {number}"] / total
+            first, second = moments[f"first {number}"] / total, moments[f"second {number}"] / total
             smoother = BlockwiseSmoother.of(functions, first, second, float(total**2 / squares))
+            configs = self.configs_of(number)
             products = moments[f"products {number}"] / total - torch.outer(mean[configs], first)
-            smoothers.append(smoother)
-            coefficients.append(smoother.coefficients(products / spread[configs].unsqueeze(1)))
-        return FittedPlan(self, tuple(smoothers), tuple(coefficients), float(total), location, size, varies)
+            coefficients = smoother.coefficients(products / spread[configs].unsqueeze(1))
+            ridge = torch.from_numpy(self.ridge)[configs]
+            by_smoother.append(SmoothedPredictions(configs, smoother, coefficients, ridge, self.asked[number]))
+        return FittedPlan(self, tuple(by_smoother), float(total), location, size, varies)
 
 
 @dataclass(frozen=True)
 class FittedPlan:
-    """The smoothers of all rows, and the coefficients of the predictions that use each, (own config, basis).
-
-    ``weight`` is the sum of all weights; location and size, the mean and standard deviation of each prediction,
-    and whether it varies, are (config,).
+    """The smoothers of all rows with the predictions that use each. ``total_weight`` is the sum of all weights;
+    ``location`` and ``size`` are the mean and the standard deviation of each prediction, and ``varies`` whether it is
+    no constant, (config,).
     """
 
     plan: Plan
-    smoothers: tuple[BlockwiseSmoother, ...]
-    coefficients: tuple[Tensor, ...]
-    weight: float
+    by_smoother: tuple[SmoothedPredictions, ...]
+    total_weight: float
     location: Array
     size: Array
     varies: Array
 
     def terms(self, rows: Attributes, predictions: Array) -> Sums:
-        """Sums of what depends on the smoothers; predictions (config, row).
-
-        Of very many rows the basis is computed in 32 bits: S_ii, Q_ii and the noise matrix are sums of its squares,
-        without cancellation, and a row's leverage is a small number beside 1. Predictions, ĥ and their products are in
-        64 bits.
+        """Sums over some rows of what depends on the smoothers; predictions (config, row). For each prediction, by its
+        number c: "noise c", "others c", "influence c" and "residual c" of
+        :meth:`fairlevel.metrics.row_terms.FunctionsAtRows.terms`; and "null c", K of the test, unless its p-value is
+        known.
         """
         return reduce(add, map_on_single_threads(self._terms, _blocks(rows, predictions)))
 
     def _terms(self, block: tuple[Attributes, Array]) -> Sums:
         rows, predictions = block
-        weight = torch.from_numpy(rows.counts) / self.weight
+        weight = torch.from_numpy(rows.counts) / self.total_weight
         size = np.where(self.varies, self.size, 1.0)
         standard = torch.from_numpy((predictions - self.location[:, None]) / size[:, None])
         terms: Sums = {}
-        for number, smoother in enumerate(self.smoothers):
-            configs, first = self.plan.configs_of(number), smoother.nuisance
-            features = smoother.functions(rows)
-            exact = smoother.combined(features, self._directions[number])
-            basis = smoother.basis(features.to(smoother.precision))
-            diagonals = (basis.square() @ self._diagonals[number].to(basis.dtype)).double().T * weight
-            for place, config in enumerate(configs.tolist()):
-                functions = _FunctionsAtRows(
-                    exact[:, :first], exact[:, first + place], basis[:, first:], *diagonals[place :: len(configs)]
-                )
-                coefficients = self.coefficients[number][place][:first]
-                sums = functions.sums(standard[config], coefficients, weight)
+        for own in self.by_smoother:
+            for place, (config, functions) in enumerate(zip(own.configs.tolist(), own.at(rows, weight), strict=True)):
+                prediction, coefficients = standard[config], own.coefficients[place][: own.smoother.nuisance]
+                sums = functions.terms(prediction, coefficients, weight)
                 if not self.plan.is_tested(config):
-                    sums["null"] = functions.null(standard[config], coefficients, weight)
+                    sums["null"] = functions.null_covariance(prediction, coefficients, weight)
                 terms |= {f"{name} {config}": value for name, value in sums.items()}
         return terms
 
-    @cached_property
-    def _shrinkage(self) -> list[Tensor]:
-        ridge = torch.from_numpy(self.plan.ridge)
-        return [each.spectrum.shrinkage(ridge[self.plan.configs_of(k)]) for k, each in enumerate(self.smoothers)]
-
-    @cached_property
-    def _kept(self) -> list[Tensor]:
-        return [
-            form_weights(shrinkage, each.nuisance)
-            for shrinkage, each in zip(self._shrinkage, self.smoothers, strict=True)
-        ]
-
-    @cached_property
-    def _directions(self) -> list[Tensor]:
-        """Coefficients of the nuisance functions, then of ĥ of each own prediction, (basis, function)."""
-        return [
-            torch.cat([_nuisance_directions(each), _beyond(coefficients * shrinkage, each.nuisance).T], dim=1)
-            for each, coefficients, shrinkage in zip(self.smoothers, self.coefficients, self._shrinkage, strict=True)
-        ]
-
-    @cached_property
-    def _diagonals(self) -> list[Tensor]:
-        """d of each own prediction, then q of each, (basis, 2 · own config)."""
-        return [
-            torch.cat([shrinkage, kept]).T.contiguous()
-            for shrinkage, kept in zip(self._shrinkage, self._kept, strict=True)
-        ]
-
     def evidence(self, terms: Sums) -> list[Evidence]:
-        """The estimate of each prediction and its uncertainty, from the sums of all rows."""
-        return [self._evidence(terms, config) for config in range(len(self.plan.index))]
+        """The estimate of each prediction and its uncertainty, from the terms of all rows."""
+        found = {
+            config: self._evidence(terms, config, own, place)
+            for own in self.by_smoother
+            for place, config in enumerate(own.configs.tolist())
+        }
+        return [found[config] for config in range(len(found))]
 
-    def _evidence(self, terms: Sums, config: int) -> Evidence:
+    def _evidence(self, terms: Sums, config: int, own: SmoothedPredictions, place: int) -> Evidence:
+        """Of a prediction, which is the one at this place among those of its smoother."""
         if not self.varies[config]:
             return Evidence.of_constant()
-        number = int(self.plan.index[config])
-        place = int(np.flatnonzero(self.plan.configs_of(number) == config)[0])
-        smoother, coefficients = self.smoothers[number], self.coefficients[number][place]
-        kept, first = self._kept[number][place], smoother.nuisance
-        lost, size, own_squares = terms[f"others {config}"].tolist()
+        coefficients, q, first = own.coefficients[place], own.kept[place], own.smoother.nuisance
+        by_chance, fitted_variance, own_part = terms[f"others {config}"].tolist()
         noise = NoiseSums(*terms[f"noise {config}"]).total
-        residual, spectrum = terms[f"residual {config}"], smoother.spectrum
+        covariance = terms[f"residual {config}"]
         return Evidence(
             variance=float(self.size[config] ** 2),
-            estimate=float((kept * coefficients.square()).sum() - noise) + lost,
-            fitted_variance=size,
+            estimate=float((q * coefficients.square()).sum() - noise) + by_chance,
+            fitted_variance=fitted_variance,
             influence=terms[f"influence {config}"].numpy(),
-            degenerate=2 * (float(kept[first:] @ residual.square() @ kept[first:]) - own_squares),
-            test=partial(self._p_value, number, coefficients[first:], terms.get(f"null {config}")),
+            degenerate=2 * (float(q[first:] @ covariance.square() @ q[first:]) - own_part),
+            test=partial(own.p_value, place, terms.get(f"null {config}"), self.plan.seed),
             regressor=self.plan.regressors[config],
-            informative=float(kept.sum()) >= LEAST_DF,
-            spent=spectrum.spent_on_factors,
-        )
-
-    def _p_value(self, number: int, coefficients: Tensor, covariance: Tensor | None) -> float:
-        if covariance is None:
-            return SMALLEST_P
-        spectrum = self.smoothers[number].spectrum
-        return p_value(
-            forms(spectrum, ridges_to_try(self.plan.asked[number], spectrum)),
-            CoefficientCovariance.plain(covariance),
-            coefficients,
-            self.plan.seed,
+            informative=float(q.sum()) >= LEAST_DF,
+            spent=own.smoother.spectrum.spent_on_factors,
         )
 
 
 @dataclass(frozen=True)
-class _FunctionsAtRows:
-    """The functions of A of one prediction at some rows.
+class SmoothedPredictions:
+    """The predictions that use one smoother.
 
-    Shapes: nuisance (row, nuisance), fitted ĥ beyond the nuisance functions (row,), basis beyond them (row, function),
-    own_weight S_ii and diagonal Q_ii (row,). The basis may be in 32 bits, see :meth:`FittedPlan.terms`.
+    Parameters
+    ----------
+    configs : their numbers among all predictions, (own config,)
+    smoother : of all rows
+    coefficients : c = BᵀWf, (own config, basis)
+    ridge : of each, (own config,)
+    asked : the ridge that was asked for; None where it was chosen
     """
 
-    nuisance: Tensor
-    fitted: Tensor
-    basis: Tensor
-    own_weight: Tensor
-    diagonal: Tensor
+    configs: Index
+    smoother: BlockwiseSmoother
+    coefficients: Tensor
+    ridge: Tensor
+    asked: float | None
 
-    def sums(self, prediction: Tensor, coefficients: Tensor, weight: Tensor) -> Sums:
-        """What a prediction (row,) adds to the sums; coefficients of the nuisance functions (nuisance,)."""
-        fitted, diagonal = self.fitted, self.diagonal
-        centred = prediction - self.nuisance @ coefficients
-        leverage = Leverage.of(self.own_weight, weight)
-        of_factors, alone = factor_leverage(self.nuisance, len(coefficients), weight, leverage)
-        beyond, alone_error = centred / alone, (centred - fitted) / leverage.left_out
-        residual = (centred - fitted) / leverage.left_out.sqrt()
-        weighted = influence_parts(prediction, fitted, residual) * weight.unsqueeze(1)
-        return {
-            "noise": leverage.noise_sums(diagonal, centred, fitted).stacked,
-            "others": torch.stack(
-                [
-                    (of_factors * beyond * (beyond - alone_error)).sum(),
-                    (weight * fitted.square()).sum(),
-                    (weight * diagonal * residual.square()).square().sum(),
-                ]
-            ),
-            "influence": weighted.T @ weighted,
-            "residual": self._scatter(weight * residual),
-        }
+    def at(self, rows: Attributes, weight: Tensor) -> Iterator[FunctionsAtRows]:
+        """The functions at some rows for each own prediction; weights as shares of all rows (row,).
 
-    def null(self, prediction: Tensor, coefficients: Tensor, weight: Tensor) -> Tensor:
-        """What it adds to K of the test, (function, function)."""
-        centred = prediction - self.nuisance @ coefficients
-        return self._scatter(weight * centred / nuisance_left_out(self.nuisance, len(coefficients), weight).sqrt())
+        Of very many rows the basis is computed in 32 bits: S_ii, Q_ii and covariances are sums of its squares, without
+        cancellation, and a row's leverage is a small number beside 1. Nuisance functions and ĥ are in 64 bits.
+        """
+        first, features = self.smoother.nuisance, self.smoother.functions(rows)
+        exact = self.smoother.combined(features, self._directions)
+        basis = self.smoother.basis(features.to(self.smoother.precision))
+        diagonals = (basis.square() @ self._diagonals.to(basis.dtype)).double().T * weight
+        for place, (own_weight, diagonal) in enumerate(zip(*diagonals.chunk(2), strict=True)):
+            yield FunctionsAtRows(exact[:, :first], exact[:, first + place], basis[:, first:], own_weight, diagonal)
 
-    def _scatter(self, scale: Tensor) -> Tensor:
-        return scatter_matrix(scale.to(self.basis.dtype), self.basis).double()
+    @cached_property
+    def shrinkage(self) -> Tensor:
+        """d, (own config, basis)."""
+        return self.smoother.spectrum.shrinkage(self.ridge)
 
+    @cached_property
+    def kept(self) -> Tensor:
+        """q = 1 − (1 − d)⁴, and 0 for nuisance functions, (own config, basis)."""
+        return form_weights(self.shrinkage, self.smoother.nuisance)
 
-def _nuisance_directions(smoother: BlockwiseSmoother) -> Tensor:
-    """Coefficients of the nuisance functions, (basis, nuisance)."""
-    return torch.eye(1 + smoother.transform.shape[1], smoother.nuisance, dtype=torch.float64)
+    @cached_property
+    def _directions(self) -> Tensor:
+        """Coefficients of the nuisance functions, then of ĥ beyond them of each own prediction, (basis, function)."""
+        nuisance = torch.eye(1 + self.smoother.transform.shape[1], self.smoother.nuisance, dtype=torch.float64)
+        fitted = self.coefficients * self.shrinkage
+        fitted[:, : self.smoother.nuisance] = 0
+        return torch.cat([nuisance, fitted.T], dim=1)
 
+    @cached_property
+    def _diagonals(self) -> Tensor:
+        """d of each own prediction, then q of each, (basis, 2 · own config)."""
+        return torch.cat([self.shrinkage, self.kept]).T.contiguous()
 
-def _beyond(coefficients: Tensor, nuisance: int) -> Tensor:
-    """Coefficients without those of the nuisance functions: (…, basis) -> (…, basis)."""
-    rest = coefficients.clone()
-    rest[..., :nuisance] = 0
-    return rest
-
-
-def measured(plan: Plan, rows: Attributes, predictions: Array) -> list[Evidence]:
-    """The evidence of several predictions on rows that are in memory; predictions (config, row)."""
-    fitted = plan.fitted(plan.moments(rows, predictions))
-    return fitted.evidence(fitted.terms(rows, predictions))
+    def p_value(self, place: int, covariance: Tensor | None, seed: int) -> float:
+        """The test of the prediction at this place, with K (function, function); None where the sample has the smallest
+        p-value already.
+        """
+        if covariance is None:
+            return SMALLEST_P
+        spectrum, coefficients = self.smoother.spectrum, self.coefficients[place][self.smoother.nuisance :]
+        weights = forms(spectrum, ridges_to_try(self.asked, spectrum))
+        return p_value(weights, CoefficientCovariance.of_columns(covariance), coefficients, seed)
 
 
 def _blocks(rows: Attributes, predictions: Array) -> Iterator[tuple[Attributes, Array]]:
+    """Rows and predictions (config, row) in blocks."""
     for part in parts(len(rows)):
         yield rows.take(np.arange(part.start, part.stop)), predictions[:, part]

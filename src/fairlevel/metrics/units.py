@@ -1,4 +1,12 @@
-"""What is independent, rows or groups of rows, and what that means for estimates, their noise and their tests."""
+r"""What is independent, rows or groups of rows: one place for all formulas that differ between the two.
+
+A *unit* is a row, or a group of rows. With weights w_i, noise v_i of the rows and signed functions φ_i of A, the scores
+of a unit and the covariance of coefficients are
+
+.. math:: s_u = \sum_{i \in u} w_i v_i \varphi_i, \qquad K = \sum_u s_u s_u^\top .
+
+``weighted`` stands for w_i v_i below, (row,), and ``q`` for the weights of functions in a quadratic form, (function,).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +18,7 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.cells.covariance import CoefficientCovariance
-from fairlevel.conditional_mean.cells.squares import Squares
+from fairlevel.conditional_mean.cells.signed_functions import SignedFunctions
 from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.metrics.group_scores import GroupScores
@@ -22,7 +30,7 @@ from fairlevel.threads import on_single_threads
 
 @dataclass(frozen=True)
 class IndependentUnits:
-    """What is independent: rows, or groups of them."""
+    """Groups of rows; rows where ``groups`` is None."""
 
     groups: RowGroups | None = None
 
@@ -35,7 +43,7 @@ class IndependentUnits:
         return values if self.groups is None else self.groups.sums(values)
 
     def errors(self, prediction: Tensor, smoother: LinearSmoother, ridges: Tensor, cost: float) -> Tensor:
-        """The error of each ridge on units that are left out, (config, ridge)."""
+        """The error of each ridge on units that are left out: (config, row), (ridge,) -> (config, ridge)."""
         if self.groups is None:
             return smoother.leave_one_out(prediction, ridges, cost=cost)
         return leave_group_out_errors(prediction, smoother, self.groups, ridges, cost)
@@ -47,64 +55,57 @@ class IndependentUnits:
         return leave_groups_out_dpvar(prediction, smoother, ridge, self.groups)
 
     def null_noise(self, centred: Tensor, smoother: LinearSmoother) -> Tensor:
-        """The noise of each row when DPVar = 0, from residuals f̃ of the nuisance functions: f̃_i / √(1 − P_ii), or the
-        same of each group; (..., row) for rows, (row,) for groups.
+        """The noise v of each row when DPVar = 0, from residuals f̃ of the nuisance functions with leverages P:
+        f̃_i / √(1 − P_ii), and (I − P_gg)^(−1/2) f̃_g for groups; (…, row) for rows, (row,) for groups.
         """
         if self.groups is None:
             nuisance = smoother.nuisance_functions
             return centred / nuisance_left_out(nuisance, smoother.nuisance, smoother.row_weight).sqrt()
         return left_out(centred, smoother, nuisance_only(smoother), self.groups, 0.5, 1 - HIGH_LEVERAGE)
 
-    def covariance(self, values: Tensor, functions: Squares, row_weight: Tensor) -> CoefficientCovariance:
-        """K = Σ_u s_u s_uᵀ with s_u the sum of w_i v_i b_i over the rows of a unit; (row,)."""
+    def covariance(self, weighted: Tensor, functions: SignedFunctions) -> CoefficientCovariance:
+        """K = Σ_u s_u s_uᵀ."""
         if self.groups is None:
-            return functions.covariance(row_weight * values)
-        return GroupScores.of(functions, row_weight * values, self.groups).covariance()
+            return functions.covariance(weighted)
+        return GroupScores.of(functions, weighted, self.groups).covariance()
 
     def covariance_beside(
-        self, values: Tensor, functions: Squares, others: Tensor, row_weight: Tensor
+        self, weighted: Tensor, functions: SignedFunctions, weighted_others: Tensor
     ) -> CoefficientCovariance:
-        """The same with further scores Σ w_i o_i of each unit after those of the columns; others (row, other)."""
+        """The same with further scores after those of the columns, the sums of w_i o_i over the rows of each unit;
+        weighted_others (row, other).
+        """
         if self.groups is None:
-            return functions.covariance_beside(row_weight * values, row_weight.unsqueeze(1) * others)
-        sums = self.groups.sums(row_weight.unsqueeze(1) * others)
-        return GroupScores.of(functions, row_weight * values, self.groups).beside(sums).covariance()
+            return functions.covariance_beside(weighted, weighted_others)
+        scores = GroupScores.of(functions, weighted, self.groups)
+        return scores.beside(self.groups.sums(weighted_others)).covariance()
 
-    def own_squares(self, values: Tensor, functions: Squares, kept: Tensor, row_weight: Tensor) -> Tensor:
-        """Σ_u (s_uᵀ q s_u)², what pairs of a unit with itself add to tr(qKqK); a number."""
-        return self._own(values, functions, kept, row_weight).square().sum()
-
-    def own_difference(
-        self, values_a: Tensor, values_b: Tensor, functions: Squares, kept: Tensor, row_weight: Tensor
-    ) -> Tensor:
-        """Σ_u (s_buᵀ q s_bu − s_auᵀ q s_au)², the own part for the difference of two estimates; a number."""
-        own_a, own_b = (self._own(values, functions, kept, row_weight) for values in (values_a, values_b))
-        return (own_b - own_a).square().sum()
-
-    def _own(self, values: Tensor, functions: Squares, kept: Tensor, row_weight: Tensor) -> Tensor:
-        """s_uᵀ q s_u of each unit, (unit,)."""
+    def forms(self, weighted: Tensor, functions: SignedFunctions, q: Tensor) -> Tensor:
+        """s_uᵀ diag(q) s_u of each unit, (unit,)."""
         if self.groups is None:
-            return (row_weight * values).square() * functions.at_rows(kept.unsqueeze(0)).squeeze(1)
-        return GroupScores.of(functions, row_weight * values, self.groups).own(kept)
+            return weighted.square() * functions.sums_of_squares(q.unsqueeze(0)).squeeze(1)
+        return GroupScores.of(functions, weighted, self.groups).forms(q)
 
     def null_variance(
-        self, covariance: CoefficientCovariance, residual: Tensor, functions: Squares, kept: Tensor, row_weight: Tensor
+        self, covariance: CoefficientCovariance, weighted: Tensor, functions: SignedFunctions, q: Tensor
     ) -> Tensor:
-        r"""Variance of an estimate that is left when DPVar = 0, a number: 2 tr(qKqK) with K the covariance of the
-        residuals, less the units' own part, which the estimate leaves out. ``kept`` is q, (function,).
+        r"""The variance that an estimate has when DPVar = 0, a number: 2 (tr(qKqK) − Σ_u (s_uᵀ q s_u)²).
+
+        K is the covariance of the residuals. The last sum is the part of tr(qKqK) = Σ_uv (s_uᵀ q s_v)² that comes from
+        pairs of a unit with itself, which the estimate leaves out.
         """
-        own = self.own_squares(residual, functions, kept, row_weight)
-        return 2 * (covariance.form(kept) - own)
+        own = self.forms(weighted, functions, q).square().sum()
+        return 2 * (covariance.trace_of_square(q) - own)
 
 
-def null_variance(left_out: LeaveOut, smoother: LinearSmoother, units: IndependentUnits) -> Tensor:
+def null_variance(estimates: LeaveOut, smoother: LinearSmoother, units: IndependentUnits) -> Tensor:
     """:meth:`IndependentUnits.null_variance` of each estimate, (config,)."""
-    first, weight = smoother.nuisance, smoother.row_weight
-    functions = smoother.fit.beyond(first).squares
+    first = smoother.nuisance
+    functions = smoother.fit.beyond(first).signed
 
-    def of(residual: Tensor, kept: Tensor) -> Tensor:
-        covariance = units.covariance(residual, functions, weight)
-        return units.null_variance(covariance, residual, functions, kept, weight)
+    def of_one(residual: Tensor, q: Tensor) -> Tensor:
+        weighted = smoother.row_weight * residual
+        return units.null_variance(units.covariance(weighted, functions), weighted, functions, q)
 
-    estimates = zip(left_out.residual, functions.weights(left_out.kept[:, first:]), strict=True)
-    return torch.stack(on_single_threads(*(partial(of, residual, kept) for residual, kept in estimates)))
+    every = zip(estimates.residual, functions.weights(estimates.kept[:, first:]), strict=True)
+    return torch.stack(on_single_threads(*(partial(of_one, residual, q) for residual, q in every)))

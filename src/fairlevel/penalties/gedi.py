@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.cells.membership import CellsApart
+from fairlevel.conditional_mean.cells.membership import FeaturesAndCells
 from fairlevel.conditional_mean.factorisation import Features, factor
 from fairlevel.conditional_mean.leave_one_out import leave_out_covariance
 from fairlevel.conditional_mean.smoother import LinearSmoother
@@ -54,7 +54,7 @@ class GeDI(PenaltyDefaults):
 
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> LinearSmoother:
         nothing = np.empty((len(attributes), 0))
-        functions = CellsApart.without_cells(products(attributes.values, self.degree), nothing)
+        functions = FeaturesAndCells.without_cells(products(attributes.values, self.degree), nothing)
         return factor(Features.of(nothing, functions), torch.from_numpy(attributes.weight))
 
     def init(self, prepared: LinearSmoother, configs: int, settings: Settings) -> Tensor:

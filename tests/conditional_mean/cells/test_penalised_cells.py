@@ -9,8 +9,8 @@ from scipy.linalg import lstsq
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.cells.discrete_columns import few_categories
-from fairlevel.conditional_mean.cells.membership import CellsApart, Membership
-from fairlevel.conditional_mean.cells.penalised_cells import RotatedCells
+from fairlevel.conditional_mean.cells.membership import FeaturesAndCells, Membership
+from fairlevel.conditional_mean.cells.penalised_cells import PenalisedCells
 from fairlevel.conditional_mean.factorisation import Features, factor
 from fairlevel.metrics.leave_one_out import leave_out_dpvar
 from fairlevel.metrics.units import IndependentUnits, null_variance
@@ -98,7 +98,7 @@ def test_cells_are_columns_like_any_others(case):
 def as_columns(features, rows):
     """Features of which none is known to be the indicator of a cell."""
     given = np.empty((len(rows), 0)) if rows.given is None else rows.given
-    return Features.of(given, CellsApart.without_cells(*features(rows)))
+    return Features.of(given, FeaturesAndCells.without_cells(*features(rows)))
 
 
 def test_estimate_and_noise_are_those_of_dense_matrices(case):
@@ -180,13 +180,13 @@ def test_rotated_indicators_span_all_cells():
     weight = torch.full((440,), 1 / 440, dtype=torch.float64)
     others = torch.from_numpy(random.standard_normal((440, 7)))
     cells = Membership(number, 300)
-    rotated = RotatedCells.of(cells, (others,), weight)
-    shared = cells.values(rotated.shared)
-    own = torch.cat([each.as_set(0, cells).written_out() for each in rotated.own], dim=1)
+    rotated = PenalisedCells.of(cells, (others,), weight)
+    shared = cells.at_rows(rotated.shared)
+    own = torch.cat([each.own_functions(0, cells).written_out() for each in rotated.by_weight], dim=1)
     assert shared.shape[1] + own.shape[1] == 300
     assert own.shape[1] == 180 + 100 - 2 * 8  # of one row and of two; twenty cells of three rows are few
     indicators = torch.nn.functional.one_hot(number, 300).double()
-    moment = torch.cat([torch.full((each.count,), each.moment, dtype=torch.float64) for each in rotated.own])
+    moment = torch.cat([torch.full((each.count,), each.weight, dtype=torch.float64) for each in rotated.by_weight])
     scaled = torch.cat([shared, own * moment.sqrt()], dim=1)
     torch.testing.assert_close(scaled @ scaled.T, indicators @ indicators.T, atol=1e-12, rtol=0)
     for other in (others, shared, torch.ones(440, 1)):

@@ -8,37 +8,43 @@ import numpy as np
 
 from fairlevel.arrays import Array, Flags, Index
 
-MOST_CATEGORIES = 12
-ROWS_PER_CELL = 5
-_MOST_VALUES = 500  # of all columns of whole numbers that are read as groups, unless there is one such column
+MOST_CATEGORIES = 12  # of a column that is surely discrete
+ROWS_PER_CELL = 5  # on average, so that values repeat
+_MOST_VALUES = 500  # of all columns of repeating values that are read as groups, unless there is one such column
 
 
 def few_categories(sensitive: Array) -> Flags:
-    """Which columns take at most 12 distinct values, and fewer than rows: surely discrete."""
-    return np.array([_few(column) for column in sensitive.T], dtype=bool)
+    """Which columns take at most 12 distinct values, and fewer than rows: surely discrete. (row, column) ->
+    (column,).
+    """
+    return np.array([_has_few_categories(column) for column in sensitive.T], dtype=bool)
 
 
 def discrete_columns(sensitive: Array) -> Flags:
-    """Which columns can be read as groups: few categories, or evenly spaced values that repeat five times on average.
-    Of several columns of the second kind those with the fewest values, up to 500 values in all.
+    """Which columns can be read as groups, (row, column) -> (column,): those with few categories, and those of evenly
+    spaced values that repeat five times on average. Of several columns of the second kind those with the fewest values
+    are taken, as long as they have at most 500 values in all; the first one always.
     """
-    discrete, values = few_categories(sensitive), 0
+    discrete = few_categories(sensitive)
     repeating = {k: len(np.unique(sensitive[:, k])) for k in np.flatnonzero(~discrete) if _repeats(sensitive[:, k])}
+    values = 0
     for k in sorted(repeating, key=repeating.__getitem__):
+        is_first = values == 0
         values += repeating[k]
-        discrete[k] = values == repeating[k] or values <= _MOST_VALUES
+        discrete[k] = is_first or values <= _MOST_VALUES
     return discrete
 
 
-def _few(column: Array) -> bool:
+def _has_few_categories(column: Array) -> bool:
     most = min(MOST_CATEGORIES, len(column) - 1)
     first = column[:1000]  # most continuous columns are known by their first rows
     return len(np.unique(first)) <= most and (len(first) == len(column) or len(np.unique(column)) <= most)
 
 
 def _repeats(column: Array) -> bool:
+    """Whether the values are evenly spaced, some perhaps missing, and repeat five times on average."""
     most = len(column) // ROWS_PER_CELL
-    if len(np.unique(column[: most + 1])) > most:
+    if len(np.unique(column[: most + 1])) > most:  # most continuous columns end here
         return False
     categories = np.unique(column)
     if not 2 <= len(categories) <= most:
@@ -49,10 +55,12 @@ def _repeats(column: Array) -> bool:
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells that columns form on some rows, numbered in lexicographic order.
+    """The cells that columns form on some rows: the profiles that occur, numbered in lexicographic order.
 
-    Shapes: categories, one sorted array per column; codes, one sorted array per column: the known values of
-    (number of the cell of the columns before) · (categories of this column) + (category).
+    Columns are added one after another. A row that is in cell c of the columns before, and has category k of K in this
+    column, has the code c K + k. The codes that occur, sorted, are the cells of the columns so far.
+
+    Shapes: categories, the sorted values of each column; codes, the sorted codes after each column.
     """
 
     categories: tuple[Array, ...]
@@ -60,6 +68,7 @@ class Cells:
 
     @classmethod
     def of(cls, rows: Array) -> Cells:
+        """From rows of discrete columns, (row, column)."""
         categories, codes = [], []
         number = np.zeros(len(rows), dtype=np.int64)
         for column in rows.T:
@@ -71,27 +80,27 @@ class Cells:
 
     @property
     def count(self) -> int:
-        """Number of cells; none where there are no columns."""
+        """The number of cells; 0 where there are no columns."""
         return len(self.codes[-1]) if self.codes else 0
 
-    def columns(self, rows: Array) -> list[Index]:
-        """The category of each row in each column, −1 for one never seen; (row, column) -> (row,) each."""
-        # categories are rounded as the rows were
-        return [
-            _position(known.astype(rows.dtype), column) for known, column in zip(self.categories, rows.T, strict=True)
-        ]
+    def categories_of(self, rows: Array) -> list[Index]:
+        """The category of each row in each column, −1 for one never seen: (row, column) -> one (row,) per column."""
+        rounded = [known.astype(rows.dtype) for known in self.categories]  # as the rows were
+        return [_position(known, column) for known, column in zip(rounded, rows.T, strict=True)]
 
-    def number(self, columns: list[Index]) -> Index:
-        """The cell of each row, −1 for one never seen; categories (row,) each -> (row,)."""
-        number = np.zeros_like(columns[0])
-        for known, codes, category in zip(self.categories, self.codes, columns, strict=True):
+    def number(self, categories: list[Index]) -> Index:
+        """The cell of each row, −1 for one never seen, from its categories: one (row,) per column -> (row,)."""
+        number = np.zeros_like(categories[0])
+        for known, codes, category in zip(self.categories, self.codes, categories, strict=True):
             position = _position(codes, number * len(known) + category)
             number = np.where((number >= 0) & (category >= 0), position, -1)
         return number
 
 
 def indicators(number: Index, count: int) -> Array:
-    """One column per category or cell, (row, count); a row of none (−1) has zeros, so its mean is the intercept."""
+    """One column per category or cell: (row,) -> (row, count). A row of none, −1, has zeros: its mean is the
+    intercept.
+    """
     values = np.zeros((len(number), count))
     seen = np.flatnonzero(number >= 0)
     values[seen, number[seen]] = 1.0
@@ -99,6 +108,6 @@ def indicators(number: Index, count: int) -> Array:
 
 
 def _position(known: Array | Index, values: Array | Index) -> Index:
-    """Where each value stands among sorted known ones, −1 where it does not."""
+    """The position of each value among sorted known ones, −1 where it is none of them."""
     position = np.searchsorted(known, values, side="right") - 1
     return np.where((position >= 0) & (known[np.maximum(position, 0)] == values), position, -1)

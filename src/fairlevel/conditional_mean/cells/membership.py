@@ -1,4 +1,4 @@
-"""Which cell of discrete attributes each row belongs to, and functions of the cell."""
+"""Which cell each row belongs to, functions of the cell at rows, and sums over the rows of a cell."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlevel.arrays import Array
 
 @dataclass(frozen=True)
 class Membership:
-    """The cell of each row, (row,), −1 for rows of none, and the number of cells."""
+    """The number of each row's cell, (row,), −1 for rows of no cell, and how many cells there are."""
 
     number: Tensor
     count: int
@@ -33,26 +33,31 @@ class Membership:
             number, count = torch.where(each.number >= 0, each.number + count, number), count + each.count
         return Membership(number, count)
 
-    def values(self, table: Tensor) -> Tensor:
-        """Functions of the cell at each row, 0 for rows of none: (cell, function) -> (row, function)."""
+    @property
+    def rows_in_cells(self) -> Tensor:
+        """The numbers of the rows that have a cell, (row in a cell,)."""
+        return torch.nonzero(self.number >= 0).squeeze(1)
+
+    def at_rows(self, table: Tensor) -> Tensor:
+        """Z T, functions of the cell at each row, 0 for rows of no cell: (cell, function) -> (row, function)."""
         values = table.new_zeros(len(self.number), table.shape[1])
         if not self.count:
             return values
-        seen = torch.nonzero(self.number >= 0).squeeze(1)
+        seen = self.rows_in_cells
         values[seen] = table[self.number[seen]]
         return values
 
     def sums(self, values: Tensor, row_weight: Tensor) -> Tensor:
-        """Σ w_i v_i over the rows of each cell: (row, function), (row,) -> (cell, function)."""
+        """ZᵀWV, the sum of w_i v_i over the rows of each cell: (row, function), (row,) -> (cell, function)."""
         sums = values.new_zeros(self.count, values.shape[1])
         if not self.count:
             return sums
-        seen = torch.nonzero(self.number >= 0).squeeze(1)
+        seen = self.rows_in_cells
         return sums.index_add_(0, self.number[seen], values[seen] * row_weight[seen].unsqueeze(1))
 
-    def among(self, cells: Tensor) -> Membership:
+    def only(self, cells: Tensor) -> Membership:
         """The same rows with these cells alone, numbered in their order: (own cell,)."""
-        place = torch.full((self.count + 1,), -1)
+        place = torch.full((self.count + 1,), -1)  # the last entry is that of −1
         place[cells] = torch.arange(len(cells))
         return Membership(place[self.number], len(cells))
 
@@ -62,31 +67,31 @@ class Membership:
 
 
 @dataclass(frozen=True)
-class SharedMembership(Membership):
-    """The same, where a row of no cell has a share of every cell, g T with g its nuisance functions.
+class MembershipWithFallback(Membership):
+    """The same, where a function of the cell has a value at rows of no cell, too: the weighted sum g F t of its values
+    t in all cells, with g the nuisance functions of the row.
 
-    Shapes: nuisance (row, nuisance function), shares T (nuisance function, cell).
+    Shapes: nuisance g (row, nuisance function), fallback F (nuisance function, cell).
     """
 
     nuisance: Tensor
-    shares: Tensor
+    fallback: Tensor
 
-    def values(self, table: Tensor) -> Tensor:
-        """Functions of the cell at each row: (cell, function) -> (row, function)."""
-        values = super().values(table)
+    def at_rows(self, table: Tensor) -> Tensor:
+        values = super().at_rows(table)
         if not self.count:
             return values
         none = torch.nonzero(self.number < 0).squeeze(1)
-        values[none] = self.nuisance[none] @ (self.shares @ table)
+        values[none] = self.nuisance[none] @ (self.fallback @ table)
         return values
 
-    def take(self, rows: slice) -> SharedMembership:
-        return SharedMembership(self.number[rows], self.count, self.nuisance[rows], self.shares)
+    def take(self, rows: slice) -> MembershipWithFallback:
+        return MembershipWithFallback(self.number[rows], self.count, self.nuisance[rows], self.fallback)
 
 
-class CellsApart(NamedTuple):
-    """Features of some rows, each (row, feature), without the indicators of cells; cells with free indicators, and
-    cells with penalised ones. Only one of the two has any cells.
+class FeaturesAndCells(NamedTuple):
+    """Features of some rows in which indicators of cells are not written out: free and penalised features, each (row,
+    feature), and the cells whose indicators are free, or penalised. Only one of the two has any cells.
     """
 
     free: Array
@@ -95,7 +100,7 @@ class CellsApart(NamedTuple):
     penalised_cells: Membership
 
     @classmethod
-    def without_cells(cls, free: Array, penalised: Array) -> CellsApart:
+    def without_cells(cls, free: Array, penalised: Array) -> FeaturesAndCells:
         """Features of which none is known to be the indicator of a cell."""
         none = Membership.none(len(free))
         return cls(free, penalised, none, none)

@@ -1,8 +1,8 @@
-r"""All functions of some cells but a few, which need not be written out.
+r"""The own functions of cells, which need not be written out.
 
-Let E be the scaled indicators of cells, E = Z diag(p)^(−1/2) with p the weights of the cells; they are orthonormal. A
-set holds all combinations Ex that are orthogonal to a few others, EU; both x and U are orthonormal. The sum of squares
-of its functions is that of E less that of EU.
+Own functions are all combinations Ex of scaled indicators E that are orthogonal to a few shared functions EU; x and U
+are orthonormal. (E U) and (E x) together are another orthonormal basis of all functions of the cells. So any sum of
+squares over own functions is that over E less that over EU.
 """
 
 from __future__ import annotations
@@ -17,36 +17,41 @@ from fairlevel.conditional_mean.linear_algebra import thin_svd
 
 
 @dataclass(frozen=True)
-class CellSet:
-    """Functions of a basis, from ``first`` on, that are all functions of some cells but those in ``lacking``. Both are
-    orthonormal, and functions of the set have one weight q.
+class OwnFunctions:
+    """All functions of some cells that are orthogonal to shared ones, as neighbours in an orthonormal basis. They have
+    the same shrinkage.
 
-    Shapes: weight (cell,), lacking EU (cell, function).
+    Parameters
+    ----------
+    first : the place of the first of them in the basis
+    cells : the cell of each row
+    weight : p of each cell, (cell,)
+    shared : the shared functions as functions of the cell, diag(p)^(−1/2) U, (cell, shared function)
     """
 
     first: int
     cells: Membership
     weight: Tensor
-    lacking: Tensor
+    shared: Tensor
 
     @property
     def count(self) -> int:
-        """The number of functions."""
-        return len(self.weight) - self.lacking.shape[1]
+        """The number of own functions."""
+        return len(self.weight) - self.shared.shape[1]
 
     @property
     def end(self) -> int:
-        """The function after the last one."""
+        """The place after the last one."""
         return self.first + self.count
 
-    def moved(self, by: int) -> CellSet:
-        """The same functions in a basis in which they stand elsewhere."""
+    def moved(self, by: int) -> OwnFunctions:
+        """The same functions at other places of a basis."""
         return replace(self, first=self.first + by)
 
     def written_out(self) -> Tensor:
-        """The functions at each row, (row, function)."""
+        """The functions at each row, (row, own function)."""
         root = self.weight.sqrt().unsqueeze(1)
-        return self.cells.values(_complement(self.lacking * root).div_(root))
+        return self.cells.at_rows(_complement(self.shared * root).div_(root))
 
 
 def _complement(columns: Tensor) -> Tensor:
