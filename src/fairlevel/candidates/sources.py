@@ -38,6 +38,7 @@ MOST_NETWORK_ROWS = 8000
 BOOSTING_WEIGHTS = tuple(2 * weight for weight in ROOT_WEIGHTS)
 LARGE_TREES = Boosting(leaves=31, rounds=400, rows_in_leaf=10)
 SMALL_TREES = Boosting(leaves=6, rounds=400)
+_WAVES = RandomFeatures(ridge=1e-3)  # a head has a ridge of its own
 _ROOT = WithStages(PenaltyGrid((Setting(RootFBO()),), BOOSTING_WEIGHTS))
 BOOSTING = WithConstant(Families(tuple(OnPredictor(trees, _ROOT) for trees in (LARGE_TREES, SMALL_TREES))))
 AUTO = WithConstant(
@@ -46,7 +47,7 @@ AUTO = WithConstant(
             OnPredictor(LARGE_TREES, _ROOT),
             OnPredictor(SMALL_TREES, _ROOT),
             OnPredictor(MLP(), SpectralPath(SPECTRAL_WEIGHTS, (Head(1e-4), Head(1e-3, 0.02))), MOST_NETWORK_ROWS),
-            OnPredictor(RandomFeatures(), SpectralPath(SPECTRAL_WEIGHTS, (Head(1e-3), Head(1e-1))), MOST_NETWORK_ROWS),
+            OnPredictor(_WAVES, SpectralPath(SPECTRAL_WEIGHTS, (Head(1e-3), Head(1e-1))), MOST_NETWORK_ROWS),
             OnPredictor(Linear(), SpectralPath(SPECTRAL_WEIGHTS, (Head(1e-3),)), MOST_NETWORK_ROWS),
         )
     )

@@ -21,12 +21,15 @@ from fairlevel.fronts.combiners import Combiner, Stacked
 from fairlevel.losses import Loss, SquaredLoss
 from fairlevel.networks.optimizers import OPTIMIZERS, Adam, Optimizer
 from fairlevel.penalties import Penalty
-from fairlevel.predictors import MLP, Boosting, Linear, Predictor, resolve_predictor
+from fairlevel.predictors import MLP, Boosting, Linear, Predictor, RandomFeatures, resolve_predictor
 
 LOG_ODDS = Adam(0.02, steps=1000)
 """What "adam" stands for where a linear model classifies. Its usual 600 steps of 0.01 move a coefficient by about 3 at
 most, enough for a standardised target, but not for the log-odds of classes that are well apart.
 """
+
+WAVES = Adam(0.03)
+"""What "adam" stands for with random features: directions that vary little need large coefficients."""
 
 NO_LIMITS = Limits(models=10**12, settings=10**4, weights=10**4, coarse=10**4)
 
@@ -56,9 +59,14 @@ def training_setup(
 ) -> TrainingSetup:
     """What candidates are trained with; without a loss, with the squared one."""
     learner, loss = resolve_predictor(predictor), loss or SquaredLoss()
-    for_log_odds = optimizer == "adam" and isinstance(learner, Linear) and not loss.quadratic
-    rule = LOG_ODDS if for_log_odds else resolve_optimizer(optimizer)
+    rule = _adam_for(learner, loss) if optimizer == "adam" else resolve_optimizer(optimizer)
     return replace(TrainingSetup.at_rate_of(learner, rule, seed, device), loss=loss)
+
+
+def _adam_for(predictor: Predictor, loss: Loss) -> Adam:
+    if isinstance(predictor, RandomFeatures):
+        return WAVES
+    return LOG_ODDS if isinstance(predictor, Linear) and not loss.quadratic else Adam()
 
 
 def default_predictor(

@@ -18,13 +18,14 @@ from fairlevel.predictors.network_stack import NetworkFactory, NetworkPredictor
 class RandomFeatures(NetworkPredictor):
     r"""f = b + Σ_d θ_d √2 cos(w_dᵀx + b_d), w_d ~ N(0, σ⁻² I): a kernel machine in feature space.
 
-    ``bandwidth`` multiplies σ, the root mean squared distance between rows of standardised features. Directions of the
-    features below ``ridge`` times the largest are learnt more slowly.
+    ``bandwidth`` multiplies σ, the root mean squared distance between rows of standardised features. Directions whose
+    variance is below ``ridge`` times the largest are learnt more slowly: with 1, all but the largest. With much smaller
+    numbers noise is learnt as fast as everything else, which few rows do not allow.
     """
 
     features: int = 300
     bandwidth: float = 1.0
-    ridge: float = 1e-3
+    ridge: float = 1.0
 
     name: ClassVar[str] = "random_features"
     fixed_features: ClassVar[bool] = True

@@ -100,7 +100,7 @@ class CoD:
         """Centred columns, or centred random features of them."""
         if not features:
             return partial(_centred, rows.mean(axis=0))
-        return RandomFeatures(features).prepare(torch.from_numpy(rows), seed, torch.device("cpu")).input_map
+        return RandomFeatures(features, ridge=1e-3).prepare(torch.from_numpy(rows), seed, torch.device("cpu")).input_map
 
 
 def _centred(mean: Array, rows: Array) -> Array:
