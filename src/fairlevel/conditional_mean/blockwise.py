@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.factorisation import RANK_TOLERANCE
 from fairlevel.conditional_mean.protocol import JointMap, LinearMean, Standardiser, may_round, standardiser
 from fairlevel.conditional_mean.spectrum import Spectrum
+from fairlevel.threads import on_single_threads
 
 BLOCK = 4_096  # rows at a time: their basis takes 7 MiB for 211 functions
 
@@ -86,7 +87,9 @@ class BlockwiseSmoother:
     def of(cls, functions: Functions, first: Tensor, second: Tensor, rows: float) -> BlockwiseSmoother:
         """From the weighted means of z (feature,) and of z zᵀ (feature, feature)."""
         covariance = second - torch.outer(first, first)
-        transform, moments, nuisance = orthonormal(covariance, functions.free, functions.given)
+        # LAPACK's eigenvectors may depend on the number of threads in their last bits
+        of_features = partial(orthonormal, covariance, functions.free, functions.given)
+        ((transform, moments, nuisance),) = on_single_threads(of_features)
         return cls(functions, first, transform, moments, rows, 1 + nuisance)
 
     @cached_property

@@ -153,12 +153,12 @@ def _median_distance(rows: bytes, shape: tuple[int, ...]) -> float:
     centred -= centred.mean(dim=0)
     lengths = centred.square().sum(dim=1)
     squares = torch.addmm(lengths, centred, centred.T, alpha=-2).add_(lengths.unsqueeze(1))
-    pairs = squares.view(-1)[_pairs(len(centred))]
-    same = _SAME_PLACE * float(lengths.max())  # rounding leaves less than this of rows that coincide
-    median = float(np.median(pairs.numpy()))
+    distances = squares.view(-1)[_pairs(len(centred))].clamp_min_(0).sqrt_()
+    same = (_SAME_PLACE * float(lengths.max())) ** 0.5  # rounding leaves less than this of rows that coincide
+    median = float(np.median(distances.numpy()))
     if median > same:
-        return float(median**0.5)
-    return float(torch.where(pairs > same, pairs, 0).sqrt().mean()) or 1.0
+        return median
+    return float(torch.where(distances > same, distances, 0).mean()) or 1.0
 
 
 @lru_cache(maxsize=1)
