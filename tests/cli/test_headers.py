@@ -1,6 +1,7 @@
 """The first line of a CSV file as other programs write it, and names of columns as people type them."""
 
 import shlex
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -106,3 +107,9 @@ def test_a_table_of_another_ending_is_to_be_renamed(tmp_path):
         require_readable(tmp_path / "rows.tsv")
     with pytest.raises(InvalidInput, match=r"pandas.read_excel\(.*rows.xlsx'.*rows.csv'"):
         require_readable(tmp_path / "rows.xlsx")
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
+def test_standard_input_is_refused_with_what_to_do(name):
+    with pytest.raises(InvalidInput, match=r"has no ending; .*write the rows to a file first, such as rows\.csv"):
+        require_readable(Path(name))

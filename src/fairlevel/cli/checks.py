@@ -26,7 +26,8 @@ def require_readable(path: Path) -> None:
     if path.is_dir():
         raise InvalidInput(f"{str(path)!r} is a folder; a file ending in {' or '.join(READERS)} is needed.")
     if path.suffix.lower() not in READERS:
-        needed = f"{path.name!r} ends in {path.suffix!r}; a file ending in {' or '.join(READERS)} is needed."
+        given = f"ends in {path.suffix!r}" if path.suffix else "has no ending"
+        needed = f"{path.name!r} {given}; a file ending in {' or '.join(READERS)} is needed."
         raise InvalidInput(needed + _how_to_convert(path))
     if not path.is_file():
         raise InvalidInput(f"{str(path)!r} does not exist.")
@@ -34,6 +35,8 @@ def require_readable(path: Path) -> None:
 
 def _how_to_convert(path: Path) -> str:
     """A sentence with what to type, or nothing for a format that is not known."""
+    if not path.suffix:
+        return " Standard input and pipes are not read: write the rows to a file first, such as rows.csv."
     if path.suffix.lower() in (".tsv", ".txt"):
         return " Columns separated by tabs, semicolons or commas are read: rename the file."
     reader = _PANDAS_READERS.get(path.suffix.lower())
