@@ -210,3 +210,11 @@ def test_a_real_transformer(frame):
     assert list(encoder.feature_names_in_) == list(frame.columns)
     array = np.array([["a", 1.0], ["b", 2.0], ["a", 4.0]], dtype=object)
     np.testing.assert_array_equal(TableEncoder().fit_transform(array), [[1, 0, 1], [0, 1, 2], [1, 0, 4]])
+
+
+def test_numbers_beside_text_in_a_list_of_rows_are_numbers():
+    """NumPy writes all cells of such a list as text: each number was a category."""
+    rows = [[1, "a"], [2, "b"], [3, "a"], [2, "a"]]
+    encoder = TableEncoder().fit(rows)
+    assert [type(rule) for rule in encoder.rules_] == [NumberRule, IndicatorRule]
+    np.testing.assert_array_equal(encoder.transform(rows), encoder.transform(np.array(rows, dtype=object)))

@@ -102,3 +102,22 @@ def test_decimals_are_numbers():
         for frame in (as_decimals, as_decimals.astype({"age": float}))
     ]
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("rows", [list, tuple])
+def test_numbers_beside_text_in_a_list_of_rows_are_numbers(rows):
+    """NumPy writes all cells of such a list as text: age counted as 20 categories."""
+    table = pd.DataFrame({"a0": np.tile(np.arange(20, 40), 10), "a1": np.repeat(["f", "m"], 100)})
+    found = encode_sensitive([rows(row) for row in table.to_numpy().tolist()])
+    assert found.names == ("a0", "a1=f", "a1=m")
+    np.testing.assert_array_equal(found.values, encode_sensitive(table).values)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [{"age": [20, 30]}, [{"age": 20}, {"age": 30}], np.array([(20,), (30,)], dtype=[("age", float)])],
+    ids=["dict", "list of dicts", "structured array"],
+)
+def test_names_without_a_table_say_what_to_pass(table):
+    with pytest.raises(InvalidType, match=r"pass pandas\.DataFrame\(sensitive_features\)"):
+        encode_sensitive(table)

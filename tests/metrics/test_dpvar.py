@@ -254,7 +254,7 @@ BAD = {
     "no A": ({"sensitive_features": None}, "sensitive_features is None"),
     "empty A": ({"sensitive_features": A[:, :0]}, "at least one row and one column"),
     "3-d A": ({"sensitive_features": np.zeros((ROWS, 2, 2))}, "3 dimensions"),
-    "objects in A": ({"sensitive_features": [{"age": 1}] * ROWS}, "dict objects"),
+    "objects in A": ({"sensitive_features": np.array([{"age": 1}] * ROWS)}, "dict objects"),
     "level": ({"sensitive_features": A, "level": 95}, "level=95"),
     "negative weights": ({"sensitive_features": A, "sample_weight": -np.ones(ROWS)}, "negative"),
     "short weights": ({"sensitive_features": A, "sample_weight": np.ones(3)}, "one weight for each of the"),

@@ -27,6 +27,12 @@ def is_sparse(values: Any) -> bool:
     return hasattr(values, "toarray") and hasattr(values, "nnz")
 
 
+def as_cells(values: Any) -> Any:
+    """An array of the cells as they are: NumPy would write the numbers of a list of rows as text beside text."""
+    array = np.asarray(values)
+    return np.asarray(values, dtype=object) if array.dtype.kind == "U" and array is not values else array
+
+
 def refuse_lazy(name: str, values: Any) -> None:
     """Refuse a LazyFrame of polars, which holds a plan instead of rows."""
     if hasattr(values, "collect") and hasattr(values, "collect_schema"):

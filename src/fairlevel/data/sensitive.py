@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -12,7 +13,7 @@ import pandas as pd
 
 from fairlevel.arrays import Array
 from fairlevel.data.columns import MISSING, Dates, Numbers, kind_of, text_of
-from fairlevel.data.numbers import LARGEST, refuse_extremes, refuse_other_kinds
+from fairlevel.data.numbers import LARGEST, as_cells, refuse_extremes, refuse_other_kinds
 from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures
 
 FEW_CATEGORIES = 12  # which any rows can carry
@@ -244,7 +245,13 @@ def _as_given(sensitive_features: Any, argument: str) -> pd.DataFrame:
         converted = sensitive_features.to_pandas()
         return converted.to_frame() if isinstance(converted, pd.Series) else converted
     refuse_other_kinds(argument, sensitive_features)
-    array = np.asarray(sensitive_features)
+    array = as_cells(sensitive_features)
+    records = isinstance(sensitive_features, list | tuple) and array.size and isinstance(array.flat[0], Mapping)
+    if isinstance(sensitive_features, Mapping) or array.dtype.names or records:
+        raise InvalidType(
+            f"{argument} is of type {type(sensitive_features).__name__} with names of columns; a table is needed: pass "
+            f"pandas.DataFrame({argument})."
+        )
     if array.ndim not in (1, 2):
         raise InvalidInput(
             f"{argument} has {array.ndim} dimensions; a column or a table is needed, such as an array of "

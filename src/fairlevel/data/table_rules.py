@@ -13,7 +13,7 @@ import pandas as pd
 from fairlevel.arrays import Array
 from fairlevel.data.column_rules import Rule, Values, plain_rule, rule_from
 from fairlevel.data.columns import Numbers, Reading, refuse_unreadable
-from fairlevel.data.numbers import refuse_lazy
+from fairlevel.data.numbers import as_cells, refuse_lazy
 from fairlevel.exceptions import InvalidInput, InvalidType, UnreadableCells, UnseenLevels
 
 MANY_UNSEEN = 0.05  # a larger share of rows with unseen categories is worth a warning
@@ -92,7 +92,7 @@ def named_columns(X: Any) -> pd.DataFrame:
     refuse_lazy("X", X)
     if hasattr(X, "toarray"):
         raise InvalidType("X is a sparse matrix; TableEncoder reads tables: pass a DataFrame, or X.toarray().")
-    array = np.asarray(X)
+    array = as_cells(X)
     if array.ndim != 2:
         raise InvalidInput(
             f"Expected 2D array, got {array.ndim}D array instead: a table of shape (rows, columns) is needed. Reshape "
