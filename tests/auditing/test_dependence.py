@@ -101,3 +101,22 @@ def test_powers_that_coincide_where_few_rows_weigh_most():
     weight[:2] = 1.0
     found = {each.name: each.value for each in measure_dependence(f, a, weight, 0)}
     assert 0 <= found["maximal correlation"] <= 1
+
+
+def test_groups_change_places_as_a_whole_with_groups_of_their_size():
+    groups = np.array([3, 1, 3, 2, 1, 7, 7, 9])  # 3, 1 and 7 have two rows, 2 and 9 one
+    pairings = Pairings.of(np.arange(8.0), np.ones(8), 50, 0, groups)
+    for order in pairings.order.numpy():
+        assert sorted(order) == list(range(8))
+        for label in np.unique(groups):
+            assert len(set(groups[order[groups == label]])) == 1
+    assert len({tuple(order) for order in pairings.order.numpy()}) > 8  # of 6 times 2
+
+
+def test_rows_that_belong_together_are_no_evidence_of_dependence():
+    """300 people with six copies each: without groups, copies look like evidence."""
+    random = np.random.default_rng(0)
+    a, f, person = (np.repeat(each, 6) for each in (*random.standard_normal((2, 300)), np.arange(300)))
+    rows = np.ones(1800)
+    assert sum(each.found for each in measure_dependence(f, a[:, None], rows, 0)) >= 3
+    assert not any(each.found for each in measure_dependence(f, a[:, None], rows, 0, person))

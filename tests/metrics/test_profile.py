@@ -71,3 +71,31 @@ def test_profiles_have_one_entry_per_column_that_was_given():
     assert found["town=a"][0].levels == ("x", "y", "z")
     np.testing.assert_allclose(found["town=a"][0].mean, [1, 2, 6])
     assert found["b"][0].levels == ("False", "True")
+
+
+@pytest.mark.parametrize("kind", ["numbers", "few numbers", "categories"])
+def test_bands_count_groups_where_rows_belong_together(kind):
+    """Copies of rows, with one label each, are as wide as the rows; without labels, half as wide."""
+    random = np.random.default_rng(0)
+    a, f = random.integers(0, 3, 200), random.standard_normal(200)
+    x = random.standard_normal(200) if kind == "numbers" else a.astype(float)
+
+    def half_widths(copies, groups):
+        prediction = np.repeat(f, copies)[None]
+        if kind == "categories":
+            (profile,) = category_profiles(prediction, np.repeat(a, copies), ("a", "b", "c"), None, groups)
+        else:
+            (profile,) = mean_profiles(prediction, np.repeat(x, copies)[:, None], None, groups)
+        return profile.high - profile.mean
+
+    person = np.arange(200)
+    np.testing.assert_allclose(half_widths(4, np.repeat(person, 4)), half_widths(1, person), rtol=1e-6)
+    if kind != "numbers":  # splines without groups choose another ridge
+        np.testing.assert_allclose(half_widths(1, person), half_widths(1, None))
+        np.testing.assert_allclose(half_widths(4, None), half_widths(1, None) / 2, rtol=0.02)
+
+
+def test_a_category_of_one_group_has_a_band_as_wide_as_all_predictions():
+    prediction, codes = np.array([1.0, 2.0, 3.0, 8.0, 8.0]), np.array([0, 0, 0, 1, 1])
+    (profile,) = category_profiles(prediction[None], codes, ("a", "b"), None, np.array([0, 1, 2, 3, 3]))
+    assert profile.high[1] - profile.mean[1] == pytest.approx(norm.ppf(0.975) * prediction.std())

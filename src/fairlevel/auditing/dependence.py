@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairlevel.arrays import Array
+from fairlevel.arrays import Array, Index
 from fairlevel.auditing.pairings import Pairings
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.protocol import standardiser
@@ -128,12 +128,14 @@ MEASURES: dict[str, tuple[str, Values]] = {
 }
 
 
-def measure_dependence(prediction: Array, sensitive: Array, row_weight: Array, seed: int) -> tuple[Measure, ...]:
+def measure_dependence(
+    prediction: Array, sensitive: Array, row_weight: Array, seed: int, groups: Index | None = None
+) -> tuple[Measure, ...]:
     """Every measure of a prediction (row,) on attributes (row, attribute), with its 95 % quantile over random
-    pairings.
+    pairings, in which rows of a group (row,) stay together.
     """
     weight = row_weight / row_weight.sum()
-    pairings = Pairings.of(prediction, row_weight, PERMUTATIONS, seed)
+    pairings = Pairings.of(prediction, row_weight, PERMUTATIONS, seed, groups)
     attributes = Attributes(standardiser(sensitive, weight)(sensitive), row_weight=row_weight)
     measures = []
     for name, (sees, values) in MEASURES.items():

@@ -9,10 +9,23 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairlevel.arrays import Array
+from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.cells.membership import Membership
+from fairlevel.metrics.row_groups import RowGroups
 
 _BLOCK = 2**17  # gathered values at a time, which stay in cache
+
+
+def random_pairing(rows: int, groups: RowGroups | None, random: np.random.Generator) -> Index:
+    """Which row's prediction each row of attributes is paired with, (row,). Rows that belong together stay together:
+    groups change places as a whole, with others of the same size.
+    """
+    if groups is None:
+        return random.permutation(rows)
+    order = np.empty(rows, dtype=np.int64)
+    for alike in groups.by_size:  # (group, row of the group)
+        order[alike.numpy()] = alike.numpy()[random.permutation(len(alike))]
+    return order
 
 
 @dataclass(frozen=True)
@@ -27,14 +40,14 @@ class Pairings:
     order: Tensor
 
     @classmethod
-    def of(cls, prediction: Array, row_weight: Array, count: int, seed: int) -> Pairings:
+    def of(cls, prediction: Array, row_weight: Array, count: int, seed: int, groups: Index | None = None) -> Pairings:
         """The prediction, standardised (0 where it is constant), with ``count`` random pairings beside its own."""
         weight = row_weight / row_weight.sum()
         centred = prediction - weight @ prediction
         spread = float(np.sqrt(weight @ centred**2))
         random = np.random.default_rng(seed)
-        rows = np.arange(len(prediction))
-        order = np.stack([rows, *(random.permutation(len(prediction)) for _ in range(count))])
+        rows, together = len(prediction), None if groups is None else RowGroups.of(groups)
+        order = np.stack([np.arange(rows), *(random_pairing(rows, together, random) for _ in range(count))])
         varies = spread > 1e-12 * np.abs(prediction).max()
         values = centred / spread if varies else np.zeros_like(centred)
         return cls(torch.from_numpy(values), torch.from_numpy(weight), torch.from_numpy(order))

@@ -12,11 +12,13 @@ import pandas as pd
 from fairlevel.auditing.attribution import attribute_shares
 from fairlevel.auditing.dependence import Measure, measure_dependence
 from fairlevel.auditing.near_profiles import NearProfiles, near_profiles
+from fairlevel.auditing.pairings import random_pairing
 from fairlevel.auditing.worst_profiles import worst_profiles
 from fairlevel.data.sensitive import is_number
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.inputs import EvaluationRows
 from fairlevel.metrics.profile import MeanProfile, category_profiles, mean_profiles
+from fairlevel.metrics.row_groups import RowGroups
 
 SIDE_ROWS = 10_000
 """Rows behind the side figures; the headline uses all."""
@@ -42,7 +44,9 @@ class SideFigures:
         """
         names = tuple(map(str, frame.columns))
         return (
-            lambda: measure_dependence(side.prediction, side.attributes(seed).values, side.row_weight, seed),
+            lambda: measure_dependence(
+                side.prediction, side.attributes(seed).values, side.row_weight, seed, side.groups
+            ),
             lambda: _paper_estimate(side, seed),
             lambda: attribute_shares(side.prediction, side.attributes(seed), names, side.sources, seed),
             lambda: _profiles(side, frame),
@@ -54,7 +58,8 @@ class SideFigures:
 def _paper_estimate(rows: EvaluationRows, seed: int) -> tuple[float, float]:
     """The paper's diagnostic, and its mean over random pairings of A with the predictions."""
     first, random = rows.take(np.arange(min(PAPER_ROWS, len(rows)))), np.random.default_rng(seed)
-    shuffled = [first.prediction[random.permutation(len(first))] for _ in range(FLOOR_DRAWS)]
+    together = None if first.groups is None else RowGroups.of(first.groups)
+    shuffled = [first.prediction[random_pairing(len(first), together, random)] for _ in range(FLOOR_DRAWS)]
     predictions = np.stack([first.prediction, *shuffled])
     estimates = dpvar_of_many(predictions, first.attributes(seed), "paper", random_state=seed)
     return float(estimates[0]), float(estimates[1:].mean())
@@ -62,12 +67,12 @@ def _paper_estimate(rows: EvaluationRows, seed: int) -> tuple[float, float]:
 
 def _profiles(rows: EvaluationRows, frame: pd.DataFrame) -> dict[str, MeanProfile]:
     """The average prediction along each column of the frame."""
-    prediction, weight, profiles = rows.prediction[None], rows.row_weight, {}
+    prediction, weight, groups, profiles = rows.prediction[None], rows.row_weight, rows.groups, {}
     for name, column in frame.items():
         if is_number(column.dtype):
-            (profile,) = mean_profiles(prediction, column.to_numpy(dtype=np.float64)[:, None], weight)
+            (profile,) = mean_profiles(prediction, column.to_numpy(dtype=np.float64)[:, None], weight, groups)
         else:
             codes, categories = pd.factorize(column.astype(str), sort=True)
-            (profile,) = category_profiles(prediction, codes.astype(np.int64), categories.tolist(), weight)
+            (profile,) = category_profiles(prediction, codes.astype(np.int64), categories.tolist(), weight, groups)
         profiles[str(name)] = profile
     return profiles

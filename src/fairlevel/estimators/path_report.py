@@ -34,7 +34,9 @@ class PathReport:
         attributes, predictions = reporting.attributes, reporting.predictions[models]
         assert table.sensitive is not None
         return cls(
-            attribute_profiles(predictions, table.sensitive, attributes.values, attributes.row_weight),
+            attribute_profiles(
+                predictions, table.sensitive, attributes.values, attributes.row_weight, attributes.groups
+            ),
             quantiles(reporting.conditional_means[models], QUANTILES, attributes.row_weight),
             [
                 reliability(reporting.target, np.clip(each, 0, 1), sample_weight=attributes.row_weight)

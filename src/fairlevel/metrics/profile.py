@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
 
@@ -11,13 +11,16 @@ import numpy as np
 import torch
 
 from fairlevel.arrays import Array, Index
-from fairlevel.conditional_mean import GroupMean, LinearMean, SplineMean
+from fairlevel.conditional_mean import SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.cells.discrete_columns import few_categories
 from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
+from fairlevel.conditional_mean.spectrum import RIDGES
 from fairlevel.data.sensitive import GivenColumn, Sensitive, encode_sensitive
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.inputs import read_rows
+from fairlevel.metrics.leave_group_out import left_out
+from fairlevel.metrics.units import IndependentUnits
 
 
 @dataclass(frozen=True)
@@ -74,45 +77,62 @@ def mean_profile(
         )
     if columns and columns[0].levels:
         codes = rows.sensitive[:, list(columns[0].places)].argmax(axis=1)
-        return category_profiles(rows.prediction[None], codes, columns[0].levels, rows.row_weight, level)[0]
-    return mean_profiles(rows.prediction[None], rows.sensitive[:, :1], rows.row_weight, points, level)[0]
+        return category_profiles(rows.prediction[None], codes, columns[0].levels, rows.row_weight, confidence=level)[0]
+    attribute = rows.sensitive[:, :1]
+    return mean_profiles(rows.prediction[None], attribute, rows.row_weight, points=points, confidence=level)[0]
 
 
 def mean_profiles(
-    predictions: Array, attribute: Array, row_weight: Array | None = None, points: int = 101, confidence: float = 0.95
+    predictions: Array,
+    attribute: Array,
+    row_weight: Array | None = None,
+    groups: Index | None = None,
+    *,
+    points: int = 101,
+    confidence: float = 0.95,
 ) -> list[MeanProfile]:
-    """Profiles of several predictions along one attribute, which is factored once; (config, row), (row, 1)."""
-    regressor: LinearMean
-    categories: tuple[str, ...] = ()
+    """Profiles of several predictions along one attribute, which is factored once; (config, row), (row, 1). Rows of one
+    group (row,) belong together: bands then count groups.
+    """
     if few_categories(attribute)[0]:
-        regressor, at = GroupMean(), np.unique(attribute)
-        categories = tuple(f"{value:.6g}" for value in at)
-    else:
-        first, last = np.quantile(attribute, [0.01, 0.99])
-        regressor, at = SplineMean(), np.linspace(first, last, points)
-    smoother = regressor.prepare(Attributes(attribute, row_weight=row_weight), at[:, None])
+        values, codes = np.unique(attribute, return_inverse=True)
+        names = [f"{value:.6g}" for value in values]
+        found = category_profiles(predictions, codes.ravel(), names, row_weight, groups, confidence)
+        return [replace(profile, at=values) for profile in found]
+    first, last = np.quantile(attribute, [0.01, 0.99])
+    at = np.linspace(first, last, points)
+    rows = Attributes(attribute, row_weight=row_weight, groups=groups)
+    smoother, units = SplineMean().prepare(rows, at[:, None]), IndependentUnits.of(rows)
     prediction = torch.from_numpy(predictions)
-    ridge = smoother.choose_ridge(prediction)
+    if units.groups is None:
+        ridge = smoother.choose_ridge(prediction)
+    else:
+        ridges = RIDGES.flip(0)
+        ridge = ridges[units.errors(prediction, SplineMean().prepare(rows), ridges, cost=1.0).argmin(dim=-1)]
     shrinkage = smoother.shrinkage(ridge)
     coefficients = smoother.coefficients(prediction) * shrinkage
     mean, residuals = coefficients @ smoother.at.written_out.T, prediction - coefficients @ smoother.fit_basis.T
     overall = prediction @ smoother.row_weight
     spread = ((prediction - overall.unsqueeze(1)).square() @ smoother.row_weight).sqrt().unsqueeze(1)
-    noise = torch.from_numpy(_left_out(residuals.numpy(), smoother.leverage(shrinkage).numpy(), spread.numpy()))
     half_width = NormalDist().inv_cdf((1 + confidence) / 2)
     profiles = []
     for config, middle in enumerate(mean):
-        scaled = smoother.fit_basis * (smoother.row_weight * noise[config]).unsqueeze(1)
+        if units.groups is None:
+            leverage = smoother.leverage(shrinkage[config])
+            noise = torch.from_numpy(_left_out(residuals[config].numpy(), leverage.numpy(), spread[config].numpy()))
+        else:
+            noise = left_out(residuals[config], smoother, shrinkage[config], units.groups, 1.0, 1 - HIGH_LEVERAGE)
+        scores = units.sums(smoother.fit_basis * (smoother.row_weight * noise).unsqueeze(1))
         loading = smoother.at.written_out * shrinkage[config]
-        half = half_width * ((loading @ (scaled.T @ scaled)) * loading).sum(dim=1).clamp_min(0).sqrt()
+        half = half_width * ((loading @ (scores.T @ scores)) * loading).sum(dim=1).clamp_min(0).sqrt()
         low, high = (middle - half).numpy(), (middle + half).numpy()
-        profiles.append(MeanProfile(at, middle.numpy(), low, high, float(overall[config]), categories))
+        profiles.append(MeanProfile(at, middle.numpy(), low, high, float(overall[config])))
     return profiles
 
 
 def _left_out(residual: Array, leverage: Array, spread: Array | float) -> Array:
-    """The noise of each row: its residual from a fit without it, or the spread of all predictions where no other row
-    tells its mean; all of one shape, or spread once for all rows.
+    """The noise of each row, or group: its residual from a fit without it, or the spread of all predictions where no
+    other tells its mean; all of one shape, or spread once for all rows.
     """
     alone = leverage >= HIGH_LEVERAGE
     noise: Array = np.where(alone, spread, residual / np.where(alone, 1.0, 1 - leverage))
@@ -120,10 +140,14 @@ def _left_out(residual: Array, leverage: Array, spread: Array | float) -> Array:
 
 
 def attribute_profiles(
-    predictions: Array, sensitive: Sensitive, values: Array, row_weight: Array | None = None
+    predictions: Array,
+    sensitive: Sensitive,
+    values: Array,
+    row_weight: Array | None = None,
+    groups: Index | None = None,
 ) -> dict[str, list[MeanProfile]]:
     """Profiles of several predictions along each column that was given: (config, row), attributes of the same rows
-    (row, attribute), named as in ``sensitive``.
+    (row, attribute), named as in ``sensitive``; rows of one group (row,) belong together.
     """
     columns = sensitive.columns or tuple(GivenColumn(name, (place,)) for place, name in enumerate(sensitive.names))
     profiles = {}
@@ -131,9 +155,9 @@ def attribute_profiles(
         attribute = values[:, list(column.places)]
         if column.levels:
             codes = attribute.argmax(axis=1)
-            profiles[column.name] = category_profiles(predictions, codes, column.levels, row_weight)
+            profiles[column.name] = category_profiles(predictions, codes, column.levels, row_weight, groups)
         else:
-            profiles[column.name] = mean_profiles(predictions, attribute, row_weight)
+            profiles[column.name] = mean_profiles(predictions, attribute, row_weight, groups)
     return profiles
 
 
@@ -142,26 +166,33 @@ def category_profiles(
     codes: Index,
     categories: Sequence[str],
     row_weight: Array | None = None,
+    groups: Index | None = None,
     confidence: float = 0.95,
 ) -> list[MeanProfile]:
     r"""The average of several predictions in each category: (config, row), (row,) numbers of categories.
 
-    The error of a weighted mean is :math:`\sqrt{\sum w_i^2 (f_i - \bar f_{-i})^2} / \sum w_i` over the rows of the
-    category, with :math:`\bar f_{-i}` their mean without row i; in a category of one row, the spread of all predictions
-    stands for its distance from that. Categories without rows are left out.
+    The error of a weighted mean is :math:`\sqrt{\sum_u w_u^2 (f_u - \bar f_{-u})^2} / \sum w_u` over the rows of the
+    category, or over the groups (row,) in it where rows belong together, with :math:`f_u` their mean and
+    :math:`\bar f_{-u}` the mean of the others. In a category of one row or group, the spread of all predictions stands
+    for its distance from that. Categories without rows are left out.
     """
     weight = np.ones(len(codes)) if row_weight is None else row_weight
     total = np.bincount(codes, weight, len(categories))
     filled, divisor = np.flatnonzero(total > 0), np.where(total > 0, total, 1.0)
+    unit = np.arange(len(codes)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    _, first, number = np.unique(unit * len(categories) + codes, return_index=True, return_inverse=True)
+    size: Array = np.bincount(number, weight).astype(np.float64)  # of each row, or group in a category
+    place = codes[first]
     half_width = NormalDist().inv_cdf((1 + confidence) / 2)
     profiles = []
     for prediction in predictions:
         mean = np.bincount(codes, weight * prediction, len(categories)) / divisor
         overall = float(weight @ prediction / weight.sum())
         spread = float(np.sqrt(weight @ (prediction - overall) ** 2 / weight.sum()))
-        noise = _left_out(prediction - mean[codes], weight / divisor[codes], spread)
-        half = half_width * np.sqrt(np.bincount(codes, (weight * noise) ** 2, len(categories))[filled]) / total[filled]
-        names = tuple(categories[place] for place in filled.tolist())
+        away: Array = np.bincount(number, weight * (prediction - mean[codes])).astype(np.float64)
+        noise = _left_out(away, size / divisor[place], size * spread)
+        half = half_width * np.sqrt(np.bincount(place, noise**2, len(categories))[filled]) / total[filled]
+        names = tuple(categories[each] for each in filled.tolist())
         at = np.arange(len(filled), dtype=np.float64)
         profiles.append(MeanProfile(at, mean[filled], mean[filled] - half, mean[filled] + half, overall, names))
     return profiles
