@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from fairlevel import GroupMean, MLPMean, RandomFeaturesMean, RidgeMean, compare, dpvar, dpvar_interval
+from fairlevel import GroupMean, MLPMean, RandomFeaturesMean, RidgeMean, SplineMean, compare, dpvar, dpvar_interval
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.factors import attributes_within
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.leave_group_out import leave_groups_out_dpvar, left_out
 from fairlevel.metrics.row_groups import RowGroups
+from fairlevel.metrics.units import IndependentUnits
 from fairlevel.networks.optimizers import Adam
 
 RANDOM = np.random.default_rng(1)
@@ -142,3 +144,17 @@ def test_random_features_with_groups_find_what_is_there():
     number = np.repeat(np.arange(100), 4)
     found = dpvar_interval(F, sensitive_features=A, groups=number, regressor=RandomFeaturesMean())
     assert found.low < 1 < found.high
+
+
+@pytest.mark.parametrize("factors", [False, True])
+def test_the_form_of_mixtures_is_the_estimate_that_leaves_groups_out(factors):
+    random = np.random.default_rng(0)
+    a, given, groups = random.standard_normal((90, 1)), random.standard_normal((90, 1)), np.arange(90) // 4
+    predictions = torch.from_numpy(random.standard_normal((3, 90)) + a[:, 0])
+    smoother = SplineMean().prepare(attributes_within(a, given if factors else None, None, groups))
+    units = IndependentUnits(RowGroups.of(groups))
+    matrix = units.leave_out_matrix(predictions, smoother, 0.05).numpy()
+    for proportions in random.dirichlet(np.ones(3), 3):
+        mixture = torch.from_numpy(proportions @ predictions.numpy())[None]
+        alone = units.leave_out(mixture, smoother, torch.tensor([0.05], dtype=torch.float64)).estimate
+        assert float(proportions @ matrix @ proportions) == pytest.approx(float(alone), rel=1e-9)

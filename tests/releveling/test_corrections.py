@@ -6,6 +6,7 @@ import pytest
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.corrections.closed_form import FARTHEST, LEFT, CorrectionPath, Disparity
 from fairlevel.corrections.columns import DenseColumns, LeafColumns
+from fairlevel.releveling.fitting import disparity_of
 
 
 @pytest.fixture(params=["equal", "weighted"])
@@ -95,3 +96,18 @@ def test_columns_that_hardly_reach_a_function_of_a_do_not_run_away():
     (path,) = CorrectionPath.all(columns, f0, disparity, (1e-3,))
     changed = f0 + columns.apply(path.coefficients())
     assert changed.var(axis=1).max() < 2 * (1 + FARTHEST) * f0.var()
+
+
+def test_functions_of_attributes_do_not_explain_the_people_behind_them():
+    """Eight copies of a row that belong together count as the row; as rows of their own, they explain each other."""
+    random = np.random.default_rng(1)
+    a, chance = random.standard_normal((2, 60))
+    person = np.arange(60)
+
+    def explained(copies, groups):
+        f, attributes = np.repeat(0.3 * a + chance, copies), Attributes(np.repeat(a, copies)[:, None], groups=groups)
+        return (disparity_of(f, attributes, 0).coefficients(f) ** 2).sum()
+
+    once = explained(1, person)
+    assert explained(8, np.repeat(person, 8)) == pytest.approx(once, rel=0.05)
+    assert explained(8, None) > 2 * once

@@ -49,11 +49,12 @@ class Disparity:
 
     @classmethod
     def of(cls, prediction: Array, attributes: Attributes, seed: int, mean: LinearMean | None = None) -> Disparity:
-        """With the bandwidth and the ridge that cross-validate best for this prediction, (row,)."""
+        """With this mean, or with the bandwidth and the ridge that cross-validate best for this prediction, (row,)."""
         centred = prediction - attributes.weight @ prediction
-        chosen = with_chosen_resolution(mean or RandomFeaturesMean(), attributes, centred, seed)
+        chosen = mean or with_chosen_resolution(RandomFeaturesMean(), attributes, centred, seed)
         smoother = chosen.prepare(attributes, seed=seed)
-        ridge = float(smoother.choose_ridge(torch.from_numpy(centred)[None]))
+        given = chosen.ridge
+        ridge = float(smoother.choose_ridge(torch.from_numpy(centred)[None])) if given is None else given
         smoother = smoother.trimmed(ridge, NEGLIGIBLE)
         shrinkage = smoother.shrinkage(ridge)[smoother.nuisance :]
         functions = smoother.weighted_basis[:, smoother.nuisance :] * shrinkage.sqrt()

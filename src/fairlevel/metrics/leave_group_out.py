@@ -69,7 +69,9 @@ def leave_groups_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: 
     for config, error in enumerate(centred - fitted):
         alone = left_out(error, smoother, shrinkage[config], groups, 1.0, 1 - HIGH_LEVERAGE)
         residual[config] = left_out(error, smoother, shrinkage[config], groups, 0.5, 1 - HIGH_LEVERAGE)
-        noise[config] = groups.products(weight * centred[config], weight * alone, functions, of_kept[config])
+        noise[config] = groups.products(
+            (weight * centred[config])[None], (weight * alone)[None], functions, of_kept[config]
+        )
         if smoother.nuisance > 1:
             beyond = left_out(centred[config], smoother, only_factors, groups, 1.0, 1 - HIGH_LEVERAGE)
             scores, scores_beyond = (groups.sums(factors * each.unsqueeze(1)) for each in (alone, beyond))
@@ -78,6 +80,27 @@ def leave_groups_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: 
             lost[config] = (small * scores_beyond * (scores_beyond - scores)).sum()
     estimate = (of_kept * coefficients.square()).sum(dim=-1) - noise + lost
     return LeaveOut(estimate, fitted, residual, kept, smoother.leverage(kept))
+
+
+def leave_groups_out_matrix(prediction: Tensor, smoother: LinearSmoother, ridge: float, groups: RowGroups) -> Tensor:
+    """The debiased DPVar of every mixture of predictions as a quadratic form, (config, row) -> (config, config): as
+    :func:`fairlevel.metrics.leave_one_out.leave_out_matrix`, with groups in place of rows. The diagonal is
+    :func:`leave_groups_out_dpvar` at this ridge.
+    """
+    shrinkage = smoother.shrinkage(ridge)
+    kept = form_weights(shrinkage, smoother.nuisance)
+    coefficients, centred, fitted = split_by_nuisance(prediction, smoother, shrinkage)
+    functions, weight = smoother.fit.signed, smoother.row_weight
+    of_kept = functions.weights(kept)
+    alone = left_out(centred - fitted, smoother, shrinkage, groups, 1.0, 1 - HIGH_LEVERAGE)
+    removed = groups.products(weight * centred, weight * alone, functions, of_kept)
+    if smoother.nuisance > 1:
+        beyond = left_out(centred, smoother, nuisance_only(smoother), groups, 1.0, 1 - HIGH_LEVERAGE)
+        small = (groups.sums(smoother.leverage(shrinkage)) < LARGE_LEVERAGE).unsqueeze(1)
+        for factor in smoother.nuisance_functions[:, 1:].T * weight:
+            scores, scores_beyond = (groups.sums((each * factor).T) for each in (alone, beyond))  # (group, config)
+            removed = removed - (small * scores_beyond).T @ (scores_beyond - scores)
+    return (coefficients * of_kept) @ coefficients.T - (removed + removed.T) / 2
 
 
 def nuisance_only(smoother: LinearSmoother) -> Tensor:

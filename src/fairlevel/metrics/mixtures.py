@@ -11,7 +11,8 @@ from fairlevel.arrays import Array
 from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics.choice import candidates_for, choose
-from fairlevel.metrics.leave_one_out import form_weights, leave_out_matrix
+from fairlevel.metrics.leave_one_out import form_weights
+from fairlevel.metrics.units import IndependentUnits
 from fairlevel.threads import on_single_threads
 
 
@@ -22,10 +23,13 @@ class SharedMean(NamedTuple):
     ridge: float
 
     def disparity(self, predictions: Array, attributes: Attributes, seed: int) -> Array:
-        r"""K with DPVar(wᵀF) = wᵀ K w, debiased by leaving each row out; (candidate, row) -> (candidate, candidate)."""
+        r"""K with DPVar(wᵀF) = wᵀ K w, debiased by leaving each row, or group, out; (candidate, row) -> (candidate,
+        candidate).
+        """
         smoother = self.mean.prepare(attributes, seed=seed)
         values = torch.from_numpy(predictions)
-        (form,) = on_single_threads(partial(leave_out_matrix, values, smoother, self.ridge))
+        units = IndependentUnits.of(attributes)
+        (form,) = on_single_threads(partial(units.leave_out_matrix, values, smoother, self.ridge))
         matrix: Array = form.numpy()
         return matrix
 

@@ -40,9 +40,11 @@ class RowGroups:
         return values.new_zeros(self.count, *values.shape[1:]).index_add_(0, self.number, values)
 
     def products(self, left: Tensor, right: Tensor, functions: SignedFunctions, weights: Tensor) -> Tensor:
-        """Σ_g l_gᵀ B_g diag(q) B_gᵀ r_g, a number; (row,) each, weights q (function,)."""
-        total = left.new_zeros(())
+        """Σ_g l_gᵀ B_g diag(q) B_gᵀ r_g of all pairs: (config, row), (other, row) -> (config, other); weights q
+        (function,).
+        """
+        total = left.new_zeros(len(left), len(right))
         for rows in self.by_size:
-            form = functions.within_groups(rows, weights)
-            total += (left[rows].unsqueeze(1) @ form @ right[rows].unsqueeze(2)).sum()
+            of_groups = left[:, rows].unsqueeze(2) @ functions.within_groups(rows, weights)  # (config, group, 1, row)
+            total += of_groups.flatten(1) @ right[:, rows].flatten(1).T
         return total

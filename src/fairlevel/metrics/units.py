@@ -22,8 +22,14 @@ from fairlevel.conditional_mean.cells.signed_functions import SignedFunctions
 from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.metrics.group_scores import GroupScores
-from fairlevel.metrics.leave_group_out import leave_group_out_errors, leave_groups_out_dpvar, left_out, nuisance_only
-from fairlevel.metrics.leave_one_out import LeaveOut, leave_out_dpvar, nuisance_left_out
+from fairlevel.metrics.leave_group_out import (
+    leave_group_out_errors,
+    leave_groups_out_dpvar,
+    leave_groups_out_matrix,
+    left_out,
+    nuisance_only,
+)
+from fairlevel.metrics.leave_one_out import LeaveOut, leave_out_dpvar, leave_out_matrix, nuisance_left_out
 from fairlevel.metrics.row_groups import RowGroups
 from fairlevel.threads import on_single_threads
 
@@ -53,6 +59,12 @@ class IndependentUnits:
         if self.groups is None:
             return leave_out_dpvar(prediction, smoother, ridge)
         return leave_groups_out_dpvar(prediction, smoother, ridge, self.groups)
+
+    def leave_out_matrix(self, prediction: Tensor, smoother: LinearSmoother, ridge: float) -> Tensor:
+        """The same of every mixture of predictions as a quadratic form: (config, row) -> (config, config)."""
+        if self.groups is None:
+            return leave_out_matrix(prediction, smoother, ridge)
+        return leave_groups_out_matrix(prediction, smoother, ridge, self.groups)
 
     def null_noise(self, centred: Tensor, smoother: LinearSmoother) -> Tensor:
         """The noise v of each row when DPVar = 0, from residuals f̃ of the nuisance functions with leverages P:
