@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from fairlevel.auditing.dependence import MEASURES, gdp, hsic, linear_r2, maximal_correlation, measure_dependence
-from fairlevel.auditing.pairings import Pairings
+from fairlevel.auditing.pairings import Pairings, random_pairings
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics.choice import general_mean
 from fairlevel.penalties import GDP, FeatureHSIC, LinearR2
@@ -104,13 +104,40 @@ def test_powers_that_coincide_where_few_rows_weigh_most():
 
 
 def test_groups_change_places_as_a_whole_with_groups_of_their_size():
-    groups = np.array([3, 1, 3, 2, 1, 7, 7, 9])  # 3, 1 and 7 have two rows, 2 and 9 one
-    pairings = Pairings.of(np.arange(8.0), np.ones(8), 50, 0, groups)
-    for order in pairings.order.numpy():
-        assert sorted(order) == list(range(8))
+    groups = np.random.default_rng(0).permutation(np.repeat(np.arange(22), [2] * 11 + [3] * 11))
+    orders = random_pairings(len(groups), 20, groups, np.random.default_rng(0))
+    for order in orders:
+        assert sorted(order) == list(range(len(groups)))
         for label in np.unique(groups):
             assert len(set(groups[order[groups == label]])) == 1
-    assert len({tuple(order) for order in pairings.order.numpy()}) > 8  # of 6 times 2
+    assert len({tuple(order) for order in orders}) == 20
+
+
+def test_groups_of_different_sizes_exchange_predictions():
+    """Each group gets those of one other, all of them where it is as large; no group always keeps its own."""
+    sizes = np.arange(3, 28)
+    groups = np.repeat(np.arange(25), sizes)
+    orders = random_pairings(len(groups), 20, groups, np.random.default_rng(0))
+    for order in orders:
+        for label, size in enumerate(sizes):
+            (other,) = set(groups[order[groups == label]])
+            assert len(set(order[groups == label])) == min(size, sizes[other])
+            assert abs(size - sizes[other]) < 15
+    assert (groups[orders] == groups).mean() < 0.2
+
+
+def test_dependence_is_found_where_all_groups_differ_in_size():
+    random = np.random.default_rng(0)
+    school = np.repeat(np.arange(40), np.arange(3, 43))
+    of_school, chance = random.standard_normal((2, 40))
+    found = {
+        effect: measure_dependence(
+            (effect * of_school + chance)[school], of_school[school][:, None], np.ones(len(school)), 0, school
+        )
+        for effect in (0, 2)
+    }
+    assert all(each.found for each in found[2])
+    assert not any(each.found for each in found[0])
 
 
 def test_rows_that_belong_together_are_no_evidence_of_dependence():

@@ -11,21 +11,45 @@ from torch import Tensor
 
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.cells.membership import Membership
-from fairlevel.metrics.row_groups import RowGroups
+
+Pairs = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 
 _BLOCK = 2**17  # gathered values at a time, which stay in cache
+_FEWEST_GROUPS = 10  # that exchange predictions
 
 
-def random_pairing(rows: int, groups: RowGroups | None, random: np.random.Generator) -> Index:
-    """Which row's prediction each row of attributes is paired with, (row,). Rows that belong together stay together:
-    groups change places as a whole, with others of the same size.
+def random_pairings(rows: int, count: int, groups: Index | None, random: np.random.Generator) -> Pairs:
+    """Which row's prediction each row of attributes is paired with, (pairing, row). Rows of one group (row,) stay
+    together: each group gets the predictions of another one of about its size, the first ones where that one is larger,
+    some of them again where it is smaller.
     """
+    order = np.empty((count, rows), dtype=np.int64)
     if groups is None:
-        return random.permutation(rows)
-    order = np.empty(rows, dtype=np.int64)
-    for alike in groups.by_size:  # (group, row of the group)
-        order[alike.numpy()] = alike.numpy()[random.permutation(len(alike))]
+        for pairing in order:
+            pairing[:] = random.permutation(rows)
+        return order
+    _, number = np.unique(groups, return_inverse=True)
+    by_group, sizes = np.argsort(number, kind="stable"), np.bincount(number)
+    starts = np.cumsum(sizes) - sizes
+    for alike in _of_similar_size(sizes):
+        in_group = np.concatenate([np.arange(size) for size in sizes[alike]])
+        own = by_group[np.repeat(starts[alike], sizes[alike]) + in_group]
+        for pairing in order:
+            other = np.repeat(random.permutation(alike), sizes[alike])
+            pairing[own] = by_group[starts[other] + in_group % sizes[other]]
     return order
+
+
+def _of_similar_size(sizes: Index) -> list[Index]:
+    """Numbers of groups that may exchange predictions: all of one size, with the next sizes where these are few."""
+    alike: list[list[int]] = [[]]
+    for size in np.unique(sizes):
+        if len(alike[-1]) >= _FEWEST_GROUPS:
+            alike.append([])
+        alike[-1] += np.flatnonzero(sizes == size).tolist()
+    if len(alike) > 1 and len(alike[-1]) < _FEWEST_GROUPS:
+        alike[-2:] = [alike[-2] + alike[-1]]
+    return [np.array(numbers) for numbers in alike]
 
 
 @dataclass(frozen=True)
@@ -46,8 +70,7 @@ class Pairings:
         centred = prediction - weight @ prediction
         spread = float(np.sqrt(weight @ centred**2))
         random = np.random.default_rng(seed)
-        rows, together = len(prediction), None if groups is None else RowGroups.of(groups)
-        order = np.stack([np.arange(rows), *(random_pairing(rows, together, random) for _ in range(count))])
+        order = np.vstack([np.arange(len(prediction)), random_pairings(len(prediction), count, groups, random)])
         varies = spread > 1e-12 * np.abs(prediction).max()
         values = centred / spread if varies else np.zeros_like(centred)
         return cls(torch.from_numpy(values), torch.from_numpy(weight), torch.from_numpy(order))

@@ -12,13 +12,12 @@ import pandas as pd
 from fairlevel.auditing.attribution import attribute_shares
 from fairlevel.auditing.dependence import Measure, measure_dependence
 from fairlevel.auditing.near_profiles import NearProfiles, near_profiles
-from fairlevel.auditing.pairings import random_pairing
+from fairlevel.auditing.pairings import random_pairings
 from fairlevel.auditing.worst_profiles import worst_profiles
 from fairlevel.data.sensitive import is_number
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.inputs import EvaluationRows
 from fairlevel.metrics.profile import MeanProfile, category_profiles, mean_profiles
-from fairlevel.metrics.row_groups import RowGroups
 
 SIDE_ROWS = 10_000
 """Rows behind the side figures; the headline uses all."""
@@ -58,9 +57,8 @@ class SideFigures:
 def _paper_estimate(rows: EvaluationRows, seed: int) -> tuple[float, float]:
     """The paper's diagnostic, and its mean over random pairings of A with the predictions."""
     first, random = rows.take(np.arange(min(PAPER_ROWS, len(rows)))), np.random.default_rng(seed)
-    together = None if first.groups is None else RowGroups.of(first.groups)
-    shuffled = [first.prediction[random_pairing(len(first), together, random)] for _ in range(FLOOR_DRAWS)]
-    predictions = np.stack([first.prediction, *shuffled])
+    shuffled = first.prediction[random_pairings(len(first), FLOOR_DRAWS, first.groups, random)]
+    predictions = np.vstack([first.prediction, shuffled])
     estimates = dpvar_of_many(predictions, first.attributes(seed), "paper", random_state=seed)
     return float(estimates[0]), float(estimates[1:].mean())
 
