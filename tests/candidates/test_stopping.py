@@ -128,3 +128,17 @@ def test_held_out_rows_choose_the_size_of_trees(target, rows, size, weight):
     )
     np.testing.assert_array_equal(chosen.predict(x), given.predict(x))
     assert chosen.n_iter_ == given.n_iter_
+
+
+def test_chance_in_few_held_out_rows_hides_no_disparity_of_a_network():
+    """DPVar is small beside what few rows know of it, and weighs most: training ended after the first steps."""
+    found = []
+    for seed in (0, 2):
+        random = np.random.default_rng(seed)
+        x, noise = random.standard_normal((9600, 2)), random.standard_normal((2, 9600))
+        a, y = 0.15 * x[:, 0] + noise[0], x[:, 0] + 2 * noise[1]
+        model = FairRegressor(100, predictor="mlp", random_state=0).fit(x[:1600], y[:1600], sensitive_features=a[:1600])
+        new = model.predict(x[1600:])
+        disparity = np.polyfit(a[1600:], new, 1)[0] ** 2 * a.var()  # E[X | A] is linear
+        found.append((((new - y[1600:]) ** 2).mean() + 100 * disparity) / y.var())
+    assert np.mean(found) < 1  # the constant has 1

@@ -40,6 +40,9 @@ class ActingPenalty(Protocol):
     def value_on(self, held_out: AllRowsPenalty, prediction: Tensor, settings: Settings, state: Any) -> Tensor:
         """The value on held-out rows, (config,), for predictions (config, held-out row)."""
 
+    def training_value(self, prediction: Tensor, state: Any) -> Tensor | None:
+        """The same on the training rows, (config,), where every step sees all of them."""
+
 
 @dataclass(frozen=True)
 class AllRowsPenalty:
@@ -72,6 +75,9 @@ class AllRowsPenalty:
         """With the state of training: critics and trained means are evaluated as they are."""
         return self.penalty.value(prediction, held_out.prepared, state)
 
+    def training_value(self, prediction: Tensor, state: Any) -> Tensor:
+        return self.penalty.value(prediction, self.prepared, state)
+
 
 @dataclass(frozen=True)
 class BatchedPenalty:
@@ -100,3 +106,6 @@ class BatchedPenalty:
     def value_on(self, held_out: AllRowsPenalty, prediction: Tensor, settings: Settings, state: Any) -> Tensor:
         """The held-out rows are few: the penalty is evaluated on all of them, without the running moments."""
         return held_out.penalty.value(prediction, held_out.prepared, held_out.init(len(prediction), settings))
+
+    def training_value(self, prediction: Tensor, state: Any) -> None:
+        return None

@@ -58,7 +58,7 @@ def train(
     acting = rows.bind(penalty, configurations.settings, seed, target)
     factory = predictor.prepare(rows.sample, seed, target, rows.x_scaler)
     ready = rows.on_device(factory, acting.accuracy, seed, target)
-    held = None if held_out is None else _held_out(held_out, penalty, configurations, factory, seed, target)
+    held = None if held_out is None else _held_out(held_out, ready, penalty, configurations, factory, seed, target)
     tiling, length = rows.tiling(factory, len(configurations)), Length(factory.steps(optimizer), factory.patience)
     acting = acting.grouped(tiling, target)
     held = held and held._replace(penalty=held.penalty.grouped(tiling, target))
@@ -81,6 +81,7 @@ def train(
 
 def _held_out(
     rows: TrainingRows,
+    training: RowsOnDevice,
     penalty: Penalty,
     configurations: Configurations,
     factory: LearnerFactory,
@@ -90,7 +91,7 @@ def _held_out(
     watched = AllRows(rows, ALL_TRAINING_ROWS)
     require_attributes(watched, configurations.weight)
     bound = watched.bind(watched.tuned(penalty, seed), configurations.settings, seed, device)
-    return HeldOutRows(watched.on_device(factory, bound.accuracy, seed, device).final, bound)
+    return HeldOutRows(watched.on_device(factory, bound.accuracy, seed, device).final, bound, training.final)
 
 
 def _ending(tile: Configurations, length: Length, objective: Objective, held: HeldOutRows | None) -> Ending:

@@ -18,10 +18,11 @@ from fairlevel.training.rows import StepRows
 
 
 class HeldOutRows(NamedTuple):
-    """Rows that decide when to stop, and the penalty bound to them."""
+    """Rows that decide when to stop, the penalty bound to them, and the training rows."""
 
     rows: StepRows
     penalty: AllRowsPenalty
+    training: StepRows
 
 
 class LossAndPenalty(NamedTuple):
@@ -50,10 +51,17 @@ class Objective(NamedTuple):
         return LossAndPenalty(error, self.penalty.step(self.loss.link(score), rows.window, state).value)
 
     def on_held_out(self, held: HeldOutRows, learner: Learner, state: Any) -> Tensor:
-        """Loss + weight · penalty of the present models on held-out rows, (config,)."""
+        """Loss + weight · penalty of the present models on held-out rows, (config,).
+
+        Networks start with differences between profiles, which few held-out rows may miss by chance: their penalty
+        counts as no less than on the training rows, where training lowers it. Models that grow start without any.
+        """
         score = learner.evaluate(held.rows.inputs)
         error = self.loss.value(score, held.rows.target, held.rows.accuracy_weight)
         value = self.penalty.value_on(held.penalty, self.loss.link(score), self.settings, state)
+        if not learner.grows:
+            on_training = self.penalty.training_value(self.loss.link(learner.evaluate(held.training.inputs)), state)
+            value = value if on_training is None else torch.maximum(value, on_training)
         return error + torch.where(self.weight > 0, self.weight * value, 0.0)
 
 
