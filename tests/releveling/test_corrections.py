@@ -6,7 +6,6 @@ import pytest
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.corrections.closed_form import FARTHEST, LEFT, CorrectionPath, Disparity
 from fairlevel.corrections.columns import DenseColumns, LeafColumns
-from fairlevel.releveling.fitting import disparity_of
 
 
 @pytest.fixture(params=["equal", "weighted"])
@@ -106,7 +105,7 @@ def test_functions_of_attributes_do_not_explain_the_people_behind_them():
 
     def explained(copies, groups):
         f, attributes = np.repeat(0.3 * a + chance, copies), Attributes(np.repeat(a, copies)[:, None], groups=groups)
-        return (disparity_of(f, attributes, 0).coefficients(f) ** 2).sum()
+        return (Disparity.of(f, attributes, 0).coefficients(f) ** 2).sum()
 
     once = explained(1, person)
     assert explained(8, np.repeat(person, 8)) == pytest.approx(once, rel=0.05)

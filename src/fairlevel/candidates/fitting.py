@@ -68,7 +68,8 @@ class Scaling:
             attributes = Attributes(values, row_weight=counted)
             if self.factors is not None and table.factors is not None:
                 attributes = self.factors.attributes(values, table.factors[index], counted)
-            attributes = KeptAttributes.of(attributes)
+            groups = table.splits.groups
+            attributes = KeptAttributes.of(replace(attributes, groups=None if groups is None else groups[index]))
         return TrainingRows(table.x[index], self.y.transform(table.y[index]), attributes, rows_in, weight)
 
 

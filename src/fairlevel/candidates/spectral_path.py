@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import groupby
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from fairlevel.candidates.penalty_grid import PenaltyGrid, Setting
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
 from fairlevel.candidates.spectral_head import spectral_head
 from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
-from fairlevel.conditional_mean.resolution import with_chosen_resolution
+from fairlevel.conditional_mean.tuning import tuned_mean
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.refinement import check_weights, coarse
 from fairlevel.members.protocol import LinearHead
@@ -130,11 +130,10 @@ class SpectralPath:
         if not isinstance(members, LinearHead):
             raise TypeError(f"{type(members).__name__} has no linear head.")
         target, attributes = torch.from_numpy(rows.y), rows.some_attributes
-        mean = with_chosen_resolution(self.mean, attributes, rows.y, setup.seed)
+        mean: Any = tuned_mean(self.mean, attributes, rows.y, setup.seed)
         smoother = mean.prepare(attributes, seed=setup.seed)
-        chosen = smoother.choose_ridge(target.unsqueeze(0)) if mean.ridge is None else mean.ridge
         features, path = torch.from_numpy(members.features(rows.x)), torch.tensor(weights, dtype=torch.float64)
-        heads = [spectral_head(features, target, smoother, float(chosen), ridge) for ridge in ridges.values()]
+        heads = [spectral_head(features, target, smoother, float(mean.ridge), ridge) for ridge in ridges.values()]
         coefficients = [head.coefficients(path) for head in heads]
         intercepts = [head.intercepts(own) for head, own in zip(heads, coefficients, strict=True)]
         solved, per_head = members.with_heads(torch.cat(coefficients).numpy(), torch.cat(intercepts).numpy())

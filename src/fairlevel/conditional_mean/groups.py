@@ -35,6 +35,7 @@ class GroupMean(LinearMean):
     least_rows: int = 3
 
     name: ClassVar[str] = "groups"
+    averages: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

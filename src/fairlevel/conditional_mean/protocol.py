@@ -78,6 +78,8 @@ class LinearMean(ABC):
 
     name: ClassVar[str]
     kind: ClassVar[str] = "linear"
+    averages: ClassVar[bool] = False
+    """Whether h without a ridge is the average of the rows with the same attributes."""
 
     def __post_init__(self) -> None:
         if self.ridge is not None and not self.ridge >= 0:

@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
+from torch import Tensor
 
-from fairlevel.arrays import Array
+from fairlevel.arrays import Array, Flags, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.many_rows import ManyRows
 from fairlevel.conditional_mean.protocol import LinearMean
-from fairlevel.conditional_mean.resolution import with_chosen_resolution
+from fairlevel.conditional_mean.resolution import resolutions_for, with_chosen_resolution
 from fairlevel.conditional_mean.smoother import MANY_ROWS
+from fairlevel.conditional_mean.spectrum import RIDGES
+
+_FOLDS = 5  # of groups
 
 
 def tuned_mean(mean: LinearMean, attributes: Attributes, target: Array, seed: int) -> LinearMean:
@@ -22,6 +27,10 @@ def tuned_mean(mean: LinearMean, attributes: Attributes, target: Array, seed: in
     The target stands for the predictions. Training cannot choose these numbers, so it cannot hide disparity behind
     them.
     """
+    groups = attributes.groups
+    if groups is not None and np.ptp(groups) > 0:
+        key = ("tuned", mean, seed, hash(target.tobytes()))
+        return attributes.once(key, lambda: _tuned_over_groups(mean, attributes, groups, target, seed))
     chosen: Any = with_chosen_resolution(mean, attributes, target, seed)
     if chosen.ridge is not None:
         return chosen  # type: ignore[no-any-return]
@@ -32,3 +41,41 @@ def _chosen_ridge(mean: LinearMean, attributes: Attributes, target: Array, seed:
     if len(attributes) > MANY_ROWS:
         return ManyRows.of(mean, attributes, seed).choose_ridge(target)
     return float(mean.prepare(attributes, seed=seed).choose_ridge(torch.from_numpy(target).unsqueeze(0)))
+
+
+def _tuned_over_groups(mean: LinearMean, attributes: Attributes, groups: Index, target: Array, seed: int) -> LinearMean:
+    """With the smallest error on folds of whole groups: other rows of its group would explain a row, whatever A is."""
+    labels, number = np.unique(groups, return_inverse=True)
+    count = min(_FOLDS, len(labels))
+    fold = (np.random.default_rng(seed).permutation(len(labels)) % count)[number]
+    if len(fold) > MANY_ROWS:
+        attributes, target, fold = _some_groups(attributes, target, number, fold)
+    values = torch.from_numpy(target - attributes.weight @ target).unsqueeze(0)
+    means: Any = resolutions_for(mean, attributes, values, seed)
+    ridges = RIDGES if mean.ridge is None else torch.tensor([mean.ridge], dtype=torch.float64)
+    errors = torch.stack(
+        [
+            torch.stack([_errors(each, attributes, values, fold == left, ridges, seed) for left in range(count)]).sum(0)
+            for each in means
+        ]
+    )
+    best, ridge = divmod(int(errors.argmin()), len(ridges))
+    return replace(means[best], ridge=float(ridges[ridge]))  # type: ignore[no-any-return]
+
+
+def _some_groups(attributes: Attributes, target: Array, number: Index, fold: Index) -> tuple[Attributes, Array, Index]:
+    """The first groups, with about ``MANY_ROWS`` rows."""
+    rows = np.bincount(number).cumsum()
+    some = np.flatnonzero(number <= np.searchsorted(rows, MANY_ROWS))
+    return Attributes.take(attributes, some), target[some], fold[some]
+
+
+def _errors(
+    mean: LinearMean, attributes: Attributes, values: Tensor, left_out: Flags, ridges: Tensor, seed: int
+) -> Tensor:
+    """The squared error of each ridge on the rows that are left out, (ridge,); values (1, row)."""
+    fitted, others = (np.flatnonzero(each) for each in (~left_out, left_out))
+    smoother = mean.prepare(*(Attributes.take(attributes, rows) for rows in (fitted, others)), seed=seed)
+    shrunk = smoother.coefficients(values[:, fitted]) * smoother.shrinkage(ridges)
+    error = values[:, others] - shrunk @ smoother.at.written_out.T
+    return error.square() @ torch.from_numpy(attributes.weight[others])

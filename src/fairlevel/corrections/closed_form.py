@@ -16,14 +16,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import torch
 
 from fairlevel.arrays import Array
-from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
+from fairlevel.conditional_mean import RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.resolution import with_chosen_resolution
+from fairlevel.conditional_mean.tuning import tuned_mean
 from fairlevel.corrections.columns import Columns
 from fairlevel.threads import on_single_threads
 
@@ -48,14 +49,11 @@ class Disparity:
     row_weight: Array
 
     @classmethod
-    def of(cls, prediction: Array, attributes: Attributes, seed: int, mean: LinearMean | None = None) -> Disparity:
-        """With this mean, or with the bandwidth and the ridge that cross-validate best for this prediction, (row,)."""
-        centred = prediction - attributes.weight @ prediction
-        chosen = mean or with_chosen_resolution(RandomFeaturesMean(), attributes, centred, seed)
-        smoother = chosen.prepare(attributes, seed=seed)
-        given = chosen.ridge
-        ridge = float(smoother.choose_ridge(torch.from_numpy(centred)[None])) if given is None else given
-        smoother = smoother.trimmed(ridge, NEGLIGIBLE)
+    def of(cls, prediction: Array, attributes: Attributes, seed: int) -> Disparity:
+        """With the bandwidth and the ridge that cross-validate best for this prediction, (row,)."""
+        mean: Any = tuned_mean(RandomFeaturesMean(), attributes, prediction - attributes.weight @ prediction, seed)
+        ridge = float(mean.ridge)
+        smoother = mean.prepare(attributes, seed=seed).trimmed(ridge, NEGLIGIBLE)
         shrinkage = smoother.shrinkage(ridge)[smoother.nuisance :]
         functions = smoother.weighted_basis[:, smoother.nuisance :] * shrinkage.sqrt()
         return cls(functions.numpy(), attributes.weight)

@@ -74,7 +74,8 @@ class Evaluation:
     @cached_property
     def _share_calibration(self) -> Calibration:
         budgets = SelectionShare.grid(self.rows.choice, SHARE_POINTS)
-        return Calibration.of_shares(budgets, self.rows.cross_fitted(budgets), self.rows)
+        unseen = self.rows.cross_fitted(budgets)
+        return Calibration.of_shares(budgets, unseen, self._evaluator.evidence(unseen), self.rows)
 
     @cached_property
     def _within_budgets(self) -> Array:
@@ -117,9 +118,12 @@ class Calibration:
         return cls._of(budgets, choice, dpvar + MARGIN * error)
 
     @classmethod
-    def of_shares(cls, budgets: Sequence[SelectionBudget], unseen: Array, rows: EvaluatedRows) -> Calibration:
+    def of_shares(
+        cls, budgets: Sequence[SelectionBudget], unseen: Array, together: Sequence[Evidence], rows: EvaluatedRows
+    ) -> Calibration:
         r"""From cross-fitted predictions, ``unseen`` (budget, row), fold by fold: the mean DPVar of the folds' models,
-        at least 0, with ``SHARE_MARGIN`` standard errors, divided by their mean variance.
+        at least 0, with ``SHARE_MARGIN`` standard errors, divided by their mean variance; or the share of all rows
+        together, where that is larger: the rows of one fold may be too few to see all of it.
 
         Rows of several folds together would show the share of an average of those models. A model is level on the rows
         that fit it by adding what offsets their chance disparity, and the next fold's model the opposite of what its
@@ -138,7 +142,8 @@ class Calibration:
         dpvar, squared_error, variance = sums
         with_margin = dpvar.clip(min=0) + SHARE_MARGIN * np.sqrt(squared_error)
         shares = np.divide(with_margin, variance, out=np.zeros_like(with_margin), where=variance > 0)
-        return cls._of(budgets, rows.choice, shares)
+        of_all_rows = [each.estimate + SHARE_MARGIN * share_error(each) for each in together]
+        return cls._of(budgets, rows.choice, np.maximum(shares, of_all_rows))
 
     @classmethod
     def _of(cls, budgets: Sequence[SelectionBudget], choice: CandidateChoice, measured: Array) -> Calibration:

@@ -18,12 +18,14 @@ from fairlevel.conditional_mean.many_rows import ManyRows, by_row
 from fairlevel.conditional_mean.resolution import resolutions_for
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.conditional_mean.spectrum import RIDGES, Spectrum
-from fairlevel.metrics.units import IndependentUnits
+from fairlevel.metrics.units import IndependentUnits, null_variance
 from fairlevel.threads import on_single_threads
 
 PARSIMONY = 2.0
 """The price of a degree of freedom. Choice and estimate use the same rows: at 1, noise that was fitted would look like
 DPVar where there is none."""
+
+CLEARLY = 3.0  # standard errors
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,31 @@ def _varying(sensitive: Array) -> Array:
 
 
 def choose(prediction: Tensor, candidates: tuple[Candidate, ...]) -> ChosenCandidates:
-    """The candidate with the smallest leave-one-out error for each prediction, (config, row)."""
+    """The candidate with the smallest leave-one-out error for each prediction, (config, row); averages of rows with the
+    same attributes where these differ by more than it can follow.
+    """
     ridges, errors = zip(*on_single_threads(*(partial(each.best, prediction) for each in candidates)), strict=True)
     index = torch.stack(errors).argmin(dim=0)
-    return ChosenCandidates(candidates, index, torch.stack(ridges).gather(0, index.unsqueeze(0)).squeeze(0))
+    found = ChosenCandidates(candidates, index, torch.stack(ridges).gather(0, index.unsqueeze(0)).squeeze(0))
+    averages = [number for number, each in enumerate(candidates) if each.mean.averages]
+    if len(candidates) == 1 or not averages:
+        return found
+    return on_single_threads(partial(_averages_where_needed, prediction, found, averages[0]))[0]
+
+
+def _averages_where_needed(prediction: Tensor, found: ChosenCandidates, number: int) -> ChosenCandidates:
+    """With the averages of candidate ``number`` where their DPVar, which has no bias, is larger than that of the choice
+    by ``CLEARLY`` standard errors: their many degrees of freedom may cost more than they explain.
+    """
+    averages = found.candidates[number]
+    ridge = torch.full_like(found.ridge, float(averages.ridges.min()))
+    of_averages = averages.units.leave_out(prediction, averages.smoother, ridge)
+    followed = torch.empty_like(of_averages.estimate)
+    for chosen in torch.unique(found.index).tolist():
+        own, which = found.candidates[chosen], found.index == chosen
+        followed[which] = own.units.leave_out(prediction[which], own.smoother, found.ridge[which]).estimate
+    error = null_variance(of_averages, averages.smoother, averages.units).clamp_min(0).sqrt()
+    needed = of_averages.estimate > followed + CLEARLY * error
+    return ChosenCandidates(
+        found.candidates, torch.where(needed, number, found.index), torch.where(needed, ridge, found.ridge)
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,11 +11,9 @@ import numpy as np
 import torch
 
 from fairlevel.arrays import Array, Index
-from fairlevel.conditional_mean import RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
-from fairlevel.conditional_mean.resolution import resolutions_for
 from fairlevel.corrections.closed_form import Disparity
-from fairlevel.metrics.choice import candidates_for, choose, prepared
+from fairlevel.metrics.choice import candidates_for
 from fairlevel.releveling.protocol import Change, ExistingModel, Family
 from fairlevel.releveling.responses import Corrections
 from fairlevel.threads import numpy_on_one_thread, on_single_threads
@@ -46,7 +44,7 @@ class FittedCorrections:
     ) -> FittedCorrections:
         """Fitted on these rows; target (row,) where leaves may move towards it."""
         own, prediction = attributes.take(rows), model.prediction[rows]
-        disparity = disparity_of(prediction, own, seed)
+        disparity = Disparity.of(prediction, own, seed)
         families = model.families(rows, disparity, None if target is None else target[rows])
         found = {name: _corrections(model, family, rows, disparity) for name, family in families.items()}
         mean = float(own.weight @ prediction)
@@ -81,19 +79,6 @@ class FittedCorrections:
             intercept += float(part @ own.intercepts)
             start += len(part)
         return Change(kept, intercept, coefficients)
-
-
-def disparity_of(prediction: Array, attributes: Attributes, seed: int) -> Disparity:
-    """The functions of A that corrections act on. Where rows belong together, groups that are left out choose them: a
-    row is explained by others of its group, whatever A is.
-    """
-    if attributes.groups is None:
-        return Disparity.of(prediction, attributes, seed)
-    centred = torch.from_numpy(prediction - attributes.weight @ prediction)[None]
-    means: Any = resolutions_for(RandomFeaturesMean(), attributes, centred, seed)
-    choice = choose(centred, prepared(means, attributes, seed))
-    mean: Any = replace(means[int(choice.index)], ridge=float(choice.ridge))
-    return Disparity.of(prediction, attributes, seed, mean)
 
 
 def _start(model: ExistingModel, family: Family) -> Array:
