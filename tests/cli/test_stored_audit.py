@@ -85,6 +85,13 @@ def test_mistakes_are_told_before_the_work(folder, monkeypatch, more, sentence):
     assert sentence in said.stderr.replace("\n", " ")
 
 
+def test_an_address_without_an_executor_is_refused_for_files_in_memory_too(tmp_path):
+    pd.DataFrame({"age": np.arange(30.0), "f": np.arange(30.0) % 7}).to_csv(tmp_path / "rows.csv", index=False)
+    said = run_here("audit", tmp_path / "rows.csv", "--prediction", "f", "--sensitive", "age", "--address", "auto")
+    assert said.returncode == 2
+    assert "--address belongs to --executor ray" in said.stderr.replace("\n", " ")
+
+
 @pytest.mark.parametrize("more", [("--save-sums", "sums.json"), ("--executor", "local"), ("second.csv",)])
 def test_csv_files_are_not_read_part_by_part(tmp_path, monkeypatch, more):
     """They were opened as Parquet, with a message about magic bytes."""

@@ -218,3 +218,11 @@ def test_numbers_beside_text_in_a_list_of_rows_are_numbers():
     encoder = TableEncoder().fit(rows)
     assert [type(rule) for rule in encoder.rules_] == [NumberRule, IndicatorRule]
     np.testing.assert_array_equal(encoder.transform(rows), encoder.transform(np.array(rows, dtype=object)))
+
+
+def test_years_of_two_digits_need_a_century():
+    """03.03.68 was read as 2068: people born before 1969 were younger than all others."""
+    with pytest.raises(InvalidInput, match=r"'03\.03\.68', of which the century is not known; write years with four"):
+        TableEncoder().fit(pd.DataFrame({"born": ["01.01.92", "03.03.68", "05.06.12"]}))
+    read = TableEncoder().fit_transform(pd.DataFrame({"born": ["01.01.92", "03.03.70", "05.06.12"]}))
+    np.testing.assert_array_equal(read[:, 0], [8035, 61, 15496])

@@ -116,3 +116,19 @@ def test_bad_weights_are_refused(weight, error, says):
     with pytest.raises(error, match=says):
         read_weights(weight, 4)
     assert read_weights(np.ones(4), 4) is None
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1 / 300])
+def test_weights_that_do_not_count_rows_train_the_same_boosters(scale):
+    """With weights that sum to 1, LightGBM took all rows together for less than one: models were constant."""
+    random = np.random.default_rng(0)
+    x = random.standard_normal((300, 2))
+    a, y = x[:, 0] + random.standard_normal(300), x @ [2, 1]
+    one, small = (
+        FairRegressor(predictor=Boosting(rounds=20), random_state=0)
+        .fit(x, y, sensitive_features=a, sample_weight=np.full(300, weight))
+        .predict(x)
+        for weight in (1.0, scale)
+    )
+    np.testing.assert_allclose(small, one, rtol=1e-6)
+    assert one.std() > 0.5

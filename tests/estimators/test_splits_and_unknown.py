@@ -175,3 +175,18 @@ def test_too_few_known_attributes():
     gaps = np.where((np.arange(ROWS) > 5)[:, None], np.nan, A)
     with pytest.raises(InvalidInput, match=r"missing values .NaN. in 394 of 400 rows"):
         FairRegressor(1.0).fit(X, Y, sensitive_features=gaps)
+
+
+def test_training_counts_groups_where_rows_belong_together():
+    """Each row four times: the ridge that explains a row by its copies made the penalty the variance of predictions."""
+    random = np.random.default_rng(1)
+    a = random.uniform(-1.7, 1.7, 250)
+    x = np.column_stack([a + random.normal(0, 0.7, 250), random.standard_normal(250)])
+    y = x @ [2, 1] + random.normal(0, 0.5, 250)
+    copies = np.repeat(np.arange(250), 4)
+    settings = {"predictor": "linear", "validation_fraction": None, "random_state": 0}
+    once = FairRegressor(3.0, **settings).fit(x, y, sensitive_features=a)
+    repeated = FairRegressor(3.0, **settings).fit(x[copies], y[copies], sensitive_features=a[copies], groups=copies)
+    slopes = [np.linalg.lstsq(x, model.predict(x) - y.mean(), rcond=None)[0] for model in (once, repeated)]
+    assert slopes[0][0] < 0.8  # of 2: most of it is level
+    np.testing.assert_allclose(slopes[1], slopes[0], atol=0.2)

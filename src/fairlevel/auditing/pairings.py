@@ -15,13 +15,12 @@ from fairlevel.conditional_mean.cells.membership import Membership
 Pairs = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 
 _BLOCK = 2**17  # gathered values at a time, which stay in cache
-_FEWEST_GROUPS = 10  # that exchange predictions
 
 
 def random_pairings(rows: int, count: int, groups: Index | None, random: np.random.Generator) -> Pairs:
     """Which row's prediction each row of attributes is paired with, (pairing, row). Rows of one group (row,) stay
-    together: each group gets the predictions of another one of about its size, the first ones where that one is larger,
-    some of them again where it is smaller.
+    together: each group gets the predictions of another one, from a random row on and from the start again after the
+    last. Rows of a group may be in the order of visits, which no pairing may keep.
     """
     order = np.empty((count, rows), dtype=np.int64)
     if groups is None:
@@ -31,25 +30,13 @@ def random_pairings(rows: int, count: int, groups: Index | None, random: np.rand
     _, number = np.unique(groups, return_inverse=True)
     by_group, sizes = np.argsort(number, kind="stable"), np.bincount(number)
     starts = np.cumsum(sizes) - sizes
-    for alike in _of_similar_size(sizes):
-        in_group = np.concatenate([np.arange(size) for size in sizes[alike]])
-        own = by_group[np.repeat(starts[alike], sizes[alike]) + in_group]
-        for pairing in order:
-            other = np.repeat(random.permutation(alike), sizes[alike])
-            pairing[own] = by_group[starts[other] + in_group % sizes[other]]
+    in_group = np.arange(rows) - np.repeat(starts, sizes)
+    for pairing in order:
+        other = random.permutation(len(sizes))
+        first = random.integers(sizes[other])
+        places = (np.repeat(first, sizes) + in_group) % np.repeat(sizes[other], sizes)
+        pairing[by_group] = by_group[np.repeat(starts[other], sizes) + places]
     return order
-
-
-def _of_similar_size(sizes: Index) -> list[Index]:
-    """Numbers of groups that may exchange predictions: all of one size, with the next sizes where these are few."""
-    alike: list[list[int]] = [[]]
-    for size in np.unique(sizes):
-        if len(alike[-1]) >= _FEWEST_GROUPS:
-            alike.append([])
-        alike[-1] += np.flatnonzero(sizes == size).tolist()
-    if len(alike) > 1 and len(alike[-1]) < _FEWEST_GROUPS:
-        alike[-2:] = [alike[-2] + alike[-1]]
-    return [np.array(numbers) for numbers in alike]
 
 
 @dataclass(frozen=True)

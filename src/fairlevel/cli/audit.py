@@ -91,6 +91,8 @@ def audit(
         files, prediction, sensitive, given, categories, target=target, by=by, weight=weight, groups=groups
     )
     budgets = {"max_share": max_share, "max_dpvar": max_dpvar}
+    if address is not None and executor is None:
+        raise InvalidInput("--address belongs to --executor ray; add it, or leave the address out.")
     for_parts = (baseline, save_sums, state, executor) != (None, None, None, None) or len(columns.predictions) > 1
     if not for_parts and not in_parts(files, columns.need_all_rows):
         file = Path(files[0])

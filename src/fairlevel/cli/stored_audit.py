@@ -70,7 +70,12 @@ def audit_in_parts(
         stage("loading libraries")
         from fairlevel.auditing.audit_files import audit_files
 
-        found = audit_files(list(files), executor=_executor(executor, address), done=_in_stages(), **options)
+        found = audit_files(
+            list(files),
+            executor=None if executor is None else make_executor(executor, address=address),
+            done=_in_stages(),
+            **options,
+        )
         if save_sums is not None:
             found.sums.save(save_sums)
         verdicts = {name: own.check(**budgets) for name, own in found.audits.items()}
@@ -102,14 +107,6 @@ def _in_stages() -> Callable[[str, int, int], None]:
         shares[read](count / total)
 
     return done
-
-
-def _executor(name: str | None, address: str | None) -> Any:
-    if name is None:
-        if address is not None:
-            raise InvalidInput("--address belongs to --executor ray; add it, or leave the address out.")
-        return None
-    return make_executor(name, address=address)
 
 
 def _show_several(talk: Talk, found: StoredAudit, verdicts: Mapping[str, tuple[Verdict, ...]]) -> None:

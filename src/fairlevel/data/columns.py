@@ -175,10 +175,7 @@ def _kind_of_objects(name: str, column: pd.Series) -> Kind:
     try:
         pattern = date_pattern(values)
     except AmbiguousDates as error:
-        raise InvalidInput(
-            f"Column {name!r} holds dates such as {error.example!r}, of which day and month cannot be told apart; "
-            "write them as 2020-12-31, or convert them with pandas.to_datetime(..., dayfirst=True) or (dayfirst=False)."
-        ) from None
+        raise InvalidInput(f"Column {name!r} holds {error}") from None
     if pattern is not None:
         return Dates(pattern)
     for kind, good in (

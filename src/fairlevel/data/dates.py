@@ -37,12 +37,21 @@ _ISO_FORMATS = (
 """Ways to write ISO 8601."""
 
 
-class AmbiguousDates(ValueError):
-    """All cells are dates in two patterns that mean different days."""
+_UNCLEAR = tuple(date(year, 1, 1).toordinal() - date(1970, 1, 1).toordinal() for year in (2030, 2069))
+"""Days since 1970 between which a year of two digits may as well be that of a hundred years before."""
 
-    def __init__(self, example: str) -> None:
-        super().__init__(example)
-        self.example = example
+_ORDER = (
+    "of which day and month cannot be told apart; write them as 2020-12-31, or convert them with "
+    "pandas.to_datetime(..., dayfirst=True) or (dayfirst=False)."
+)
+_CENTURY = "of which the century is not known; write years with four digits, such as 2020-12-31."
+
+
+class AmbiguousDates(ValueError):
+    """All cells are dates, which may mean different days."""
+
+    def __init__(self, example: str, advice: str) -> None:
+        super().__init__(f"dates such as {example!r}, {advice}")
 
 
 def date_pattern(values: Any) -> str | None:
@@ -58,9 +67,13 @@ def date_pattern(values: Any) -> str | None:
             if len(whole) == 2:
                 one, other = whole.values()
                 if (one != other).any():
-                    raise AmbiguousDates(str(values[int(np.argmax(one != other))]))
+                    raise AmbiguousDates(str(values[int(np.argmax(one != other))]), _ORDER)
             if whole:
-                return next(iter(whole))
+                pattern, days = next(iter(whole.items()))
+                unclear = (days >= _UNCLEAR[0]) & (days < _UNCLEAR[1])
+                if "%y" in pattern and unclear.any():
+                    raise AmbiguousDates(str(values[int(np.argmax(unclear))]), _CENTURY)
+                return pattern
     return None
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -122,32 +123,48 @@ def _varying(sensitive: Array) -> Array:
     return sensitive[:, np.ptp(sensitive, axis=0) > 0]
 
 
+class Offer(NamedTuple):
+    """What a candidate offers each prediction: a ridge, its leave-one-out error, and the DPVar that is found with it.
+    Averages also say how much DPVar there is at least: without a ridge, which has no bias, less ``CLEARLY`` standard
+    errors. All (config,).
+    """
+
+    ridge: Tensor
+    error: Tensor
+    estimate: Tensor | None = None
+    at_least: Tensor | None = None
+
+
+def offer(candidate: Candidate, prediction: Tensor, compared: bool) -> Offer:
+    """Of a candidate for predictions (config, row); with ``compared`` averages are among the candidates."""
+    ridge, error = candidate.best(prediction)
+    if not compared:
+        return Offer(ridge, error)
+    units, smoother = candidate.units, candidate.smoother
+    estimate = units.leave_out(prediction, smoother, ridge).estimate
+    if not candidate.mean.averages:
+        return Offer(ridge, error, estimate)
+    whole = units.leave_out(prediction, smoother, torch.full_like(ridge, float(RIDGES.min())))
+    by_chance = null_variance(whole, smoother, units).clamp_min(0).sqrt()
+    return Offer(ridge, error, estimate, whole.estimate - CLEARLY * by_chance)
+
+
+def best_offers(offers: Sequence[Offer]) -> tuple[Tensor, Tensor]:
+    """The number of the candidate and the ridge for each prediction, (config,): the smallest error; averages without a
+    ridge where these show clearly more DPVar. Many degrees of freedom may cost more than they explain.
+    """
+    index = torch.stack([each.error for each in offers]).argmin(dim=0, keepdim=True)
+    ridge = torch.stack([each.ridge for each in offers]).gather(0, index)[0]
+    for number, each in enumerate(offers):
+        if each.at_least is not None and len(offers) > 1:
+            found = torch.stack([other.estimate for other in offers if other.estimate is not None]).gather(0, index)[0]
+            needed = each.at_least > found
+            return torch.where(needed, number, index[0]), torch.where(needed, float(RIDGES.min()), ridge)
+    return index[0], ridge
+
+
 def choose(prediction: Tensor, candidates: tuple[Candidate, ...]) -> ChosenCandidates:
-    """The candidate with the smallest leave-one-out error for each prediction, (config, row); averages of rows with the
-    same attributes where these differ by more than it can follow.
-    """
-    ridges, errors = zip(*on_single_threads(*(partial(each.best, prediction) for each in candidates)), strict=True)
-    index = torch.stack(errors).argmin(dim=0)
-    found = ChosenCandidates(candidates, index, torch.stack(ridges).gather(0, index.unsqueeze(0)).squeeze(0))
-    averages = [number for number, each in enumerate(candidates) if each.mean.averages]
-    if len(candidates) == 1 or not averages:
-        return found
-    return on_single_threads(partial(_averages_where_needed, prediction, found, averages[0]))[0]
-
-
-def _averages_where_needed(prediction: Tensor, found: ChosenCandidates, number: int) -> ChosenCandidates:
-    """With the averages of candidate ``number`` where their DPVar, which has no bias, is larger than that of the choice
-    by ``CLEARLY`` standard errors: their many degrees of freedom may cost more than they explain.
-    """
-    averages = found.candidates[number]
-    ridge = torch.full_like(found.ridge, float(averages.ridges.min()))
-    of_averages = averages.units.leave_out(prediction, averages.smoother, ridge)
-    followed = torch.empty_like(of_averages.estimate)
-    for chosen in torch.unique(found.index).tolist():
-        own, which = found.candidates[chosen], found.index == chosen
-        followed[which] = own.units.leave_out(prediction[which], own.smoother, found.ridge[which]).estimate
-    error = null_variance(of_averages, averages.smoother, averages.units).clamp_min(0).sqrt()
-    needed = of_averages.estimate > followed + CLEARLY * error
-    return ChosenCandidates(
-        found.candidates, torch.where(needed, number, found.index), torch.where(needed, ridge, found.ridge)
-    )
+    """The best candidate and ridge for each prediction, (config, row)."""
+    compared = len(candidates) > 1 and any(each.mean.averages for each in candidates)
+    offers = on_single_threads(*(partial(offer, each, prediction, compared) for each in candidates))
+    return ChosenCandidates(candidates, *best_offers(offers))

@@ -6,7 +6,8 @@ that belong to group g, the residual of a fit without the group is :math:`(I - S
 .. math:: \hat\psi = \sum_j q_j c_j^2 - \sum_g \sum_j q_j s_{gj} t_{gj}, \qquad
           s_g = B_g^\top W_g \tilde f_g, \quad t_g = B_g^\top W_g (f_g - \hat h_{-g}) .
 
-Groups of one row give the leave-one-out estimate. Eigenvalues of S_gg above ``HIGH_LEVERAGE`` count as that.
+Groups of one row give the leave-one-out estimate. Eigenvalues of S_gg above ``HIGH_LEVERAGE`` count as that. What
+functions of L fit by chance is added for groups whose rows have leverages below ``LARGE_LEVERAGE`` on average.
 """
 
 from __future__ import annotations
@@ -75,8 +76,7 @@ def leave_groups_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: 
         if smoother.nuisance > 1:
             beyond = left_out(centred[config], smoother, only_factors, groups, 1.0, 1 - HIGH_LEVERAGE)
             scores, scores_beyond = (groups.sums(factors * each.unsqueeze(1)) for each in (alone, beyond))
-            own_weight = groups.sums(smoother.leverage(shrinkage[config]))
-            small = (own_weight < LARGE_LEVERAGE).unsqueeze(1)
+            small = (groups.means(smoother.leverage(shrinkage[config])) < LARGE_LEVERAGE).unsqueeze(1)
             lost[config] = (small * scores_beyond * (scores_beyond - scores)).sum()
     estimate = (of_kept * coefficients.square()).sum(dim=-1) - noise + lost
     return LeaveOut(estimate, fitted, residual, kept, smoother.leverage(kept))
@@ -96,7 +96,7 @@ def leave_groups_out_matrix(prediction: Tensor, smoother: LinearSmoother, ridge:
     removed = groups.products(weight * centred, weight * alone, functions, of_kept)
     if smoother.nuisance > 1:
         beyond = left_out(centred, smoother, nuisance_only(smoother), groups, 1.0, 1 - HIGH_LEVERAGE)
-        small = (groups.sums(smoother.leverage(shrinkage)) < LARGE_LEVERAGE).unsqueeze(1)
+        small = (groups.means(smoother.leverage(shrinkage)) < LARGE_LEVERAGE).unsqueeze(1)
         for factor in smoother.nuisance_functions[:, 1:].T * weight:
             scores, scores_beyond = (groups.sums((each * factor).T) for each in (alone, beyond))  # (group, config)
             removed = removed - (small * scores_beyond).T @ (scores_beyond - scores)

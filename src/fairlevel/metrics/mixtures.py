@@ -35,7 +35,7 @@ class SharedMean(NamedTuple):
 
     def chance(self, attributes: Attributes, seed: int) -> float:
         """The standard error of DPVar by chance, √(2 Σ q²) / rows: that of a prediction of variance 1 which has none,
-        with q the weight of each function of A in the debiased form.
+        with q the weight of each function of A in the debiased form, where all rows are independent.
         """
         smoother = self.mean.prepare(attributes, seed=seed)
         kept = form_weights(smoother.shrinkage(self.ridge), smoother.nuisance)

@@ -18,6 +18,7 @@ from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
 from fairlevel.conditional_mean.spectrum import RIDGES
 from fairlevel.data.sensitive import GivenColumn, Sensitive, encode_sensitive
 from fairlevel.exceptions import InvalidInput
+from fairlevel.metrics.few_units import JackknifeError, student_quantile
 from fairlevel.metrics.inputs import read_rows
 from fairlevel.metrics.leave_group_out import left_out
 from fairlevel.metrics.units import IndependentUnits
@@ -173,8 +174,8 @@ def category_profiles(
 
     The error of a weighted mean is :math:`\sqrt{\sum_u w_u^2 (f_u - \bar f_{-u})^2} / \sum w_u` over the rows of the
     category, or over the groups (row,) in it where rows belong together, with :math:`f_u` their mean and
-    :math:`\bar f_{-u}` the mean of the others. In a category of one row or group, the spread of all predictions stands
-    for its distance from that. Categories without rows are left out.
+    :math:`\bar f_{-u}` the mean of the others; few of them widen the band by Student's t. The spread of all predictions
+    is the most that this may be, also of a single row or group. Categories without rows are left out.
     """
     weight = np.ones(len(codes)) if row_weight is None else row_weight
     total = np.bincount(codes, weight, len(categories))
@@ -183,7 +184,8 @@ def category_profiles(
     _, first, number = np.unique(unit * len(categories) + codes, return_index=True, return_inverse=True)
     size: Array = np.bincount(number, weight).astype(np.float64)  # of each row, or group in a category
     place = codes[first]
-    half_width = NormalDist().inv_cdf((1 + confidence) / 2)
+    known = JackknifeError.of(size / divisor[place], place, len(categories))
+    most, widths = NormalDist().inv_cdf((1 + confidence) / 2), student_quantile((1 + confidence) / 2, known.freedom)
     profiles = []
     for prediction in predictions:
         mean = np.bincount(codes, weight * prediction, len(categories)) / divisor
@@ -191,7 +193,8 @@ def category_profiles(
         spread = float(np.sqrt(weight @ (prediction - overall) ** 2 / weight.sum()))
         away: Array = np.bincount(number, weight * (prediction - mean[codes])).astype(np.float64)
         noise = _left_out(away, size / divisor[place], size * spread)
-        half = half_width * np.sqrt(np.bincount(place, noise**2, len(categories))[filled]) / total[filled]
+        error = np.sqrt(np.bincount(place, noise**2, len(categories)) / known.factor) / divisor
+        half = np.minimum(widths * error, most * spread)[filled]
         names = tuple(categories[each] for each in filled.tolist())
         at = np.arange(len(filled), dtype=np.float64)
         profiles.append(MeanProfile(at, mean[filled], mean[filled] - half, mean[filled] + half, overall, names))

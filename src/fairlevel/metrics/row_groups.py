@@ -39,6 +39,10 @@ class RowGroups:
         """Sums over the rows of each group: (row, ...) -> (group, ...)."""
         return values.new_zeros(self.count, *values.shape[1:]).index_add_(0, self.number, values)
 
+    def means(self, values: Tensor) -> Tensor:
+        """Means over the rows of each group: (row,) -> (group,)."""
+        return self.sums(values) / self.sums(torch.ones_like(values))
+
     def products(self, left: Tensor, right: Tensor, functions: SignedFunctions, weights: Tensor) -> Tensor:
         """Σ_g l_gᵀ B_g diag(q) B_gᵀ r_g of all pairs: (config, row), (other, row) -> (config, other); weights q
         (function,).

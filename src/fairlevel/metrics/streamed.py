@@ -21,12 +21,13 @@ import torch
 from torch import Tensor
 
 from fairlevel.arrays import Array, Index
+from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.blockwise import BlockwiseSmoother, Functions, parts
 from fairlevel.conditional_mean.cells.covariance import CoefficientCovariance
 from fairlevel.conditional_mean.linear_algebra import scatter_matrix
 from fairlevel.data.numbers import rounding_limit
-from fairlevel.metrics.choice import Candidate, in_words
+from fairlevel.metrics.choice import Candidate, best_offers, in_words, offer
 from fairlevel.metrics.evidence import Evidence
 from fairlevel.metrics.leave_one_out import NoiseSums, form_weights
 from fairlevel.metrics.no_disparity_test import SMALLEST_P, forms, p_value, ridges_to_try, surely_disparate
@@ -76,24 +77,23 @@ class Plan:
 
     @classmethod
     def of(cls, candidates: Iterable[Candidate], sample: Attributes, predictions: Array, seed: int) -> Plan:
-        """Each prediction gets the candidate and the ridge with the smallest leave-one-out error on a sample;
-        predictions (config, sample row). Candidates are used one after another and may be made when asked for.
+        """Each prediction gets the candidate and the ridge that are best on a sample; predictions (config, sample row).
+        Candidates are used one after another and may be made when asked for; averages come first.
         """
         constant = np.ptp(predictions, axis=1) <= rounding_limit(predictions)
         centre = np.where(constant, predictions[:, 0], predictions.mean(axis=1))
         scale = np.where(constant, 1.0, predictions.std(axis=1))
         standard = torch.from_numpy((predictions - centre[:, None]) / scale[:, None])
-        means, spectra, ridges, errors, tested = [], [], [], [], []
+        means: list[LinearMean] = []
+        spectra, offers, tested = [], [], []
         for each in candidates:
-            ((ridge, error),) = on_single_threads(partial(each.best, standard))
+            compared = each.mean.averages or bool(means and means[0].averages)
+            offers += on_single_threads(partial(offer, each, standard, compared))
             tested.append(surely_disparate(each, standard, seed))
             means.append(each.mean)
             spectra.append(each.smoother.spectrum)
-            ridges.append(ridge)
-            errors.append(error)
-        best = torch.stack(errors).argmin(dim=0).tolist()
+        best, chosen = (each.tolist() for each in best_offers(offers))
         used = sorted(set(best))
-        chosen = [float(ridges[number][config]) for config, number in enumerate(best)]
         return cls(
             functions=tuple(Functions.of(means[number], replace(sample, row_weight=None), seed) for number in used),
             index=np.array([used.index(number) for number in best]),

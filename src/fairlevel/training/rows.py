@@ -70,7 +70,7 @@ class StepRows:
 
     Shapes: inputs (row, …), target (row,); ``accuracy`` are the rows that carry the accuracy term, with weights that
     sum to 1, (accuracy row,); ``window`` is where the rows stand on a ring of batches; ``count`` is how many rows the
-    weights stand for: their sum before scaling.
+    weights stand for.
     """
 
     inputs: Tensor
@@ -131,6 +131,16 @@ class RowSampler(Protocol):
         """The rows as a learner reads them."""
 
 
+def _count(rows: int, row_weight: Array | None) -> float:
+    """How many rows the weights, (row,), stand for: their sum w, but no less than w² / Σ w_i², which weights that count
+    rows never fall below. Weights that sum to 1 thus count as as many rows as they use.
+    """
+    if row_weight is None:
+        return float(rows)
+    scaled = row_weight / row_weight.max()
+    return float(max(row_weight.sum(), scaled.sum() ** 2 / (scaled @ scaled)))
+
+
 @dataclass(frozen=True)
 class AllRows:
     """All rows at every step; ``plan`` says which fit, evaluate and carry accuracy (None: as the penalty says)."""
@@ -185,7 +195,7 @@ class AllRows:
                 accuracy,
                 weight.to(device, torch.float32),
                 slice(0, len(self.rows)),
-                float(len(self.rows) if self.rows.row_weight is None else self.rows.row_weight.sum()),
+                _count(len(self.rows), self.rows.row_weight),
             )
         )
 
