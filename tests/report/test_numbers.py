@@ -1,6 +1,6 @@
 import pytest
 
-from fairlevel.report.numbers import attributes_in_words, number, p_cell, p_phrase, percent, told_apart
+from fairlevel.report.numbers import attributes_in_words, distinguishable, number, p_cell, p_phrase, percent
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_p_values_in_sentences():
     ],
 )
 def test_numbers_of_a_column_are_told_apart(values, expected):
-    assert told_apart(values) == expected
+    assert distinguishable(values) == expected
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from fairlevel.auditing.answer import Audit, Verdict
 from fairlevel.auditing.flags import SIGNIFICANT
 from fairlevel.report.charts.profiles import charts_of_attributes, profile_chart, shared_axis, spread_of
 from fairlevel.report.charts.reliability import reliability_chart
-from fairlevel.report.numbers import attributes_in_words, number, p_cell, p_phrase, percent, told_apart
+from fairlevel.report.numbers import attributes_in_words, distinguishable, number, p_cell, p_phrase, percent
 from fairlevel.report.page import Block, Charts, Headline, Notes, Page, Section, TableBlock, Tile, Tiles
 from fairlevel.report.provenance import Provenance
 
@@ -203,7 +203,7 @@ def _as_written(table: pd.DataFrame) -> pd.DataFrame:
     """Attributes that are whole numbers without decimals, others with those that tell the profiles apart."""
     attributes = table.iloc[:, :-3].select_dtypes("number")
     whole = [name for name, column in attributes.items() if (column == column.round()).all()]
-    others = {str(name): told_apart(attributes[name].tolist()) for name in attributes.columns.difference(whole)}
+    others = {str(name): distinguishable(attributes[name].tolist()) for name in attributes.columns.difference(whole)}
     return table.astype(dict.fromkeys(whole, int)).assign(**others)
 
 

@@ -47,30 +47,30 @@ class Survey:
     rare_rows: pd.DataFrame
     rare_numbers: dict[tuple[str, str], Index]
 
-    def __add__(self, later: Survey) -> Survey:
-        """Both, the rows of ``later`` after these."""
-        levels = {name: own | later.levels[name] for name, own in self.levels.items()}
+    def __add__(self, other: Survey) -> Survey:
+        """Both, the rows of ``other`` after these."""
+        levels = {name: own | other.levels[name] for name, own in self.levels.items()}
         for name, own in levels.items():
             refuse_many_levels(name, sorted(own))
-        first, second = self.rare_numbers, later.rare_numbers
+        first, second = self.rare_numbers, other.rare_numbers
         rare = {
             key: np.concatenate([first.get(key, _NONE), second.get(key, _NONE)])[:MOST_RARE_ROWS]
             for key in {**first, **second}
         }
         left_out = {
-            name: self.left_out.get(name, 0) + later.left_out.get(name, 0)
-            for name in {**self.left_out, **later.left_out}
+            name: self.left_out.get(name, 0) + other.left_out.get(name, 0)
+            for name in {**self.left_out, **other.left_out}
         }
         ranges = {
-            name: _joined(self.ranges.get(name), later.ranges.get(name)) for name in {**self.ranges, **later.ranges}
+            name: _joined(self.ranges.get(name), other.ranges.get(name)) for name in {**self.ranges, **other.ranges}
         }
-        rare_rows = pd.concat([self.rare_rows, later.rare_rows])
+        rare_rows = pd.concat([self.rare_rows, other.rare_rows])
         return Survey(
-            self.used + later.used,
+            self.used + other.used,
             left_out,
             ranges,
             levels,
-            pd.concat([self.sampled, later.sampled]),
+            pd.concat([self.sampled, other.sampled]),
             rare_rows.loc[rare_rows.index.isin(np.concatenate([_NONE, *rare.values()]))],
             rare,
         )

@@ -131,8 +131,8 @@ class CandidateSet:
 
     def renumbered(self, first: int) -> CandidateSet:
         """With settings counted from ``first``, and names that say so."""
-        moved = replace(self, table=self.table.assign(setting=self.table["setting"] + first))
-        return moved.with_columns(candidate=[key.name for key in moved.keys])
+        found = replace(self, table=self.table.assign(setting=self.table["setting"] + first))
+        return found.with_columns(candidate=[key.name for key in found.keys])
 
     def with_columns(self, **columns: Array | Sequence[str]) -> CandidateSet:
         """With further columns in the table, each (candidate,)."""

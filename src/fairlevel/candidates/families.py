@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
+from fairlevel.candidates.candidate_set import CandidateSet
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup, portion
 
 FEWEST_WEIGHTS = 4  # fewer weights are not worth the training of a setting
@@ -24,7 +24,11 @@ class Families:
         parts = [part for part in self.parts if part.possible(rows, setup)]
         own, found, first = self.limits_of_one(limits, len(parts)), [], 0
         for number, part in enumerate(parts):
-            steps = None if rows.steps is None else {_moved(key, -first): taken for key, taken in rows.steps.items()}
+            steps = (
+                None
+                if rows.steps is None
+                else {key._replace(setting=key.setting - first): taken for key, taken in rows.steps.items()}
+            )
             trained = part.train(replace(rows, steps=steps), setup, own, portion(report, number, len(parts)))
             found.append(trained.renumbered(first))
             first += 1 + int(trained.table["setting"].max())
@@ -40,7 +44,3 @@ class Families:
         settings = max(1, min(limits.settings // 2, each // FEWEST_WEIGHTS))
         weights = max(1, each // settings)
         return replace(limits, models=settings * weights, settings=settings, weights=weights)
-
-
-def _moved(key: CandidateKey, by: int) -> CandidateKey:
-    return key._replace(setting=key.setting + by)

@@ -64,11 +64,11 @@ class TrainingSetup:
 
 
 def for_columns(predictor: Predictor, categorical: tuple[int, ...]) -> Predictor:
-    """The predictor, told which columns hold categories if it can read them; columns that the user named stay."""
+    """The predictor, knowing which columns hold categories if it can read them; columns that the user named stay."""
     if not categorical or not predictor.native or getattr(predictor, "categorical", None):
         return predictor
-    told: Any = predictor
-    return replace(told, categorical=categorical)  # type: ignore[no-any-return]
+    reader: Any = predictor
+    return replace(reader, categorical=categorical)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class Basis:
 
     def beyond(self, first: int) -> Basis:
         """Without the first functions, which are columns."""
-        return Basis(self.columns[:, first:], tuple(each.moved(-first) for each in self.sets))
+        return Basis(self.columns[:, first:], tuple(each.shifted(-first) for each in self.sets))
 
     def until(self, last: int) -> Basis:
         """The first functions alone; no set is divided."""
@@ -56,12 +56,12 @@ class Basis:
         return Basis(self.columns[:, : last - sum(each.count for each in sets)].contiguous(), sets)
 
     @classmethod
-    def side_by_side(cls, parts: tuple[Basis, ...]) -> Basis:
+    def concatenated(cls, parts: tuple[Basis, ...]) -> Basis:
         """The functions of several bases at the same rows, of which at most one has sets."""
         sets: list[OwnFunctions] = []
         before = 0
         for each in parts:
-            sets += [own.moved(before) for own in each.sets]
+            sets += [own.shifted(before) for own in each.sets]
             before += each.count
         return cls(torch.cat([each.columns for each in parts], dim=1), tuple(sets))
 

@@ -140,8 +140,8 @@ class Linearised:
         slope = np.maximum(probability * (1 - probability), _SMALLEST_SLOPE)
         size = float(disparity.row_weight @ slope)
         metric = disparity.row_weight * slope / size
-        moved = slope[:, None] * disparity.functions
-        return cls(columns, metric, size, columns.cross(moved - metric[:, None] * moved.sum(axis=0)))
+        weighted = slope[:, None] * disparity.functions
+        return cls(columns, metric, size, columns.cross(weighted - metric[:, None] * weighted.sum(axis=0)))
 
     @cached_property
     def normal(self) -> Normal:

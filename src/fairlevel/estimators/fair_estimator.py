@@ -131,7 +131,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         }
 
     def _restore(self, models: Sequence[Model], description: Description) -> None:
-        """The fitted state that :meth:`_description` told, with the models that were written beside it."""
+        """The fitted state that :meth:`_description` wrote, with the models that were written beside it."""
         columns, rules = description.get("native_columns"), description.get("encoder")
         self.native_columns_ = None if columns is None else NativeColumns.from_plain(columns)
         self.encoder_ = None if rules is None else TableEncoder.from_dict(rules)

@@ -13,7 +13,7 @@ from fairlevel.data.numbers import rounding_limit
 from fairlevel.estimators.path_fit import PathFit, ReportingRows
 from fairlevel.exceptions import AlreadyLevel, NoBetterThanTheMean
 from fairlevel.metrics.evaluator import DPVarEvaluator
-from fairlevel.metrics.interval import interval_columns
+from fairlevel.metrics.interval import error_of, interval_columns
 from fairlevel.metrics.reliability import class_figures
 
 
@@ -67,5 +67,5 @@ def _further_figures(reporting: ReportingRows, threshold: float | None, seed: in
         varies = np.ptp(target) > rounding_limit(target)
         return {"r2": 1 - mse / variance if varies else np.full(len(mse), np.nan)}
     decided = np.stack([decisions(np.clip(each, 0, 1), threshold) for each in predictions])
-    dpvar = DPVarEvaluator(reporting.attributes, seed).errors(decided)[0]
+    dpvar = np.array([error_of(each)[0] for each in DPVarEvaluator(reporting.attributes, seed).evidence(decided)])
     return {**class_figures(predictions, target, weight, threshold), "decision_dpvar": dpvar}

@@ -12,7 +12,7 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics.estimators import estimator_for
 from fairlevel.metrics.evidence import Estimator, Evidence, StandardisedPredictions
 from fairlevel.metrics.inputs import read_vector
-from fairlevel.metrics.interval import DPVarInterval, error_of, interval_of
+from fairlevel.metrics.interval import DPVarInterval, interval_of
 from fairlevel.threads import on_single_threads
 
 
@@ -44,8 +44,3 @@ class DPVarEvaluator:
     def intervals(self, predictions: Array) -> list[DPVarInterval]:
         """The 95 % interval of each prediction."""
         return on_single_threads(*(partial(interval_of, each) for each in self.evidence(predictions)))
-
-    def errors(self, predictions: Array) -> tuple[Array, Array]:
-        """The estimate of each prediction, at least 0, and its standard error upwards, both (config,)."""
-        estimates, errors = np.array([error_of(each) for each in self.evidence(predictions)]).T
-        return estimates, errors

@@ -128,7 +128,7 @@ def leave_out_dpvar(prediction: Tensor, smoother: LinearSmoother, ridge: Tensor)
     coefficients, centred, fitted = split_by_nuisance(prediction, smoother, shrinkage)
     u, v = leverage.noise_weight(diagonal)
     noise = (u * centred * (centred - fitted)).sum(dim=-1) + (v * centred.square()).sum(dim=-1)
-    of_factors, alone = factor_leverage(smoother.nuisance_functions, smoother.nuisance, smoother.row_weight, leverage)
+    of_factors, alone = factor_leverage(smoother.nuisance_functions, smoother.row_weight, leverage)
     beyond = centred / alone
     lost = (of_factors * beyond * (beyond - (centred - fitted) / leverage.left_out)).sum(dim=-1)
     estimate = (smoother.fit.signed.weights(kept) * coefficients.square()).sum(dim=-1) - noise + lost
@@ -153,7 +153,7 @@ def leave_out_matrix(prediction: Tensor, smoother: LinearSmoother, ridge: float)
     leverage = Leverage.of(smoother.leverage(shrinkage), smoother.row_weight)
     coefficients, centred, fitted = split_by_nuisance(prediction, smoother, shrinkage)
     u, v = leverage.noise_weight(smoother.leverage(kept))
-    of_factors, alone = factor_leverage(smoother.nuisance_functions, smoother.nuisance, smoother.row_weight, leverage)
+    of_factors, alone = factor_leverage(smoother.nuisance_functions, smoother.row_weight, leverage)
     residual = centred - fitted
     noise = u * residual + v * centred
     lost = of_factors / alone * (centred / alone - residual / leverage.left_out)
@@ -174,20 +174,20 @@ def split_by_nuisance(prediction: Tensor, smoother: LinearSmoother, shrinkage: T
     return coefficients, centred, functions.combined(shrunk)
 
 
-def factor_leverage(basis: Tensor, nuisance: int, row_weight: Tensor, leverage: Leverage) -> tuple[Tensor, Tensor]:
+def factor_leverage(nuisance: Tensor, row_weight: Tensor, leverage: Leverage) -> tuple[Tensor, Tensor]:
     """w_i P_ii of the functions of L beyond the constant, zero where there are none or S_ii is large, (…, row), and
-    1 − P_ii of all nuisance functions, (row,).
+    1 − P_ii of all nuisance functions, (row,); ``nuisance`` are their values, (row, function).
     """
-    squares = basis[:, :nuisance].square()
     small = leverage.usable & (leverage.left_out > 1 - LARGE_LEVERAGE)
-    return row_weight.square() * squares[:, 1:].sum(dim=1) * small, nuisance_left_out(basis, nuisance, row_weight)
+    of_factors = nuisance[:, 1:].square().sum(dim=1)
+    return row_weight.square() * of_factors * small, nuisance_left_out(nuisance, row_weight)
 
 
-def nuisance_left_out(basis: Tensor, nuisance: int, row_weight: Tensor) -> Tensor:
-    """1 − P_ii of the nuisance functions, and 1 for rows of high leverage, (row,). A residual f̃_i of these functions
-    alone has this multiple of the variance of the noise of its row.
+def nuisance_left_out(nuisance: Tensor, row_weight: Tensor) -> Tensor:
+    """1 − P_ii of the nuisance functions (row, function), and 1 for rows of high leverage, (row,). A residual f̃_i of
+    these functions alone has this multiple of the variance of the noise of its row.
     """
-    return Leverage.of(basis[:, :nuisance].square().sum(dim=1) * row_weight, row_weight).left_out
+    return Leverage.of(nuisance.square().sum(dim=1) * row_weight, row_weight).left_out
 
 
 def form_weights(shrinkage: Tensor, nuisance: int) -> Tensor:

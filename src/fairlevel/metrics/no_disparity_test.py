@@ -76,7 +76,7 @@ class NoDisparityTest:
     def _functions(self) -> SignedFunctions:
         """The functions of A of all candidates. One of them knows of cells: groups."""
         parts = tuple(each.smoother.fit.beyond(each.smoother.nuisance) for each in self.candidates)
-        return Basis.side_by_side(parts).signed
+        return Basis.concatenated(parts).signed
 
     @cached_property
     def _forms(self) -> Tensor:

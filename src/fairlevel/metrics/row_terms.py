@@ -49,7 +49,7 @@ class FunctionsAtRows:
         """
         centred = self._centred(prediction, coefficients)
         leverage = Leverage.of(self.own_weight, weight)
-        of_factors, left_of_factors = factor_leverage(self.nuisance, len(coefficients), weight, leverage)
+        of_factors, left_of_factors = factor_leverage(self.nuisance, weight, leverage)
         error_of_factors, error = centred / left_of_factors, (centred - self.fitted) / leverage.left_out
         residual = (centred - self.fitted) / leverage.left_out.sqrt()
         influence = influence_parts(prediction, self.fitted, residual) * weight.unsqueeze(1)
@@ -69,7 +69,7 @@ class FunctionsAtRows:
     def null_covariance(self, prediction: Tensor, coefficients: Tensor, weight: Tensor) -> Tensor:
         """What it adds to K of the test of DPVar = 0, (function, function)."""
         centred = self._centred(prediction, coefficients)
-        return self._scatter(weight * centred / nuisance_left_out(self.nuisance, len(coefficients), weight).sqrt())
+        return self._scatter(weight * centred / nuisance_left_out(self.nuisance, weight).sqrt())
 
     def _centred(self, prediction: Tensor, coefficients: Tensor) -> Tensor:
         """f̃, the prediction less its projection on the nuisance functions, (row,)."""

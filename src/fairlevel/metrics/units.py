@@ -71,8 +71,7 @@ class IndependentUnits:
         f̃_i / √(1 − P_ii), and (I − P_gg)^(−1/2) f̃_g for groups; (…, row) for rows, (row,) for groups.
         """
         if self.groups is None:
-            nuisance = smoother.nuisance_functions
-            return centred / nuisance_left_out(nuisance, smoother.nuisance, smoother.row_weight).sqrt()
+            return centred / nuisance_left_out(smoother.nuisance_functions, smoother.row_weight).sqrt()
         return left_out(centred, smoother, nuisance_only(smoother), self.groups, 0.5, 1 - HIGH_LEVERAGE)
 
     def covariance(self, weighted: Tensor, functions: SignedFunctions) -> CoefficientCovariance:

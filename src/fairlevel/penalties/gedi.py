@@ -66,9 +66,11 @@ class GeDI(PenaltyDefaults):
 
     def _solved(self, coefficients: Tensor, prepared: LinearSmoother) -> PenaltyStep:
         """P = Σ_j c_j² without the constant, and its gradient 2 W B c."""
-        moving = coefficients.clone()
-        moving[:, : prepared.nuisance] = 0
-        return PenaltyStep(moving.square().sum(dim=-1), prepared.aligned_sum(2 * moving), coefficients)
+        beyond_nuisance = coefficients.clone()
+        beyond_nuisance[:, : prepared.nuisance] = 0
+        return PenaltyStep(
+            beyond_nuisance.square().sum(dim=-1), prepared.aligned_sum(2 * beyond_nuisance), coefficients
+        )
 
     def along(self, direction: Tensor, value: Tensor, prepared: LinearSmoother, state: Tensor) -> Along:
         """P is a quadratic function: 2 Σ_j (BᵀWt)_j², and BᵀWt."""

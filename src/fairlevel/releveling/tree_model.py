@@ -104,12 +104,12 @@ class TreeModel:
         if target is None:
             found = leaf_averages(averages, self.prediction, disparity)
             return {AVERAGES: Family(DenseColumns(found.columns), RIDGES, about=found.values)}
-        moved = towards_target(within, self.total, target, disparity.row_weight, self.response)
+        towards = towards_target(within, self.total, target, disparity.row_weight, self.response)
         families = {}
         for share in self.response.starts:
-            start = share * moved.column
+            start = share * towards.column
             found = leaf_averages(averages, self.response.prediction(self.total + start), disparity)
-            about = np.vstack([found.values, share * moved.values])
+            about = np.vstack([found.values, share * towards.values])
             families[f"{AVERAGES} from {share:g}"] = Family(DenseColumns(found.columns), RIDGES, about, start)
         return families
 

@@ -26,7 +26,7 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:,.{max(0, digits - 1 - size)}f}".replace("-", "−")
 
 
-def told_apart(values: Sequence[float]) -> list[str]:
+def distinguishable(values: Sequence[float]) -> list[str]:
     """Numbers of one column with as many decimals as give their range three digits: −122.13 beside −122.35."""
     finite = [float(value) for value in values if math.isfinite(value)]
     spread = max(finite, default=0.0) - min(finite, default=0.0)

@@ -22,7 +22,7 @@ def signed_of(rows):
     """Of groups, and of smooth functions that know nothing of cells beside them."""
     smoothers = [mean.prepare(rows) for mean in (ALL_CELLS, RandomFeaturesMean(features=20))]
     assert smoothers[0].fit.sets
-    return Basis.side_by_side(tuple(each.fit.beyond(each.nuisance) for each in smoothers)).signed, smoothers[0]
+    return Basis.concatenated(tuple(each.fit.beyond(each.nuisance) for each in smoothers)).signed, smoothers[0]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -44,7 +44,7 @@ class OwnFunctions:
         """The place after the last one."""
         return self.first + self.count
 
-    def moved(self, by: int) -> OwnFunctions:
+    def shifted(self, by: int) -> OwnFunctions:
         """The same functions at other places of a basis."""
         return replace(self, first=self.first + by)
 
