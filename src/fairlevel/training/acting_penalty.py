@@ -40,7 +40,7 @@ class ActingPenalty(Protocol):
     def value_on(self, held_out: AllRowsPenalty, prediction: Tensor, settings: Settings, state: Any) -> Tensor:
         """The value on held-out rows, (config,), for predictions (config, held-out row)."""
 
-    def training_value(self, prediction: Tensor, state: Any) -> Tensor | None:
+    def training_value(self, prediction: Tensor, state: Any) -> Tensor:
         """The same on the training rows, (config,), where every step sees all of them."""
 
 
@@ -107,5 +107,5 @@ class BatchedPenalty:
         """The held-out rows are few: the penalty is evaluated on all of them, without the running moments."""
         return held_out.penalty.value(prediction, held_out.prepared, held_out.init(len(prediction), settings))
 
-    def training_value(self, prediction: Tensor, state: Any) -> None:
-        return None
+    def training_value(self, prediction: Tensor, state: Any) -> Tensor:
+        raise TypeError("A step in batches sees a part of the training rows.")

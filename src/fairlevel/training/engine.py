@@ -89,9 +89,10 @@ def _held_out(
     device: torch.device,
 ) -> HeldOutRows:
     watched = AllRows(rows, ALL_TRAINING_ROWS)
+    known = training.final if training.same_every_step and bool((configurations.weight > 0).any()) else None
     require_attributes(watched, configurations.weight)
     bound = watched.bind(watched.tuned(penalty, seed), configurations.settings, seed, device)
-    return HeldOutRows(watched.on_device(factory, bound.accuracy, seed, device).final, bound, training.final)
+    return HeldOutRows(watched.on_device(factory, bound.accuracy, seed, device).final, bound, known)
 
 
 def _ending(tile: Configurations, length: Length, objective: Objective, held: HeldOutRows | None) -> Ending:

@@ -18,11 +18,13 @@ from fairlevel.training.rows import StepRows
 
 
 class HeldOutRows(NamedTuple):
-    """Rows that decide when to stop, the penalty bound to them, and the training rows."""
+    """Rows that decide when to stop, the penalty bound to them, and the training rows; None where steps see a part of
+    these, or no penalty counts.
+    """
 
     rows: StepRows
     penalty: AllRowsPenalty
-    training: StepRows
+    training: StepRows | None
 
 
 class LossAndPenalty(NamedTuple):
@@ -59,9 +61,9 @@ class Objective(NamedTuple):
         score = learner.evaluate(held.rows.inputs)
         error = self.loss.value(score, held.rows.target, held.rows.accuracy_weight)
         value = self.penalty.value_on(held.penalty, self.loss.link(score), self.settings, state)
-        if not learner.grows:
+        if held.training is not None and not learner.grows:
             on_training = self.penalty.training_value(self.loss.link(learner.evaluate(held.training.inputs)), state)
-            value = value if on_training is None else torch.maximum(value, on_training)
+            value = torch.maximum(value, on_training)
         return error + torch.where(self.weight > 0, self.weight * value, 0.0)
 
 
