@@ -88,6 +88,10 @@ class UnreadableCells(UserWarning):
     """Cells that cannot be read count as missing, as was asked for."""
 
 
+class NumbersAsText(UserWarning):
+    """A column of text that looks like numbers is read as categories."""
+
+
 class ChangedCells(UserWarning):
     """Own models of a path get cells that differ from those that were given."""
 

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from fairlevel.data.column_rules import FrequentRule, IndicatorRule, NumberRule, OrdinalRule
 from fairlevel.data.columns import Dates, Numbers, Texts, Truths
 from fairlevel.data.encoder import TableEncoder
-from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName, UnreadableCells, UnseenLevels
+from fairlevel.exceptions import InvalidInput, InvalidType, NumbersAsText, UnknownName, UnreadableCells, UnseenLevels
 
 
 @pytest.fixture
@@ -226,3 +226,12 @@ def test_years_of_two_digits_need_a_century():
         TableEncoder().fit(pd.DataFrame({"born": ["01.01.92", "03.03.68", "05.06.12"]}))
     read = TableEncoder().fit_transform(pd.DataFrame({"born": ["01.01.92", "03.03.70", "05.06.12"]}))
     np.testing.assert_array_equal(read[:, 0], [8035, 61, 15496])
+
+
+def test_amounts_written_as_text_are_warned_of():
+    """Each was a category of its own, without a word."""
+    amounts = pd.DataFrame({"income": [f"{1000 + 7.5 * k}" for k in range(40)]})
+    with pytest.warns(NumbersAsText, match=r"'income' holds numbers written as text, such as '1000.0': 40 categories"):
+        TableEncoder().fit(amounts)
+    for codes in ([f"{10_000 + 37 * k}" for k in range(40)], [f"0{k}" for k in range(40)]):
+        TableEncoder().fit(pd.DataFrame({"code": codes}))  # warnings are errors here

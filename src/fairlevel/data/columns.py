@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,7 +14,7 @@ import pandas as pd
 from fairlevel.arrays import Array, Flags
 from fairlevel.data.dates import AmbiguousDates, date_pattern, dates_as_text, days_since_1970, read_dates
 from fairlevel.data.numbers import Number
-from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.exceptions import InvalidInput, InvalidType, NumbersAsText
 
 FEW_LEVELS = 20  # a text column with so few values may hold numbers and words side by side, such as 1, 2, "3 or more"
 MISSING = "(missing)"  # the category of missing categories
@@ -147,6 +148,12 @@ def kind_of(name: str, column: pd.Series) -> Kind:
     return _kind_of_objects(name, column)
 
 
+def _are_codes(values: Any) -> bool:
+    """Whether text of digits looks like codes: all of one length, or some with a zero before other digits."""
+    of_digits = all(value.isdigit() for value in values)
+    return of_digits and (len(set(map(len, values))) == 1 or any(value.startswith("0") for value in values))
+
+
 def _kind_of_objects(name: str, column: pd.Series) -> Kind:
     cells = column.dropna()
     strange = next((cell for cell in cells if not isinstance(cell, Hashable)), None)
@@ -168,7 +175,16 @@ def _kind_of_objects(name: str, column: pd.Series) -> Kind:
         return Texts()
     numbers = {decimal: np.isfinite(_numbers(values, decimal)) for decimal in (".", ",")}
     if numbers["."].all():
-        return Texts() if all(isinstance(value, str) for value in values) else Numbers()
+        if not all(isinstance(value, str) for value in values):
+            return Numbers()
+        if len(values) > FEW_LEVELS and not _are_codes(values):
+            warnings.warn(
+                f"Column {name!r} holds numbers written as text, such as {values[0]!r}: {len(values)} categories. If "
+                "they are amounts, convert them with pandas.to_numeric.",
+                NumbersAsText,
+                stacklevel=2,
+            )
+        return Texts()
     if numbers[","].all():
         return _with_comma(name, values)
     _refuse_thousands(name, values)
