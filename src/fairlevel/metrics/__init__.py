@@ -11,6 +11,6 @@ Files, in an order to read them:
 - ``no_disparity_test.py``: the test of DPVar = 0
 - ``crossfit.py``, ``trained_estimator.py``: the paper's diagnostic, and means that are trained
 - ``evaluator.py``, ``mixtures.py``: many predictions on the same rows, and mixtures of them
-- ``profile.py``, ``few_units.py``, ``reliability.py``, ``scorers.py``: averages along an attribute, probabilities, model
-  selection
+- ``profile.py``, ``few_units.py``, ``reliability.py``, ``scorers.py``: averages along an attribute, probabilities,
+  model selection
 """
