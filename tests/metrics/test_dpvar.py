@@ -287,27 +287,3 @@ def test_unknown_method_names_the_known_ones():
         dpvar(None, E, sensitive_features=A, method="papr")
     with pytest.raises(FairLevelError, match="MLPMean"):
         dpvar(None, E, sensitive_features=A, method="paper", regressor=RidgeMean())
-
-
-def heaped(rows, seed):
-    """Ages, of which every tenth one has other predictions; the share that they explain."""
-    random = np.random.default_rng(seed)
-    age, every = random.integers(18, 80, rows), np.arange(18, 80) % 10 == 0
-    return age, (age % 10 == 0) + random.standard_normal(rows), every.var() / (every.var() + 1)
-
-
-def test_differences_between_single_values_are_seen_where_smooth_functions_miss_them():
-    """62 averages cost more than they explain on 800 rows, but their DPVar is five standard errors above 0."""
-    held = []
-    for seed in range(12):
-        age, prediction, truth = heaped(800, seed)
-        found = dpvar_interval(prediction, sensitive_features=age)
-        held.append(0.02 < found.share_low < truth < found.share_high and found.regressor.startswith("groups"))
-    assert sum(held) >= 9  # none before
-
-
-def test_averages_are_not_taken_where_there_is_nothing_to_see():
-    for seed in range(20):
-        age, prediction, _ = heaped(500, seed)
-        smooth = prediction - (age % 10 == 0) + 0.01 * age
-        assert not dpvar_interval(smooth, sensitive_features=age).regressor.startswith("groups")

@@ -36,7 +36,7 @@ def worst_profiles(rows: EvaluationRows, frame: pd.DataFrame, seed: int) -> pd.D
     if scale <= 1e-12 * float(np.abs(rows.prediction).max()):
         return pd.DataFrame(columns=columns)
     standardised = (centred / scale).unsqueeze(0)
-    choice = choose(standardised, candidates_for(standardised, attributes, seed))
+    choice = choose(standardised, candidates_for(standardised, attributes, seed), attributes)
     chosen = choice.candidates[int(choice.index)]
     smoother, units, ridge = chosen.smoother, chosen.units, choice.ridge
     del choice, chosen  # functions that were not chosen

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairlevel.arrays import Array
+from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean import GroupMean, LinearMean, RandomFeaturesMean, SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.cells.discrete_columns import discrete_columns, few_categories
@@ -19,7 +19,7 @@ from fairlevel.conditional_mean.many_rows import ManyRows, by_row
 from fairlevel.conditional_mean.resolution import resolutions_for
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.conditional_mean.spectrum import RIDGES, Spectrum
-from fairlevel.metrics.units import IndependentUnits, null_variance
+from fairlevel.metrics.units import IndependentUnits
 from fairlevel.threads import on_single_threads
 
 PARSIMONY = 2.0
@@ -124,15 +124,13 @@ def _varying(sensitive: Array) -> Array:
 
 
 class Offer(NamedTuple):
-    """What a candidate offers each prediction: a ridge, its leave-one-out error, and the DPVar that is found with it.
-    Averages also say how much DPVar there is at least: without a ridge, which has no bias, less ``CLEARLY`` standard
-    errors. All (config,).
+    """What a candidate offers each prediction: a ridge and its leave-one-out error, both (config,); and, where averages
+    are among the candidates, what it leaves of each row, (config, row).
     """
 
     ridge: Tensor
     error: Tensor
-    estimate: Tensor | None = None
-    at_least: Tensor | None = None
+    residual: Tensor | None = None
 
 
 def offer(candidate: Candidate, prediction: Tensor, compared: bool) -> Offer:
@@ -140,31 +138,62 @@ def offer(candidate: Candidate, prediction: Tensor, compared: bool) -> Offer:
     ridge, error = candidate.best(prediction)
     if not compared:
         return Offer(ridge, error)
-    units, smoother = candidate.units, candidate.smoother
-    estimate = units.leave_out(prediction, smoother, ridge).estimate
-    if not candidate.mean.averages:
-        return Offer(ridge, error, estimate)
-    whole = units.leave_out(prediction, smoother, torch.full_like(ridge, float(RIDGES.min())))
-    by_chance = null_variance(whole, smoother, units).clamp_min(0).sqrt()
-    return Offer(ridge, error, estimate, whole.estimate - CLEARLY * by_chance)
+    return Offer(ridge, error, candidate.units.leave_out(prediction, candidate.smoother, ridge).residual)
 
 
-def best_offers(offers: Sequence[Offer]) -> tuple[Tensor, Tensor]:
-    """The number of the candidate and the ridge for each prediction, (config,): the smallest error; averages without a
-    ridge where these show clearly more DPVar. Many degrees of freedom may cost more than they explain.
+def best_offers(offers: Sequence[Offer], averages: int | None, rows: Attributes) -> tuple[Tensor, Tensor]:
+    """The number of the candidate and the ridge for each prediction, (config,): the smallest error; the candidate
+    ``averages``, without a ridge, where rows of one profile have more in common than the choice can follow. Many
+    degrees of freedom may cost more than they explain.
     """
-    index = torch.stack([each.error for each in offers]).argmin(dim=0, keepdim=True)
-    ridge = torch.stack([each.ridge for each in offers]).gather(0, index)[0]
-    for number, each in enumerate(offers):
-        if each.at_least is not None and len(offers) > 1:
-            found = torch.stack([other.estimate for other in offers if other.estimate is not None]).gather(0, index)[0]
-            needed = each.at_least > found
-            return torch.where(needed, number, index[0]), torch.where(needed, float(RIDGES.min()), ridge)
-    return index[0], ridge
+    index = torch.stack([each.error for each in offers]).argmin(dim=0)
+    ridge = torch.stack([each.ridge for each in offers]).gather(0, index.unsqueeze(0))[0]
+    residuals = [each.residual for each in offers if each.residual is not None]
+    if averages is None or len(residuals) < 2:
+        return index, ridge
+    columns = rows.columns
+    columns = columns[:, discrete_columns(columns)]
+    left = torch.stack(residuals)[index, torch.arange(len(index))]
+    needed = torch.from_numpy(in_common(left.numpy(), columns, rows.weight, rows.groups) > CLEARLY)
+    return torch.where(needed, averages, index), torch.where(needed, float(RIDGES.min()), ridge)
 
 
-def choose(prediction: Tensor, candidates: tuple[Candidate, ...]) -> ChosenCandidates:
-    """The best candidate and ridge for each prediction, (config, row)."""
-    compared = len(candidates) > 1 and any(each.mean.averages for each in candidates)
-    offers = on_single_threads(*(partial(offer, each, prediction, compared) for each in candidates))
-    return ChosenCandidates(candidates, *best_offers(offers))
+def in_common(residual: Array, profiles: Array, weight: Array, groups: Index | None) -> Array:
+    r"""How many standard errors the products of residuals of two rows with the same profile are above 0 on average,
+    (config,): what is left of differences between profiles, whatever the noise of each row is.
+
+    .. math:: \sum_c W_c \frac{(\sum_u s_{cu})^2 - \sum_u s_{cu}^2}{W_c^2 - \sum_u W_{cu}^2}, \qquad
+              s_{cu} = \sum_{i \in c, u} w_i r_i
+
+    over profiles c and units u, rows or groups, with :math:`2 (\sum_u s_{cu}^2)^2 - 2 \sum_u s_{cu}^4` for the
+    variance of a numerator. Shapes: residual (config, row), profiles (row, column), weight and groups (row,).
+    """
+    _, cell = np.unique(profiles, axis=0, return_inverse=True)
+    unit = np.arange(len(cell)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    pairs, number = np.unique(np.stack([cell.ravel(), unit]), axis=1, return_inverse=True)
+    cells, count = pairs[0], int(pairs[0].max()) + 1
+    size = np.bincount(number.ravel(), weight)
+    whole = np.bincount(cells, size, count)
+    divisor = whole**2 - np.bincount(cells, size**2, count)
+    factor = np.where(divisor > 1e-9 * whole**2, whole / np.where(divisor > 0, divisor, 1.0), 0.0)
+    found = []
+    for own in residual:
+        score = np.bincount(number.ravel(), weight * own)
+        square = np.bincount(cells, score**2, count)
+        value = factor @ (np.bincount(cells, score, count) ** 2 - square)
+        variance = factor**2 @ (2 * square**2 - 2 * np.bincount(cells, score**4, count))
+        found.append(value / np.sqrt(variance) if variance > 0 else 0.0)
+    return np.array(found)
+
+
+def choose(prediction: Tensor, candidates: tuple[Candidate, ...], rows: Attributes) -> ChosenCandidates:
+    """The best candidate and ridge for each prediction, (config, row), on rows with these attributes."""
+    averages = averages_among([each.mean for each in candidates])
+    offers = on_single_threads(*(partial(offer, each, prediction, averages is not None) for each in candidates))
+    return ChosenCandidates(candidates, *best_offers(offers, averages, rows))
+
+
+def averages_among(means: Sequence[LinearMean]) -> int | None:
+    """The number of the mean that is averages, among several."""
+    found = [number for number, each in enumerate(means) if each.averages]
+    return found[0] if found and len(means) > 1 else None

@@ -58,11 +58,11 @@ class InMemory:
 
     def estimates(self, predictions: Tensor) -> Tensor:
         candidates = self.candidates_for(predictions)
-        return on_single_threads(lambda: _estimates(predictions, choose(predictions, candidates)))[0]
+        return on_single_threads(lambda: _estimates(predictions, choose(predictions, candidates, self.rows)))[0]
 
     def evidence(self, predictions: StandardisedPredictions) -> list[Evidence]:
         candidates = self.candidates_for(predictions.values)
-        test, choice = self.test_with(candidates), choose(predictions.values, candidates)
+        test, choice = self.test_with(candidates), choose(predictions.values, candidates, self.rows)
         result: dict[int, Evidence] = {}
         for number, configs in _by_candidate(choice):
             smoother, units = candidates[number].smoother, candidates[number].units

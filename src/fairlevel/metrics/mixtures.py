@@ -56,5 +56,5 @@ def shared_mean(predictions: Array, target: Array, attributes: Attributes, seed:
     weight = attributes.weight
     accurate = predictions[((predictions - target) ** 2 @ weight).argmin()]
     centred = torch.from_numpy(accurate - weight @ accurate).unsqueeze(0)
-    choice = choose(centred, candidates_for(centred, attributes, seed))
+    choice = choose(centred, candidates_for(centred, attributes, seed), attributes)
     return SharedMean(choice.candidates[int(choice.index)].mean, float(choice.ridge))

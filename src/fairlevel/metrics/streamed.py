@@ -27,7 +27,7 @@ from fairlevel.conditional_mean.blockwise import BlockwiseSmoother, Functions, p
 from fairlevel.conditional_mean.cells.covariance import CoefficientCovariance
 from fairlevel.conditional_mean.linear_algebra import scatter_matrix
 from fairlevel.data.numbers import rounding_limit
-from fairlevel.metrics.choice import Candidate, best_offers, in_words, offer
+from fairlevel.metrics.choice import Candidate, averages_among, best_offers, in_words, offer
 from fairlevel.metrics.evidence import Evidence
 from fairlevel.metrics.leave_one_out import NoiseSums, form_weights
 from fairlevel.metrics.no_disparity_test import SMALLEST_P, forms, p_value, ridges_to_try, surely_disparate
@@ -87,12 +87,12 @@ class Plan:
         means: list[LinearMean] = []
         spectra, offers, tested = [], [], []
         for each in candidates:
-            compared = each.mean.averages or bool(means and means[0].averages)
+            compared = (means[0] if means else each.mean).averages
             offers += on_single_threads(partial(offer, each, standard, compared))
             tested.append(surely_disparate(each, standard, seed))
             means.append(each.mean)
             spectra.append(each.smoother.spectrum)
-        best, chosen = (each.tolist() for each in best_offers(offers))
+        best, chosen = (each.tolist() for each in best_offers(offers, averages_among(means), sample))
         used = sorted(set(best))
         return cls(
             functions=tuple(Functions.of(means[number], replace(sample, row_weight=None), seed) for number in used),
