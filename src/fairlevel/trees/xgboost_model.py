@@ -31,7 +31,9 @@ class XGBoostEnsemble:
             raise NotASumOfLeaves(f"Predictions with objective={self._objective!r} are no sum of leaves.")
         if self._json["learner"]["gradient_booster"]["name"] not in ("gbtree", "dart"):
             raise NotASumOfLeaves("A linear booster has no trees.")
-        if any(tree["tree_param"].get("size_leaf_vector", "1") not in ("0", "1") for tree in self._trees):
+        targets = self._json["learner"]["learner_model_param"].get("num_target", "1")
+        sizes = {tree["tree_param"].get("size_leaf_vector", "1") for tree in self._trees}
+        if not {targets, *sizes} <= {"0", "1"}:
             raise NotASumOfLeaves("The booster has several outputs; one number per row is needed.")
 
     @property
