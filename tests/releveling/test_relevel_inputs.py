@@ -264,8 +264,7 @@ def test_corrected_models_of_frames_take_arrays():
 
 def test_boosters_of_several_quantiles_are_refused_by_what_they_predict():
     """Adding up their trees ended in an error of NumPy on shapes."""
-    xgboost = pytest.importorskip("xgboost")
-    model = xgboost.XGBRegressor(objective="reg:quantileerror", quantile_alpha=[0.1, 0.9], n_estimators=3)
+    model = xgb.XGBRegressor(objective="reg:quantileerror", quantile_alpha=[0.1, 0.9], n_estimators=3)
     model.fit(FRESH[0], FRESH[1])
     with pytest.raises(InvalidInput, match=r"an array of shape \(\d+, 2\).*one finite number per row is needed"):
         relevel(model, FRESH[0], sensitive_features=FRESH[2])
