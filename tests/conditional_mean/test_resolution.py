@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from fairlevel import FairRegressor, GroupMean, RandomFeaturesMean, SplineMean, dpvar_interval
+from fairlevel.conditional_mean import tuning
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.resolution import _errors, resolutions_for, with_chosen_resolution
 from fairlevel.exceptions import InvalidInput
@@ -145,3 +146,16 @@ def test_seasons_of_forty_years_are_found():
     found = dpvar_interval(prediction, sensitive_features=year)
     assert 0.75 < found.estimate < 1.05
     assert found.regressor.startswith("random_features of bandwidth")
+
+
+@pytest.mark.parametrize("groups", [np.arange(600) // 300, np.arange(600) // 4], ids=["two large", "many small"])
+def test_a_part_of_the_groups_tunes_a_mean_on_very_many_rows(monkeypatch, groups):
+    """The first of two large groups has more rows than are looked at: it cannot be judged without another one."""
+    random = np.random.default_rng(0)
+    a = random.standard_normal((600, 1))
+    rows, target = Attributes(a, groups=groups), a[:, 0] + random.standard_normal(600)
+    whole = tuning.tuned_mean(RandomFeaturesMean(), rows, target, 0)
+    monkeypatch.setattr(tuning, "MANY_ROWS", 200)
+    part = tuning.tuned_mean(RandomFeaturesMean(), Attributes(a, groups=groups), target, 0)
+    assert part.ridge > 0
+    assert whole.ridge > 0

@@ -45,11 +45,13 @@ def _chosen_ridge(mean: LinearMean, attributes: Attributes, target: Array, seed:
 
 def _tuned_over_groups(mean: LinearMean, attributes: Attributes, groups: Index, target: Array, seed: int) -> LinearMean:
     """With the smallest error on folds of whole groups: other rows of its group would explain a row, whatever A is."""
-    labels, number = np.unique(groups, return_inverse=True)
-    count = min(_FOLDS, len(labels))
-    fold = (np.random.default_rng(seed).permutation(len(labels)) % count)[number]
-    if len(fold) > MANY_ROWS:
-        attributes, target, fold = _some_groups(attributes, target, number, fold)
+    number = np.unique(groups, return_inverse=True)[1]
+    if len(number) > MANY_ROWS:  # the first groups with about as many rows, and no fewer than two groups
+        some = np.flatnonzero(number <= max(1, int(np.searchsorted(np.bincount(number).cumsum(), MANY_ROWS))))
+        attributes, target, number = Attributes.take(attributes, some), target[some], number[some]
+    labels = int(number.max()) + 1
+    count = min(_FOLDS, labels)
+    fold = (np.random.default_rng(seed).permutation(labels) % count)[number]
     values = torch.from_numpy(target - attributes.weight @ target).unsqueeze(0)
     means: Any = resolutions_for(mean, attributes, values, seed)
     ridges = RIDGES if mean.ridge is None else torch.tensor([mean.ridge], dtype=torch.float64)
@@ -61,13 +63,6 @@ def _tuned_over_groups(mean: LinearMean, attributes: Attributes, groups: Index, 
     )
     best, ridge = divmod(int(errors.argmin()), len(ridges))
     return replace(means[best], ridge=float(ridges[ridge]))  # type: ignore[no-any-return]
-
-
-def _some_groups(attributes: Attributes, target: Array, number: Index, fold: Index) -> tuple[Attributes, Array, Index]:
-    """The first groups, with about ``MANY_ROWS`` rows."""
-    rows = np.bincount(number).cumsum()
-    some = np.flatnonzero(number <= np.searchsorted(rows, MANY_ROWS))
-    return Attributes.take(attributes, some), target[some], fold[some]
 
 
 def _errors(
