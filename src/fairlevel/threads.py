@@ -99,7 +99,8 @@ def numpy_on_one_thread() -> Iterator[None]:
 
     threads = torch.get_num_threads()
     with _libraries().limit(limits=1, user_api="blas"):
-        torch.set_num_threads(threads)  # some builds of PyTorch share their number with the library that was limited
+        if torch.get_num_threads() != threads:  # some builds of PyTorch share their number with that library
+            torch.set_num_threads(threads)
         yield
 
 

@@ -18,7 +18,8 @@ random = np.random.default_rng(0)
 x, a = random.standard_normal((2, 1000, 3))
 y = x[:, 0] + a[:, 0]
 def fit(_):
-    settings = {"predictor": "mlp", "optimizer": Adam(steps=5), "validation_fraction": None, "random_state": 0}
+    settings = {"predictor": "mlp", "optimizer": Adam(steps=5), "validation_fraction": None}
+    settings |= {"random_state": 0, "device": "cpu"}  # CUDA serves no process forked from one that has used it
     model = FairRegressor(weight=1.0, **settings)
     return float(dpvar(None, model.fit(x, y, sensitive_features=a).predict(x), sensitive_features=a))
 here = fit(0)

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 from sklearn.base import BaseEstimator
 
-from fairlevel.threads import use_threads
+from fairlevel.networks.forks import use_one_thread_after_fork
+from fairlevel.threads import numpy_on_one_thread, use_threads
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
@@ -16,14 +17,15 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 def all_or_nothing(fit: Fit) -> Fit:
     """Every attribute that ends in an underscore is removed before a fit, and again if the fit fails: weights are
     never combined with the column names of another fit, and a model that failed to train again does not predict. The
-    fit uses as many threads as the estimator's ``n_jobs`` says.
+    fit uses as many threads as the estimator's ``n_jobs`` says; those of NumPy would keep a core busy after their work.
     """
 
     @wraps(fit)
     def whole(self: BaseEstimator, *arguments: Any, **named: Any) -> Any:
         _forget(self)
+        use_one_thread_after_fork()
         try:
-            with use_threads(self.n_jobs):
+            with numpy_on_one_thread(), use_threads(self.n_jobs):
                 return fit(self, *arguments, **named)
         except BaseException:
             _forget(self)
