@@ -238,11 +238,12 @@ def test_regression_on_classes_is_said(rows):
         (lambda y: np.full(len(y), "yes"), "one class only"),
         (lambda y: np.where(np.arange(len(y)) == 3, None, y), "1 missing"),
         (lambda y: np.random.default_rng(0).normal(size=len(y)), "continuous"),
+        (lambda y: np.where(y == "yes", np.array(1, dtype=object), "no"), r"different types \(int and str\)"),
     ],
 )
 def test_targets_that_are_no_classes(rows, change, says):
     x, y, a = rows
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises((ValueError, TypeError), match=says):
         FairClassifier(1.0, **QUICK).fit(x, change(y), sensitive_features=a)
     with pytest.raises(NotFittedError):
         FairClassifier().predict_proba(x)

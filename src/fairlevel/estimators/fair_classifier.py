@@ -23,7 +23,7 @@ from fairlevel.estimators.fair_estimator import FairEstimator
 from fairlevel.estimators.feature_rows import read_features
 from fairlevel.estimators.fitted_model import FittedModel
 from fairlevel.estimators.whole_fit import all_or_nothing
-from fairlevel.exceptions import InvalidInput
+from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.models.folder import Description, write_models
 from fairlevel.models.model import Model, class_probabilities
 from fairlevel.models.onnx import write_onnx
@@ -241,11 +241,15 @@ def read_classes(y: Any) -> tuple[Array, Index]:
             f"y holds {int(missing.sum())} missing (NaN) or infinite (inf) values; drop those rows, or give them a "
             "class."
         )
+    try:
+        classes, codes = np.unique(target, return_inverse=True)
+    except TypeError:
+        kinds = " and ".join(sorted({type(value).__name__ for value in target.tolist()}))
+        raise InvalidType(f"y mixes classes of different types ({kinds}); use y.astype(str).") from None
     if type_of_target(target) == "continuous":
         raise InvalidInput(
             "Unknown label type: y is continuous, and classes are needed; for numbers, use FairRegressor."
         )
-    classes, codes = np.unique(target, return_inverse=True)
     if len(classes) < 2:
         raise InvalidInput(f"y has one class only, {str(classes[0])!r}; at least 2 classes are needed.")
     return classes, codes
