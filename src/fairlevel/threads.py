@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
+from threading import Barrier, local
 from typing import Any, TypeVar
 
 import numpy as np
@@ -65,6 +66,49 @@ def _threads(n_jobs: Any) -> int:
     return max(cores() + 1 + int(n_jobs), 1)
 
 
+_here = local()
+
+
+def is_shared() -> bool:
+    """Whether this thread works for another one, on a task that would wait for itself if it was divided again."""
+    return getattr(_here, "shared", False)
+
+
+def _one_thread_here() -> None:
+    import torch
+
+    torch.get_num_threads()  # asked first, PyTorch takes over the number of the process, which it would do later
+    torch.set_num_threads(1)
+    _here.shared = True
+
+
+def single_threads(count: int) -> ThreadPoolExecutor:
+    """So many threads of this process, each with one PyTorch thread. They wait for work until the process ends."""
+    return _single_threads(os.getpid(), count)
+
+
+@cache
+def _single_threads(process: int, count: int) -> ThreadPoolExecutor:
+    """A forked process has none of its parent's threads, and starts its own. No thread ever ends: one that is ending
+    while another forks holds a lock of MKL's, for which the child would wait for ever.
+    """
+    import torch
+
+    threads = torch.get_num_threads()
+    pool = ThreadPoolExecutor(count, initializer=_one_thread_here)
+    all_started = Barrier(count)
+    list(pool.map(lambda _: all_started.wait(), range(count)))
+    torch.set_num_threads(threads)  # for threads that start from now on; this one's number did not change
+    return pool
+
+
+def finish(running: Sequence[Future[Any]]) -> None:
+    """Cancel what has not begun, and wait for the rest."""
+    for each in running:
+        each.cancel()
+    wait(running)
+
+
 def on_single_threads(*tasks: Callable[[], Result]) -> list[Result]:
     """The results of all tasks, which run in parallel, each on a single PyTorch thread.
 
@@ -73,13 +117,13 @@ def on_single_threads(*tasks: Callable[[], Result]) -> list[Result]:
     import torch
 
     threads = torch.get_num_threads()
-    if threads == 1:
+    if threads == 1 or is_shared():
         return [task() for task in tasks]
+    running = [single_threads(threads).submit(task) for task in tasks]
     try:
-        with ThreadPoolExecutor(min(len(tasks), threads), initializer=lambda: torch.set_num_threads(1)) as pool:
-            return list(pool.map(lambda task: task(), tasks))
+        return [each.result() for each in running]
     finally:
-        torch.set_num_threads(threads)  # for threads that start from now on; this one's number did not change
+        finish(running)
 
 
 @cache
@@ -111,18 +155,16 @@ def map_on_single_threads(function: Callable[[Item], Result], items: Iterable[It
     import torch
 
     threads = torch.get_num_threads()
-    if threads == 1:
+    if threads == 1 or is_shared():
         yield from map(function, items)
         return
-    pool = ThreadPoolExecutor(threads, initializer=lambda: torch.set_num_threads(1))
+    started = deque[Future[Result]]()
     try:
-        started = deque[Future[Result]]()
         for item in items:
-            started.append(pool.submit(function, item))
+            started.append(single_threads(threads).submit(function, item))
             if len(started) > 2 * threads:
                 yield started.popleft().result()
         while started:
             yield started.popleft().result()
     finally:
-        pool.shutdown(cancel_futures=True)
-        torch.set_num_threads(threads)  # for threads that start from now on
+        finish(started)

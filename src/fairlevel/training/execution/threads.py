@@ -8,7 +8,7 @@ differently in the last bit.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from threading import Event, Lock
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ import torch
 
 from fairlevel.exceptions import FairLevelError
 from fairlevel.predictors.protocol import Tiling
+from fairlevel.threads import finish, is_shared, single_threads
 
 Tile = TypeVar("Tile")
 Result = TypeVar("Result")
@@ -38,19 +39,18 @@ def in_threads(
         if stopped.is_set():
             raise Cancelled("training was stopped.")
 
-    threads, before = min(tiling.threads, len(tiles)), torch.get_num_threads()
-    if threads == 1 and (before == 1 or not tiling.one_thread_each):
+    alone = min(tiling.threads, len(tiles)) == 1
+    if is_shared() or (alone and (torch.get_num_threads() == 1 or not tiling.one_thread_each)):
         return [work(tile, check) for tile in tiles]
-    pool = ThreadPoolExecutor(threads, initializer=lambda: torch.set_num_threads(1))
+    pool = single_threads(tiling.threads)
+    running = [pool.submit(work, tile, check) for tile in tiles]
     try:
-        running = [pool.submit(work, tile, check) for tile in tiles]
         for finished in as_completed(running):
             finished.result()  # raises at once, whichever tile failed
         return [each.result() for each in running]
     finally:
         stopped.set()
-        pool.shutdown(cancel_futures=True)
-        torch.set_num_threads(before)  # for threads that start later; this one's number did not change
+        finish(running)
 
 
 class StepCounter:
