@@ -8,8 +8,8 @@ import sys
 import pytest
 import torch
 
+from fairlevel.compiled import SWITCH
 from fairlevel.networks.backends import CriticFit, Regression, adam_backend_for, backend_for, critic_backend_for
-from fairlevel.networks.backends.build import SWITCH
 from fairlevel.networks.critics import critic_gradient, critic_loss
 from fairlevel.networks.network import Network
 from fairlevel.networks.optimizers import Adam
@@ -122,10 +122,10 @@ WITHOUT_A_COMPILER = """
 import os, sys, torch
 from unittest.mock import patch
 from fairlevel.networks import backends
-from fairlevel.networks.backends import build
+from fairlevel import compiled
 from fairlevel.networks.network import Network
 for change in sys.argv[1:]:
-    for known in (backends._backend, backends._adam_backend, build.shared_library):
+    for known in (backends._backend, backends._adam_backend, compiled.shared_library):
         known.cache_clear()
     with patch.dict(os.environ, [change.split("=")]):
         network, x = Network(3), torch.ones(4, 3)

@@ -7,8 +7,9 @@ import subprocess
 import pytest
 import torch
 
-from fairlevel.networks.backends import backend_for, build, cpu
-from fairlevel.networks.backends.build import SWITCH, shared_library
+from fairlevel import compiled as build
+from fairlevel.compiled import SWITCH, shared_library
+from fairlevel.networks.backends import backend_for, cpu
 from fairlevel.networks.network import Network
 
 pytestmark = pytest.mark.skipif(
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.skipif(
 
 def find():
     """The library, without what an earlier call found."""
-    return shared_library.__wrapped__()
+    return shared_library.__wrapped__(cpu.SOURCE)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def cache(compiled, tmp_path, monkeypatch):
     folder = tmp_path / "cache"
     shutil.copytree(compiled, folder)
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
-    monkeypatch.setattr(build, "_compiled", lambda compiler, folder, name: "compiled again")
+    monkeypatch.setattr(build, "_compiled", lambda compiler, source, folder, name: "compiled again")
     return folder
 
 
@@ -85,7 +86,7 @@ def test_a_relative_cache_is_ignored(compiled, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(build, "_compiled", lambda compiler, folder, name: folder)
+    monkeypatch.setattr(build, "_compiled", lambda compiler, source, folder, name: folder)
     assert find() == tmp_path / ".cache" / "fairlevel" / "compiled"
     assert not (tmp_path / "relative").exists()
     monkeypatch.setenv("HOME", "also/relative")
@@ -121,11 +122,11 @@ def test_a_library_without_the_functions_is_not_used(tmp_path, monkeypatch):
     source, library = tmp_path / "empty.c", tmp_path / "empty.so"
     source.write_text("long mlp_panels(long rows) { return rows; }\n")
     subprocess.run(["cc", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
-    monkeypatch.setattr(cpu, "shared_library", lambda: library)
+    monkeypatch.setattr(cpu, "shared_library", lambda source: library)
     assert cpu.load() is None
     wrong = tmp_path / "wrong.so"
     wrong.write_bytes(b"no library")
-    monkeypatch.setattr(cpu, "shared_library", lambda: wrong)
+    monkeypatch.setattr(cpu, "shared_library", lambda source: wrong)
     assert cpu.load() is None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.smoother import LinearSmoother
@@ -19,6 +20,9 @@ def leave_out_covariance(prediction: Tensor, smoother: LinearSmoother, ridge: Te
     S, unlike the DPVar estimate of :mod:`fairlevel.metrics.leave_one_out`, so it is the held-out counterpart of a
     penalty with the same ridge. Leverages above 0.9 count as 0.9.
     """
+    if smoother.one_by_one and len(prediction) > 1:
+        parts = zip(torch.split(prediction, 1), torch.split(ridge, 1), strict=True)
+        return torch.cat([leave_out_covariance(own, smoother, of_own) for own, of_own in parts])
     shrinkage = smoother.shrinkage(ridge)
     own_weight = smoother.leverage(shrinkage).clamp_max(HIGH_LEVERAGE)
     centred = smoother.beyond_nuisance(prediction)

@@ -62,7 +62,7 @@ class ManyRows:
         count = 1 + smoother.transform.shape[1]
 
         def to_basis(part: slice) -> None:
-            stored[part, :count] = smoother.basis(stored[part, 1:].double())
+            stored[part, :count] = smoother.basis(stored[part, 1:].to(smoother.precision))
 
         list(map_on_single_threads(to_basis, parts(len(rows))))
         return cls(smoother, stored[:, :count], weight)

@@ -19,9 +19,10 @@ from functools import cached_property
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 
 from fairlevel.conditional_mean.basis import Basis
+from fairlevel.conditional_mean.products import PaddedProducts, Products, StoredProducts, is_stored_by_function
+from fairlevel.conditional_mean.row_blocks import RowBlocks
 from fairlevel.conditional_mean.spectrum import Spectrum
 from fairlevel.tensors import to_device
 
@@ -47,6 +48,8 @@ class LinearSmoother:
     moments: Tensor
     row_weight: Tensor
     nuisance: int = 1
+    one_by_one: bool = False
+    """Whether each configuration is rounded as if it was alone."""
 
     @property
     def fit_basis(self) -> Tensor:
@@ -73,48 +76,23 @@ class LinearSmoother:
         """W B, (fit row, basis)."""
         return self.fit_basis * self.row_weight.unsqueeze(1)
 
-    @property
-    def by_function(self) -> bool:
-        """Whether the functions are stored one after another. They are then read as they are, and not copied."""
-        return self.fit_basis.stride(0) == 1 != self.fit_basis.stride(1)
-
-    @property
-    def aligned_count(self) -> int:
-        """The number of functions, or the next multiple of 32: matrix products are fastest when rows start at such a
-        boundary.
-        """
-        count = self.fit_basis.shape[1]
-        return count if self.by_function else count + -count % 32
-
     @cached_property
-    def aligned_basis(self) -> Tensor:
-        """W B with columns of zeros up to a multiple of 32, (fit row, padded basis)."""
-        return pad(self.weighted_basis, (0, self.aligned_count - self.fit_basis.shape[1]))
+    def products(self) -> Products:
+        """Of all functions at the fit rows, as steps of training need them."""
+        basis, many = self.fit_basis, len(self.row_weight) > MANY_ROWS
+        compiled = RowBlocks.of(basis, self.row_weight, rounded=many) if self.one_by_one else None
+        if compiled is not None:
+            return compiled
+        if is_stored_by_function(basis):
+            return StoredProducts(basis, self.row_weight)
+        return PaddedProducts(basis, self.row_weight, in_turn=many)
 
-    @cached_property
-    def aligned_functions(self) -> Tensor:
-        """The transpose, stored contiguously, (padded basis, fit row): products with a transposed view take four times
-        as long.
+    def rounding_one_by_one(self) -> LinearSmoother | None:
+        """Itself with products that round each configuration as if it was alone, for any number of them; None where
+        there is no compiled code.
         """
-        aligned = self.fit_basis.new_zeros(self.aligned_count, len(self.fit_basis))
-        functions = aligned[: self.fit_basis.shape[1]]
-        functions.copy_(self.fit_basis.T).mul_(self.row_weight)  # one product takes five times as long
-        return aligned
-
-    def aligned_coefficients(self, prediction: Tensor) -> Tensor:
-        """Bᵀ W f on the padded basis: (config, fit row) -> (config, padded basis). One prediction reads the functions
-        one after another, which takes a third less time and needs no second copy of them; so do very many rows.
-        """
-        if self.by_function:
-            return self.coefficients(prediction)
-        in_turn = len(prediction) == 1 or len(self.row_weight) > MANY_ROWS
-        return prediction @ (self.aligned_functions.T if in_turn else self.aligned_basis)
-
-    def aligned_sum(self, coefficients: Tensor) -> Tensor:
-        """W B c: (config, padded basis) -> (config, fit row)."""
-        if self.by_function:
-            return (coefficients @ self.fit_basis.T).mul_(self.row_weight)
-        return coefficients @ self.aligned_functions
+        found = replace(self, one_by_one=True)
+        return found if isinstance(found.products, RowBlocks) else None
 
     def to(self, dtype: torch.dtype, device: torch.device | str = "cpu") -> LinearSmoother:
         """A copy with all functions as columns."""

@@ -102,17 +102,20 @@ class ClosedFBO(PenaltyDefaults):
             return ManyRows.of(self.mean, attributes, seed).trimmed(smallest, NEGLIGIBLE)
         return self.mean.prepare(attributes, seed=seed).trimmed(smallest, NEGLIGIBLE)
 
+    def rounding_one_by_one(self, prepared: LinearSmoother) -> LinearSmoother | None:
+        return prepared.rounding_one_by_one() if self.loss.passes == 1 else None
+
     def init(self, prepared: LinearSmoother, configs: int, settings: Settings) -> ClosedState:
         weight = prepared.row_weight
         ridge = setting(self, settings, "ridge", weight, configs)
         shrinkage = prepared.shrinkage(ridge)
-        shrinkage = pad(shrinkage, (0, prepared.aligned_count - shrinkage.shape[1]))
+        shrinkage = pad(shrinkage, (0, prepared.products.count - shrinkage.shape[1]))
         shrinkage[:, : prepared.nuisance] = 0
         return ClosedState(weight.new_zeros(configs, len(weight)), ridge, shrinkage, torch.zeros_like(shrinkage))
 
     def step(self, prediction: Tensor, prepared: LinearSmoother, state: ClosedState) -> PenaltyStep:
         if self.loss.passes == 1:
-            return self._solved(prepared.aligned_coefficients(prediction), prepared, state)
+            return self._solved(prepared.products.coefficients(prediction), prepared, state)
         fitted, ridge = state.fitted, state.ridge
         for _ in range(self.loss.passes):
             fitted = prepared.apply(self.loss.response(prediction, fitted), ridge)
@@ -127,7 +130,7 @@ class ClosedFBO(PenaltyDefaults):
     def _solved(self, coefficients: Tensor, prepared: LinearSmoother, state: ClosedState) -> PenaltyStep:
         """Squared loss: P = Σ_j d_j c_j² with c = BᵀWf, and its gradient 2 W B (d ∘ c): a thin product."""
         shrunk = coefficients * state.shrinkage
-        gradient = prepared.aligned_sum(2 * shrunk)
+        gradient = prepared.products.combined(2 * shrunk)
         value = (shrunk * coefficients).sum(dim=-1)
         return self.transform(value).step(gradient, state._replace(coefficients=coefficients))
 
@@ -135,7 +138,7 @@ class ClosedFBO(PenaltyDefaults):
         """2 Σ_j d_j (BᵀWt)_j² along t, and BᵀWt."""
         if self.loss.passes > 1:
             return None
-        products = prepared.aligned_coefficients(direction)
+        products = prepared.products.coefficients(direction)
         return Along(2 * (products.square() * state.shrinkage).sum(dim=-1), products)
 
     def step_after(
@@ -148,10 +151,12 @@ class ClosedFBO(PenaltyDefaults):
         """From the covariance of the smoothed response with its leave-one-out mean: P is zero on average where the
         conditional mean is constant.
         """
-        fitted = prepared.apply(prediction, state.ridge)
-        for _ in range(_COLD_START * (self.loss.passes - 1)):
-            fitted = prepared.apply(self.loss.response(prediction, fitted), state.ridge)
-        response = self.loss.response(prediction, fitted)
+        response = prediction
+        if self.loss.passes > 1:
+            fitted = prepared.apply(prediction, state.ridge)
+            for _ in range(_COLD_START * (self.loss.passes - 1)):
+                fitted = prepared.apply(self.loss.response(prediction, fitted), state.ridge)
+            response = self.loss.response(prediction, fitted)
         return self.transform(leave_out_covariance(response, prepared, state.ridge)).value
 
     def in_batches(self, attributes: BatchAttributes) -> FBOInBatches:

@@ -57,24 +57,27 @@ class GeDI(PenaltyDefaults):
         functions = FeaturesAndCells.without_cells(products(attributes.values, self.degree), nothing)
         return factor(Features.of(nothing, functions), torch.from_numpy(attributes.weight))
 
+    def rounding_one_by_one(self, prepared: LinearSmoother) -> LinearSmoother | None:
+        return prepared.rounding_one_by_one()
+
     def init(self, prepared: LinearSmoother, configs: int, settings: Settings) -> Tensor:
         """The coefficients c = BᵀWf of the last predictions on the orthonormal functions, (config, padded basis)."""
-        return prepared.row_weight.new_zeros(configs, prepared.aligned_count)
+        return prepared.row_weight.new_zeros(configs, prepared.products.count)
 
     def step(self, prediction: Tensor, prepared: LinearSmoother, state: Tensor) -> PenaltyStep:
-        return self._solved(prepared.aligned_coefficients(prediction), prepared)
+        return self._solved(prepared.products.coefficients(prediction), prepared)
 
     def _solved(self, coefficients: Tensor, prepared: LinearSmoother) -> PenaltyStep:
         """P = Σ_j c_j² without the constant, and its gradient 2 W B c."""
         beyond_nuisance = coefficients.clone()
         beyond_nuisance[:, : prepared.nuisance] = 0
         return PenaltyStep(
-            beyond_nuisance.square().sum(dim=-1), prepared.aligned_sum(2 * beyond_nuisance), coefficients
+            beyond_nuisance.square().sum(dim=-1), prepared.products.combined(2 * beyond_nuisance), coefficients
         )
 
     def along(self, direction: Tensor, value: Tensor, prepared: LinearSmoother, state: Tensor) -> Along:
         """P is a quadratic function: 2 Σ_j (BᵀWt)_j², and BᵀWt."""
-        products_ = prepared.aligned_coefficients(direction)
+        products_ = prepared.products.coefficients(direction)
         return Along(2 * products_[:, prepared.nuisance :].square().sum(dim=-1), products_)
 
     def step_after(

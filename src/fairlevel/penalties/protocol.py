@@ -99,6 +99,11 @@ class Penalty(Protocol):
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> Any:
         """All that depends on A, in float64; attributes are standardised."""
 
+    def rounding_one_by_one(self, prepared: Any) -> Any | None:
+        """What is prepared, such that each configuration rounds as if it was alone, for any number of them; None where
+        that takes one call per configuration.
+        """
+
     def init(self, prepared: Any, configs: int, settings: Settings) -> Any:
         """The state before the first step."""
 

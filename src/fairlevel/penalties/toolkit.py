@@ -47,6 +47,10 @@ class PenaltyDefaults:
         """Itself: no number is chosen from the target."""
         return self
 
+    def rounding_one_by_one(self, prepared: Any) -> Any | None:
+        """None: products with what is prepared round by how many configurations there are."""
+        return None
+
     def init(self, prepared: Any, configs: int, settings: Settings) -> Any:
         """None: a penalty has no state unless it says otherwise."""
         return None

@@ -69,6 +69,10 @@ class AllRowsPenalty:
     def grouped(self, tiling: Tiling, device: torch.device) -> AllRowsPenalty:
         if isinstance(self.penalty, FixedGroups):
             return self
+        if tiling.one_by_one and device.type == "cpu":
+            prepared = self.penalty.rounding_one_by_one(self.prepared)
+            if prepared is not None:
+                return replace(self, prepared=prepared)
         return replace(self, penalty=in_fixed_groups(self.penalty, tiling, device))
 
     def value_on(self, held_out: AllRowsPenalty, prediction: Tensor, settings: Settings, state: Any) -> Tensor:

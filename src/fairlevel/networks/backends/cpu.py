@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+from functools import partial
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from fairlevel.networks.backends.build import shared_library
+from fairlevel.compiled import call, shared_library
 from fairlevel.networks.backends.shape import HIDDEN, CriticFit, CriticLoss, Regression, Shape
 
 KEPT = 2**17  # rows times configurations; beyond, computing activations again is faster than reading them from memory
+SOURCE = Path(__file__).with_name("mlp.c")
 _NOTHING = (None, None)
 _FUNCTIONS = ("mlp_forward", "mlp_pullback", "mlp_descend", "mlp_second", "mlp_critic_loss")
 
@@ -81,19 +84,12 @@ class CompiledC:
         return torch.empty(configs * self._library.mlp_panels(rows) * shape.stride, dtype=torch.float32)
 
     def _call(self, name: str, shape: Shape, *arguments: int | Tensor | None) -> None:
-        """Call a function: tensors are passed as addresses, integers as 64 bits, the number of threads last."""
-        converted = [
-            ctypes.c_int64(each)
-            if isinstance(each, int)
-            else ctypes.c_void_p(None if each is None else each.data_ptr())
-            for each in arguments
-        ]
-        getattr(self._library, name)(ctypes.byref(shape), *converted, ctypes.c_int(torch.get_num_threads()))
+        call(partial(getattr(self._library, name), ctypes.byref(shape)), *arguments)
 
 
 def load() -> CompiledC | None:
     """The backend, or None where the library cannot be built, opened or understood."""
-    path = shared_library()
+    path = shared_library(SOURCE)
     try:
         return None if path is None else CompiledC(ctypes.CDLL(str(path)))
     except (OSError, AttributeError):

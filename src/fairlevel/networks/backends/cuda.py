@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from fairlevel.networks.backends.build import SWITCH
+from fairlevel.compiled import SWITCH
 from fairlevel.networks.backends.shape import AdamNumbers, CriticFit, CriticLoss, Regression, Shape
 
 LONGEST_PANEL, SHORTEST_PANEL = 1024, 64  # rows per program

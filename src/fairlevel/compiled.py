@@ -1,7 +1,8 @@
-"""Compile the C source once per machine. Optional: without a compiler PyTorch does the work."""
+"""C sources are compiled once per machine, and called. Optional: without a compiler PyTorch does the work."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import stat
@@ -10,13 +11,14 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import torch
+from torch import Tensor
 
 SWITCH = "FAIRLEVEL_NATIVE"
 """Environment variable: ``off`` turns compiled code off, in C and in Triton."""
 
-_SOURCE = Path(__file__).with_name("mlp.c")
 _FLAGS = ("-std=gnu11", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast")
 
 
@@ -24,29 +26,38 @@ class Untrusted(OSError):
     """A cache that others could have written to, or that holds something else than what was compiled."""
 
 
+def call(function: Any, *arguments: int | Tensor | None) -> None:
+    """Tensors are passed as addresses, integers as 64 bits, PyTorch's number of threads last."""
+    converted = [
+        ctypes.c_int64(each) if isinstance(each, int) else ctypes.c_void_p(None if each is None else each.data_ptr())
+        for each in arguments
+    ]
+    function(*converted, ctypes.c_int(torch.get_num_threads()))
+
+
 @cache
-def shared_library() -> Path | None:
-    """The compiled library, from the cache or freshly built; None where it is switched off, cannot be built, or where
-    the cache cannot be trusted.
+def shared_library(source: Path) -> Path | None:
+    """The compiled library of a C source, from the cache or freshly built; None where it is switched off, cannot be
+    built, or where the cache cannot be trusted.
     """
     compiler = shutil.which(os.environ.get("CC", "cc"))
     if os.environ.get(SWITCH, "").lower() == "off" or compiler is None:
         return None
     try:
-        folder, name = _cache_folder(), f"mlp-{_fingerprint(compiler)}"
+        folder, name = _cache_folder(), f"{source.stem}-{_fingerprint(compiler, source)}"
         known = next((path for path in sorted(folder.glob(f"{name}-*.so")) if _is_whole(path)), None)
-        return known or _compiled(compiler, folder, name)
+        return known or _compiled(compiler, source, folder, name)
     except (OSError, subprocess.SubprocessError, RuntimeError, ValueError):  # folder or compiler cannot be used
         return None
 
 
-def _compiled(compiler: str, folder: Path, name: str) -> Path:
+def _compiled(compiler: str, source: Path, folder: Path, name: str) -> Path:
     """Compile in a folder of its own, then rename: another process never sees an incomplete library. The name ends in
     the hash of the content.
     """
-    with TemporaryDirectory(dir=folder, prefix=".mlp-") as room:
-        piece, whole = Path(room) / "mlp.o", Path(room) / "mlp.so"
-        _run(compiler, *_FLAGS, "-fPIC", "-fopenmp", "-c", str(_SOURCE), "-o", str(piece))
+    with TemporaryDirectory(dir=folder, prefix=f".{source.stem}-") as room:
+        piece, whole = Path(room) / "library.o", Path(room) / "library.so"
+        _run(compiler, *_FLAGS, "-fPIC", "-fopenmp", "-c", str(source), "-o", str(piece))
         _run(compiler, "-shared", str(piece), *_threads(), "-o", str(whole))
         whole.chmod(0o700)
         return whole.replace(folder / f"{name}-{sha256(whole.read_bytes()).hexdigest()}.so")
@@ -80,10 +91,10 @@ def _run(*command: str) -> bytes:
     return subprocess.run(command, check=True, capture_output=True, timeout=120).stdout
 
 
-def _fingerprint(compiler: str) -> str:
+def _fingerprint(compiler: str, source: Path) -> str:
     """A hash that changes with the source, the compiler, the processor and PyTorch."""
     native = _run(compiler, "-march=native", "-Q", "--help=target")
-    parts = (_SOURCE.read_bytes(), native, repr((_FLAGS, torch.__version__, torch.__file__)).encode())
+    parts = (source.read_bytes(), native, repr((_FLAGS, torch.__version__, torch.__file__)).encode())
     return sha256(b"".join(parts)).hexdigest()[:16]
 
 
