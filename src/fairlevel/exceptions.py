@@ -84,6 +84,10 @@ class UnseenLevels(UserWarning):
     """Many rows hold categories that the training rows lack."""
 
 
+class EmptyColumns(UserWarning):
+    """Columns that a model reads are empty in all rows to predict for."""
+
+
 class UnreadableCells(UserWarning):
     """Cells that cannot be read count as missing, as was asked for."""
 

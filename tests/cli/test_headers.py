@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fairlevel.cli.checks import column_names, require_columns, require_readable, separator
-from fairlevel.cli.files import read_columns
+from fairlevel.cli.files import read_columns, read_sample
 from fairlevel.cli.options import as_option, read_names
 from fairlevel.exceptions import InvalidInput
 from tests.terminal import run_here
@@ -20,6 +20,7 @@ from tests.terminal import run_here
         ('"age; in years","income",f', ","),
         ("\n\nage;f", ";"),
         ("age\tincome, yearly\tf", "\t"),
+        ("age|income, yearly|f", "|"),
         ("age", ","),
     ],
 )
@@ -113,3 +114,35 @@ def test_a_table_of_another_ending_is_to_be_renamed(tmp_path):
 def test_standard_input_is_refused_with_what_to_do(name):
     with pytest.raises(InvalidInput, match=r"has no ending; .*write the rows to a file first, such as rows\.csv"):
         require_readable(Path(name))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("age;score\n48,7;2.741\n32,1;950\n", r"'score' holds '2\.741' beside the decimal commas of 'age'.*'2741'"),
+        ("age;score\n48;2.741\n32;950\n51;1.195\n", r"'score' holds '2\.741' beside whole numbers such as '950'"),
+        ('age,score\n"48,7",2.741\n"32,1",1.930\n', r"'score' holds '2\.741' beside the decimal commas of 'age'"),
+    ],
+)
+def test_points_that_may_separate_thousands_are_refused(tmp_path, text, says):
+    """Amounts became numbers below 1000 beside decimal commas, and an audit that should fail passed."""
+    file = tmp_path / "rows.csv"
+    file.write_text(text, encoding="utf-8")
+    for read in (lambda: read_columns(file, ["age", "score"]), lambda: read_sample(file, 100, 0)):
+        with pytest.raises(InvalidInput, match=says):
+            read()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "age;score\n48;2.741\n32;1.93\n51;7\n",  # a number with two decimals
+        "age;score\n48;2.741\n32;0.951\n51;7\n",  # below one
+        "age;score\n48;2.741\n32;950.000\n",  # always three decimals
+        "age,score\n48,2.741\n32,950\n51,1.195\n",  # commas between columns, and no other notation
+    ],
+)
+def test_points_of_decimals_are_read(tmp_path, text):
+    file = tmp_path / "rows.csv"
+    file.write_text(text, encoding="utf-8")
+    assert read_columns(file)["score"].iloc[0] == 2.741

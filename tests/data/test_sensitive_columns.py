@@ -121,3 +121,15 @@ def test_numbers_beside_text_in_a_list_of_rows_are_numbers(rows):
 def test_names_without_a_table_say_what_to_pass(table):
     with pytest.raises(InvalidType, match=r"pass pandas\.DataFrame\(sensitive_features\)"):
         encode_sensitive(table)
+
+
+def test_long_codes_differ():
+    """Whole numbers of 16 digits counted as constant, since they differ by less than rounding would."""
+    group = np.arange(ROWS) % 2
+    prediction = 2 * group + np.random.default_rng(0).standard_normal(ROWS)
+    expected = dpvar(None, prediction, sensitive_features=group)
+    assert expected > 0.5
+    for codes in (10**15 + group, 2**53 - 2 + group, pd.Series(2**60 + group).astype("category")):
+        assert dpvar(None, prediction, sensitive_features=codes) == pytest.approx(expected, rel=1e-9)
+    with pytest.raises(InvalidInput, match=r"'a0' that differ beyond 16 digits.*astype\('category'\)"):
+        dpvar(None, prediction, sensitive_features=2**60 + group)

@@ -173,3 +173,14 @@ def test_attributes_that_never_differ_are_refused_before_training(estimator, tar
     """A front was trained, with intervals from 0 to 3.8."""
     with pytest.raises(InvalidInput, match="a single value per column"):
         estimator.fit(X, target, sensitive_features=np.ones(150))
+
+
+def test_frames_with_sparse_columns_are_read_and_frames_without_columns_refused():
+    frame = pd.DataFrame(X, columns=list("abc"))
+    expected = FairRegressor(**LINEAR).fit(frame, Y, sensitive_features=A).predict(frame)
+    sparse = frame.astype(pd.SparseDtype(float, 0.0))
+    np.testing.assert_array_equal(
+        FairRegressor(**LINEAR).fit(sparse, Y, sensitive_features=A).predict(sparse), expected
+    )
+    with pytest.raises(InvalidInput, match="X has no columns"):
+        FairRegressor(**LINEAR).fit(frame[[]], Y, sensitive_features=A)

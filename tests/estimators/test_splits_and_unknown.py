@@ -8,10 +8,13 @@ import pandas as pd
 import pytest
 
 from fairlevel import FairClassifier, FairnessPath, FairRegressor, dpvar, relevel
+from fairlevel.candidates.reweighted_trees import split_for_weights
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.splitting import InTime, WholeGroups, read_splitting
 from fairlevel.exceptions import InvalidInput, UnknownAttributes
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import PENALTIES
+from fairlevel.training.rows import TrainingRows
 from tests.contracts.penalty_cases import OF_CLASSES, SLOW, quick_penalty
 
 RANDOM = np.random.default_rng(0)
@@ -190,3 +193,19 @@ def test_training_counts_groups_where_rows_belong_together():
     slopes = [np.linalg.lstsq(x, model.predict(x) - y.mean(), rcond=None)[0] for model in (once, repeated)]
     assert slopes[0][0] < 0.8  # of 2: most of it is level
     np.testing.assert_allclose(slopes[1], slopes[0], atol=0.2)
+
+
+def test_groups_of_some_rows_are_split_as_if_the_others_had_never_been():
+    random = np.random.default_rng(0)
+    groups, kept = random.integers(0, 50, 300), random.random(300) < 0.5
+    some, alone = WholeGroups(groups).take(np.flatnonzero(kept)), read_splitting(groups[kept], None, groups[kept])
+    np.testing.assert_array_equal(some.folds(4, 0), alone.folds(4, 0))
+
+
+def test_rows_that_weight_trees_belong_to_no_group_that_grew_them():
+    groups = np.random.default_rng(0).integers(0, 30, 200)
+    rows = TrainingRows(X[:200], Y[:200], Attributes(A[:200], groups=groups), rows_in=100)
+    grown, new = split_for_weights(rows, 0)
+    assert not set(groups[grown]) & set(groups[new])
+    assert sorted([*grown, *new]) == list(range(200))
+    assert 30 < len(new) < 90

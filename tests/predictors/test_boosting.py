@@ -7,6 +7,7 @@ from functools import cache
 
 import lightgbm as lgb
 import numpy as np
+import onnx
 import onnxruntime
 import pandas as pd
 import pytest
@@ -17,7 +18,7 @@ from fairlevel.candidates import SOURCES
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.synthetic import SyntheticDesign
-from fairlevel.exceptions import InvalidInput, InvalidType, UnseenLevels
+from fairlevel.exceptions import EmptyColumns, InvalidInput, InvalidType, UnseenLevels
 from fairlevel.losses import Logistic
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import PENALTIES, ClosedFBO, NoPenalty, RootFBO
@@ -175,7 +176,9 @@ def test_gaps_categories_and_dates_are_read_as_they_are(mixed, tmp_path):
     np.testing.assert_array_equal(again.predict(x), fair.predict(x))
     unseen = x.assign(town="east")
     with pytest.warns(UnseenLevels, match="'town' 1200 of 1200 rows"):
-        np.testing.assert_array_equal(again.predict(unseen), fair.predict(x.assign(town=None)))
+        found = again.predict(unseen)
+    with pytest.warns(EmptyColumns, match="without a single value in 1200 rows: 'town'"):
+        np.testing.assert_array_equal(found, fair.predict(x.assign(town=None)))
     with pytest.raises(InvalidType, match="pass a frame"):
         fair.predict(x.to_numpy())
 
@@ -216,6 +219,18 @@ def test_onnx_follows_gaps_and_categories(mixed, tmp_path):
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
     (found,) = session.run(None, {"X": model.native_columns_.transform(x)})
     np.testing.assert_allclose(found, model.predict(x), rtol=1e-9, atol=1e-9)
+    metadata = {each.key: json.loads(each.value) for each in onnx.load(tmp_path / "model.onnx").metadata_props}
+    towns = metadata["categories"]["town"]
+    codes = x["town"].map({town: float(number) for number, town in enumerate(towns)}).to_numpy(dtype=float)
+    np.testing.assert_array_equal(codes, model.native_columns_.transform(x)[:, metadata["features"].index("town")])
+
+
+def test_categories_have_no_order_to_keep(mixed):
+    """LightGBM ends the process."""
+    x, y, a = mixed
+    model = FairRegressor(predictor=Boosting(rounds=5, monotone=(1, 1, 0, 0)))
+    with pytest.raises(InvalidInput, match="monotone is 1 for column 1, which holds categories"):
+        model.fit(x, y, sensitive_features=a)
 
 
 def test_monotone_constraints_are_kept():

@@ -1,5 +1,7 @@
 """Which models and tables ``relevel`` takes, and what it refuses."""
 
+import pickle
+
 import catboost
 import lightgbm as lgb
 import numpy as np
@@ -268,3 +270,28 @@ def test_boosters_of_several_quantiles_are_refused_by_what_they_predict():
     model.fit(FRESH[0], FRESH[1])
     with pytest.raises(InvalidInput, match=r"an array of shape \(\d+, 2\).*one finite number per row is needed"):
         relevel(model, FRESH[0], sensitive_features=FRESH[2])
+
+
+@pytest.mark.parametrize("name", ["lightgbm", "linear"])
+def test_rows_of_weight_zero_are_not_there(name):
+    """With groups, one of them made all figures NaN, or ended in an error of LAPACK."""
+    x, y, a = (part[:200] for part in OWN)
+    weight, group = np.where(np.arange(200) % 7 == 0, 0.0, 1.0 + np.arange(200) % 2), np.arange(200) // 4
+    counted = weight > 0
+    found = relevel(fitted(name), x, sensitive_features=a, y=y, sample_weight=weight, groups=group, points=3)
+    own = {"y": y[counted], "sample_weight": weight[counted], "groups": group[counted]}
+    alone = relevel(fitted(name), x[counted], sensitive_features=a[counted], points=3, **own)
+    pd.testing.assert_frame_equal(found.front_, alone.front_)
+    with pytest.raises(InvalidInput, match="20 rows of positive weight were given; relevel needs at least 60"):
+        relevel(fitted(name), x, sensitive_features=a, y=y, sample_weight=1.0 * (np.arange(200) < 20))
+
+
+@pytest.mark.parametrize("name", ["forest", "linear"])
+def test_a_front_can_be_pickled(name):
+    x, y, a = (part[:200] for part in OWN)
+    front = relevel(fitted(name), x, sensitive_features=a, y=y, points=3)
+    again = pickle.loads(pickle.dumps(front))
+    pd.testing.assert_frame_equal(again.front_, front.front_)
+    np.testing.assert_array_equal(again.model(0).predict(x), front.model(0).predict(x))
+    with pytest.raises(InvalidType, match=r"model\('knee'\) was asked for.*The knee is knee\(\)"):
+        front.model("knee")

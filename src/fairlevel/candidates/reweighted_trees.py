@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 import lightgbm as lgb
 import numpy as np
 
+from fairlevel.arrays import Index
 from fairlevel.candidates.candidate_set import NO_HISTORY, CandidateKey, CandidateSet, candidate_table
 from fairlevel.candidates.penalty_grid import PenaltyGrid
 from fairlevel.candidates.protocol import CandidateRows, Limits, Report, TrainingSetup, for_columns
 from fairlevel.corrections.closed_form import LEFT, RIDGES, CorrectionPath, Disparity
 from fairlevel.corrections.columns import DenseColumns
+from fairlevel.data.splitting import WholeGroups
 from fairlevel.exceptions import InvalidInput
 from fairlevel.members.boosters import BoosterMembers, FittedTrees
 from fairlevel.penalties import NoPenalty
@@ -40,12 +42,12 @@ class ReweightedTrees:
             raise InvalidInput("Trees are weighted anew for regression only; use solver='boosting'.")
         training = rows.training.all_rows("Weighting trees anew")
         known = training.rows
-        count = round((1 - NEW_ROWS) * len(known))
+        grown_on, new = split_for_weights(known, setup.seed)
         steps = None if rows.steps is None else {CandidateKey(NoPenalty.name, 0.0, 0): self._steps(rows)}
-        grown = replace(rows, training=replace(training, rows=known.take(np.arange(count)), plan=None), steps=steps)
+        grown = replace(rows, training=replace(training, rows=known.take(grown_on), plan=None), steps=steps)
         own = replace(setup, predictor=for_columns(self.predictor, rows.categorical), evaluate=None)
         plain = PenaltyGrid.over(NoPenalty(), (0.0,)).train(grown, own, limits, report)
-        found = self._corrected(plain, known.take(np.arange(count, len(known))), setup.seed)
+        found = self._corrected(plain, known.take(new), setup.seed)
         return setup.evaluated(found)
 
     def _steps(self, rows: CandidateRows) -> int:
@@ -74,3 +76,12 @@ class ReweightedTrees:
         table = candidate_table(keys, self.predictor.name, int(plain.table["steps"].iloc[0]))
         group = BoosterMembers(tuple(texts), tuple(range(len(texts))), (len(values),) * len(texts))
         return CandidateSet(table, (group,), np.eye(len(table)), (NO_HISTORY,) * len(table))
+
+
+def split_for_weights(rows: TrainingRows, seed: int) -> tuple[Index, Index]:
+    """Row numbers to grow the booster on, and others that are new to it: rows come shuffled, and groups stay whole."""
+    groups = rows.some_attributes.groups
+    if groups is not None:
+        return WholeGroups(groups).split_off(NEW_ROWS, seed)
+    count = round((1 - NEW_ROWS) * len(rows))
+    return np.arange(count), np.arange(count, len(rows))

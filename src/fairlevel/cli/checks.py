@@ -18,7 +18,7 @@ _PANDAS_READERS = {".gz": "read_csv", ".bz2": "read_csv", ".xz": "read_csv", ".z
     ".json": "read_json",
     ".feather": "read_feather",
 }
-_SEPARATORS = (",", ";", "\t")
+_SEPARATORS = (",", ";", "\t", "|")
 
 
 def require_readable(path: Path) -> None:
@@ -127,7 +127,7 @@ def encoding(path: Path) -> str:
 
 
 def separator(path: Path) -> str:
-    """Of comma, semicolon and tab the one that the names of columns are separated by: the most frequent one outside of
+    """Of comma, semicolon, tab and bar the one that separates the names of columns: the most frequent one outside of
     double quotes.
     """
     with path.open(encoding=encoding(path), errors="replace") as file:

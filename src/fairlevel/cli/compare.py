@@ -36,7 +36,9 @@ def compare(
     """Compare two predictions for the same rows: DPVar of each, and their difference with a confidence interval."""
     pair, names, factors = read_names(predictions), read_sensitive(sensitive), read_names(given or "")
     if len(pair) != 2:
-        raise InvalidInput(f"--predictions names {len(pair)} columns; two are needed, such as --predictions old,new.")
+        raise InvalidInput(
+            f"--predictions names {len(pair)} different columns; two are needed, such as --predictions old,new."
+        )
     for column in pair:
         if column in (*names, *factors):
             option = "--sensitive" if column in names else "--given"

@@ -20,6 +20,7 @@ from fairlevel.cli.checks import (
     separator,
 )
 from fairlevel.cli.csv_cells import without_formulas
+from fairlevel.cli.decimal_points import refuse_points_of_thousands
 from fairlevel.data.columns import Numbers, kind_of, numbers_of
 from fairlevel.data.whole_files import write_whole
 from fairlevel.exceptions import InvalidInput, InvalidType
@@ -53,6 +54,8 @@ def read_columns(
         raise _unreadable(path, error) from None
     if len(table) < fewest:
         raise InvalidInput(f"{path.name!r} has {len(table)} rows; at least {fewest} are needed.")
+    if not is_parquet(path):
+        refuse_points_of_thousands(path, table)
     return table if columns is None else table[columns]
 
 
@@ -137,7 +140,10 @@ def read_sample(path: Path, most: int, seed: int, text: Sequence[str] = ()) -> t
     mixed = _mixed(kinds)
     if mixed and not is_parquet(path):
         return read_sample(path, most, seed, [*text, *mixed])
-    return pd.concat(kept), rows
+    sample = pd.concat(kept)
+    if not is_parquet(path):
+        refuse_points_of_thousands(path, sample)
+    return sample, rows
 
 
 def _add_kinds(kinds: dict[str, set[str]], piece: pd.DataFrame) -> None:

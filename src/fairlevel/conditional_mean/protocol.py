@@ -18,6 +18,7 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.cells.membership import FeaturesAndCells
 from fairlevel.conditional_mean.factorisation import Features, factor
 from fairlevel.conditional_mean.smoother import LinearSmoother
+from fairlevel.data.scaling import vary
 from fairlevel.exceptions import InvalidInput, InvalidType
 
 FeatureMap = Callable[[Array], tuple[Array, Array]]
@@ -246,7 +247,7 @@ def standardiser(sensitive: Array, row_weight: Array) -> Standardiser:
     """Weighted centring and scaling; columns that do not vary on these rows are left out."""
     centre = row_weight @ sensitive
     scale = np.sqrt(row_weight @ (sensitive - centre) ** 2)
-    varies = (np.ptp(sensitive, axis=0) > 0) & (scale > 8 * np.finfo(np.float64).eps * np.abs(centre))
+    varies = vary(sensitive, centre, scale)
     return Standardiser(centre[varies], scale[varies], varies)
 
 

@@ -74,7 +74,7 @@ def as_dense(X: Any) -> Any:
     if hasattr(X, "to_pandas") and not hasattr(X, "dtypes"):
         return matrix.to_pandas()
     if not is_sparse(X):
-        return matrix
+        return _without_sparse_columns(matrix)
     rows, columns = matrix.shape if matrix.ndim == 2 else (*matrix.shape, 1)
     if rows * columns > MOST_DENSE:
         raise InvalidInput(
@@ -83,6 +83,15 @@ def as_dense(X: Any) -> Any:
             "sklearn.decomposition.TruncatedSVD, or pass X.toarray() if your memory allows it."
         )
     return matrix.toarray(order="C")
+
+
+def _without_sparse_columns(X: Any) -> Any:
+    """A frame of pandas with its sparse columns written out; anything else as it is."""
+    dtypes: Any = getattr(X, "dtypes", None)
+    if not hasattr(dtypes, "items"):
+        return X
+    sparse = {name: dtype.subtype for name, dtype in dtypes.items() if hasattr(dtype, "fill_value")}
+    return X.astype(sparse) if sparse else X
 
 
 def refuse_extremes(name: str, values: Array, columns: Sequence[object] | None = None, least: float = SMALLEST) -> None:

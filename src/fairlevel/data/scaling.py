@@ -6,7 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairlevel.arrays import Array
+from fairlevel.arrays import Array, Flags
+
+
+def vary(values: Array, centre: Array, scale: Array) -> Flags:
+    """Which columns differ between rows by more than rounding. Shapes: values (row, column); centre, scale and result
+    (column,). Differences of some last bits are rounding, but not those of whole numbers, such as long codes.
+    """
+    varies: Flags = np.ptp(values, axis=0) > 0
+    close = varies & (scale <= 8 * np.finfo(np.float64).eps * np.abs(centre))
+    if close.any():
+        varies[close] = (values[:, close] == np.rint(values[:, close])).all(axis=0)
+    return varies
 
 
 @dataclass(frozen=True)
@@ -23,7 +34,7 @@ class Scaler:
     def fit(cls, values: Array, sample_weight: Array | None = None, clip: float = np.inf) -> Scaler:
         mean = np.average(values, axis=0, weights=sample_weight)
         scale = np.sqrt(np.average((values - mean) ** 2, axis=0, weights=sample_weight))
-        varies = (np.ptp(values, axis=0) > 0) & (scale > 8 * np.finfo(np.float64).eps * np.abs(mean))
+        varies = vary(values, mean, scale)
         return cls(np.where(varies, mean, values[0]), np.where(varies, scale, 0.0), clip)
 
     @classmethod

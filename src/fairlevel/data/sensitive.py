@@ -20,6 +20,7 @@ FEW_CATEGORIES = 12  # which any rows can carry
 ROWS_PER_CATEGORY = 5  # of one column; with fewer, group averages are shrunk, and an upper limit would be too low
 ROWS_PER_CATEGORY_OF_SEVERAL = 8  # of several columns together
 MOST_CATEGORIES = 500
+MOST_EXACT = 2**53  # whole numbers up to here are exact as 64-bit numbers
 MOST_CATEGORIES_OF_FACTORS = 1000  # of all columns together
 
 
@@ -80,6 +81,7 @@ def encode_sensitive(
         raise InvalidInput(
             f"{argument} has {len(frame)} rows but X and y have {rows}; pass the same rows in the same order."
         )
+    _refuse_long_codes(frame, argument)
     if all(is_number(dtype) for dtype in frame.dtypes):
         kind = next((kind for kind in kinds if (frame.dtypes == kind).all()), np.float64)
         values = frame.to_numpy(dtype=kind, na_value=np.nan)
@@ -107,6 +109,18 @@ def encode_sensitive(
             columns.append((column == category).to_numpy(dtype=np.float64))
             names.append(f"{name}={category}")
     return _finite(Sensitive(np.column_stack(columns), tuple(names), tuple(given)), argument)
+
+
+def _refuse_long_codes(frame: pd.DataFrame, argument: str) -> None:
+    """Whole numbers that would become equal as 64-bit numbers."""
+    for name, column in frame.items():
+        if not pd.api.types.is_integer_dtype(column.dtype) or max(column.max(), -column.min()) <= MOST_EXACT:
+            continue
+        if column.nunique() > column.astype(np.float64).nunique():
+            raise InvalidInput(
+                f"{argument} holds whole numbers in column {name!r} that differ beyond 16 digits, which floating-point "
+                "numbers do not keep; if they are codes, convert the column with .astype('category')."
+            )
 
 
 def _refuse_many_categories(frame: pd.DataFrame) -> None:

@@ -115,7 +115,8 @@ class WholeGroups:
         return len(self.groups)
 
     def take(self, rows: Index) -> WholeGroups:
-        return WholeGroups(self.groups[rows])
+        """Groups are numbered anew, as if other rows had never been there."""
+        return WholeGroups(pd.factorize(self.groups[rows])[0])
 
     def folds(self, count: int, seed: int) -> Index:
         found: Index = folds(self._count, count, seed)[self._numbers]

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from tempfile import NamedTemporaryFile, mkdtemp
 
 from fairlevel.exceptions import CannotWrite, InvalidInput
@@ -22,7 +23,8 @@ def require_writable(path: Path) -> Path:
     """
     place = _resolved(path)
     if not place.parent.is_dir():
-        raise InvalidInput(f"The folder {str(path.parent)!r} does not exist; create it with mkdir -p {path.parent}.")
+        folder = str(path.parent)
+        raise InvalidInput(f"The folder {folder!r} does not exist; create it first: mkdir -p {quote(folder)}")
     try:
         mode = place.stat().st_mode
     except FileNotFoundError:

@@ -182,12 +182,18 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
 
     def to_onnx(self, path: str | Path) -> None:
         """Write the fitted model as an ONNX graph: input X (row, feature) in double, output the probability of the
-        second class. For two classes; their names are the entry ``classes`` of the metadata, as JSON.
+        second class. For two classes; their names are the entry ``classes`` of the metadata, as JSON. Columns of
+        categories are read as by :meth:`FairRegressor.to_onnx`.
         """
         check_is_fitted(self)
         if len(self.models_) > 1:
             raise InvalidInput(f"to_onnx is for two classes; this model has {len(self.classes_)}.")
-        write_onnx(self.models_[0], self._inputs, Path(path), {"classes": self.classes_.tolist()})
+        write_onnx(
+            self.models_[0],
+            self._inputs,
+            Path(path),
+            {"classes": self.classes_.tolist(), "categories": self._categories},
+        )
 
     def _description(self, notes: Mapping[str, Any] | None) -> dict[str, Any]:
         """With the classes and their figures."""

@@ -159,6 +159,15 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         names = getattr(self, "feature_names_in_", [f"x{number}" for number in range(self._width)])
         return tuple(map(str, names))
 
+    @property
+    def _categories(self) -> dict[str, list[Any]]:
+        """The categories of columns that the model reads as numbers, by name, in the order of these numbers."""
+        columns = self.native_columns_
+        known = (
+            () if columns is None or self.encoder_ is not None else zip(self._inputs, columns.categories, strict=True)
+        )
+        return {name: list(categories) for name, categories in known if categories is not None}
+
     def _keep_figures(self, fitted: FittedModel) -> None:
         """Attributes that end in an underscore; those that this fit does not have are removed."""
         self.encoder_ = fitted.encoder

@@ -183,10 +183,12 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
 
     def to_onnx(self, path: str | Path) -> None:
         """Write the fitted model as an ONNX graph: input X (row, feature) in double, output the predictions. The names
-        of the inputs are the entry ``features`` of the metadata, as JSON.
+        of the inputs are the entry ``features`` of the metadata, as JSON. A column of categories is read as numbers:
+        that of each category is its place, from 0, in the entry ``categories``; missing and new ones are NaN. Dates are
+        days since 1970.
         """
         check_is_fitted(self)
-        write_onnx(self.model_, self._inputs, Path(path))
+        write_onnx(self.model_, self._inputs, Path(path), {"categories": self._categories})
 
     def _restore(self, models: Sequence[Model], description: Description) -> None:
         super()._restore(models, description)

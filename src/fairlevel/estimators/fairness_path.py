@@ -47,7 +47,7 @@ from fairlevel.estimators.settings import (
 from fairlevel.estimators.whole_fit import all_or_nothing
 from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
 from fairlevel.fronts.combiners import Combiner
-from fairlevel.fronts.selection import knee_index
+from fairlevel.fronts.selection import check_row, knee_index
 from fairlevel.losses import Logistic, SquaredLoss
 from fairlevel.metrics.profile import MeanProfile
 from fairlevel.metrics.reliability import Reliability
@@ -293,8 +293,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def model(self, number: int) -> Any:
         """The model of a row of ``front_``, counted from 0, the one with the least disparity."""
         check_is_fitted(self)
-        if not -len(self.front_) <= number < len(self.front_):
-            raise InvalidInput(f"model({number}) was asked for; the front has rows 0 to {len(self.front_) - 1}.")
+        check_row(number, len(self.front_))
         chosen = self._fit.model(self._points[number])
         if self.budget_index_ == number % len(self.front_):
             return self._estimator(chosen, max_dpvar=self.max_dpvar, max_share=self.max_share)

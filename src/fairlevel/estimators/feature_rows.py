@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +19,11 @@ from fairlevel.data.features import as_pandas, is_frame, ordered_like_fit, refus
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.numbers import SMALLEST_FEATURE, as_dense, refuse_extremes, refuse_other_kinds
 from fairlevel.data.table_rules import named_columns
-from fairlevel.exceptions import FairLevelError, InvalidInput, InvalidType
+from fairlevel.exceptions import EmptyColumns, FairLevelError, InvalidInput, InvalidType
 from fairlevel.networks.forks import use_one_thread_after_fork
+
+FEW_ROWS = 10  # in which a column may well be empty
+SHOWN = 5  # names in a message
 
 Kinds = tuple[type, ...]
 """Types of numbers that are left as they are; others become 64-bit numbers."""
@@ -65,6 +69,8 @@ def read_rows(
     if encoder is not None:
         return _encoded_rows(estimator, as_dense(_table_for(encoder, X)), y, kinds, encoder)
     X = decimals_as_floats(as_dense(X))
+    if is_frame(X) and X.shape[1] == 0:
+        raise InvalidInput("X has no columns; at least one feature is needed.")
     if native and _has_categories(X):
         return _native_rows(estimator, X, y, kinds)
     return _plain_rows(estimator, X, y, kinds, gaps=native)
@@ -139,12 +145,27 @@ def read_features(estimator: BaseEstimator, X: Any, native: bool = False) -> Arr
             raise InvalidType("fit got a frame with categories; pass a frame with the same columns, not an array.")
         validated(estimator, X, reset=False, skip_check_array=True)
         x = columns.transform(as_pandas(X))
+        _warn_of_empty_columns(as_pandas(X).isna().to_numpy(), names)
     else:
         refuse_text(X)
         x = validated(estimator, X, reset=False, dtype=np.float64, ensure_all_finite=False)
+        _warn_of_empty_columns(np.isnan(x), names)
     refuse_missing("X", x, names, gaps=native)
     refuse_extremes("X", x, names, 0.0)
     return x
+
+
+def _warn_of_empty_columns(missing: Any, names: Any) -> None:
+    """Models that read gaps predict for any row, but not well where a column has been lost on the way. Which cells are
+    missing: (row, column).
+    """
+    empty = np.flatnonzero(missing.all(axis=0))
+    if len(empty) and len(missing) >= FEW_ROWS:
+        listed = ", ".join(repr(str(names[column])) if names is not None else str(column) for column in empty[:SHOWN])
+        more = f" and {len(empty) - SHOWN} more" if len(empty) > SHOWN else ""
+        warnings.warn(
+            f"Columns without a single value in {len(missing)} rows: {listed}{more}.", EmptyColumns, stacklevel=4
+        )
 
 
 def refuse_missing_target(y: Any) -> None:

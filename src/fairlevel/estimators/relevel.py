@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.utils import _safe_indexing
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.factors import attributes_within
@@ -98,9 +99,7 @@ def relevel(
     if method not in METHODS:
         raise UnknownName("method", method, METHODS)
     X = as_dense(X)
-    seed, rows = read_seed(random_state), len(X)
-    if rows < FEWEST_ROWS:
-        raise InvalidInput(f"{rows} rows were given; relevel needs at least {FEWEST_ROWS}.")
+    seed = read_seed(random_state)
     if not isinstance(points, int | np.integer) or points < 2:
         raise InvalidInput(f"points={points!r} was given; a whole number ≥ 2 is needed.")
     refuse_shuffled(
@@ -112,10 +111,21 @@ def relevel(
         groups=groups,
         time=time,
     )
+    weight = read_weights(sample_weight, len(X))
+    if weight is not None and not weight.all():
+        counted = np.flatnonzero(weight)
+        weight = weight[counted]
+        X, sensitive_features, y, given, groups, time = (
+            None if each is None else _safe_indexing(each, counted)
+            for each in (X, sensitive_features, y, given, groups, time)
+        )
+    rows = len(X)
+    if rows < FEWEST_ROWS:
+        that_count = "" if sample_weight is None else " of positive weight"
+        raise InvalidInput(f"{rows} rows{that_count} were given; relevel needs at least {FEWEST_ROWS}.")
     sensitive = encode_sensitive(sensitive_features, rows)
     refuse_too_many_attributes(sensitive.values.shape[1], rows)
-    weight = read_weights(sample_weight, rows)
-    refuse_one_profile(sensitive.values if weight is None else sensitive.values[weight > 0])
+    refuse_one_profile(sensitive.values)
     factors = None if given is None else read_factors(given, sensitive)
     stage("reading the model and its predictions")
     with use_threads(n_jobs):

@@ -19,7 +19,7 @@ from fairlevel.estimators.front_page import front_page
 from fairlevel.estimators.path_report import QUANTILES
 from fairlevel.estimators.selection_budget import SelectionBudget
 from fairlevel.exceptions import InvalidInput
-from fairlevel.fronts.selection import knee_index
+from fairlevel.fronts.selection import check_row, knee_index
 from fairlevel.metrics.interval import interval_columns
 from fairlevel.metrics.profile import MeanProfile, attribute_profiles, quantiles
 from fairlevel.metrics.reliability import Reliability, class_figures, reliability
@@ -122,8 +122,7 @@ class RelevelledFront:
 
     def model(self, number: int) -> Any:
         """The model of a row of ``front_``, counted from 0; the last one is the model as it was given."""
-        if not -len(self) <= number < len(self):
-            raise InvalidInput(f"model({number}) was asked for; the front has rows 0 to {len(self) - 1}.")
+        check_row(number, len(self))
         if number in (-1, len(self) - 1):
             return self._changed(np.eye(len(self._evaluated.fitted))[0])
         return self._changed(self._evaluated.proportions(self._evaluated.budgets[number % len(self)]))

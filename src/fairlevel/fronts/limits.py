@@ -16,6 +16,6 @@ def read_limit(name: str, most: Any) -> float:
     if not isinstance(most, int | float | np.number):
         raise InvalidType(f"{name}={most!r} was given; a number is needed, such as {name}=0.05.")
     if isinstance(most, bool) or not most > 0 or (name == "max_share" and most > 1):
-        limit = "between 0 and 1" if name == "max_share" else "above 0"
+        limit = "above 0 and at most 1" if name == "max_share" else "above 0"
         raise InvalidInput(f"{name}={most} was given; a number {limit} is needed, such as {name}=0.05.")
     return float(most)

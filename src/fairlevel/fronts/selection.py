@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
-from fairlevel.exceptions import InvalidInput
+from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.fronts.points import finite, non_dominated
 
 ZETAS: Array = np.concatenate([[0.0], np.logspace(-2, 3, 40)])
@@ -42,3 +43,14 @@ def knee_index(front: pd.DataFrame) -> int:
     scaled = (scaled - scaled.min(axis=0)) / np.ptp(scaled, axis=0)
     most_accurate_first = scaled.sum(axis=1)[::-1]  # both ends have 1: without a bend, the most accurate is taken
     return int(points.index[::-1][int(most_accurate_first.argmin())])
+
+
+def check_row(number: Any, rows: int) -> None:
+    """Refuse what is no number of a row of a front."""
+    if not isinstance(number, int | np.integer) or isinstance(number, bool):
+        raise InvalidType(
+            f"model({number!r}) was asked for; the number of a row of the front is needed, such as model(0). The knee "
+            "is knee(), the model within a budget best(max_share=0.05)."
+        )
+    if not -rows <= number < rows:
+        raise InvalidInput(f"model({number}) was asked for; the front has rows 0 to {rows - 1}.")

@@ -41,7 +41,8 @@ class Boosting:
     learning_rate : η
     rounds : trees; fewer where held-out rows stop training early
     rows_in_leaf : fewest training rows in a leaf, whatever their weights; None: chosen with ``leaves``, elsewhere 20
-    l2 : ridge on the values of the leaves
+    l2 : ridge on the values of the leaves, in rows: weights that sum to more rows make it weaker, but weights below 1
+        count as rows
     features : share of the features that each tree may use; None stands for all of up to 11, and half of more
     bins : most bins of a feature
     categorical : numbers of the columns that hold categories, as whole numbers ≥ 0; the estimators fill it in for
@@ -97,6 +98,12 @@ class Boosting:
         if self.monotone and len(self.monotone) != x.shape[1]:
             raise InvalidInput(
                 f"monotone has {len(self.monotone)} entries for {x.shape[1]} features; give one for each."
+            )
+        constrained = [column for column in self.categorical if self.monotone and self.monotone[column]]
+        if constrained:
+            raise InvalidInput(
+                f"monotone is {self.monotone[constrained[0]]} for column {constrained[0]}, which holds categories; "
+                "these have no order: give 0 there."
             )
         return BoosterFactory(self, seed, device, x.numel() < SMALL)
 

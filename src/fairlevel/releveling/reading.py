@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def read_model(model: Any, X: Any, method: str, seed: int) -> tuple[ExistingMode
         ensemble = read_ensemble(last)
         if ensemble is not None and method != "correction":
             rows = X if steps is None or not len(steps) else as_dense(steps.transform(X))
-            found = TreeModel.of(ensemble, rows, model, lambda changed: _replaced(model, changed), method)
+            found = TreeModel.of(ensemble, rows, model, partial(_replaced, model), method)
             _check_sum(found)
             return found, None
     except NotASumOfLeaves as error:
