@@ -37,7 +37,7 @@ def test_compare_prints_a_sentence_and_json(table):
 def test_compare_needs_two_columns(table):
     said = run_here("compare", table, "--predictions", "old", "--sensitive", "age")
     assert said.returncode == 2
-    assert "--predictions names 1 columns; two are needed" in " ".join(said.stderr.split())
+    assert "--predictions names 1 different columns; two are needed" in " ".join(said.stderr.split())
 
 
 @pytest.mark.parametrize("option", ["--sensitive", "--given"])

@@ -7,7 +7,7 @@ import torch
 from fairlevel import ClosedFBO, RandomFeaturesMean, SplineMean
 from fairlevel.conditional_mean import blockwise, tuning
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.many_rows import ManyRows, by_row
+from fairlevel.conditional_mean.many_rows import ManyRows
 from fairlevel.penalties import fbo_closed
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
 
@@ -22,7 +22,7 @@ WEIGHT = RANDOM.uniform(0.5, 2, 900)
 def test_the_same_smoother_and_ridge(mean, given, monkeypatch):
     monkeypatch.setattr(blockwise, "BLOCK", 128)
     rows = Attributes(A[:, :2], given, WEIGHT)
-    blocks = ManyRows.factored(mean, rows, 0, by_row)
+    blocks = ManyRows.factored(mean, rows, 0, np.float64)
     whole = mean.prepare(rows, seed=0)
     expected = whole.trimmed(1e-3, 1e-2)
     found = blocks.trimmed(1e-3, 1e-2)

@@ -7,7 +7,6 @@ import torch
 from fairlevel import ClosedFBO
 from fairlevel.conditional_mean import smoother as smoothers
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.many_rows import by_function
 from fairlevel.conditional_mean.row_blocks import RowBlocks
 from fairlevel.networks.optimizers import GradientDescent
 from fairlevel.predictors import Configurations
@@ -29,7 +28,7 @@ def problem(rows, functions, configs, stored_by_function=False):
     basis[: rows // 3, functions // 2] = 0
     weight = torch.rand(rows, generator=generator)
     if stored_by_function:
-        basis = by_function(rows, functions).copy_(basis)
+        basis = basis.T.contiguous().T
     prediction, coefficients = (torch.randn(configs, count, generator=generator) for count in (rows, functions))
     return basis, weight / weight.sum(), prediction, coefficients
 

@@ -129,5 +129,5 @@ def test_a_budget_is_a_row_of_the_front(mixed, monkeypatch):
         none = FairnessPath(**settings, max_share=1e-9).fit(x, y, sensitive_features=a)
     assert none.budget_index_ is None
     pd.testing.assert_frame_equal(none.front_, usual.front_)
-    with pytest.raises(InvalidInput, match="between 0 and 1"):
+    with pytest.raises(InvalidInput, match="above 0 and at most 1"):
         FairnessPath(**settings, max_share=7).fit(None, None)

@@ -135,8 +135,8 @@ def test_names_of_points_are_counted_from_one():
     ("name", "most", "kind", "sentence"),
     [
         ("max_share", "0.1", InvalidType, r"max_share='0\.1' was given; a number is needed"),
-        ("max_share", 1.5, InvalidInput, r"max_share=1\.5 was given; a number between 0 and 1"),
-        ("max_share", True, InvalidInput, "max_share=True was given; a number between 0 and 1"),
+        ("max_share", 1.5, InvalidInput, r"max_share=1\.5 was given; a number above 0 and at most 1"),
+        ("max_share", True, InvalidInput, "max_share=True was given; a number above 0 and at most 1"),
         ("max_dpvar", 0, InvalidInput, "max_dpvar=0 was given; a number above 0"),
         ("max_dpvar", np.nan, InvalidInput, "max_dpvar=nan was given; a number above 0"),
     ],

@@ -106,7 +106,7 @@ class BlockwiseSmoother:
         """Basis values from features, in their precision: (row, feature) -> (row, basis); the first basis function is
         the constant.
         """
-        values = _like(features, 1 + self.transform.shape[1])
+        values = features.new_empty(len(features), 1 + self.transform.shape[1])
         values[:, 0] = 1
         offset, transform = (each.to(features.dtype) for each in (-self.mean @ self.transform, self.transform))
         torch.addmm(offset, features, transform, out=values[:, 1:])
@@ -122,14 +122,6 @@ class BlockwiseSmoother:
     def coefficients(self, products: Tensor) -> Tensor:
         """BᵀWf of predictions with mean 0 from their weighted products with z: (config, feature) -> (config, basis)."""
         return torch.cat([products.new_zeros(len(products), 1), products @ self.transform], dim=1)
-
-
-def _like(features: Tensor, count: int) -> Tensor:
-    """An empty tensor for ``count`` functions of the same rows, stored row by row or one after another, as the features
-    are.
-    """
-    rows = len(features)
-    return features.new_empty(rows, count) if features.stride(1) == 1 else features.new_empty(count, rows).T
 
 
 def orthonormal(covariance: Tensor, free: int, given: int = 0) -> tuple[Tensor, Tensor, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,22 +32,21 @@ class ManyRows:
 
     @classmethod
     def of(cls, mean: LinearMean, rows: Attributes, seed: int) -> ManyRows:
-        """As penalties train, one function after another in 32 bits; rows that were factored last are not factored
-        again.
-        """
+        """As penalties train, in 32 bits; rows that were factored last are not factored again."""
         key = ("many rows", replace(mean, ridge=None), seed)
-        return rows.once(key, lambda: cls.factored(mean, rows, seed, by_function))
+        return rows.once(key, lambda: cls.factored(mean, rows, seed, np.float32))
 
     @classmethod
-    def factored(cls, mean: LinearMean, rows: Attributes, seed: int, room: Callable[[int, int], Tensor]) -> ManyRows:
+    def factored(cls, mean: LinearMean, rows: Attributes, seed: int, precision: type[np.floating]) -> ManyRows:
         """From the moments of the features, which are sums over rows in 64 bits. Features are computed once, stored in
-        the tensor that ``room`` makes for a number of rows and of functions, and become the basis in place.
+        numbers of this type, and become the basis in place.
         """
         features, weight = Functions.unshifted(mean, rows, seed), torch.from_numpy(rows.weight)
         features = features.less_means(rows.take(_spread(len(rows))))
         first = torch.zeros_like(features.shift)
         second = torch.zeros(len(first), len(first), dtype=torch.float64)
-        stored = room(len(rows), 1 + len(first))
+        # NumPy asks the system for large pages, which are written faster
+        stored = torch.from_numpy(np.empty((len(rows), 1 + len(first)), dtype=precision))
 
         def of_part(part: slice) -> tuple[Tensor, Tensor]:
             values = features(rows.take(np.arange(part.start, part.stop)))
@@ -70,11 +68,11 @@ class ManyRows:
     def choose_ridge(self, target: Array) -> float:
         """The ridge with the smallest generalised cross-validation error; (row,)."""
         centred = torch.from_numpy(target - self.row_weight.numpy() @ target)
-        weighted = centred * self.row_weight
+        weighted = (centred * self.row_weight).to(self.basis.dtype)
         coefficients = torch.zeros(self.basis.shape[1], dtype=torch.float64)
         for part in parts(len(target)):
-            coefficients += weighted[part] @ self.basis[part].double()
-        square = (weighted @ centred).unsqueeze(0)
+            coefficients += weighted[part] @ self.basis[part]
+        square = (self.row_weight * centred @ centred).unsqueeze(0)
         return float(self.smoother.spectrum.choose_ridge(coefficients.square().unsqueeze(0), square))
 
     def trimmed(self, ridge: float, least: float) -> LinearSmoother:
@@ -91,17 +89,6 @@ class ManyRows:
         spectrum, basis = self.smoother.spectrum, Basis(self.basis[:, :count])
         moments = spectrum.moments[: count - spectrum.free]
         return LinearSmoother(basis, basis, moments, self.row_weight, spectrum.nuisance)
-
-
-def by_function(rows: int, functions: int) -> Tensor:
-    """An empty tensor for functions that are stored one after another, in 32 bits: (row, function)."""
-    # NumPy asks the system for large pages, which are written faster
-    return torch.from_numpy(np.empty((functions, rows), dtype=np.float32)).T
-
-
-def by_row(rows: int, functions: int) -> Tensor:
-    """An empty tensor for functions that are stored row by row, in 64 bits: (row, function)."""
-    return torch.empty(rows, functions, dtype=torch.float64)
 
 
 def _spread(rows: int) -> Index:

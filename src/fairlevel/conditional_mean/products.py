@@ -31,8 +31,6 @@ class PaddedProducts:
 
     basis: Tensor
     row_weight: Tensor
-    in_turn: bool
-    """Whether functions are read one after another also for several predictions, as where rows are very many."""
 
     @property
     def count(self) -> int:
@@ -52,9 +50,9 @@ class PaddedProducts:
 
     def coefficients(self, prediction: Tensor) -> Tensor:
         """One prediction reads the functions one after another, which takes a third less time and needs no second copy
-        of them; so do very many rows.
+        of them.
         """
-        return prediction @ (self._by_function.T if self.in_turn or len(prediction) == 1 else self._by_row)
+        return prediction @ (self._by_function.T if len(prediction) == 1 else self._by_row)
 
     def combined(self, coefficients: Tensor) -> Tensor:
         return coefficients @ self._by_function
@@ -62,7 +60,7 @@ class PaddedProducts:
 
 @dataclass(frozen=True)
 class StoredProducts:
-    """Functions that are stored one after another already are read as they are, and not copied."""
+    """Functions of very many rows are read as they are, and not copied."""
 
     basis: Tensor
     row_weight: Tensor
@@ -76,8 +74,3 @@ class StoredProducts:
 
     def combined(self, coefficients: Tensor) -> Tensor:
         return (coefficients @ self.basis.T).mul_(self.row_weight)
-
-
-def is_stored_by_function(basis: Tensor) -> bool:
-    """Whether the functions, (row, function), are stored one after another."""
-    return basis.stride(0) == 1 != basis.stride(1)

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.basis import Basis
-from fairlevel.conditional_mean.products import PaddedProducts, Products, StoredProducts, is_stored_by_function
+from fairlevel.conditional_mean.products import PaddedProducts, Products, StoredProducts
 from fairlevel.conditional_mean.row_blocks import RowBlocks
 from fairlevel.conditional_mean.spectrum import Spectrum
 from fairlevel.tensors import to_device
@@ -83,9 +83,7 @@ class LinearSmoother:
         compiled = RowBlocks.of(basis, self.row_weight, rounded=many) if self.one_by_one else None
         if compiled is not None:
             return compiled
-        if is_stored_by_function(basis):
-            return StoredProducts(basis, self.row_weight)
-        return PaddedProducts(basis, self.row_weight, in_turn=many)
+        return StoredProducts(basis, self.row_weight) if many else PaddedProducts(basis, self.row_weight)
 
     def rounding_one_by_one(self) -> LinearSmoother | None:
         """Itself with products that round each configuration as if it was alone, for any number of them; None where

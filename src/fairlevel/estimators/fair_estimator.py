@@ -160,13 +160,16 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         return tuple(map(str, names))
 
     @property
-    def _categories(self) -> dict[str, list[Any]]:
-        """The categories of columns that the model reads as numbers, by name, in the order of these numbers."""
+    def _categories(self) -> dict[str, Any]:
+        """For files that read numbers: the categories of columns that the model reads as numbers, by name, in the order
+        of these numbers; empty where there are none.
+        """
         columns = self.native_columns_
-        known = (
-            () if columns is None or self.encoder_ is not None else zip(self._inputs, columns.categories, strict=True)
-        )
-        return {name: list(categories) for name, categories in known if categories is not None}
+        if columns is None or self.encoder_ is not None:
+            return {}
+        known = zip(self._inputs, columns.categories, strict=True)
+        found = {name: list(categories) for name, categories in known if categories is not None}
+        return {"categories": found} if found else {}
 
     def _keep_figures(self, fitted: FittedModel) -> None:
         """Attributes that end in an underscore; those that this fit does not have are removed."""

@@ -188,7 +188,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         days since 1970.
         """
         check_is_fitted(self)
-        write_onnx(self.model_, self._inputs, Path(path), {"categories": self._categories})
+        write_onnx(self.model_, self._inputs, Path(path), self._categories)
 
     def _restore(self, models: Sequence[Model], description: Description) -> None:
         super()._restore(models, description)

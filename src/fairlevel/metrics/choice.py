@@ -15,7 +15,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean import GroupMean, LinearMean, RandomFeaturesMean, SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.cells.discrete_columns import discrete_columns, few_categories
-from fairlevel.conditional_mean.many_rows import ManyRows, by_row
+from fairlevel.conditional_mean.many_rows import ManyRows
 from fairlevel.conditional_mean.resolution import resolutions_for
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.conditional_mean.spectrum import RIDGES, Spectrum
@@ -94,7 +94,7 @@ def candidates_in_turn(
     """The same on a sample of rows, each prepared when it is asked for and from moments: one basis is in memory."""
     units = IndependentUnits.of(rows)
     for mean in suitable_means(prediction, rows, seed, regressor):
-        yield Candidate(mean, ManyRows.factored(mean, rows, seed, by_row).whole(), units)
+        yield Candidate(mean, ManyRows.factored(mean, rows, seed, np.float64).whole(), units)
 
 
 def suitable_means(

@@ -194,24 +194,25 @@ class GrowingBooster:
                 self._booster.add_valid(binned, str(number))
         self._sums: list[Array] = [np.zeros(each.num_data()) for each in rows]
 
-    def grow(self, gradients: Array, hessians: Array) -> list[Array] | None:
-        """What one more tree adds, unscaled, to each set of rows, (row,); None where none can be grown. ``gradients``
-        and ``hessians`` are first and second derivatives of the objective on the training rows, (row,).
+    def grow(self, gradients: Array, hessians: Array, added: Sequence[Array]) -> bool:
+        """Write what one more tree adds, unscaled, to each set of rows into ``added``, (row,) each; False where none
+        can be grown. ``gradients`` and ``hessians`` are first and second derivatives of the objective on the training
+        rows, (row,).
         """
         if self._booster is None or self._booster.update(fobj=lambda scores, data: (gradients, hessians)):
             self.growing = False
-            return None
-        sums: list[Array] = []
+            return False
+        sets = iter(zip(self._sums, added, strict=True))
 
         def collect(scores: Array, data: lgb.Dataset) -> tuple[str, float, bool]:
-            sums.append(scores.copy())
+            before, difference = next(sets)
+            np.subtract(scores, before, out=difference, casting="same_kind")
+            before[:] = scores
             return "", 0.0, False
 
         self._booster.eval_train(collect)
         self._booster.eval_valid(collect)
-        new = [after - before for after, before in zip(sums, self._sums, strict=True)]
-        self._sums = sums
-        return new
+        return True
 
     def scaled(self, steps: Sequence[float]) -> FittedTrees:
         """The first trees, each times its step; without any, the constant 0."""
@@ -238,21 +239,24 @@ class BoosterLearner:
         self._steps: list[list[float]] = [[] for _ in boosters]
         self._kept_counts = [0] * len(boosters)
         self._kept = [prediction.clone() for prediction in self._predictions]
+        self._curvature = torch.empty(0)  # that of a squared loss stays the same
+        self._hessians: Array = np.empty(0)
 
     def predictions(self, inputs: Tensor) -> Tensor:
         return self._predictions[self._position(inputs)]
 
     def follow(self, gradient: Tensor, curvature: Tensor, objective: LocalObjective) -> Move | None:
         scale = objective.row_count / 2  # a squared loss then has second derivatives of about 1, as LightGBM's own
-        gradients, hessians = (_numbers(values * scale) for values in (gradient, objective.row_curvature()))
+        if objective.row_curvature() is not self._curvature:
+            self._curvature = objective.row_curvature()
+            self._hessians = _numbers(self._curvature * scale)
+        gradients, hessians = _numbers(gradient * scale), self._hessians
         trees = [np.zeros(prediction.shape, dtype=np.float32) for prediction in self._predictions]
-        grown = []
-        for number, booster in enumerate(self._boosters):
-            new = booster.grow(gradients[number], hessians[number]) if booster.growing else None
-            if new is not None:
-                grown.append(number)
-                for whole, own in zip(trees, new, strict=True):
-                    whole[number] = own
+        grown = [
+            number
+            for number, booster in enumerate(self._boosters)
+            if booster.growing and booster.grow(gradients[number], hessians[number], [whole[number] for whole in trees])
+        ]
         if not grown:
             return None
         directions = [torch.from_numpy(tree).to(self._device) for tree in trees]
