@@ -192,7 +192,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
             self.models_[0],
             self._inputs,
             Path(path),
-            {"classes": self.classes_.tolist(), "categories": self._categories},
+            {"classes": self.classes_.tolist(), **self._categories},
         )
 
     def _description(self, notes: Mapping[str, Any] | None) -> dict[str, Any]:
