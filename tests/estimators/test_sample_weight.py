@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fairlevel import ClosedFBO, FairnessPath, FairRegressor, RidgeMean
+from fairlevel import ClosedFBO, FairnessPath, FairRegressor, RidgeMean, dpvar
 from fairlevel.data.weights import read_weights
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.metrics.profile import quantiles
@@ -132,3 +132,16 @@ def test_weights_that_do_not_count_rows_train_the_same_boosters(scale):
     )
     np.testing.assert_allclose(small, one, rtol=1e-6)
     assert one.std() > 0.5
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_figure_of_a_fit_is_that_of_the_metric(sign):
+    """Random features know no sign of A: a fit read A as given, the metric with positive skew."""
+    random = np.random.default_rng(7)
+    a = random.standard_normal((400, 2))
+    weight = 1.0 + np.arange(400) % 3
+    y = 0.3 * np.cos(3 * a[:, 0]) * a[:, 1] + 0.5 * random.standard_normal(400)
+    model = FairRegressor(0.0, predictor="linear", optimizer=Adam(0.1, steps=30), random_state=0)
+    model.fit(y[:, None], y, sensitive_features=sign * a, sample_weight=weight)
+    found = dpvar(None, model.predict(y[:, None]), sensitive_features=sign * a, sample_weight=weight)
+    assert model.dpvar_ == pytest.approx(found, rel=1e-9)

@@ -29,6 +29,7 @@ from fairlevel.data.table import Table
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.stacking import without_small_proportions
 from fairlevel.members.protocol import Rescalable
+from fairlevel.metrics.orientation import oriented
 from fairlevel.models.model import Model
 from fairlevel.training.ring import RingWindows
 from fairlevel.training.rows import AllRows, TrainingRows
@@ -74,8 +75,12 @@ class Scaling:
 
 
 def attributes_of(table: Table) -> Attributes:
-    """The attributes of a table that must have some, as given; within legitimate factors where there are some."""
-    return attributes_within(table.attributes, table.factors, table.attribute_weight, table.splits.groups)
+    """The attributes of a table that must have some, as metrics read them; within legitimate factors where there are
+    some.
+    """
+    weight = table.attribute_weight
+    sensitive = oriented(table.attributes, np.ones(len(table.attributes)) if weight is None else weight)
+    return attributes_within(sensitive, table.factors, weight, table.splits.groups)
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,9 @@ class ReweightedTrees:
         return rows.steps[CandidateKey(FAMILY, 1.0, 0)]
 
     def _corrected(self, plain: CandidateSet, rows: TrainingRows, seed: int) -> CandidateSet:
-        """The booster as it is, and re-weighted on new rows; ``weight`` is the share of disparity that is left."""
+        """The booster as it is, and re-weighted on new rows. The column ``weight`` of their table, for other candidates
+        that of the penalty, holds the share of disparity that is left.
+        """
         (members,) = plain.groups
         if not isinstance(members, BoosterMembers):
             raise TypeError(f"{type(members).__name__} has no trees.")
@@ -69,7 +71,7 @@ class ReweightedTrees:
         for setting, path in enumerate(CorrectionPath.all(columns, prediction, disparity, self.ridges)):
             for left, change in zip(LEFT, path.coefficients(), strict=True):
                 intercept = -float(disparity.row_weight @ (parts @ change))
-                changed = [(1 + weight) * own for weight, own in zip(change, values, strict=True)]
+                changed = [(1 + more) * own for more, own in zip(change, values, strict=True)]
                 changed[0] = changed[0] + intercept
                 texts.append(FittedTrees(text.with_leaf_values(changed).write()))
                 keys.append(CandidateKey(FAMILY, left, setting))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -48,11 +49,11 @@ class RowBlocks:
 
     def coefficients(self, prediction: Tensor) -> Tensor:
         """BᵀWf: (config, row) -> (config, function)."""
-        return torch.cat([self._row_sums(part.contiguous()) for part in torch.split(prediction, _MOST_CONFIGS)])
+        return _in_parts(self._row_sums, prediction)
 
     def combined(self, coefficients: Tensor) -> Tensor:
         """W B c: (config, function) -> (config, row)."""
-        return torch.cat([self._combined(part.contiguous()) for part in torch.split(coefficients, _MOST_CONFIGS)])
+        return _in_parts(self._combined, coefficients)
 
     def _row_sums(self, prediction: Tensor) -> Tensor:
         configs, rows = prediction.shape
@@ -69,6 +70,13 @@ class RowBlocks:
 
     def _call(self, name: str, rows: int, configs: int, *tensors: Tensor) -> None:
         call(getattr(self.library, name), self.packed, self.scales, rows, self.count, configs, *tensors)
+
+
+def _in_parts(product: Callable[[Tensor], Tensor], values: Tensor) -> Tensor:
+    """The product with a limited number of configurations at a time."""
+    if len(values) <= _MOST_CONFIGS:
+        return product(values.contiguous())
+    return torch.cat([product(part.contiguous()) for part in torch.split(values, _MOST_CONFIGS)])
 
 
 @cache

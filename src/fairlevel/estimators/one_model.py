@@ -23,7 +23,7 @@ from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.penalties import NoPenalty, Penalty, resolve_penalty
 from fairlevel.progress import share_of, shown
 
-HELD_OUT = 0.2  # of the rows, for early stopping, where nothing else was asked for
+EARLY_STOPPING = 0.2  # of the rows, for early stopping, where nothing else was asked for
 FEWEST_TO_SPLIT = 20  # rows
 FEW_ROWS = 1500  # up to here every row is held out once: a fifth of them would be too few to decide
 MEASURED_ROWS = 5_000  # of a fit in batches: rows that its figures are measured on
@@ -75,7 +75,7 @@ def _held_out(validation_fraction: float | str | None, rows: int) -> float | Non
     """The share of the rows that is held out: as asked for; tables of a few rows have none to spare."""
     if validation_fraction != "auto":
         return validation_fraction  # type: ignore[return-value]
-    return HELD_OUT if rows >= FEWEST_TO_SPLIT else None
+    return EARLY_STOPPING if rows >= FEWEST_TO_SPLIT else None
 
 
 def _stopping(validation_fraction: float | str | None, splits: Splitting) -> Stopping:

@@ -43,7 +43,7 @@ POINTS = 12  # of a front
 FOLDS = 3
 TWO_FOLDS_FROM = 8000  # rows
 ONE_SPLIT_FROM = 40_000  # rows: a part is held out, not each row once
-HELD_OUT = 0.25  # that part
+EVALUATED = 0.25  # that part
 EARLY_STOPPING = 0.15  # share of the training rows that decide when to stop
 
 
@@ -248,7 +248,7 @@ def _folds(table: Table, rows: Index, seed: int) -> list[Index]:
 
 def _one_split(table: Table, rows: Index, seed: int) -> list[Index]:
     """A quarter of these rows, by their numbers, as a single part."""
-    return [rows[table.splits.take(rows).split_off(HELD_OUT, seed)[1]]]
+    return [rows[table.splits.take(rows).split_off(EVALUATED, seed)[1]]]
 
 
 def _fold_numbers(parts: Sequence[Index]) -> Index:

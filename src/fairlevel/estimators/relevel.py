@@ -143,13 +143,13 @@ def relevel(
     attributes = attributes_within(sensitive.values, factors, weight, splits.groups, seed)
     stage("finding corrections")
     with use_threads(n_jobs):
-        known = seen or existing.seen
+        trained_on = seen or existing.seen
         fold = splits.folds(count_folds(rows), seed)
-        found = EvaluatedCorrections.of(existing, attributes, target, int(points), fold, seed, known)
+        found = EvaluatedCorrections.of(existing, attributes, target, int(points), fold, seed, trained_on)
     audited = AuditedRows(_frame(sensitive_features), None if given is None else _frame(given), splits.groups)
     copies = _copies(in_order(model, X), sensitive)
     return RelevelledFront(
-        existing, found, sensitive, target, audited, seen=known, sensitive_inputs=copies, reason=reason
+        existing, found, sensitive, target, audited, seen=trained_on, sensitive_inputs=copies, reason=reason
     )
 
 

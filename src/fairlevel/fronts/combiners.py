@@ -109,4 +109,6 @@ class Picking:
 
     def figures(self, proportions: Array) -> Mixture:
         best = int(proportions.argmax())
+        if proportions[best] != 1:
+            raise ValueError("Single candidates are picked here; a mixture of several has other figures.")
         return Mixture(proportions, float(self.mse[best]), float(self.dpvar[best]), 0.0)

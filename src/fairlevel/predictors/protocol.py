@@ -87,7 +87,7 @@ class Learner(Protocol):
 class Tiling(NamedTuple):
     """How a grid is trained: configurations per tile, which is padded to a multiple of ``multiple``, threads over
     tiles; with ``one_thread_each`` also an only tile gets a single thread, so that it rounds as in a grid. With
-    ``one_by_one`` penalties are computed for one configuration at a time, whatever the grid, so that an only
+    ``one_by_one`` penalties round each configuration as if it was alone, whatever the grid, so that an only
     configuration rounds as in a grid and costs no more.
     """
 
