@@ -11,10 +11,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from fairlevel import ClosedFBO, FairClassifier, FairnessPath, FairRegressor, dpvar, load
 from fairlevel.candidates.penalty_grid import PenaltyGrid
-from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.estimators.front_page import front_page
 from fairlevel.exceptions import ClassesWarning, InvalidInput, UnknownAttributes
-from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.scorers import fair_scorer
 from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import MLP, Boosting
@@ -127,7 +125,8 @@ def test_figures_of_several_classes_are_those_of_the_probabilities(rows, batch_s
     y = three_classes(x)
     model = FairClassifier(1.0, batch_size=batch_size, **ALL_ROWS).fit(x, y, sensitive_features=a)
     p = model.predict_proba(x)
-    np.testing.assert_allclose(model.dpvar_by_class_, dpvar_of_many(p.T, a), rtol=1e-6)
+    expected = [dpvar(None, column, sensitive_features=a) for column in p.T]
+    np.testing.assert_allclose(model.dpvar_by_class_, expected, rtol=1e-6)
     truth = y[:, None] == model.classes_
     assert model.brier_ == pytest.approx(((p - truth) ** 2).mean(axis=0).sum(), rel=1e-6)
 
@@ -139,8 +138,9 @@ def test_figures_of_several_classes_with_weights_and_unknown_attributes(rows):
     with pytest.warns(UnknownAttributes):
         model = FairClassifier(1.0, **ALL_ROWS).fit(x, y, sensitive_features=some, sample_weight=weight)
     p = model.predict_proba(x)
-    found = dpvar_of_many(p[known].T, Attributes(a[known], row_weight=weight[known]))
-    np.testing.assert_allclose(model.dpvar_by_class_, found, rtol=1e-6)
+    settings = {"sensitive_features": a[known], "sample_weight": weight[known]}
+    expected = [dpvar(None, column, **settings) for column in p[known].T]
+    np.testing.assert_allclose(model.dpvar_by_class_, expected, rtol=1e-6)
     errors = ((p - (y[:, None] == model.classes_)) ** 2).sum(axis=1)
     assert model.brier_ == pytest.approx(np.average(errors, weights=weight), rel=1e-6)
     plain = FairClassifier(0.0, **ALL_ROWS).fit(x, y)
