@@ -76,7 +76,7 @@ def build_report(rows: pd.DataFrame) -> Report:
     versions = sorted({f"fairlevel {row.version} {row.commit}".strip() for row in used.itertuples()})
     headline = parts[0].headline
     summary = (
-        f"{used['dataset'].nunique()} datasets, {used['seed'].nunique()} seeds, {used['method'].nunique()} methods. "
+        f"{', '.join(_counted(used, each) for each in ('dataset', 'seed', 'method'))}. "
         "A method wins a dataset where its test error is smallest within a budget on DPVar. "
         f"Compared are {headline.title}. {headline.drawn.alt}."
     )
@@ -98,6 +98,12 @@ def build_report(rows: pd.DataFrame) -> Report:
     return Report(tuple(drawn for part in parts for drawn in part.figures), tables, page)
 
 
+def _counted(rows: pd.DataFrame, column: str) -> str:
+    """How many different values a column has, in words."""
+    count = rows[column].nunique()
+    return f"{count} {column}" if count == 1 else f"{count} {column}s"
+
+
 def _part(rows: pd.DataFrame, stem: str, before: str) -> _Part:
     """The report on a group of datasets; ``stem`` begins names of its files, ``before`` the titles of its sections."""
     present = [name for name in METHODS if name in set(rows["method"])]
@@ -108,8 +114,10 @@ def _part(rows: pd.DataFrame, stem: str, before: str) -> _Part:
     ranges = validation_ranges(used)
     wide = list(ranges.index[ranges["informative"]])
     compared = used[used["dataset"].isin(wide)] if wide else used
-    comparisons = [Compared(compared, name, methods) for name in COMPARISONS]
-    single, headline, stacked = comparisons
+    names = [name for name in COMPARISONS if name != "default" or "auto" in methods]
+    by_name = {name: Compared(compared, name, methods) for name in names}
+    single, stacked, comparisons = by_name["single"], by_name["stacked"], list(by_name.values())
+    headline = by_name.get("default", single)
     paper = [name for name in PAPER_METHODS if name in methods]
     sections = [advice_section(single, stacked, cost_table(used, methods)), _overview(rows, used, ranges, methods)]
     if len(paper) > 1:

@@ -92,7 +92,11 @@ def bench_run(
         store = Store(out)
         done = share_of(f"running {len(tasks)} tasks")
         with store.claimed(chosen.id, source.name, [dataset.name for dataset in datasets], numbers, names):
-            failures = run_tasks(tasks, store, runner, lambda finished, total: done(finished / total))
+            try:
+                failures = run_tasks(tasks, store, runner, lambda finished, total: done(finished / total))
+            except KeyboardInterrupt:
+                talk.warn(f"stopped; finished tasks are kept in {out}, and the same command goes on with the others.")
+                raise
     for sentence in _in_words(failures):
         talk.warn(sentence, style="red")
     finished = len(tasks) - len(failures)
