@@ -133,3 +133,11 @@ def test_long_codes_differ():
         assert dpvar(None, prediction, sensitive_features=codes) == pytest.approx(expected, rel=1e-9)
     with pytest.raises(InvalidInput, match=r"'a0' that differ beyond 16 digits.*astype\('category'\)"):
         dpvar(None, prediction, sensitive_features=2**60 + group)
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int8", "uint64", "Int64", "UInt8"])
+def test_whole_numbers_of_any_type_are_read_without_a_warning(kind):
+    group = np.arange(ROWS) % 3
+    prediction = group + np.random.default_rng(0).standard_normal(ROWS)
+    found = dpvar(None, prediction, sensitive_features=pd.Series(group).astype(kind))
+    assert found == dpvar(None, prediction, sensitive_features=group)

@@ -59,8 +59,10 @@ class ManyRows:
         smoother = BlockwiseSmoother.of(features, first, second, float(1 / weight.square().sum()))
         count = 1 + smoother.transform.shape[1]
 
+        computed = smoother.precision if precision is np.float32 else torch.float64
+
         def to_basis(part: slice) -> None:
-            stored[part, :count] = smoother.basis(stored[part, 1:].to(smoother.precision))
+            stored[part, :count] = smoother.basis(stored[part, 1:].to(computed))
 
         list(map_on_single_threads(to_basis, parts(len(rows))))
         return cls(smoother, stored[:, :count], weight)

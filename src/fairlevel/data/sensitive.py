@@ -114,9 +114,10 @@ def encode_sensitive(
 def _refuse_long_codes(frame: pd.DataFrame, argument: str) -> None:
     """Whole numbers that would become equal as 64-bit numbers."""
     for name, column in frame.items():
-        if not pd.api.types.is_integer_dtype(column.dtype) or max(column.max(), -column.min()) <= MOST_EXACT:
+        known = column.dropna() if pd.api.types.is_integer_dtype(column.dtype) else column[:0]
+        if known.empty or max(int(known.max()), -int(known.min())) <= MOST_EXACT:
             continue
-        if column.nunique() > column.astype(np.float64).nunique():
+        if known.nunique() > known.astype(np.float64).nunique():
             raise InvalidInput(
                 f"{argument} holds whole numbers in column {name!r} that differ beyond 16 digits, which floating-point "
                 "numbers do not keep; if they are codes, convert the column with .astype('category')."
