@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,8 @@ from fairlevel.cli.checks import encoding, separator
 from fairlevel.data.columns import Numbers
 from fairlevel.exceptions import InvalidInput
 
+ROWS = 200_000  # of which the cells are looked at as they are written
+_WHOLE = r"\s*[+-]?\d+\s*"
 _GROUPED = r"\s*[+-]?[1-9]\d{0,2}\.\d{3}\s*"
 
 
@@ -25,10 +26,11 @@ def refuse_points_of_thousands(path: Path, table: pd.DataFrame) -> None:
     comma = next((name for name, column in table.items() if _has_decimal_commas(column)), None)
     if comma is None and separator(path) != ";":
         return
-    for name, cells in _as_written(path, suspects):
-        pointed = cells[cells.str.contains(".", regex=False)]
-        whole = cells[~cells.str.contains(".", regex=False)]
-        if not pointed.str.fullmatch(_GROUPED).all() or (comma is None and whole.empty):
+    written = text_cells(path, ROWS)
+    for name in suspects:
+        cells = written[name]
+        pointed, whole = cells[cells.str.contains(".", regex=False)], cells[cells.str.fullmatch(_WHOLE)]
+        if pointed.empty or not pointed.str.fullmatch(_GROUPED).all() or (comma is None and whole.empty):
             continue
         beside = f"whole numbers such as {whole.iloc[0]!r}" if comma is None else f"the decimal commas of {comma!r}"
         raise InvalidInput(
@@ -57,8 +59,14 @@ def _has_decimal_commas(column: pd.Series) -> bool:
     return bool(cells.str.contains(",", regex=False).any()) and not Numbers(",").read(cells).unreadable.any()
 
 
-def _as_written(path: Path, columns: list[str]) -> Iterator[tuple[str, pd.Series]]:
-    """The cells of some columns as text, without gaps."""
-    table = pd.read_csv(path, sep=separator(path), encoding=encoding(path), index_col=False, dtype=str)
-    for name in columns:
-        yield name, table[name].dropna()
+def text_cells(path: Path, rows: int | None = None) -> pd.DataFrame:
+    """The cells of a CSV file as text, as they are written, of the first rows or of all."""
+    return pd.read_csv(
+        path,
+        sep=separator(path),
+        encoding=encoding(path),
+        index_col=False,
+        dtype=str,
+        keep_default_na=False,
+        nrows=rows,
+    )

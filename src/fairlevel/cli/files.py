@@ -20,7 +20,7 @@ from fairlevel.cli.checks import (
     separator,
 )
 from fairlevel.cli.csv_cells import without_formulas
-from fairlevel.cli.decimal_points import refuse_points_of_thousands
+from fairlevel.cli.decimal_points import refuse_points_of_thousands, text_cells
 from fairlevel.data.columns import Numbers, kind_of, numbers_of
 from fairlevel.data.whole_files import write_whole
 from fairlevel.exceptions import InvalidInput, InvalidType
@@ -65,9 +65,7 @@ def as_written(path: Path, table: pd.DataFrame) -> pd.DataFrame:
     """
     if is_parquet(path):
         return table
-    return pd.read_csv(
-        path, sep=separator(path), encoding=encoding(path), index_col=False, dtype=str, keep_default_na=False
-    )
+    return text_cells(path)
 
 
 def read_numbers(table: pd.DataFrame, column: str) -> pd.Series:
