@@ -247,8 +247,9 @@ class BoosterLearner:
 
     def follow(self, gradient: Tensor, curvature: Tensor, objective: LocalObjective) -> Move | None:
         scale = objective.row_count / 2  # a squared loss then has second derivatives of about 1, as LightGBM's own
-        if objective.row_curvature() is not self._curvature:
-            self._curvature = objective.row_curvature()
+        curvature_of_rows = objective.row_curvature()
+        if curvature_of_rows is not self._curvature:
+            self._curvature = curvature_of_rows
             self._hessians = _numbers(self._curvature * scale)
         gradients, hessians = _numbers(gradient * scale), self._hessians
         trees = [np.zeros(prediction.shape, dtype=np.float32) for prediction in self._predictions]
