@@ -5,6 +5,7 @@ Set FAIRLEVEL_BROWSER=required to fail instead of skip where there is no Chromiu
 
 import os
 import shutil
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from fairlevel import FairnessPath, audit
 from fairlevel.auditing.page import audit_page
 from fairlevel.benchmark.report import build_report
 from fairlevel.estimators.front_page import front_page
+from fairlevel.exceptions import ProxyWarning
 from fairlevel.networks.optimizers import Adam
 from fairlevel.report.render import write_page
 from tests.benchmark.test_report import study
@@ -45,10 +47,33 @@ def pages(tmp_path_factory):
     names = [f"models/point-{number:02d}" for number in range(1, len(path.front_) + 1)]
     origin = replace(path.provenance(), file=EVIL, rows_in_file=250, rows_dropped=50, why_dropped="no target")
     write_page(front_page(path, EVIL, names, provenance=origin), folder / "front.html")
+    write_page(front_page(path_of_known_averages(), "y"), folder / "attributes.html")
     found = audit(path.predict(x), sensitive_features=sensitive, y_true=y)
     write_page(audit_page(found, found.check(max_share=0.01)), folder / "audit.html")
     write_page(build_report(study(datasets=("wine", EVIL))).page, folder / "bench.html")
     return folder
+
+
+TOWNS = {"Aachen": 0.0, "Bonn": 2.0, "(missing)": -2.0}
+SEXES = {"0": -1.0, "1": 1.0}
+AGES = (20.0, 70.0)  # with negative skew: most are old
+
+
+def path_of_known_averages():
+    """A front whose most accurate model predicts a known average along each attribute: Bonn has most of the rows, the
+    town of some is not known, sex is 0 or 1, and y falls by 4 from 20 to 70 years.
+    """
+    random, rows = np.random.default_rng(0), 600
+    town = random.permutation(np.repeat(list(TOWNS), [150, 360, 90]))
+    sex = random.permutation(np.repeat([0.0, 1.0], [200, 400]))
+    age = AGES[0] + (AGES[1] - AGES[0]) * random.beta(5, 1, rows)
+    x = np.column_stack([town == "Bonn", town == "(missing)", sex, age])
+    y = pd.Series(town).map(TOWNS).to_numpy() + 2 * sex - 1 - 4 * (age - AGES[0]) / (AGES[1] - AGES[0])
+    sensitive = pd.DataFrame({"town": np.where(town == "(missing)", None, town), "sex": sex, "age": age})
+    path = FairnessPath(solver="spectral", predictor="linear", optimizer=Adam(0.05, steps=300), random_state=0)
+    with warnings.catch_warnings():  # x tells sex and age
+        warnings.simplefilter("ignore", ProxyWarning)
+        return path.fit(x, y + 0.1 * random.standard_normal(rows), sensitive_features=sensitive)
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +131,33 @@ def visit(tab, pages):
 
 
 PAGES = ("front", "audit", "bench")
+
+
+def numbers_of_chart(tab, attribute):
+    """What a chart's table says: the attribute's values and, for each, the average of the most accurate model."""
+    table = tab.locator(f"figure:has(figcaption:text-is('{attribute}')) table")
+    rows = [row.locator("th, td").all_text_contents() for row in table.locator("tbody tr").all()]
+    return {row[0]: float(row[1].replace("−", "-")) for row in rows}
+
+
+@pytest.mark.parametrize(("attribute", "known"), [("town", TOWNS), ("sex", SEXES)])
+def test_categories_are_drawn_as_given(visit, attribute, known):
+    averages = numbers_of_chart(visit("attributes"), attribute)
+    assert set(averages) == set(known)
+    differences = {level: averages[level] - average for level, average in known.items()}
+    assert max(differences.values()) - min(differences.values()) < 0.2, differences
+
+
+def test_a_number_with_negative_skew_is_drawn_as_given(visit):
+    tab = visit("attributes")
+    averages = numbers_of_chart(tab, "age")
+    ages = np.array(list(averages), dtype=float)
+    assert AGES[0] <= ages.min() < 45 < ages.max() <= AGES[1]
+    slope = np.polyfit(ages, list(averages.values()), 1)[0]
+    assert slope == pytest.approx(-4 / (AGES[1] - AGES[0]), rel=0.3)
+    ticks = tab.locator("figure:has(figcaption:text-is('age')) svg text").all_text_contents()
+    assert {"50", "60"} <= set(ticks)
+    assert not {"−50", "−60"} & set(ticks)
 
 
 def shown_model(tab):

@@ -63,7 +63,7 @@ def test_profiles_have_one_entry_per_column_that_was_given():
     )
     sensitive = encode_sensitive(frame)
     prediction = frame["town=a"].map({"x": 1.0, "y": 2.0, "z": 6.0}).to_numpy(copy=True)
-    found = attribute_profiles(prediction[None], sensitive, sensitive.values)
+    found = attribute_profiles(prediction[None], sensitive)
     assert list(found) == ["age", "town=a", "b"]
     assert found["age"][0].levels == ()
     assert found["town=a"][0].levels == ("x", "y", "z")

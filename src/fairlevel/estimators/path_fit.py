@@ -24,7 +24,7 @@ from fairlevel.candidates.protocol import CandidateSource, Limits, Report, Train
 from fairlevel.candidates.stopping import HeldOut
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.encoder import TableEncoder
-from fairlevel.data.sensitive import refuse_one_profile
+from fairlevel.data.sensitive import Sensitive, refuse_one_profile
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.evaluated_rows import EvaluatedRows
@@ -136,14 +136,15 @@ class HeldOutPredictions:
 class ReportingRows:
     """The models of a front on rows that neither trained them nor set their proportions, in units of y.
 
-    Shapes: predictions (model, row), fitted means E[f|A] (model, row), target (row,), attributes of the rows; one
-    interval per model.
+    Shapes: predictions (model, row), fitted means E[f|A] (model, row), target (row,); ``attributes`` of the rows as
+    metrics read them, ``sensitive`` as they were given; one interval per model.
     """
 
     predictions: Array
     conditional_means: Array
     target: Array
     attributes: Attributes
+    sensitive: Sensitive
     intervals: list[DPVarInterval]
 
 
@@ -163,7 +164,8 @@ def fit_path(table: Table, settings: PathSettings, report: Report) -> tuple[Path
         predictions = np.insert(predictions, place, alone.predictions[0], axis=0)
     shown = predictions * evaluation.y_scale + found.y_mean
     means = rows.mean.fitted(shown, rows.attributes, settings.setup.seed)
-    reporting = ReportingRows(shown, means, found.rows.y, attributes_of(found.rows), intervals)
+    assert found.rows.sensitive is not None
+    reporting = ReportingRows(shown, means, found.rows.y, attributes_of(found.rows), found.rows.sensitive, intervals)
     return found.path_fit(points, (SelectionBudget.name, SelectionShare.name), place), reporting
 
 

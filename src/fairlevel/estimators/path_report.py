@@ -32,11 +32,8 @@ class PathReport:
     def of(cls, reporting: ReportingRows, table: Table, models: Index, classifies: bool) -> PathReport:
         """For some of the models."""
         attributes, predictions = reporting.attributes, reporting.predictions[models]
-        assert table.sensitive is not None
         return cls(
-            attribute_profiles(
-                predictions, table.sensitive, attributes.values, attributes.row_weight, attributes.groups
-            ),
+            attribute_profiles(predictions, reporting.sensitive, attributes.row_weight, attributes.groups),
             quantiles(reporting.conditional_means[models], QUANTILES, attributes.row_weight),
             [
                 reliability(reporting.target, np.clip(each, 0, 1), sample_weight=attributes.row_weight)

@@ -137,10 +137,8 @@ class RelevelledFront:
 
     def profiles(self) -> dict[str, list[MeanProfile]]:
         """For each attribute the average prediction along it, one profile per row of ``front_``."""
-        sensitive, evaluated = self._sensitive, self._evaluated
-        return attribute_profiles(
-            evaluated.predictions, sensitive, sensitive.values, evaluated.weight, self._audited.groups
-        )
+        evaluated = self._evaluated
+        return attribute_profiles(evaluated.predictions, self._sensitive, evaluated.weight, self._audited.groups)
 
     def conditional_means(self) -> Array:
         """How E[f | A] is distributed: 201 quantiles for each row of ``front_``, (model, quantile)."""

@@ -141,19 +141,15 @@ def _left_out(residual: Array, leverage: Array, spread: Array | float) -> Array:
 
 
 def attribute_profiles(
-    predictions: Array,
-    sensitive: Sensitive,
-    values: Array,
-    row_weight: Array | None = None,
-    groups: Index | None = None,
+    predictions: Array, sensitive: Sensitive, row_weight: Array | None = None, groups: Index | None = None
 ) -> dict[str, list[MeanProfile]]:
-    """Profiles of several predictions along each column that was given: (config, row), attributes of the same rows
-    (row, attribute), named as in ``sensitive``; rows of one group (row,) belong together.
+    """Profiles of several predictions along each column as it was given: (config, row), attributes of the same rows;
+    rows of one group (row,) belong together.
     """
     columns = sensitive.columns or tuple(GivenColumn(name, (place,)) for place, name in enumerate(sensitive.names))
     profiles = {}
     for column in columns:
-        attribute = values[:, list(column.places)]
+        attribute = sensitive.values[:, list(column.places)]
         if column.levels:
             codes = attribute.argmax(axis=1)
             profiles[column.name] = category_profiles(predictions, codes, column.levels, row_weight, groups)
