@@ -106,6 +106,11 @@ def path_settings(
     """What a path is fitted with; candidates that were defined by the user are all trained."""
     if combiner is not None and (not isinstance(combiner, Combiner) or isinstance(combiner, type)):
         raise InvalidType(f"combiner={combiner!r} was given; Stacked() or Best() is needed.")
+    if predictor_given and solver in ("boosting", "relevel") and setup.predictor != Boosting():
+        raise InvalidInput(
+            f"solver={solver!r} trains boosters of its own, so that predictor={setup.predictor} would change nothing; "
+            "use solver='auto' or the name of a penalty with it."
+        )
     limits = PATH_LIMITS if isinstance(solver, str) else NO_LIMITS
     source = ON_ONE_PREDICTOR if solver == "auto" and predictor_given else resolve_candidates(solver)
     return PathSettings(source, limits, combiner or Stacked(), setup)

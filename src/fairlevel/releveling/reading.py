@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from fairlevel.data.numbers import as_dense
 from fairlevel.exceptions import InvalidInput, InvalidType, NoTreesToChange
 from fairlevel.releveling.any_model import AnyClassifier, AnyModel
+from fairlevel.releveling.monotone import refuse_monotone
 from fairlevel.releveling.protocol import ExistingModel
 from fairlevel.releveling.tree_model import AVERAGES, LEAVES, TREES, TreeModel
 from fairlevel.trees import NotASumOfLeaves, read_ensemble
@@ -27,6 +28,7 @@ def read_model(model: Any, X: Any, method: str, seed: int) -> tuple[ExistingMode
     any_model = AnyClassifier if _classifies(model) else AnyModel
     if not hasattr(model, "predict") and not callable(model):
         raise InvalidType(f"model={model!r} was given; a fitted model or a predict function is needed.")
+    refuse_monotone(model)
     X = in_order(model, X)
     steps, last = (model[:-1], model[-1]) if isinstance(model, Pipeline) else (None, model)
     reason = None
