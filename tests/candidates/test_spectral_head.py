@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairlevel.candidates.spectral_head import spectral_head
+from fairlevel.candidates.spectral_head import FURTHER_RIDGES, leave_one_out_ridge, spectral_head
 from fairlevel.conditional_mean import RandomFeaturesMean, RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.members.input_map import InputMap
@@ -60,6 +60,28 @@ def test_gaussian_oracle():
     head = spectral_head(x[:, None], x, RidgeMean().prepare(Attributes(a[:, None])), 0.0, ridge=1e-12)
     found = head.coefficients(torch.tensor([0.0, 2.0, 8.0], dtype=torch.float64))[:, 0]
     torch.testing.assert_close(found, torch.tensor([1.0, 0.5, 0.2], dtype=torch.float64), atol=0.005, rtol=0)
+
+
+@pytest.mark.parametrize(("columns", "signal", "expected"), [(3, 1.0, 1e-2), (38, 1.0, 1e-1), (38, 0.2, 10.0)])
+def test_the_ridge_is_that_of_refits_without_each_row(columns, signal, expected):
+    random = np.random.default_rng(1)
+    features = random.standard_normal((40, columns)) * np.linspace(0.1, 3, columns)
+    y = signal * features @ random.standard_normal(columns) / columns**0.5 + random.standard_normal(40)
+    weight = random.random(40)
+    weight /= weight.sum()
+    scale = (weight @ (features - weight @ features) ** 2).mean()
+    design, errors = np.column_stack([np.ones(40), features]), []
+    for ridge in 1e-3 * FURTHER_RIDGES:
+        penalty = np.diag([0.0, *[ridge * scale] * columns])
+        left_out = []
+        for row in range(40):
+            kept = weight * (np.arange(40) != row)
+            solved = np.linalg.solve(design.T @ (kept[:, None] * design) + penalty, design.T @ (kept * y))
+            left_out.append(y[row] - design[row] @ solved)
+        errors.append(weight @ np.square(left_out))
+    truth = 1e-3 * FURTHER_RIDGES[np.argmin(errors)]
+    assert truth == pytest.approx(expected)
+    assert leave_one_out_ridge(features, y, weight, 1e-3) == truth
 
 
 @pytest.mark.parametrize("hidden", [(7, 5), ()])

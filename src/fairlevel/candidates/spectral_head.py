@@ -13,10 +13,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from fairlevel.arrays import Array
 from fairlevel.conditional_mean.smoother import LinearSmoother
+
+FURTHER_RIDGES = 10.0 ** np.arange(8)
+"""Multiples of a ridge that rows which are left out may ask for."""
 
 
 @dataclass(frozen=True)
@@ -66,3 +71,23 @@ def spectral_head(
     ).squeeze(1)
     basis = torch.linalg.solve_triangular(lower.T, directions, upper=True)
     return SpectralHead(basis, disparity.clamp_min(0), directions.T @ right, centre, offset)
+
+
+def leave_one_out_ridge(features: Array, target: Array, row_weight: Array, least: float) -> float:
+    """The ridge, from ``least`` on, at which the head without a penalty errs least on rows that are left out one by
+    one; in the units of :func:`spectral_head`. Features may not know the target. Shapes: (row, feature), (row,), (row,)
+    with sum 1.
+    """
+    centred, root = features - row_weight @ features, np.sqrt(row_weight)
+    moments, directions = np.linalg.eigh((root[:, None] * centred).T @ (root[:, None] * centred))
+    scale = max(float(moments.clip(0).mean()), 1e-300)  # the mean second moment of the features
+    scores, away = centred @ directions, target - row_weight @ target
+    products = scores.T @ (row_weight * away)
+    ridges = least * FURTHER_RIDGES
+    errors = np.empty(len(ridges))
+    for number, ridge in enumerate(ridges):
+        inverse = 1 / (moments.clip(0) + ridge * scale)
+        leverage = row_weight * (1 + scores**2 @ inverse)
+        left_out = (away - scores @ (inverse * products)) / np.maximum(1 - leverage, 1e-12)
+        errors[number] = row_weight @ left_out**2
+    return float(ridges[errors.argmin()])

@@ -13,7 +13,7 @@ import torch
 from fairlevel.candidates.candidate_set import NO_HISTORY, CandidateKey, CandidateSet, candidate_table
 from fairlevel.candidates.penalty_grid import PenaltyGrid, Setting
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
-from fairlevel.candidates.spectral_head import spectral_head
+from fairlevel.candidates.spectral_head import leave_one_out_ridge, spectral_head
 from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
 from fairlevel.conditional_mean.tuning import tuned_mean
 from fairlevel.exceptions import InvalidInput
@@ -29,7 +29,8 @@ MOST_HALVINGS = 4  # of a step size at which both members diverge
 @dataclass(frozen=True)
 class Head:
     """A setting of the path: the ridge of the head, as a multiple of the mean second moment of its features, and the
-    step size of the two members below it.
+    step size of the two members below it. Where features do not depend on training, the ridge is a larger one if rows
+    that are left out ask for it.
     """
 
     ridge: float
@@ -132,8 +133,12 @@ class SpectralPath:
         target, attributes = torch.from_numpy(rows.y), rows.some_attributes
         mean: Any = tuned_mean(self.mean, attributes, rows.y, setup.seed)
         smoother = mean.prepare(attributes, seed=setup.seed)
-        features, path = torch.from_numpy(members.features(rows.x)), torch.tensor(weights, dtype=torch.float64)
-        heads = [spectral_head(features, target, smoother, float(mean.ridge), ridge) for ridge in ridges.values()]
+        given, path = members.features(rows.x), torch.tensor(weights, dtype=torch.float64)
+        enough = list(ridges.values())
+        if setup.predictor.fixed_features:
+            enough = [leave_one_out_ridge(given, rows.y, attributes.weight, ridge) for ridge in enough]
+        features = torch.from_numpy(given)
+        heads = [spectral_head(features, target, smoother, float(mean.ridge), ridge) for ridge in enough]
         coefficients = [head.coefficients(path) for head in heads]
         intercepts = [head.intercepts(own) for head, own in zip(heads, coefficients, strict=True)]
         solved, per_head = members.with_heads(torch.cat(coefficients).numpy(), torch.cat(intercepts).numpy())
