@@ -80,6 +80,10 @@ class SeenRows(UserWarning):
     """A model is judged on rows that it was trained on."""
 
 
+class NegativePredictions(UserWarning):
+    """A correction predicts values below 0 where the model as it was given predicts none."""
+
+
 class UnseenLevels(UserWarning):
     """Many rows hold categories that the training rows lack."""
 

@@ -84,6 +84,20 @@ class EvaluatedCorrections:
         evaluated = self.evaluation.rows
         return evaluated.mean.fitted(self.predictions, evaluated.attributes, evaluated.seed)
 
+    @cached_property
+    def rows_below_zero(self) -> int:
+        """Of the model that predicts the most rows below 0, how many; 0 where the model as it is predicts some."""
+        if (self._candidates[0] < 0).any():
+            return 0
+        chosen = np.stack([self.proportions(budget) for budget in self.budgets])
+        return int((chosen @ self._candidates < 0).sum(axis=1).max())
+
+    @property
+    def _candidates(self) -> Array:
+        """Predictions of the candidates, in units of y, (candidate, row)."""
+        candidates: Array = self.evaluation.rows.predictions * self.scale + self.centre
+        return candidates
+
     def proportions(self, budget: SelectionBudget) -> Array:
         """Proportions of the candidates within a budget on these rows, (candidate,)."""
         return without_small_proportions(budget.mixture(self.evaluation.rows.choice).proportions)

@@ -27,7 +27,7 @@ from fairlevel.estimators.evaluated_corrections import EvaluatedCorrections
 from fairlevel.estimators.evaluation import FEWEST_ROWS
 from fairlevel.estimators.reading import copies_of_sensitive
 from fairlevel.estimators.relevelled_front import AuditedRows, RelevelledFront
-from fairlevel.exceptions import InvalidInput, InvalidType, SeenRows, UnknownName
+from fairlevel.exceptions import InvalidInput, InvalidType, NegativePredictions, SeenRows, UnknownName
 from fairlevel.metrics.inputs import read_factors, read_seed
 from fairlevel.progress import stage
 from fairlevel.releveling.fitting import count_folds
@@ -148,9 +148,12 @@ def relevel(
         found = EvaluatedCorrections.of(existing, attributes, target, int(points), fold, seed, trained_on)
     audited = AuditedRows(_frame(sensitive_features), None if given is None else _frame(given), splits.groups)
     copies = _copies(in_order(model, X), sensitive)
-    return RelevelledFront(
+    front = RelevelledFront(
         existing, found, sensitive, target, audited, seen=trained_on, sensitive_inputs=copies, reason=reason
     )
+    if front.below_zero_:
+        warnings.warn(NegativePredictions(front.below_zero_), stacklevel=2)
+    return front
 
 
 def _target(y: Any, rows: int, classes: tuple[Any, Any] | None) -> Array:

@@ -63,6 +63,8 @@ class RelevelledFront:
         Whether the rows are known to the model.
     sensitive_inputs_ : tuple of str
         Features of the model that are (nearly) sensitive attributes.
+    below_zero_ : str or None
+        How many rows models of the front predict below 0, in a sentence, where the model as it was given predicts none.
     classes_ : tuple or None
         Both classes of a classifier; figures are those of the probability of the second one.
     """
@@ -85,6 +87,17 @@ class RelevelledFront:
         self._audited, self.reason_ = audited, reason
         self.kind_, self.classes_ = model.kind, model.classes
         self.seen_, self.sensitive_inputs_ = seen, sensitive_inputs
+
+    @cached_property
+    def below_zero_(self) -> str | None:
+        count = 0 if self.classes_ is not None else self._evaluated.rows_below_zero
+        if not count:
+            return None
+        rows = len(self._evaluated.weight)
+        return (
+            f"Up to {count:,} of {rows:,} rows ({count / rows:.1%}) get predictions below 0 from models of the front; "
+            "the model as it was given predicts none. For amounts and counts, raise them: numpy.maximum(prediction, 0)."
+        )
 
     @cached_property
     def front_(self) -> pd.DataFrame:
@@ -203,6 +216,8 @@ class RelevelledFront:
                 f"No disparity was found in the model as it was given ({p_phrase(plain.p_value)}), so these rows "
                 "show nothing to trade off."
             )
+        if self.below_zero_:
+            notes.append(self.below_zero_)
         if self.sensitive_inputs_:
             notes.append(f"The model reads sensitive attributes: {', '.join(self.sensitive_inputs_)}.")
         if self.reason_:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairlevel.arrays import Array
-from fairlevel.trees.protocol import Leaves, NotASumOfLeaves, Output
+from fairlevel.trees.protocol import Leaves, NotASumOfLeaves, Output, no_sum_of_leaves
 
 _IDENTITY = ("RMSE", "MAE", "Quantile", "Huber", "MAPE", "LogCosh", "Expectile", "Lq")
 _LOGISTIC = ("Logloss", "CrossEntropy")
@@ -35,7 +35,7 @@ class CatBoostEnsemble:
         if len(self._json["scale_and_bias"][1]) != 1:
             raise NotASumOfLeaves("The model has several outputs; one number per row is needed.")
         if self._loss not in (*_IDENTITY, *_LOGISTIC):
-            raise NotASumOfLeaves(f"Predictions with loss_function={self._loss!r} are no sum of leaves.")
+            raise no_sum_of_leaves("loss_function", self._loss)
 
     @property
     def output(self) -> Output:

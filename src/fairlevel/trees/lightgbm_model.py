@@ -12,7 +12,7 @@ import numpy as np
 
 from fairlevel.arrays import Array
 from fairlevel.trees.lightgbm_text import LightGBMText
-from fairlevel.trees.protocol import Leaves, NotASumOfLeaves, Output
+from fairlevel.trees.protocol import Leaves, NotASumOfLeaves, Output, no_sum_of_leaves
 
 _IDENTITY = ("regression", "regression_l1", "huber", "fair", "quantile", "mape", "none", "custom", "")
 _LOGISTIC = ("binary", "cross_entropy")
@@ -30,7 +30,7 @@ class LightGBMEnsemble:
         if self._head("num_tree_per_iteration") not in ("", "1"):
             raise NotASumOfLeaves("The booster has several outputs; one number per row is needed.")
         if self._objective not in (*_IDENTITY, *_LOGISTIC) or "sqrt" in self._options:
-            raise NotASumOfLeaves(f"Predictions with objective={self._objective!r} are no sum of leaves.")
+            raise no_sum_of_leaves("objective", self._objective)
 
     @property
     def output(self) -> Output:

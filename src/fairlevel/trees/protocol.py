@@ -19,6 +19,19 @@ class NotASumOfLeaves(FairLevelError, ValueError):
     """The predictions of a model are not a sum of values of leaves that could be replaced."""
 
 
+_LOG_LINKS = ("poisson", "gamma", "tweedie")
+
+
+def no_sum_of_leaves(parameter: str, objective: str) -> NotASumOfLeaves:
+    """What to say of an objective whose predictions are something else."""
+    if any(name in objective.lower() for name in _LOG_LINKS):
+        return NotASumOfLeaves(
+            f"relevel cannot yet change the trees of a model with {parameter}={objective!r}: their leaves multiply the "
+            "prediction (a log link)."
+        )
+    return NotASumOfLeaves(f"Predictions with {parameter}={objective!r} are no sum of leaves.")
+
+
 class Output(Enum):
     """What the leaves of an ensemble add up to."""
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairlevel.arrays import Array, Index
-from fairlevel.trees.protocol import Leaves, NotASumOfLeaves, Output, leaf_numbers
+from fairlevel.trees.protocol import Leaves, NotASumOfLeaves, Output, leaf_numbers, no_sum_of_leaves
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class HistogramBoosting:
 
     def __post_init__(self) -> None:
         if self.model.loss not in ("squared_error", "absolute_error", "quantile"):
-            raise NotASumOfLeaves(f"Predictions with loss={self.model.loss!r} are no sum of leaves.")
+            raise no_sum_of_leaves("loss", self.model.loss)
 
     @cached_property
     def _trees(self) -> list[Any]:

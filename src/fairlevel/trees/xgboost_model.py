@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairlevel.arrays import Array, Index
-from fairlevel.trees.protocol import Leaves, NotASumOfLeaves, Output, leaf_numbers
+from fairlevel.trees.protocol import Leaves, NotASumOfLeaves, Output, leaf_numbers, no_sum_of_leaves
 
 _IDENTITY = ("reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror", "reg:linear")
 _LOGISTIC = ("binary:logistic",)
@@ -28,7 +28,7 @@ class XGBoostEnsemble:
 
     def __post_init__(self) -> None:
         if self._objective not in (*_IDENTITY, *_LOGISTIC):
-            raise NotASumOfLeaves(f"Predictions with objective={self._objective!r} are no sum of leaves.")
+            raise no_sum_of_leaves("objective", self._objective)
         if self._json["learner"]["gradient_booster"]["name"] not in ("gbtree", "dart"):
             raise NotASumOfLeaves("A linear booster has no trees.")
         targets = self._json["learner"]["learner_model_param"].get("num_target", "1")
