@@ -52,6 +52,10 @@ class CannotWrite(FairLevelError, OSError):
     """A file or folder cannot be written."""
 
 
+class NoSensitiveFeatures(UserWarning):
+    """A model is trained without fairness because it got no sensitive attributes; ``weight=0`` asks for that."""
+
+
 class ProxyWarning(UserWarning):
     """A feature of X is (nearly) a copy of a sensitive attribute."""
 

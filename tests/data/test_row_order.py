@@ -46,8 +46,33 @@ def test_another_order_is_refused_by_name(case):
         call()
 
 
-def test_other_labels_pass():
-    """Labels that differ say nothing about the order."""
-    refuse_shuffled(X=X, y=Y.reset_index(drop=True), a=Y.to_numpy(), b=None, c=Y.set_axis(Y.index + 7), d=Y[:5])
+OTHER_ROWS = {
+    "relevel, A": lambda a: relevel(MODEL, X, sensitive_features=a),
+    "regressor, A": lambda a: FairRegressor().fit(X, Y, sensitive_features=a),
+    "classifier, A": lambda a: FairClassifier().fit(X, LABELS, sensitive_features=a),
+    "path, A": lambda a: FairnessPath().fit(X, Y, sensitive_features=a),
+    "audit, A": lambda a: audit(Y.set_axis(Y.index + 3), sensitive_features=a),
+    "audit, given": lambda a: audit(Y, sensitive_features=A, given=a),
+}
+
+
+@pytest.mark.parametrize("labels", [A.index + 60, A.index + 1, A.index.astype(str), pd.RangeIndex(0, 120, 2)])
+@pytest.mark.parametrize("case", OTHER_ROWS)
+def test_rows_of_another_split_are_refused(case, labels):
+    """`relevel(...).best(max_share=.05)` returned the model as it was, with a share of .14."""
+    with pytest.raises(InvalidInput, match=r"different row labels .* in row [12]\), as rows of another split have"):
+        OTHER_ROWS[case](A.set_axis(labels))
+
+
+def test_the_first_row_that_differs_is_named():
+    with pytest.raises(InvalidInput, match=r"^sensitive_features and X have different row labels \(0 and 60 in row 1"):
+        refuse_shuffled(X=X.set_axis(X.index + 60), sensitive_features=A)
+
+
+def test_labels_that_say_nothing_pass():
+    """Rows that were counted from 0 when predictions or weights were made, and arguments without labels."""
+    of_a_split = X.set_axis(X.index[::-1] + 60)
+    refuse_shuffled(X=of_a_split, y=Y.reset_index(drop=True), a=Y.to_numpy(), b=None, d=Y[:5])
     refuse_shuffled(X=X.to_numpy(), y=Y[OTHER_ORDER])
     refuse_shuffled(X=X.set_axis([0] * 60), y=Y.set_axis([0] * 60))
+    refuse_shuffled(y_pred=Y, sensitive_features=of_a_split)

@@ -10,6 +10,7 @@ from fairlevel.predictors import Boosting
 
 @pytest.mark.filterwarnings("ignore::fairlevel.exceptions.ClassesWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore::fairlevel.exceptions.NoSensitiveFeatures")
 def test_every_check_passes():
     assert issubclass(SkipTestWarning, UserWarning)
     results = check_estimator(

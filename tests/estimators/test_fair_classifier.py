@@ -279,6 +279,7 @@ def test_other_targets_of_a_regression_are_refused(rows):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore::fairlevel.exceptions.NoSensitiveFeatures")
 def test_every_check_of_scikit_learn_passes():
     model = FairClassifier(predictor=Boosting(rounds=3, learning_rate=1.0), validation_fraction=0.2)
     results = check_estimator(model, on_fail=None, on_skip=None)

@@ -20,7 +20,14 @@ from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.estimators.feature_rows import read_rows
 from fairlevel.estimators.reading import read_table
 from fairlevel.estimators.settings import NO_LIMITS, draw_seed, training_setup
-from fairlevel.exceptions import Diverged, FairLevelError, InvalidInput, MissingSensitiveFeatures, ProxyWarning
+from fairlevel.exceptions import (
+    Diverged,
+    FairLevelError,
+    InvalidInput,
+    MissingSensitiveFeatures,
+    NoSensitiveFeatures,
+    ProxyWarning,
+)
 from fairlevel.fronts.combiners import Best
 from fairlevel.metrics.scorers import fair_scorer
 from fairlevel.networks.optimizers import Adam, GradientDescent
@@ -84,18 +91,23 @@ def test_more_weight_means_less_disparity(table, without_weight, penalty, predic
     assert list(fair.trace_.columns) == ["step", "mse", "penalty"]
 
 
-def test_fit_without_sensitive_features_is_plain_regression(table):
+def test_fit_without_sensitive_features_is_plain_regression_and_says_so(table):
+    """A forgotten request for metadata routing trained an ordinary model without a word."""
     x, y, _ = table
-    model = FairRegressor(predictor=TREES, random_state=0).fit(x, y)
+    model = FairRegressor(predictor=TREES, random_state=0)
+    with pytest.warns(NoSensitiveFeatures, match="set_fit_request.*set weight=0") as warned:
+        model.fit(x, y)
+    assert warned[0].filename == __file__
     assert model.score(x, y) > 0.5
     assert not hasattr(model, "dpvar_")
+    np.testing.assert_array_equal(clone(model).set_params(weight=0).fit(x, y).predict(x), model.predict(x))
 
 
 def test_a_refit_without_sensitive_features_forgets_dpvar(table):
     x, y, a = table
     model = FairRegressor(**LINEAR).fit(x, y, sensitive_features=a)
     assert model.dpvar_ > 0
-    assert not hasattr(model.fit(x, y), "dpvar_")
+    assert not hasattr(model.set_params(weight=0).fit(x, y), "dpvar_")
 
 
 def test_same_seed_same_model_other_seed_other_model(table):
@@ -143,7 +155,7 @@ def test_categorical_sensitive_columns(table):
 
 def test_reordered_columns_predict_the_same_and_missing_ones_are_named(table):
     x, y, _ = table
-    model = FairRegressor(**LINEAR).fit(x, y)
+    model = FairRegressor(0, **LINEAR).fit(x, y)
     assert np.array_equal(model.predict(x[x.columns[::-1]]), model.predict(x))
     with pytest.raises(FairLevelError, match="'x3'"):
         model.predict(x.drop(columns="x3"))
@@ -232,7 +244,7 @@ def test_early_stopping_on_a_small_table():
     x, y = load_diabetes(return_X_y=True)
     scores = {}
     for fraction in (None, 0.25):
-        model = FairRegressor(predictor=Boosting(rounds=500), validation_fraction=fraction, random_state=0)
+        model = FairRegressor(0, predictor=Boosting(rounds=500), validation_fraction=fraction, random_state=0)
         model.fit(x[:300], y[:300])
         scores[fraction] = model.score(x[300:], y[300:])
     assert scores[0.25] > scores[None]
@@ -325,7 +337,7 @@ def test_the_same_labels_in_another_order_are_refused(table):
         FairRegressor(weight=1.0, optimizer=QUICK).fit(x, y, sensitive_features=a.sample(frac=1, random_state=0))
     with pytest.raises(FairLevelError, match="matched by position"):
         dpvar(None, y, sensitive_features=a.sample(frac=1, random_state=0))
-    assert np.isfinite(dpvar(None, y, sensitive_features=a.set_axis(range(1000, 1500))))
+    assert np.isfinite(dpvar(None, y.reset_index(drop=True), sensitive_features=a.set_axis(range(1000, 1500))))
 
 
 def test_missing_sensitive_features_is_also_a_value_error(table):

@@ -270,10 +270,10 @@ def test_what_is_given_is_not_chosen():
 
 
 def test_rows_too_few_for_a_split_give_the_mean():
-    model = FairRegressor(predictor="boosting", random_state=0).fit([[1.0], [2.0], [3.0]], [1.0, 2.0, 6.0])
+    model = FairRegressor(0, predictor="boosting", random_state=0).fit([[1.0], [2.0], [3.0]], [1.0, 2.0, 6.0])
     np.testing.assert_allclose(model.predict([[5.0]]), [3.0])
 
 
 def test_batches_are_refused():
     with pytest.raises(InvalidInput, match="all rows at once"):
-        FairRegressor(predictor="boosting", batch_size=50).fit(np.zeros((100, 2)), np.arange(100.0))
+        FairRegressor(0, predictor="boosting", batch_size=50).fit(np.zeros((100, 2)), np.arange(100.0))

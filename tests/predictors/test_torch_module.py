@@ -288,7 +288,7 @@ def test_a_module_made_with_other_arguments_is_refused(rows, tmp_path):
 
 def test_lazy_layers_take_their_sizes_from_the_rows(rows):
     x, y, _ = numbers(rows)
-    model = FairRegressor(predictor=nn.Sequential(nn.LazyLinear(8), nn.Tanh(), nn.LazyLinear(1)), **ALL_ROWS)
+    model = FairRegressor(0, predictor=nn.Sequential(nn.LazyLinear(8), nn.Tanh(), nn.LazyLinear(1)), **ALL_ROWS)
     assert model.fit(x, y).score(x, y) > 0.1
 
 
@@ -299,4 +299,4 @@ def test_extra_state_is_refused(rows):
 
     x, y, _ = numbers(rows)
     with pytest.raises(InvalidInput, match="no tensor"):
-        FairRegressor(predictor=Extra(2)).fit(x, y)
+        FairRegressor(0, predictor=Extra(2)).fit(x, y)

@@ -42,7 +42,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
     Parameters
     ----------
     weight : float or "auto", default="auto"
-        Weight of the penalty. "auto" is 1 with sensitive features and 0 without.
+        Weight of the penalty. "auto" is 1 with sensitive features and 0, with a warning, without.
     max_dpvar, max_share : float, optional
         A budget instead of a weight: the largest DPVar of the probabilities, or the largest share of their variance, on
         unseen rows. With more than two classes the budget holds for each class before probabilities are divided by

@@ -16,7 +16,7 @@ from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.defaults import reads_gaps
 from fairlevel.estimators.feature_rows import read_rows
 from fairlevel.estimators.fitted_model import FittedModel
-from fairlevel.estimators.reading import read_table
+from fairlevel.estimators.reading import read_table, warn_without_sensitive
 from fairlevel.estimators.settings_json import to_plain
 from fairlevel.exceptions import InvalidInput
 from fairlevel.models.folder import Description
@@ -92,6 +92,9 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         warn_of_unused(self.optimizer, predictor, self.penalty, self.predictor is not None, stacklevel=4)
         rows = read_rows(self, X, y, kinds, predictor.native, self.encoder)
         self.native_columns_ = rows.columns
+        budget = self.max_dpvar is not None or self.max_share is not None
+        if sensitive_features is None and isinstance(self.weight, str) and self.weight == "auto" and not budget:
+            warn_without_sensitive(stacklevel=4)
         return read_table(rows, sensitive_features, sample_weight, given, splitting)
 
     def _budget(self) -> Budget | None:

@@ -33,7 +33,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
     ----------
     weight : float or "auto", default="auto"
         Weight of the penalty, dimensionless because y is standardised inside. "auto" is 1 with sensitive features and
-        0 without.
+        0, with a warning, without.
     max_dpvar, max_share : float, optional
         A budget instead of a weight: the largest DPVar (units of y²) or share of the prediction's variance on unseen
         rows. Candidates at many weights are trained and mixed by a convex programme that meets the budget exactly on

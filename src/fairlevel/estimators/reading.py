@@ -14,7 +14,14 @@ from fairlevel.data.splitting import Splitting
 from fairlevel.data.table import Table
 from fairlevel.data.weights import read_weights
 from fairlevel.estimators.feature_rows import FeatureRows
-from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures, ProxyWarning, UnknownAttributes
+from fairlevel.exceptions import (
+    InvalidInput,
+    InvalidType,
+    MissingSensitiveFeatures,
+    NoSensitiveFeatures,
+    ProxyWarning,
+    UnknownAttributes,
+)
 
 NEARLY_A_COPY = 0.99  # correlation
 FEWEST_KNOWN = 20  # rows with sensitive attributes
@@ -38,14 +45,24 @@ def read_weight(weight: Any, has_sensitive: bool) -> float:
             f"weight={number} was given; a finite number ≥ 0 is needed, such as weight=1.0 (0 is plain training)."
         )
     if number > 0 and not has_sensitive:
-        raise MissingSensitiveFeatures(
-            f"weight={number:g} asks for fairness, but fit got no sensitive_features. Pass fit(X, y, "
-            "sensitive_features=A); "
-            "inside a Pipeline or GridSearchCV also enable metadata routing and call "
-            "set_fit_request(sensitive_features=True). "
-            "For a fit without fairness, set weight=0."
-        )
+        raise MissingSensitiveFeatures(f"weight={number:g} asks for fairness, but {_HOW_TO_PASS}")
     return number
+
+
+_HOW_TO_PASS = (
+    "fit got no sensitive_features. Pass fit(X, y, sensitive_features=A); inside a Pipeline or GridSearchCV also "
+    "enable metadata routing and call set_fit_request(sensitive_features=True). For a fit without fairness, set "
+    "weight=0."
+)
+
+
+def warn_without_sensitive(stacklevel: int) -> None:
+    """Say that a model is trained without fairness, where nobody asked for that: a request for metadata routing is
+    easily forgotten. ``stacklevel`` counts from the caller of this function up to the caller of fit.
+    """
+    warnings.warn(
+        f"A model without fairness is trained: {_HOW_TO_PASS}", NoSensitiveFeatures, stacklevel=stacklevel + 1
+    )
 
 
 def copies_of_sensitive(x: Array, names: Any, sensitive: Sensitive, categorical: tuple[int, ...] = ()) -> list[str]:
