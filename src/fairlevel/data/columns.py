@@ -12,11 +12,19 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array, Flags
-from fairlevel.data.dates import AmbiguousDates, date_pattern, dates_as_text, days_since_1970, read_dates
+from fairlevel.data.dates import (
+    AmbiguousDates,
+    common_pattern,
+    date_pattern,
+    dates_as_text,
+    days_since_1970,
+    read_dates,
+)
 from fairlevel.data.numbers import Number
 from fairlevel.exceptions import InvalidInput, InvalidType, NumbersAsText
 
-FEW_LEVELS = 20  # a text column with so few values may hold numbers and words side by side, such as 1, 2, "3 or more"
+FEW_LEVELS = 20  # a text column with so few values may hold numbers and words side by side, such as 1, 2, "3 or more",
+NEARLY_ALL = 0.95  # unless so large a part of the cells are numbers
 MISSING = "(missing)"  # the category of missing categories
 SHOWN = 3  # cells that an error names
 
@@ -120,9 +128,9 @@ class MostlyReadable(InvalidType):
     def __init__(self, name: str, kind: Kind, others: pd.Series) -> None:
         self.kind = kind
         super().__init__(
-            f"Column {name!r} is mostly {kind.kind}, but holds {cells_in_words(others)}; leave such cells empty or "
-            "correct them. If the column holds categories, convert it with .astype('category'), or name it in "
-            "--categories."
+            f"Column {name!r} is mostly {kind.kind}, but holds {cells_in_words(others)}; leave such cells empty, or "
+            f"write them as {kind.wanted}. If the column holds categories, convert it with .astype('category'), or "
+            "name it in --categories."
         )
 
 
@@ -190,17 +198,19 @@ def _kind_of_objects(name: str, column: pd.Series) -> Kind:
     _refuse_thousands(name, values)
     try:
         pattern = date_pattern(values)
+        common = common_pattern(values) if pattern is None else None
     except AmbiguousDates as error:
         raise InvalidInput(f"Column {name!r} holds {error}") from None
     if pattern is not None:
         return Dates(pattern)
-    for kind, good in (
-        (Numbers(), numbers["."]),
-        (Numbers(","), numbers[","]),
-        (Dates(), np.isfinite(read_dates(values, ""))),
-    ):
+    readable: list[tuple[Kind, Flags]] = [(Numbers(decimal), good) for decimal, good in numbers.items()]
+    if common is not None:
+        readable.append((Dates(common), np.isfinite(read_dates(values, common))))
+    for kind, good in readable:
         good_cells = cells.isin(values[good])
-        if good.sum() > FEW_LEVELS and good_cells.mean() > 0.5:
+        mostly = good.sum() > FEW_LEVELS and good_cells.mean() > 0.5
+        nearly_all = good.sum() > 2 and good_cells.mean() > NEARLY_ALL
+        if mostly or nearly_all or isinstance(kind, Dates):
             raise MostlyReadable(name, kind, cells[~good_cells])
     return Texts()
 

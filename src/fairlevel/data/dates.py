@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from datetime import date, datetime
 from typing import Any
 
@@ -77,6 +78,34 @@ def date_pattern(values: Any) -> str | None:
     return None
 
 
+def common_pattern(values: Any) -> str | None:
+    """The most common format among text of which at least half are dates, in any formats; "" for ISO 8601, None where
+    fewer are dates. Judged by some of the values.
+    """
+    texts = [value.strip() for value in values if isinstance(value, str)]
+    some = texts[:: -(-len(texts) // _LOOKED_AT)] if texts else []
+    formats: Counter[str] = Counter()
+    dated = 0
+    for number, text in enumerate(some):
+        if 2 * (number - dated) > len(some):
+            return None
+        fitting = [""] if _is_iso(text) else [pattern for pattern in _PATTERNS if _fits(text, pattern)]
+        formats.update(fitting)
+        dated += bool(fitting)
+    if 2 * dated < len(some) or not formats:
+        return None
+    (pattern, most), *others = formats.most_common()
+    if any(count == most and {pattern, other} <= alike for other, count in others for alike in _ALIKE):
+        example = next(text for text in some if not _is_iso(text) and _fits(text, pattern))
+        raise AmbiguousDates(example, _ORDER)
+    return pattern
+
+
+_LOOKED_AT = 40  # values
+_PATTERNS = tuple(day + time for alike in _DAYS for day in alike for time in _TIMES)
+_ALIKE = [{day + time for day in alike} for alike in _DAYS if len(alike) > 1 for time in _TIMES]
+
+
 def read_dates(values: Any, pattern: str) -> Array:
     """Days since 1970 of dates and of text in a format or in ISO 8601, (value,); NaN for anything else."""
     cells = [value.strip() if isinstance(value, str) else value for value in values]
@@ -95,7 +124,8 @@ def _is_iso(cell: Any) -> bool:
 
 
 def _is_other_text(cell: Any) -> bool:
-    return isinstance(cell, str) and cell.isprintable() and not _is_iso(cell)
+    """pandas reads "now" and "today" as such, in any format."""
+    return isinstance(cell, str) and cell.isprintable() and any(map(str.isdigit, cell)) and not _is_iso(cell)
 
 
 def _is_date(cell: Any) -> bool:
@@ -122,6 +152,8 @@ def dates_as_text(days: Array, pattern: str) -> list[str | None]:
 
 
 def _fits(text: str, pattern: str) -> bool:
+    if not text[-1:].isdigit() and not pattern.endswith("%p"):
+        return False  # sooner than by an error
     try:
         datetime.strptime(text.strip(), pattern)
     except ValueError:

@@ -132,7 +132,7 @@ def _refuse_many_categories(frame: pd.DataFrame) -> None:
             raise InvalidInput(
                 f"Column {name!r} of sensitive_features has {count} categories on {len(frame)} rows; at least "
                 f"{ROWS_PER_CATEGORY} rows per category are needed to compare them: merge categories, or, if they are "
-                "numbers, convert them with pandas.to_numeric."
+                "amounts, pass numbers instead of text."
             )
         if count > MOST_CATEGORIES:
             raise InvalidInput(
