@@ -38,9 +38,10 @@ class UnknownName(InvalidInput):
     """An unknown name; the message lists the known ones."""
 
     def __init__(self, kind: str, given: object, known: Iterable[str]) -> None:
-        names = sorted(known)
-        near = get_close_matches(str(given), names, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        names, word = sorted(known), str(given).casefold()
+        folded = {name.casefold(): name for name in names}
+        near = get_close_matches(word, folded, n=1) or sorted((name for name in folded if word in name), key=len)
+        hint = f" Did you mean {folded[near[0]]!r}?" if near and word else ""
         super().__init__(f"Unknown {kind} {given!r}.{hint} Known: {', '.join(names)}.")
 
 

@@ -142,7 +142,7 @@ def test_audit_of_a_file_as_json_and_page(trained, folder):
         (["--target", "pai", "--sensitive", "age"], "Did you mean 'pay'?"),
         (["--target", "pay", "--sensitive", "agee"], "Did you mean 'age'?"),
         (["--target", "pay", "--sensitive", "pay"], "a column has one role"),
-        (["--target", "town", "--sensitive", "age"], "numbers are needed"),
+        (["--target", "town", "--sensitive", "age"], "'town' has 3 classes"),
         (["--target", "pay", "--sensitive", "empty"], "Only 0 rows have a target and all sensitive values"),
         (["--target", "pay", "--sensitive", ","], "--sensitive names no column"),
         (["--target", "pay", "--sensitive", "age", "--method", "autp"], "Did you mean 'auto'?"),

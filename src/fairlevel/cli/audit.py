@@ -45,7 +45,11 @@ def audit(
         str | None, typer.Option(help="Column with the same label for rows that belong together, such as a person.")
     ] = None,
     categories: Annotated[
-        str, typer.Option(help="Columns that hold categories although they look like numbers, comma-separated.")
+        str,
+        typer.Option(
+            help="Columns that hold categories although they look like numbers, or in which NA and None are names, "
+            "comma-separated."
+        ),
     ] = "",
     threshold: Annotated[
         float | None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ from fairlevel.cli.checks import (
 )
 from fairlevel.cli.csv_cells import without_formulas
 from fairlevel.cli.decimal_points import refuse_points_of_thousands, text_cells
-from fairlevel.data.columns import Numbers, kind_of, numbers_of
+from fairlevel.data.columns import GAPS, Numbers, kind_of, numbers_of
 from fairlevel.data.whole_files import write_whole
 from fairlevel.exceptions import InvalidInput, InvalidType
 
@@ -41,15 +42,22 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
 
 
 def read_columns(
-    path: Path, wanted: Sequence[str] | None = None, text: Sequence[str] = (), fewest: int = 2
+    path: Path,
+    wanted: Sequence[str] | None = None,
+    text: Sequence[str] = (),
+    words: Sequence[str] = (),
+    fewest: int = 2,
 ) -> pd.DataFrame:
     """Read the wanted columns of a CSV or Parquet file, or all; an unreadable file, or one with fewer
-    rows than ``fewest``, is an error of one sentence. CSV columns named in ``text`` stay as they are written.
+    rows than ``fewest``, is an error of one sentence. CSV columns named in ``text`` stay as they are written, but for
+    words such as NA, which are gaps; in those named in ``words`` only empty cells are.
     """
     require_columns(path, wanted or ())
     columns = None if wanted is None else list(dict.fromkeys(wanted))
     try:
-        table = _flat(pd.read_parquet(path, columns=columns)) if is_parquet(path) else _read_csv(path, columns, text)
+        table = (
+            _flat(pd.read_parquet(path, columns=columns)) if is_parquet(path) else _read_csv(path, columns, text, words)
+        )
     except (ValueError, OSError, pd.errors.ParserWarning) as error:
         raise _unreadable(path, error) from None
     if len(table) < fewest:
@@ -113,16 +121,18 @@ def two_words(values: pd.Series, prediction: str) -> tuple[str, str] | None:
     return (second, first) if prediction.endswith(f"_{first}") else (first, second)
 
 
-def read_sample(path: Path, most: int, seed: int, text: Sequence[str] = ()) -> tuple[pd.DataFrame, int]:
+def read_sample(
+    path: Path, most: int, seed: int, text: Sequence[str] = (), words: Sequence[str] = ()
+) -> tuple[pd.DataFrame, int]:
     """At most ``most`` rows of a file, sampled at random while it is read piece by piece and kept in order, and the
-    number of all rows. Row labels count the rows of the file from 0. CSV columns named in ``text`` stay as they are
-    written, and so do columns that hold text in any piece.
+    number of all rows. Row labels count the rows of the file from 0. CSV columns that hold text in any piece, or are
+    named in ``text`` or ``words``, are read as in :func:`read_columns`.
     """
     require_readable(path)
     random, kept, keys, rows = np.random.default_rng(seed), [], np.empty(0), 0
     kinds: dict[str, set[str]] = {}
     try:
-        for piece in _pieces(path, text):
+        for piece in _pieces(path, text, words):
             _add_kinds(kinds, piece)
             piece.index = pd.RangeIndex(rows, rows + len(piece))
             rows += len(piece)
@@ -137,7 +147,7 @@ def read_sample(path: Path, most: int, seed: int, text: Sequence[str] = ()) -> t
         raise InvalidInput(f"{path.name!r} has {rows} rows; at least 2 are needed.")
     mixed = _mixed(kinds)
     if mixed and not is_parquet(path):
-        return read_sample(path, most, seed, [*text, *mixed])
+        return read_sample(path, most, seed, [*text, *mixed], words)
     sample = pd.concat(kept)
     if not is_parquet(path):
         refuse_points_of_thousands(path, sample)
@@ -156,20 +166,22 @@ def _mixed(kinds: dict[str, set[str]]) -> list[str]:
     return [name for name, found in kinds.items() if len(found) > 1]
 
 
-def _pieces(path: Path, text: Sequence[str] = ()) -> Iterator[pd.DataFrame]:
+def _pieces(path: Path, text: Sequence[str], words: Sequence[str]) -> Iterator[pd.DataFrame]:
     if is_parquet(path):
         for batch in pyarrow.parquet.ParquetFile(path).iter_batches(_PIECE):
             yield _flat(batch.to_pandas())
         return
+    how: dict[str, Any] = {"sep": separator(path), "encoding": encoding(path), "index_col": False}
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
+        columns = pd.read_csv(path, **how, nrows=0).columns
         yield from pd.read_csv(
             path,
-            sep=separator(path),
-            encoding=encoding(path),
-            index_col=False,
+            **how,
             chunksize=_PIECE,
-            dtype=dict.fromkeys(text, "str"),
+            dtype=dict.fromkeys((*text, *words), "str"),
+            keep_default_na=False,
+            na_values={name: [""] if name in words else list(GAPS) for name in columns},
             low_memory=False,
         )
 
@@ -180,17 +192,17 @@ def _flat(frame: pd.DataFrame) -> pd.DataFrame:
     return (frame.reset_index(level=named) if named else frame).reset_index(drop=True)
 
 
-def _read_csv(path: Path, columns: list[str] | None, text: Sequence[str]) -> pd.DataFrame:
+def _read_csv(path: Path, columns: list[str] | None, text: Sequence[str], words: Sequence[str]) -> pd.DataFrame:
     """Read in pieces, so that unwanted columns do not fill the memory; a row with too many fields is an error. A column
     that holds text in any piece is text in all of them.
     """
     kinds: dict[str, set[str]] = {}
     parts = []
-    for piece in _pieces(path, text):
+    for piece in _pieces(path, text, words):
         parts.append(piece if columns is None else piece[columns])
         _add_kinds(kinds, parts[-1])
     mixed = _mixed(kinds)
-    return _read_csv(path, columns, [*text, *mixed]) if mixed else pd.concat(parts, ignore_index=True)
+    return _read_csv(path, columns, [*text, *mixed], words) if mixed else pd.concat(parts, ignore_index=True)
 
 
 def _unreadable(path: Path, error: Exception) -> InvalidInput:

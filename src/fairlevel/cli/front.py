@@ -77,7 +77,11 @@ def front(
         ),
     ] = None,
     categories: Annotated[
-        str, typer.Option(help="Columns that hold categories although they look like numbers, comma-separated.")
+        str,
+        typer.Option(
+            help="Columns that hold categories although they look like numbers, or in which NA and None are names, "
+            "comma-separated."
+        ),
     ] = "",
     lenient: Annotated[
         bool,

@@ -11,9 +11,6 @@ import pandas as pd
 from fairlevel.cli.checks import refuse_existing
 from fairlevel.cli.files import write_table
 from fairlevel.cli.front_table import KNEE, MOST_LEVEL, error_of
-from fairlevel.data.column_rules import FrequentRule
-from fairlevel.data.columns import Dates, Numbers
-from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.whole_files import whole_folder
 from fairlevel.estimators.fair_classifier import FairClassifier
 from fairlevel.estimators.fair_regressor import FairRegressor
@@ -93,20 +90,3 @@ def _budget_in_words(path: FairnessPath) -> tuple[str, ...]:
         f"The most accurate model whose share of variance is at most {path.max_share:g} is "
         f"{point_name(path.budget_index_)}: {name} {number(error)}, share {percent(row['share'])}.",
     )
-
-
-def columns_in_words(encoder: TableEncoder, rows: int) -> list[str]:
-    """How columns were read where their file does not say it."""
-    texts = [rule for rule in encoder.rules_ if isinstance(rule, FrequentRule)]
-    said = {
-        "columns without a name in the file (leave out row numbers with --drop)": [
-            rule.name for rule in encoder.rules_ if rule.name.startswith("Unnamed: ")
-        ],
-        "dates": [rule.name for rule in encoder.rules_ if isinstance(rule.reads, Dates)],
-        "numbers with a decimal comma": [rule.name for rule in encoder.rules_ if rule.reads == Numbers(",")],
-        "text with many categories": [f"{rule.name} ({len(rule.categories)})" for rule in texts],
-        "text that differs in every row (leave out ids with --drop)": [
-            rule.name for rule in texts if len(rule.categories) == rows
-        ],
-    }
-    return [f"{what}: {', '.join(names)}" for what, names in said.items() if names]

@@ -13,8 +13,9 @@ import pandas as pd
 from fairlevel.cli.checks import column_names
 from fairlevel.cli.files import read_numbers, read_sample
 from fairlevel.cli.front import FrontColumns
-from fairlevel.cli.front_folder import WITHIN, NamedModel, columns_in_words, how_measured, named_rows
+from fairlevel.cli.front_folder import WITHIN, NamedModel, how_measured, named_rows
 from fairlevel.cli.front_table import KNEE, front_table
+from fairlevel.cli.overlooked import columns_in_words, rows_in_words, words_read_as_missing
 from fairlevel.cli.talk import Talk, shown_path
 from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.learning_table import LearningTable, with_unreadable_as_missing
@@ -45,7 +46,7 @@ class FrontRows:
         sensitive_inputs: bool,
     ) -> FrontRows:
         """Read at most ``most_rows`` rows, and say what was left out, and how columns were read."""
-        raw, rows = read_sample(file, most_rows, seed, columns.categories)
+        raw, rows = read_sample(file, most_rows, seed, words=columns.categories)
         raw = raw.astype(dict.fromkeys(columns.categories, "category"))
         if rows > len(raw):
             talk.say(f"{rows:,} rows in the file, {len(raw):,} sampled (--most-rows)")
@@ -61,7 +62,7 @@ class FrontRows:
                 f"The target {columns.target!r} holds a single value, {table.target.iloc[0]}; there is nothing to "
                 "predict: choose another --target."
             )
-        _describe(talk, table)
+        _describe(talk, file, raw[[name for name in raw if name not in columns.dropped]], table)
         return cls(file, columns, table, rows)
 
     def fit(self, path: FairnessPath) -> None:
@@ -120,11 +121,16 @@ def _leniently(talk: Talk, raw: pd.DataFrame, columns: FrontColumns) -> pd.DataF
     return raw.assign(**{name: readable[name] for name in counts})
 
 
-def _describe(talk: Talk, table: LearningTable) -> None:
+def _describe(talk: Talk, file: Path, used: pd.DataFrame, table: LearningTable) -> None:
     """Say how many rows and columns there are, what is missing, and how columns were read."""
     encoder, rows = TableEncoder().fit(table.features), len(table.target)
     talk.say(f"{rows:,} rows, {table.features.shape[1]} columns encoded as {len(encoder.outputs)} numbers")
-    for sentence in (*table.gaps.sentences(), *columns_in_words(encoder, rows)):
+    for sentence in (
+        *rows_in_words(file, used),
+        *table.gaps.sentences(),
+        *words_read_as_missing(file, used),
+        *columns_in_words(table.features, encoder),
+    ):
         talk.say(sentence)
 
 

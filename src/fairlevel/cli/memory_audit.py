@@ -61,7 +61,7 @@ def _read(file: Path, columns: AuditColumns) -> tuple[pd.DataFrame, Gaps]:
     from fairlevel.cli.files import read_columns
     from fairlevel.data.learning_table import FEWEST_ROWS, Gaps
 
-    table = read_columns(file, columns.used, text=columns.categories)
+    table = read_columns(file, columns.used, words=columns.categories)
     table = table.astype({name: "category" for name in columns.categories if name in table})
     gaps = Gaps.of(table, columns.needed, (*columns.sensitive, *columns.given))
     table = table.loc[gaps.complete]

@@ -54,7 +54,7 @@ def predict(
         saved = read_saved(model)
         refuse_doubles(file, saved.needed)
         stage("reading the file")
-        table = read_columns(file, text=saved.as_text, fewest=1)
+        table = read_columns(file, text=saved.as_text, words=saved.words, fewest=1)
         stage("predicting")
         numbers = {name: read_numbers(table, name) for name in saved.plain_numbers if name in table}
         try:

@@ -27,6 +27,9 @@ FEW_LEVELS = 20  # a text column with so few values may hold numbers and words s
 NEARLY_ALL = 0.95  # unless so large a part of the cells are numbers
 MISSING = "(missing)"  # the category of missing categories
 SHOWN = 3  # cells that an error names
+_NUMBER_GAPS = ("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN")
+GAPS = ("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "None", "NULL", "null", *_NUMBER_GAPS)
+"""What files of text may hold where a value is missing; those that pandas knows."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from fairlevel.data.columns import Dates, Kind, MostlyReadable, Numbers, kind_of, numbers_of
+from fairlevel.data.columns import SHOWN, Dates, Kind, MostlyReadable, Numbers, cells_in_words, kind_of, numbers_of
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 
 FEWEST_ROWS = 2
@@ -196,10 +196,16 @@ def _target(column: pd.Series) -> pd.Series:
         return numbers
     if strange.size == column.notna().sum() and column.nunique() == 2:
         return column.astype(object)
-    with_comma = Numbers(",").read(column)
-    if not with_comma.unreadable.any() and kind_of(str(column.name), column) == Numbers(","):
-        return pd.Series(with_comma.values, index=column.index, name=column.name)
-    where = int(strange.index[0]) + 1
+    name, needed = str(column.name), "numbers or two classes are needed"
+    if Numbers(",").read(column).unreadable.any() and strange.size < column.notna().sum():
+        raise InvalidType(f"The target {name!r} holds {cells_in_words(strange)}; {needed}.")
+    kind = kind_of(name, column)
+    if kind == Numbers(","):
+        return pd.Series(kind.read(column).values, index=column.index, name=column.name)
+    if isinstance(kind, Dates):
+        raise InvalidType(f"The target {name!r} holds dates; {needed}.")
+    classes, such = column.nunique(), cells_in_words(strange.drop_duplicates().iloc[:SHOWN])
     raise InvalidType(
-        f"The target {str(column.name)!r} holds {strange.iloc[0]!r} (row {where}); numbers are needed, or two classes."
+        f"The target {name!r} has {classes} {'class' if classes == 1 else 'classes'}, such as {such}; {needed}. In "
+        "Python, FairClassifier takes more."
     )

@@ -12,7 +12,7 @@ import pandas as pd
 
 from fairlevel.arrays import Array
 from fairlevel.data.column_rules import Rule, Values, plain_rule, rule_from
-from fairlevel.data.columns import Numbers, Reading, refuse_unreadable
+from fairlevel.data.columns import GAPS, Numbers, Reading, refuse_unreadable
 from fairlevel.data.numbers import as_cells, refuse_lazy
 from fairlevel.exceptions import InvalidInput, InvalidType, UnreadableCells, UnseenLevels
 
@@ -40,6 +40,11 @@ class TableRules:
     def as_text(self) -> tuple[str, ...]:
         """Columns that a file of text should hand over as written, because their rule is not that of plain numbers."""
         return tuple(rule.name for rule in self.rules if rule.reads != Numbers())
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Columns of text in which a word such as NA is a category, and no gap."""
+        return tuple(rule.name for rule in self.rules if {*GAPS} & {*getattr(rule, "categories", ())})
 
     def transform(self, X: Any) -> Array:
         """(row, column of the table) -> (row, column of the matrix); columns that are not needed are ignored."""

@@ -43,6 +43,11 @@ class SavedModel:
         return () if self.rules is None else self.rules.as_text
 
     @property
+    def words(self) -> tuple[str, ...]:
+        """Columns of text in which a word such as NA is a category, and no gap."""
+        return () if self.rules is None else self.rules.words
+
+    @property
     def plain_numbers(self) -> tuple[str, ...]:
         """Columns that the models read as numbers, without a rule of their own."""
         return self.names if self.names is not None and self.rules is None and self.columns is None else ()
