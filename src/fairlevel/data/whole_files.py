@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import shutil
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
-from tempfile import NamedTemporaryFile, mkdtemp
+from tempfile import mkdtemp
 
 from fairlevel.exceptions import CannotWrite, InvalidInput
 
@@ -42,26 +44,23 @@ def require_writable(path: Path) -> Path:
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Let ``write`` fill a temporary file beside ``path``, which then takes its place; a file that is there stays until
-    then, and if anything fails.
+    """Let ``write`` fill a temporary file, which then takes the place of ``path`` and keeps the permissions of a file
+    that is there. That file stays until then, and if anything fails.
     """
     place = require_writable(path)
     try:
-        with NamedTemporaryFile(dir=place.parent, prefix=f".{place.name}.", delete=False) as handle:
-            partial = Path(handle.name)
-        try:
-            write(partial)
-            os.chmod(partial, 0o644)
-            partial.replace(place)
-        finally:
-            partial.unlink(missing_ok=True)
+        with _private_folder(place) as private:
+            write(private / place.name)
+            _keep_permissions(place, private / place.name)
+            (private / place.name).replace(place)
     except OSError as error:
         raise _cannot(path, error) from None
 
 
 @contextmanager
 def whole_folder(out: Path, may_replace: Callable[[Path], None]) -> Iterator[Path]:
-    """A temporary folder to fill; it becomes ``out`` if the block succeeds and is deleted otherwise.
+    """A temporary folder to fill; it becomes ``out`` if the block succeeds and is deleted otherwise. What it replaces
+    stays until then, and lends its permissions.
 
     ``may_replace`` is called with a folder that is there, at the start and again at the end, and raises an error if it
     must stay: a folder that appears in the meantime is not lost. Several writers may replace the same folder at once.
@@ -70,19 +69,35 @@ def whole_folder(out: Path, may_replace: Callable[[Path], None]) -> Iterator[Pat
     _ask(place, may_replace)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(mkdtemp(dir=place.parent, prefix=f".{place.name}."))
-    except OSError as error:
-        raise _cannot(out, error) from None
-    try:
-        yield partial
-        partial.chmod(0o755)
-        _put(partial, place, may_replace)
+        with _private_folder(place) as private:
+            partial = private / "new"
+            partial.mkdir()
+            yield partial
+            _put(partial, place, may_replace)
     except OSError as error:
         if isinstance(error, CannotWrite):
             raise
         raise _cannot(out, error) from None
+
+
+@contextmanager
+def _private_folder(place: Path) -> Iterator[Path]:
+    """A folder beside ``place`` that nobody else can open. New files in it get the permissions that the user's umask
+    says, and are as private as the folder until they leave it.
+    """
+    private = Path(mkdtemp(dir=place.parent, prefix=f".{place.name}."))
+    try:
+        yield private
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        shutil.rmtree(private, ignore_errors=True)
+
+
+def _keep_permissions(old: Path, new: Path) -> None:
+    """What is new gets the permissions of what it replaces, and so does everything in a folder."""
+    for written in (new, *new.rglob("*")):
+        replaced = old / written.relative_to(new)
+        if replaced.exists():
+            shutil.copymode(replaced, written)
 
 
 def _ask(place: Path, may_replace: Callable[[Path], None]) -> bool:
@@ -107,24 +122,50 @@ def _identity(place: Path) -> tuple[int, ...] | None:
 
 
 def _put(partial: Path, place: Path, may_replace: Callable[[Path], None]) -> None:
-    """Rename the new folder; the old one is renamed first and then deleted, so that no reader sees a part of it."""
+    """Put the new folder in its place; one that is there takes the place of ``partial``."""
     for attempt in range(_ATTEMPTS):
-        if _ask(place, may_replace):
-            away = Path(mkdtemp(dir=place.parent, prefix=f".{place.name}."))
-            try:
-                place.rename(away / "old")
-            except FileNotFoundError:  # somebody else has just taken it away
-                pass
-            finally:
-                shutil.rmtree(away, ignore_errors=True)
         try:
-            partial.rename(place)
-        except OSError as error:
-            taken = error.errno in (errno.ENOTEMPTY, errno.EEXIST) or place.exists()
-            if not taken or attempt + 1 == _ATTEMPTS:
+            if _ask(place, may_replace):
+                _keep_permissions(place, partial)
+                exchange(partial, place)
+            else:
+                partial.rename(place)
+        except OSError as error:  # somebody else has just put a folder there, or taken it away
+            in_the_meantime = error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT) or place.exists()
+            if not (partial.exists() and in_the_meantime) or attempt + 1 == _ATTEMPTS:
                 raise
         else:
             return
+
+
+def exchange(one: Path, other: Path) -> None:
+    """Two folders change places: in one step where Linux can, so that a reader, or a process that is killed, never
+    finds neither. Elsewhere one steps aside for a moment, and comes back if the other cannot move.
+    """
+    if _exchanged_at_once(one, other):
+        return
+    aside = one.with_name("old")
+    other.rename(aside)
+    try:
+        one.rename(other)
+    except BaseException:
+        aside.rename(other)
+        raise
+    aside.rename(one)
+
+
+def _exchanged_at_once(one: Path, other: Path) -> bool:
+    """Whether the system and its disk know how to, and did it; Python has no name for it."""
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
+    if rename is None:
+        return False
+    here, swap = -100, 2  # AT_FDCWD and RENAME_EXCHANGE
+    if rename(here, os.fsencode(one), here, os.fsencode(other), swap) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
+        return False
+    raise OSError(code, os.strerror(code), str(other))
 
 
 def _resolved(path: Path) -> Path:
