@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -30,7 +31,7 @@ class Evidence:
     influence : sums over independent units of products of their sums of w (r ĥ, ĥ², f², 1), (4, 4), with r the noise of
         each row: the variance of any combination of their means
     degenerate : variance of the estimate that is left when DPVar = 0
-    test : computes the p-value of DPVar = 0
+    test : computes the p-value of the test of DPVar = 0
     regressor : the conditional mean in words
     informative : False where the rows are too few for the attributes: then only DPVar ≤ Var(f) is known
     spent : share of the rows that functions of L cost, as degrees of freedom
@@ -48,11 +49,20 @@ class Evidence:
 
     @property
     def p_value(self) -> float:
-        """The p-value of the test of DPVar = 0; computed when it is first asked for."""
+        """The p-value of DPVar = 0: the larger one of the test and of the estimate, so that the test rejects where the
+        interval is above 0, and only there. The test is made when it is first asked for.
+        """
         if "_p_value" not in self.__dict__:  # before Python 3.12 one lock of cached_property serves all instances
-            self.__dict__["_p_value"] = self.test()
+            self.__dict__["_p_value"] = max(self.test(), self._p_value_of_estimate)
         p_value: float = self.__dict__["_p_value"]
         return p_value
+
+    @property
+    def _p_value_of_estimate(self) -> float:
+        """Two-sided, where the estimate is normal with the variance that it has at DPVar = 0."""
+        if self.estimate <= 0:
+            return 1.0
+        return math.erfc(self.estimate / math.sqrt(2 * self.degenerate)) if self.degenerate > 0 else 0.0
 
     def squared_error(self, *combination: float) -> float:
         """The variance of the weighted mean of a combination of (r ĥ, ĥ², f², 1), which has mean zero: for as many
