@@ -6,8 +6,9 @@ from fairlevel.report.numbers import attributes_in_words, distinguishable, numbe
 @pytest.mark.parametrize(
     ("value", "digits", "text"),
     [
-        (6270.0, 4, "6,270"),
-        (6270.4, 2, "6,270"),
+        (1972.0, 4, "1972"),
+        (-6270.4, 2, "−6270"),
+        (62704.2, 2, "62,704"),
         (1234567.8, 4, "1,234,568"),
         (12.2, 3, "12.2"),
         (9.996, 3, "10.0"),
@@ -47,6 +48,8 @@ def test_p_values_in_sentences():
         ([-122.134, -122.351], ["−122.134", "−122.351"]),
         ([47.56, 47.71, 45.2], ["47.56", "47.71", "45.20"]),
         ([35_000.57, 61_250.1], ["35,001", "61,250"]),
+        ([1972, 2004.0], ["1972.0", "2004.0"]),
+        ([8_000.2, 61_250.1], ["8,000", "61,250"]),
         ([0.5, 0.5], ["0.5000", "0.5000"]),
         ([1.5, float("nan"), 3.25], ["1.50", "–", "3.25"]),
         ([], []),
@@ -61,7 +64,7 @@ def test_numbers_of_a_column_are_told_apart(values, expected):
     [
         ("a", "a"),
         ("abcd", "a, b, c, d"),
-        ("abcde", "a, b, c, d and 1 other attribute"),
+        ("abcde", "a, b, c, d, e"),
         ("abcdef", "a, b, c, d and 2 other attributes"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Numbers and lists of names as people write them: 6,270, 0.0312, 35.2 %, p < .0003."""
+"""Numbers and lists of names as people write them: 62,700, 0.0312, 35.2 %, p < .0003."""
 
 from __future__ import annotations
 
@@ -9,11 +9,18 @@ from fairlevel.metrics.no_disparity_test import SMALLEST_P
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 _SHOWN = 4  # names of a longer list
+_WITH_THOUSANDS = 10_000  # smaller numbers may be years
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
+def decimal(value: float, decimals: int, largest: float | None = None) -> str:
+    """So many decimals, and thousands apart where the largest number beside it, by default itself, has five digits."""
+    apart = "," if max(abs(value), abs(largest or 0.0)) >= _WITH_THOUSANDS else ""
+    return f"{value + 0.0:{apart}.{decimals}f}".replace("-", "−")
+
+
 def number(value: float, digits: int = 4) -> str:
-    """At least ``digits`` significant digits, thousands apart; a power of ten only below 10⁻⁵ and from 10¹² on."""
+    """At least ``digits`` significant digits; a power of ten only below 10⁻⁵ and from 10¹² on."""
     value = float(value)
     if not math.isfinite(value):
         return "–"
@@ -23,7 +30,7 @@ def number(value: float, digits: int = 4) -> str:
     if not -5 <= size < 12:
         mantissa = f"{value / 10.0**size:.{min(digits, 3) - 1}f}" if size > -300 else "0"
         return f"{mantissa}{NO_BREAK}×{NO_BREAK}10{str(size).translate(_SUPERSCRIPT)}".replace("-", "−")
-    return f"{value:,.{max(0, digits - 1 - size)}f}".replace("-", "−")
+    return decimal(value, max(0, digits - 1 - size))
 
 
 def distinguishable(values: Sequence[float]) -> list[str]:
@@ -32,8 +39,8 @@ def distinguishable(values: Sequence[float]) -> list[str]:
     spread = max(finite, default=0.0) - min(finite, default=0.0)
     if spread == 0:
         return [number(value) for value in values]
-    decimals = max(0, 2 - math.floor(math.log10(spread)))
-    return [f"{value:,.{decimals}f}".replace("-", "−") if math.isfinite(value) else "–" for value in values]
+    decimals, largest = max(0, 2 - math.floor(math.log10(spread))), max(map(abs, finite))
+    return [decimal(value, decimals, largest) if math.isfinite(value) else "–" for value in values]
 
 
 def percent(share: float, digits: int = 1) -> str:
@@ -57,12 +64,10 @@ def p_phrase(p: float) -> str:
 
 
 def attributes_in_words(names: Sequence[str]) -> str:
-    """The names of attributes; of more than four the first ones, and how many others there are.
+    """The names of attributes; of more than five the first four, and how many others there are.
 
-    >>> attributes_in_words(["age", "sex", "income", "region", "school"])
-    'age, sex, income, region and 1 other attribute'
+    >>> attributes_in_words(["age", "sex", "income", "region", "school", "town"])
+    'age, sex, income, region and 2 other attributes'
     """
-    shown, others = ", ".join(names[:_SHOWN]), len(names) - _SHOWN
-    if others <= 0:
-        return shown
-    return f"{shown} and {others} other attribute{'s' if others > 1 else ''}"
+    others = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + f" and {others} other attributes" if others > 1 else ", ".join(names)

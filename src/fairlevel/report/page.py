@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import pandas as pd
 from markupsafe import Markup
 
-from fairlevel.report.numbers import number
+from fairlevel.report.numbers import decimal, number
 from fairlevel.report.provenance import Provenance
 
 
@@ -215,4 +215,4 @@ class Page:
 def _cell(value: object, digits: int) -> str:
     if isinstance(value, float):
         return number(value, digits)
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return decimal(value, 0) if isinstance(value, int) and not isinstance(value, bool) else str(value)

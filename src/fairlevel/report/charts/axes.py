@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from fairlevel.arrays import Array
 from fairlevel.report.charts.svg import group, tag
-from fairlevel.report.numbers import number
+from fairlevel.report.numbers import decimal, number
 
 WIDTH = 560.0
 """The width of a drawing in its own units; the page scales it to the space it has."""
@@ -54,7 +54,7 @@ class Axis:
         if size >= 1e9 or size < 1e-4:
             return number(tick, 2)
         decimals = max(0, -int(np.floor(np.log10(step) + 1e-9)))
-        return f"{tick + 0.0:,.{decimals}f}".replace("-", "−")
+        return decimal(tick, decimals, size)
 
     @property
     def longest(self) -> int:
