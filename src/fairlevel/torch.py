@@ -41,7 +41,8 @@ class DPVarPenalty(nn.Module):
     In evaluation mode the state is left alone, and the value is the covariance of h(A) with the predictions given.
 
     Shapes: prediction (row,) or (row, 1); attributes (row, attribute), in any units; the result is a number. The state
-    is kept in buffers, in 64 bits, and saved by ``state_dict``.
+    is kept in buffers, in 64 bits, and saved by ``state_dict``. ``torch.compile`` leaves the penalty as it is and
+    compiles what is around it; with ``fullgraph=True``, which allows no such break, PyTorch raises an error.
 
     Parameters
     ----------
@@ -102,6 +103,7 @@ class DPVarPenalty(nn.Module):
         for name, value in state.items():
             self.register_buffer(name, value)
 
+    @torch.compiler.disable  # type: ignore[untyped-decorator]  # compiled, number buffers of 64 bits lose what is written
     def forward(self, prediction: Tensor, attributes: Tensor) -> Tensor:
         """The penalty on a batch, with the gradient above; in training mode the batch enters the state. A batch without
         rows changes nothing.

@@ -200,6 +200,45 @@ def test_mixed_precision_leaves_the_moments_alone():
     torch.testing.assert_close(mixed, value, rtol=1e-4, atol=0)
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning:torch")  # of the compiler, on what it looks at
+@pytest.mark.parametrize("compiled", ["penalty", "step"])
+def test_compiled_training_is_the_same(compiled):
+    """Values, gradients and moving averages of five steps, with the penalty or the whole step under torch.compile.
+
+    The backend compiles gradients without a C++ compiler; plain ``eager`` does not show what it gets wrong.
+    """
+
+    def compile_if(asked, function):
+        return torch.compile(function, backend="aot_eager") if asked else function
+
+    def train(penalty_compiled, step_compiled):
+        torch._dynamo.reset()
+        torch.manual_seed(0)
+        net, state = nn.Linear(4, 1).double(), penalty(memory=200.0)
+        loss = compile_if(penalty_compiled, state)
+
+        def step(x, y, a):
+            f = net(x)
+            disparity = loss(f, a)
+            ((f[:, 0] - y).square().mean() + 3 * disparity).backward()
+            return disparity.detach()
+
+        step, found = compile_if(step_compiled, step), []
+        for seed in range(5):
+            f, a = problem(rows=40, seed=seed)
+            net.zero_grad()
+            value = step(torch.from_numpy(np.column_stack([a, f])), f, torch.from_numpy(a))
+            found.append((value, *(each.grad.clone() for each in net.parameters())))
+            with torch.no_grad():
+                for each in net.parameters():
+                    each -= 0.1 * each.grad
+        return found, state.state_dict()
+
+    plain = train(False, False)
+    assert plain[0][-1][0] > 0.1
+    torch.testing.assert_close(train(compiled == "penalty", compiled == "step"), plain, rtol=1e-12, atol=1e-14)
+
+
 def test_what_cannot_be_used_is_refused_and_leaves_no_trace():
     f, a = problem()
     attributes = torch.from_numpy(a)
