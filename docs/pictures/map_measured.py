@@ -15,7 +15,7 @@ BUDGETS = {"tight": ("C3", "o"), "mid": ("C1", "s"), "loose": ("C0", "D")}
 
 
 def draw() -> None:
-    """Regret of each system at three budgets, in the boxes of the paper's figure 2; left continuous A, right groups."""
+    """Regret of each system at three budgets, by the boxes of the paper's figure 2; left continuous A, right groups."""
     rows = single_models()
     methods = known(rows)
     boxes = {box: [name for name in names if name in methods] for box, names in BOXES.items()}
@@ -60,7 +60,9 @@ def draw() -> None:
     handles, names = axes[0].get_legend_handles_labels()
     shown = dict(zip(names, handles, strict=True))
     figure.legend(shown.values(), [f"budget {name}" for name in shown], loc="outside upper right", ncols=3, fontsize=8)
-    figure.suptitle("The systems of the paper's figure 2; hollow: needs A to predict", fontsize=10, x=0.02, ha="left")
+    figure.suptitle(
+        "Systems by the boxes of the paper's figure 2; hollow: needs A to predict", fontsize=10, x=0.02, ha="left"
+    )
     figure.tight_layout(rect=(0, 0, 1, 0.97))
     figure.savefig(Path(__file__).with_suffix(".png"), dpi=110)
 

@@ -86,10 +86,11 @@ def claims_section(paper: Compared, ranges: pd.DataFrame) -> Section:
         informative_claim(int(ranges["informative"].sum()), len(ranges)),
     ]
     text = (
-        "A lead whose 95 % interval over datasets includes 0 cannot be told. The paper prints no numbers for its win "
-        "rates in the text and does not define regret; ours is in docs/protocol.md. Wins within a budget on DPVar "
-        "cannot show that a method is fair: any model meets every such budget by being shrunk towards its mean. The "
-        "column on the gain over shrinking says how much better a method is than that."
+        "A lead whose 95 % interval over datasets includes 0 cannot be told; a number is reproduced within the "
+        "tolerance beside it. The paper prints no numbers for its win rates in the text and does not define regret; "
+        "ours is in docs/protocol.md. Wins within a budget on DPVar cannot show that a method is fair: any model meets "
+        "every such budget by being shrunk towards its mean. The column on the gain over shrinking says how much "
+        "better a method is than that."
     )
     return Section(
         "What the paper says, and what came out", (text,), (TableBlock.of(pd.DataFrame(claims), "Claims of the paper"),)
