@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fairlevel._version import __version__ as __version__
+from fairlevel.openmp import waiting_asleep
 
 if TYPE_CHECKING:
     from fairlevel.auditing.audit import audit
@@ -78,11 +79,12 @@ _HOME = {
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use, so that ``import fairlevel`` alone loads no heavy library."""
-    if name == "torch":
-        return import_module("fairlevel.torch")
-    if name not in _HOME:
+    if name not in _HOME and name != "torch":
         raise AttributeError(f"module 'fairlevel' has no attribute {name!r}; it offers {', '.join(__all__)}.")
-    value = getattr(import_module(_HOME[name]), name)
+    with waiting_asleep():  # libraries are loaded here
+        if name == "torch":
+            return import_module("fairlevel.torch")
+        value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value
     return value
 

@@ -18,14 +18,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fairlevel.exceptions import InvalidInput
+from fairlevel.openmp import cores, may_spin, waiting_asleep
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def use_one_thread() -> None:
@@ -41,19 +37,27 @@ def use_one_thread() -> None:
 @contextmanager
 def use_threads(n_jobs: int | None) -> Iterator[None]:
     """PyTorch's number of threads, which LightGBM and compiled code are given, too. None leaves it as it is; -1 stands
-    for all cores, -2 for all but one, as in scikit-learn.
+    for all cores, -2 for all but one, as in scikit-learn. Where threads may spin, None gives each product one thread,
+    and tasks of many products as many as before.
     """
-    if n_jobs is None:
-        yield
-        return
-    import torch
+    with waiting_asleep():
+        import torch
 
-    before = torch.get_num_threads()
-    torch.set_num_threads(_threads(n_jobs))
+    before = torch.get_num_threads(), getattr(_here, "workers", None)
+    _here.workers = min(workers(), cores()) if n_jobs is None else _threads(n_jobs)
+    torch.set_num_threads(1 if n_jobs is None and may_spin() else _here.workers)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(before[0])
+        _here.workers = before[1]
+
+
+def workers() -> int:
+    """How many tasks may work at a time, each on one thread."""
+    import torch
+
+    return getattr(_here, "workers", None) or torch.get_num_threads()
 
 
 def _threads(n_jobs: Any) -> int:
@@ -114,9 +118,7 @@ def on_single_threads(*tasks: Callable[[], Result]) -> list[Result]:
 
     PyTorch divides every small product among all threads, and waking them costs more than they save.
     """
-    import torch
-
-    threads = torch.get_num_threads()
+    threads = workers()
     if threads == 1 or is_shared():
         return [task() for task in tasks]
     running = [single_threads(threads).submit(task) for task in tasks]
@@ -152,9 +154,7 @@ def map_on_single_threads(function: Callable[[Item], Result], items: Iterable[It
     """The function of each item, in order; as many items at a time as PyTorch has threads, each on one of them. This
     thread takes items only a few ahead of the work, so that they may come from a file of any size.
     """
-    import torch
-
-    threads = torch.get_num_threads()
+    threads = workers()
     if threads == 1 or is_shared():
         yield from map(function, items)
         return

@@ -34,7 +34,9 @@ def lightgbm_text(**parameters):
 
 def catboost_file(folder, constraints):
     path = str(folder / "model.cbm")
-    CatBoostRegressor(iterations=10, verbose=0, monotone_constraints=constraints).fit(X, Y).save_model(path)
+    CatBoostRegressor(iterations=10, verbose=0, allow_writing_files=False, monotone_constraints=constraints).fit(
+        X, Y
+    ).save_model(path)
     return CatBoostRegressor().load_model(path)
 
 
@@ -44,7 +46,9 @@ CONSTRAINED = {
     "xgboost": lambda c: xgb.XGBRegressor(n_estimators=10, monotone_constraints=c).fit(X, Y),
     "xgboost, as text": lambda c: xgb.XGBRegressor(n_estimators=10, monotone_constraints=str(c)).fit(X, Y),
     "xgboost booster": lambda c: xgb.train({"monotone_constraints": str(c)}, xgb.DMatrix(X, Y), 10),
-    "catboost": lambda c: CatBoostRegressor(iterations=10, verbose=0, monotone_constraints=list(c)).fit(X, Y),
+    "catboost": lambda c: CatBoostRegressor(
+        iterations=10, verbose=0, allow_writing_files=False, monotone_constraints=list(c)
+    ).fit(X, Y),
     "histogram": lambda c: HistGradientBoostingRegressor(max_iter=10, monotonic_cst=c).fit(X, Y),
     "histogram, classes": lambda c: HistGradientBoostingClassifier(max_iter=10, monotonic_cst=c).fit(X, Y > 0),
     "forest": lambda c: RandomForestRegressor(10, monotonic_cst=c).fit(X, Y),

@@ -22,7 +22,7 @@ LOG_LINKS = {
     "lightgbm": lambda: lgb.LGBMRegressor(objective="poisson", n_estimators=30, verbose=-1),
     "lightgbm tweedie": lambda: lgb.LGBMRegressor(objective="tweedie", n_estimators=30, verbose=-1),
     "xgboost": lambda: XGBRegressor(objective="count:poisson", n_estimators=30),
-    "catboost": lambda: CatBoostRegressor(loss_function="Poisson", iterations=30, verbose=0),
+    "catboost": lambda: CatBoostRegressor(loss_function="Poisson", iterations=30, verbose=0, allow_writing_files=False),
     "histogram": lambda: HistGradientBoostingRegressor(loss="poisson", max_iter=30),
 }
 

@@ -15,6 +15,7 @@ from fairlevel._version import __version__
 from fairlevel.cli.lazy import LazyCommand
 from fairlevel.exceptions import FairLevelError
 from fairlevel.networks.memory import SWITCH
+from fairlevel.openmp import POLICY
 
 COMMANDS = {
     "demo": "Train, explain and save the fronts of two embedded tables.",
@@ -72,7 +73,7 @@ def _set_up_process() -> None:
     """Settings of the whole process, which a library must not touch: OpenMP threads that wait sleep instead of taking
     cores from others (read when PyTorch is imported), and training reuses freed memory. The user's values win.
     """
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault(POLICY, "PASSIVE")
     os.environ.setdefault(SWITCH, "1")
 
 

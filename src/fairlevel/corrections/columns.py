@@ -13,7 +13,7 @@ import torch
 from scipy.sparse import csr_matrix
 
 from fairlevel.arrays import Array, Index
-from fairlevel.threads import on_single_threads
+from fairlevel.threads import on_single_threads, workers
 from fairlevel.trees.protocol import Leaves
 
 Ones = np.ndarray[tuple[int, int], np.dtype[np.int32]]
@@ -182,7 +182,7 @@ class LeafNormal:
 
     def apply(self, coefficients: Array) -> Array:
         """G times (column, function); parts of the functions on several threads."""
-        parts = np.array_split(coefficients, torch.get_num_threads(), axis=1)
+        parts = np.array_split(coefficients, workers(), axis=1)
         return np.concatenate(on_single_threads(*(partial(self._apply, part) for part in parts)), axis=1)
 
     def _apply(self, coefficients: Array) -> Array:

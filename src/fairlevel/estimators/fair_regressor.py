@@ -70,8 +70,9 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         Turns a table with text, dates and gaps into numbers; it is learnt inside the fit, from training rows only.
         Without one, X must be numbers, or what the predictor reads by itself.
     n_jobs : int, optional
-        Threads of the fit: None for as many as PyTorch uses (``OMP_NUM_THREADS``, or all cores), -1 for all cores. The
-        result does not depend on it.
+        Threads of the fit: None for as many as PyTorch uses (``OMP_NUM_THREADS``, or all cores), -1 for all cores. If
+        ``torch`` was imported before ``fairlevel``, its waiting threads keep cores busy; None then gives each product
+        one thread. The result does not depend on it.
 
     Attributes
     ----------

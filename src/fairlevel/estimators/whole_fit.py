@@ -25,7 +25,7 @@ def all_or_nothing(fit: Fit) -> Fit:
         _forget(self)
         use_one_thread_after_fork()
         try:
-            with numpy_on_one_thread(), use_threads(self.n_jobs):
+            with use_threads(self.n_jobs), numpy_on_one_thread():
                 return fit(self, *arguments, **named)
         except BaseException:
             _forget(self)

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
@@ -17,11 +17,10 @@ from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.executors.protocol import Answer, Failure, call
 from fairlevel.executors.shared_gpu import is_shared, shared_gpu
 from fairlevel.networks.memory import keep_freed_memory
-from fairlevel.threads import cores
+from fairlevel.openmp import cores, waiting_asleep
 
 GPU_IN_TURNS = 8  # processes that take turns on one GPU
 MAX_DEATHS = 3  # workers in a row that may die before any task finishes
-_WAIT_POLICY = "OMP_WAIT_POLICY"
 
 
 class WorkersDied(FairLevelError, RuntimeError):
@@ -68,7 +67,7 @@ class LocalExecutor:
         pool = ProcessPoolExecutor(count, context, initializer=_start_worker)
         finished = False
         try:
-            with _waiting_threads_sleep():  # submitting starts the workers
+            with waiting_asleep():  # submitting starts the workers
                 futures = {pool.submit(call, task): number for number, task in tasks.items()}
             for future in as_completed(futures):
                 yield futures[future], future.result()
@@ -102,23 +101,6 @@ def _has_gpu() -> bool:
 
 def _default_processes() -> int:
     return min(GPU_IN_TURNS, cores()) if _has_gpu() and not is_shared() else cores()
-
-
-@contextmanager
-def _waiting_threads_sleep() -> Iterator[None]:
-    """Processes started inside this context get OMP_WAIT_POLICY=PASSIVE, unless the user has set the variable.
-
-    OpenMP threads that wait then sleep; otherwise they spin and take the cores from other workers. OpenMP reads the
-    variable when PyTorch is imported, so a worker cannot set it for itself. This process is left unchanged.
-    """
-    if _WAIT_POLICY in os.environ:
-        yield
-        return
-    os.environ[_WAIT_POLICY] = "PASSIVE"
-    try:
-        yield
-    finally:
-        del os.environ[_WAIT_POLICY]
 
 
 def _start_worker() -> None:

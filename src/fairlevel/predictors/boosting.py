@@ -18,6 +18,7 @@ from fairlevel.members.boosters import BoosterMembers, FittedTrees
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.predictors.configurations import Configurations
 from fairlevel.predictors.protocol import LocalObjective, Move, Tiling
+from fairlevel.threads import workers
 from fairlevel.trees.lightgbm_text import LightGBMText
 
 SIZES = ((15, 20), (15, 60), (31, 10))  # leaves, and fewest rows in a leaf; the first is the usual one
@@ -167,7 +168,7 @@ class BoosterFactory:
         """Small tables: boosters side by side, one thread each. Large ones: one booster after another, all threads."""
         if not self.small:
             return Tiling(1, one_by_one=True)
-        threads = torch.get_num_threads()
+        threads = workers()
         return Tiling(-(-configs // threads), threads=threads, one_thread_each=True, one_by_one=True)
 
     def learner(self, configurations: Configurations, optimizer: Optimizer) -> BoosterLearner:

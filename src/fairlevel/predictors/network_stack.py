@@ -18,6 +18,7 @@ from fairlevel.networks.network import Kept, Network
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.predictors.configurations import Configurations
 from fairlevel.predictors.protocol import PATIENCE, LocalObjective, Tiling
+from fairlevel.threads import workers
 
 TILE_MULTIPLE = 2
 """Every tile is filled to a multiple of this with copies of its last configuration. A batched product of one matrix
@@ -115,7 +116,7 @@ class NetworkFactory:
         compiled = self.network.backend(start, start.new_empty(0, self.network.inputs)) is not None
         tiles = _COMPILED_TILES if compiled else _PYTORCH_TILES  # compiled code uses all cores for one tile
         size = next((size for most, size in tiles.items() if rows <= most), TILE_MULTIPLE)
-        return Tiling(size, TILE_MULTIPLE, 1 if compiled else torch.get_num_threads())
+        return Tiling(size, TILE_MULTIPLE, 1 if compiled else workers())
 
     def learner(self, configurations: Configurations, optimizer: Optimizer) -> NetworkLearner:
         start = self.network.init(self.seed).to(self.device)

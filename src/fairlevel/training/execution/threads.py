@@ -12,11 +12,9 @@ from concurrent.futures import as_completed
 from threading import Event, Lock
 from typing import TypeVar
 
-import torch
-
 from fairlevel.exceptions import FairLevelError
 from fairlevel.predictors.protocol import Tiling
-from fairlevel.threads import finish, is_shared, single_threads
+from fairlevel.threads import finish, is_shared, single_threads, workers
 
 Tile = TypeVar("Tile")
 Result = TypeVar("Result")
@@ -40,7 +38,7 @@ def in_threads(
             raise Cancelled("training was stopped.")
 
     alone = min(tiling.threads, len(tiles)) == 1
-    if is_shared() or (alone and (torch.get_num_threads() == 1 or not tiling.one_thread_each)):
+    if is_shared() or (alone and (workers() == 1 or not tiling.one_thread_each)):
         return [work(tile, check) for tile in tiles]
     pool = single_threads(tiling.threads)
     running = [pool.submit(work, tile, check) for tile in tiles]
