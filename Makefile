@@ -7,7 +7,7 @@ PARALLEL := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
 # OpenMP threads that wait sleep instead of taking cores from other processes.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: demo test units check study bench pages docs lint format clean
+.PHONY: demo test units check bounds study bench pages docs lint format clean
 
 demo: .venv/installed
 	$(BIN)/fairlevel demo --out demo
@@ -23,6 +23,18 @@ check: lint
 	$(PARALLEL) $(BIN)/python -m pytest -x -q -n auto --maxprocesses 8 \
 		$(addprefix tests/,networks conditional_mean data fronts penalties contracts plots)
 
+# The oldest versions of dependencies that pyproject.toml allows, which have wheels for Python 3.11 and 3.12.
+bounds:
+	$(PYTHON) -m venv .bounds
+	.bounds/bin/python tests/lower_bounds.py > .bounds/oldest.txt
+	.bounds/bin/python -m pip install --quiet --constraint constraints.txt torch
+	.bounds/bin/python -m pip install --quiet --editable . --requirement .bounds/oldest.txt \
+		onnxruntime polars pytest pytest-xdist
+	$(PARALLEL) .bounds/bin/python -m pytest -q -m "not study" -n auto --maxprocesses 8 --dist loadfile \
+		-o filterwarnings=default -p no:cacheprovider $(addprefix tests/,cli/test_command_contract.py \
+		cli/test_relevel_command.py cli/test_stored_audit.py cli/test_hostile_words.py contracts metrics \
+		releveling/test_relevel_inputs.py estimators/test_scikit_learn_habits.py trees/test_lightgbm_library.py)
+
 study: .venv/installed
 	$(BIN)/python -m pytest -m study -s
 
@@ -36,7 +48,6 @@ pages: .venv/installed
 	$(PARALLEL) $(BIN)/python docs/support/pages.py $(PAGES)
 
 docs: .venv/installed
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
 	$(BIN)/mkdocs build --strict --site-dir build/site
 
 lint: .venv/installed
@@ -56,4 +67,4 @@ format: .venv/installed
 	touch $@
 
 clean:
-	rm -rf .venv demo build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .bounds demo build dist .mypy_cache .ruff_cache .pytest_cache

@@ -1,7 +1,8 @@
 """Write the results page of the study from its rows: python docs/support/study_page.py
 
-docs/results/study.md (tables and verdicts between two marks; the text around them stays), study.html (everything, one
-file) and two figures. A test compares the page with what these functions give.
+docs/results/study.md (tables and verdicts between two marks; the text around them stays), study-report.html
+(everything, one file; the site makes study.html of study.md) and two figures. A test compares the page with what these
+functions give.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def main() -> None:
     report = study_report(rows)
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), numbers(report, rows)), encoding="utf-8")
     if report is not None:
-        write_page(report.page, FOLDER / "study.html")
+        write_page(report.page, FOLDER / "study-report.html")
         for drawn in report.figures:
             if drawn.name in FIGURES:
                 drawn.figure.savefig(FOLDER / f"study-{drawn.name}.png", dpi=150)

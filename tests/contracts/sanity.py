@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+from scipy.integrate import trapezoid
 from scipy.special import k0
 from scipy.stats import norm
 
@@ -106,6 +107,6 @@ def product_information():
     """Mutual information of A·Z and A: the entropy of A·Z, of density K₀(|x|)/π, less that of A·Z given A."""
     x = np.exp(np.linspace(-30, 4, 20_001))
     density = k0(x) / np.pi
-    entropy = -2 * np.trapezoid(density * np.log(density) * x, np.log(x))
+    entropy = -2 * trapezoid(density * np.log(density) * x, np.log(x))
     mean_of_log = -(np.euler_gamma + np.log(2)) / 2  # E log|A|
     return float(entropy - np.log(2 * np.pi * np.e) / 2 - mean_of_log)

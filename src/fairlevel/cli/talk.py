@@ -73,6 +73,7 @@ class Talk:
         messages: list[str] = []
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
+            warnings.simplefilter("ignore", DeprecationWarning)  # said to developers
             with shown(not self._quiet, self._people if self._people.is_terminal else None):
                 yield messages
         messages += dict.fromkeys(str(warning.message) for warning in caught)

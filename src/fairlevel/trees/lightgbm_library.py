@@ -7,8 +7,8 @@ alone loads at once, and gives the same bits.
 from __future__ import annotations
 
 import ctypes
-import runpy
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from fairlevel.exceptions import FairLevelError
 from fairlevel.networks.forks import forked
 
 _FLOAT64, _ROW_MAJOR, _RAW_SCORE = 1, 1, 1  # constants of LightGBM's C interface
+_LIBRARIES = {".so", ".dylib", ".dll"}  # on Linux, macOS and Windows
 
 
 class LightGBMMissing(FairLevelError, ImportError):
@@ -61,10 +62,12 @@ def _call(function: str, *arguments: Any) -> None:
 
 @cache
 def _library() -> Any:
-    """The library of the installed package, which knows where it lies."""
+    """The library that wheels put beside the modules; where a distribution keeps it elsewhere, the package finds it."""
     found = find_spec("lightgbm")
     if found is None or found.origin is None:
         raise LightGBMMissing("This model holds trees of LightGBM; type: pip install lightgbm.")
-    library = runpy.run_path(str(Path(found.origin).with_name("libpath.py")))["_LIB"]
+    files = Path(found.origin).parent.rglob("lib_lightgbm.*")
+    path = next((file for file in files if file.suffix in _LIBRARIES), None)
+    library = import_module("lightgbm.basic")._LIB if path is None else ctypes.cdll.LoadLibrary(str(path))
     library.LGBM_GetLastError.restype = ctypes.c_char_p
     return library
