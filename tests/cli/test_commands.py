@@ -24,7 +24,7 @@ def test_every_command_file_is_in_the_table():
 
     helpers = {"checks", "csv_cells", "files", "front_folder", "front_table", "lazy", "model_files", "options", "talk"}
     helpers |= {"audit_answer", "audit_columns", "completion", "front_training", "memory_audit", "names"}
-    helpers |= {"decimal_points", "overlooked", "stored_audit"}
+    helpers |= {"decimal_points", "overlooked", "own_process", "stored_audit"}
     files = {module.name for module in pkgutil.iter_modules(cli.__path__)} - helpers
     assert files == {name.replace(" ", "_") for name in cli.COMMANDS}
 

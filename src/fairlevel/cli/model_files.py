@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from fairlevel.arrays import Array
 
 
+LARGEST = 1e30  # sums of squares of larger numbers, such as damage makes, overflow
 IN_PYTHON = "re-level its predict function in Python: fairlevel.relevel(predict, X, sensitive_features=A)"
 
 
@@ -63,20 +65,18 @@ class OnnxModel:
         kind = np.float64 if "double" in matrix.type else np.float32
         try:
             found = session.run(None, {matrix.name: np.asarray(X, dtype=kind)})[0]
-        except Exception as error:  # onnxruntime has a kind of its own for each mistake
-            raise self._not_predicted(matrix, X, error) from None
+        except Exception:  # onnxruntime has a kind of its own for each mistake
+            self._refuse_other_columns(matrix, X)
+            raise
         return np.asarray(found, dtype=np.float64).reshape(len(X), -1)[:, 0]
 
-    def _not_predicted(self, matrix: Any, X: Any, error: Exception) -> InvalidInput:
-        """Why the rows cannot be read."""
+    def _refuse_other_columns(self, matrix: Any, X: Any) -> None:
         needed = matrix.shape[-1] if matrix.shape else None
         if isinstance(needed, int) and needed != X.shape[1]:
-            return InvalidInput(
+            raise InvalidInput(
                 f"{self.path.name!r} reads {needed} columns, but {X.shape[1]} are left in the file of rows; name those "
                 "that it does not read in --drop, and pass --sensitive-inputs if it reads the sensitive ones."
-            )
-        words = str(error).partition("\n")[0] or type(error).__name__
-        return InvalidInput(f"onnxruntime cannot predict these rows with {self.path.name!r}: {words}")
+            ) from None
 
     def session(self) -> Any:
         """The model, ready to predict; what the file holds is checked."""
@@ -154,12 +154,35 @@ def require_model_file(path: Path) -> ModelFormat:
 def read_model_file(path: Path) -> Any:
     """The model in a file."""
     found = require_model_file(path)
+    with _one_sentence(f"{found.library} cannot read {path.name!r} as a model"):
+        try:
+            return found.read(path)
+        except ImportError:
+            raise InvalidInput(f"{path.name!r} needs {found.library}; type: pip install {found.library}.") from None
+
+
+def refuse_unusable(path: Path, model: Any, X: Any, method: str, seed: int) -> None:
+    """Read the trees of a model and predict all rows once. What goes wrong is said of its file; later it would be an
+    error of this package.
+    """
+    import numpy as np
+
+    from fairlevel.releveling.reading import read_model
+
+    with _one_sentence(f"{require_model_file(path).library} cannot predict these rows with {path.name!r}"):
+        found, _ = read_model(model, X, method, seed)
+        largest = np.abs(np.concatenate([found.total, *getattr(found, "values", ())])).max()
+        if not largest < LARGEST:
+            raise InvalidInput(f"{path.name!r} holds or predicts numbers as large as {largest:.3g}; it is damaged.")
+
+
+@contextmanager
+def _one_sentence(what: str) -> Iterator[None]:
+    """Say what cannot be done where a library raises an error, which may be of any kind."""
     try:
-        return found.read(path)
-    except ImportError:
-        raise InvalidInput(f"{path.name!r} needs {found.library}; type: pip install {found.library}.") from None
+        yield
     except FairLevelError:
         raise
     except Exception as error:
-        words = str(error).partition("\n")[0] or type(error).__name__
-        raise InvalidInput(f"{found.library} cannot read {path.name!r} as a model: {words}") from None
+        words = str(error).partition("\n")[0]
+        raise InvalidInput(f"{what} ({type(error).__name__}{words and f': {words}'}).") from None

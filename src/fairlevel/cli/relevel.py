@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairlevel.cli.checks import refuse_existing, require_columns
-from fairlevel.cli.model_files import FORMATS, read_model_file, require_model_file
+from fairlevel.cli.model_files import FORMATS, read_model_file, refuse_unusable, require_model_file
 from fairlevel.cli.options import read_names, read_sensitive
+from fairlevel.cli.own_process import go_on_in_own_process, limited
 from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
 from fairlevel.data.whole_files import whole_folder
 from fairlevel.estimators.budget import Budget
@@ -70,6 +71,7 @@ def relevel(
     factors, other = read_names(given), tuple(name for name in (target, weight) if name)
     kind = require_model_file(model)
     require_columns(file, (*names, *factors, *other, *read_names(drop)))
+    go_on_in_own_process(model, file, kind.library)
 
     with talk.working() as warned:
         stage("loading libraries")
@@ -80,7 +82,8 @@ def relevel(
 
         changes = kind.method(method)
         stage("reading the files")
-        fitted = read_model_file(model)
+        with limited():
+            fitted = read_model_file(model)
         raw, rows_in_file = read_sample(file, most_rows, seed)
         _refuse_hidden_inputs(fitted, () if sensitive_inputs else names)
         unused = {target, weight, *read_names(drop)} | (set() if sensitive_inputs else set(names))
@@ -93,6 +96,8 @@ def relevel(
         features = _with_numbers(fitted, inputs).reset_index(drop=True)
         y = None if not target else LearningTable.of(rows, target, names, read_names(drop), sensitive_inputs).target
         try:
+            with limited():
+                refuse_unusable(model, fitted, features, changes, seed)
             front = relevel_model(
                 fitted,
                 features,
