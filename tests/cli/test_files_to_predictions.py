@@ -333,10 +333,12 @@ def test_a_folder_is_no_file_with_rows(fronts, folder):
     assert "is a folder; a file ending in .csv or .parquet is needed" in " ".join(said.stderr.split())
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
+@pytest.mark.parametrize(
+    "encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be", "utf-8-sig"]
+)
 def test_byte_order_marks_tell_the_encoding(tmp_path, encoding):
     """A file in UTF-16 was taken for latin1."""
-    mark = "\ufeff" if encoding in ("utf-16-le", "utf-16-be") else ""
+    mark = "\ufeff" if encoding.endswith("e") else ""
     (tmp_path / "t.csv").write_bytes(f"{mark}größe;b\n1,5;x\n2,25;é\n".encode(encoding))
     for table in (files.read_columns(tmp_path / "t.csv"), files.read_sample(tmp_path / "t.csv", 10, 0)[0]):
         assert list(table.columns) == ["größe", "b"]

@@ -57,10 +57,16 @@ def test_a_line_for_spreadsheets_is_named(tmp_path):
         column_names(tmp_path / "rows.csv")
 
 
-@pytest.mark.parametrize("code", ["cp1252", "utf-16le"])
+@pytest.mark.parametrize("code", ["cp1252", "utf-16le", "utf-16be", "utf-32le", "utf-32be"])
 def test_the_command_that_converts_a_file_writes_one(tmp_path, code):
     (tmp_path / "rows.csv").write_bytes("Größe,f\n1,2\n".encode(code))
     with pytest.raises(InvalidInput, match=f"iconv -f {code} -t utf-8 .*rows.csv > rows-utf8.csv"):
+        column_names(tmp_path / "rows.csv")
+
+
+def test_letters_of_two_bytes_are_not_guessed(tmp_path):
+    (tmp_path / "rows.csv").write_bytes("возраст,f\n1,2\n".encode("utf-16be"))
+    with pytest.raises(InvalidInput, match="holds bytes of 0, as UTF-16 without a mark does; save it as CSV UTF-8"):
         column_names(tmp_path / "rows.csv")
 
 

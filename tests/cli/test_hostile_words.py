@@ -1,6 +1,8 @@
 """Names, options and cells that end in one sentence or are taken as they are, never in a traceback."""
 
 import io
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -231,3 +233,22 @@ def test_a_reader_that_has_gone_is_no_budget_that_is_not_met(as_json, monkeypatc
     with pytest.raises(SystemExit) as end:
         talk.result(rows=1) if as_json else talk.say("a sentence")
     assert end.value.code == CLOSED_PIPE
+
+
+@pytest.mark.parametrize("words", [("--version",), ("--help",), ("data", "list"), ("data", "list", "--json")])
+def test_output_that_cannot_be_written_is_one_sentence(words):
+    """It ended in a traceback, as an error of the package does."""
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-c", "from fairlevel.cli import app; app()", *words]
+        said = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert said.returncode == 2
+    assert said.stderr == "error: Standard output cannot be written: No space left on device.\n"
+
+
+def test_what_libraries_print_is_no_json(capsys):
+    talk = Talk(quiet=False, as_json=True)
+    with talk.working():
+        print("a library is talking")
+    talk.result(rows=3)
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ('{"rows": 3}\n', "a library is talking\n")

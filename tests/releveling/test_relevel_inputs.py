@@ -63,7 +63,7 @@ def test_linear_leaves_get_a_correction(method):
 def test_what_xgboost_says_comes_without_its_stack_trace():
     towns = pd.Categorical(np.where(OWN[0]["x1"] > 0, "north", "south"))
     model = xgb.XGBRegressor(n_estimators=3, enable_categorical=True).fit(OWN[0].assign(town=towns), OWN[1])
-    with pytest.raises(InvalidInput, match="^XGBRegressor cannot predict these rows: ") as caught:
+    with pytest.raises(InvalidInput, match=r"^XGBRegressor cannot predict these rows: ") as caught:
         relevel(model, OWN[0].assign(town=towns.rename_categories({"north": "west"})), sensitive_features=OWN[2])
     assert "\n" not in str(caught.value)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 from traceback import print_exc
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -85,11 +87,18 @@ def app() -> None:
     try:
         _command_line()(prog_name="fairlevel")
     except FairLevelError as error:
-        Console(stderr=True).print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-        raise SystemExit(2) from None
-    except Exception:
+        _end(str(error))
+    except Exception as error:
+        if isinstance(error, OSError) and error.filename is None and error.strerror:  # of no file: standard output
+            sys.stdout = io.StringIO()  # what could not be written would be tried again
+            _end(f"Standard output cannot be written: {error.strerror}.")
         print_exc()
         raise SystemExit(3) from None
+
+
+def _end(sentence: str) -> NoReturn:
+    Console(stderr=True).print(f"error: {sentence}", style="red", markup=False, highlight=False, soft_wrap=True)
+    raise SystemExit(2) from None
 
 
 __all__ = ["COMMANDS", "app"]

@@ -18,6 +18,17 @@ _PANDAS_READERS = {".gz": "read_csv", ".bz2": "read_csv", ".xz": "read_csv", ".z
     ".json": "read_json",
     ".feather": "read_feather",
 }
+_MARKS = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"} | {
+    codecs.BOM_UTF16_LE: "utf-16",  # with which that of UTF-32 begins
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_WITHOUT_MARK = {
+    "utf-32le": (False, True, True, True),
+    "utf-32be": (True, True, True, False),
+    "utf-16le": (False, True),
+    "utf-16be": (True, False),
+}
+"""Which bytes of a first letter are 0."""
 _SEPARATORS = (",", ";", "\t", "|")
 
 
@@ -121,9 +132,21 @@ def column_names(path: Path) -> list[str]:
 
 
 def encoding(path: Path) -> str:
-    """UTF-16 where a CSV file begins with its byte order mark, as spreadsheets write it, and UTF-8 elsewhere."""
+    """UTF-8, or what the byte order mark at the beginning of a CSV file says, as spreadsheets write it."""
     with path.open("rb") as file:
-        return "utf-16" if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
+        begin = file.read(1000)
+    for mark, code in _MARKS.items():
+        if begin.startswith(mark):
+            return code
+    if b"\0" in begin:  # which UTF-8 would read as a character
+        zeros = tuple(byte == 0 for byte in begin[:4])
+        unmarked = next((code for code, pattern in _WITHOUT_MARK.items() if pattern == zeros[: len(pattern)]), None)
+        if unmarked is None:
+            raise InvalidInput(f"{path.name!r} holds bytes of 0, as UTF-16 without a mark does; save it as CSV UTF-8.")
+        raise InvalidInput(
+            f"{path.name!r} is {unmarked.upper()} without a mark; save it as CSV UTF-8{_conversion(path, unmarked)}."
+        )
+    return "utf-8-sig"
 
 
 def separator(path: Path) -> str:
@@ -142,15 +165,19 @@ def is_parquet(path: Path) -> bool:
 
 def not_utf8(path: Path, error: UnicodeDecodeError) -> InvalidInput:
     """What to do about a file in another encoding."""
-    if encoding(path) == "utf-16":
-        return InvalidInput(f"{path.name!r} begins as UTF-16, but is not (byte {error.start}); save it as UTF-8.")
-    with path.open("rb") as file:
-        code = "utf-16le" if b"\0" in file.read(1000) else "cp1252"
-    converted = f"{path.stem}-utf8{path.suffix}"
+    code = encoding(path)
+    if code != "utf-8-sig":
+        return InvalidInput(
+            f"{path.name!r} begins as {code.upper()}, but is not (byte {error.start}); save it as UTF-8."
+        )
     return InvalidInput(
-        f"{path.name!r} is not UTF-8 (byte {error.start}); save it as CSV UTF-8, or convert it, such as iconv -f "
-        f"{code} -t utf-8 {shlex.quote(str(path))} > {shlex.quote(converted)}."
+        f"{path.name!r} is not UTF-8 (byte {error.start}); save it as CSV UTF-8{_conversion(path, 'cp1252')}."
     )
+
+
+def _conversion(path: Path, code: str) -> str:
+    converted = f"{path.stem}-utf8{path.suffix}"
+    return f", or convert it, such as iconv -f {code} -t utf-8 {shlex.quote(str(path))} > {shlex.quote(converted)}"
 
 
 def refuse_existing(out: Path, force: bool) -> None:

@@ -9,7 +9,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,9 +69,12 @@ class Talk:
 
     @contextmanager
     def working(self) -> Iterator[list[str]]:
-        """Show the progress of the work inside, and print its warnings after it; they are also given back."""
+        """Show the progress of the work inside, and print its warnings after it; they are also given back. What
+        libraries print does not join the JSON object.
+        """
         messages: list[str] = []
-        with warnings.catch_warnings(record=True) as caught:
+        elsewhere = redirect_stdout(sys.stderr) if self._json else nullcontext()
+        with elsewhere, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             warnings.simplefilter("ignore", DeprecationWarning)  # said to developers
             with shown(not self._quiet, self._people if self._people.is_terminal else None):
