@@ -26,6 +26,18 @@ def store(tmp_path):
     return Store(tmp_path / "results")
 
 
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
+def test_a_file_that_was_cut_off_is_no_finished_task(store, share):
+    """It counted as finished, and the report of the study then ended in an error."""
+    with store.claimed("paper-1", "folder", ["d"], [0], ["fbo"]):
+        store.write(("d", 0, "fbo"), some_rows("d", 0, "fbo"))
+        whole = store.path(("d", 0, "fbo")).read_bytes()
+        store.path(("d", 0, "fbo")).write_bytes(whole[: int(share * len(whole))])
+        assert not store.finished(("d", 0, "fbo"))
+        store.write(("d", 0, "fbo"), some_rows("d", 0, "fbo"))
+        assert store.finished(("d", 0, "fbo"))
+
+
 def test_rows_come_back_in_one_order(store):
     with store.claimed("paper-1", "folder", ["e", "d"], [0, 1], ["r2", "fbo"]):
         for key in [("e", 1, "fbo"), ("d", 0, "r2"), ("e", 0, "fbo"), ("d", 0, "fbo")]:

@@ -72,8 +72,8 @@ def test_times_are_numbers_or_dates(time):
     ("groups", "time", "sentence"),
     [
         ([1, 1, 2], [1, 2, 3], "both given"),
-        ([1, 2], None, "2 labels for 3 rows"),
-        (None, [1, 2], "2 entries for 3 rows"),
+        ([1, 2], None, r"groups has shape \(2,\) for 3 rows"),
+        (None, [1, 2], r"time has shape \(2,\) for 3 rows"),
         (None, [1, np.nan, 2], "1 missing entries"),
         (None, ["a", "b", "c"], "neither a number nor a date"),
         (None, ["01/02/2020", "03/04/2020", "05/06/2020"], "day and month cannot be told apart"),

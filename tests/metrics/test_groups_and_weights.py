@@ -7,7 +7,7 @@ import torch
 from fairlevel import GroupMean, MLPMean, RandomFeaturesMean, RidgeMean, SplineMean, compare, dpvar, dpvar_interval
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.factors import attributes_within
-from fairlevel.exceptions import InvalidInput
+from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.metrics.leave_group_out import leave_groups_out_dpvar, left_out
 from fairlevel.metrics.row_groups import RowGroups
 from fairlevel.metrics.units import IndependentUnits
@@ -116,14 +116,27 @@ def test_trained_mean_keeps_groups_together():
 @pytest.mark.parametrize(
     ("groups", "words"),
     [
-        (np.arange(ROWS - 1), "399 labels for 400 rows"),
+        (np.arange(ROWS - 1), r"shape \(399,\) for 400 rows"),
         (np.zeros(ROWS), "one label for all rows"),
+        (np.arange(ROWS).reshape(2, -1), r"shape \(2, 200\) for 400 rows"),
+        (np.rec.fromarrays([np.arange(ROWS)] * 2, names=["person", "visit"]), r"such as groups\['person'\]"),
+        (torch.arange(ROWS, dtype=torch.float64).requires_grad_(), r"pass groups.detach\(\)"),
         (np.where(np.arange(ROWS) == 3, np.nan, np.arange(ROWS)), "1 missing label"),
     ],
 )
 def test_groups_that_cannot_be_used(groups, words):
-    with pytest.raises(InvalidInput, match=words):
+    with pytest.raises((InvalidInput, InvalidType), match=words):
         dpvar_interval(F, sensitive_features=A, groups=groups)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [lambda g: g.astype(">i8"), lambda g: g.astype(">f8"), lambda g: g.astype("S3"), lambda g: g[:, None, None]],
+)
+def test_groups_in_any_layout_are_the_same_groups(written):
+    groups = np.arange(ROWS) // 4
+    usual, other = (dpvar_interval(F, sensitive_features=A, groups=labels) for labels in (groups, written(groups)))
+    assert (other.low, other.high) == (usual.low, usual.high)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
-from fairlevel import audit, compare, dpvar, dpvar_interval
+from fairlevel import FairRegressor, audit, compare, dpvar, dpvar_interval
 from fairlevel.auditing.flags import repeated_rows
 from fairlevel.exceptions import FairLevelError, InvalidInput, InvalidType
 from fairlevel.metrics.evidence import Evidence
@@ -200,3 +201,23 @@ def test_a_function_of_an_attribute_has_a_share_that_is_not_zero(rest):
     found = interval_of(Evidence(1.0, 1 - rest, 1.0, sums.T @ sums, rounding, lambda: 1e-4, "splines"))
     assert found.share_low == found.low > 0.7
     assert found.share_high == 1
+
+
+@pytest.mark.parametrize("kind", [np.uint64, np.int64])
+def test_predictions_that_differ_beyond_16_digits_are_refused(kind):
+    """They were all the same number: no disparity."""
+    steps = np.round(100 * (A - A.min())).astype(kind)
+    with pytest.raises(InvalidInput, match=r"pass y_pred - y_pred.min\(\)"):
+        dpvar(None, steps + kind(2**62), sensitive_features=A)
+    with pytest.raises(InvalidInput, match=r"pass y - y.min\(\)"):
+        FairRegressor(predictor="linear").fit(A[:, None], steps + kind(2**62), sensitive_features=A)
+    assert dpvar(None, (steps + kind(2**62)) - (steps + kind(2**62)).min(), sensitive_features=A) > 1000
+
+
+@pytest.mark.parametrize("name", ["y_pred", "sensitive_features", "sample_weight", "given"])
+def test_tensors_that_require_gradients_are_refused(name):
+    """It was an error of PyTorch, without the name of the argument."""
+    given = {"y_pred": F, "sensitive_features": A, "sample_weight": np.ones(200), "given": F + A**2}
+    given[name] = torch.from_numpy(given[name]).requires_grad_()
+    with pytest.raises(InvalidType, match=rf"{name} is a tensor that requires gradients.*pass {name}.detach\(\)"):
+        dpvar(None, **given)

@@ -119,8 +119,14 @@ class Store:
         return self.rows_folder.joinpath(*parts, "rows.parquet")
 
     def finished(self, key: Key) -> bool:
-        """Whether the rows of a task have been written."""
-        return self.path(key).is_file()
+        """Whether the rows of a task have been written, to their end: that is where Parquet has its table of contents.
+        A file that a copy or a disk has cut off is no result.
+        """
+        try:
+            pyarrow.parquet.read_metadata(self.path(key))
+        except (pa.ArrowInvalid, OSError):
+            return False
+        return True
 
     def write(self, key: Key, rows: pd.DataFrame) -> None:
         """Write the rows of a task; it counts as finished only when the file is complete and on disk."""

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput, InvalidType
@@ -17,6 +18,7 @@ Number = int | float | np.number | Decimal
 LARGEST = 1e150  # the square of a larger number overflows
 SMALLEST = 1e-150  # the square of a smaller one is zero
 SMALLEST_FEATURE = 1e-30  # LightGBM reads numbers below 1e-35 as zero
+MOST_EXACT = 2**53  # whole numbers up to here are exact as 64-bit numbers
 MOST_DENSE = 200_000_000  # numbers that a sparse matrix may have as an array: 1.6 GB
 
 _ROUNDING = 8 * np.finfo(np.float64).eps
@@ -34,7 +36,9 @@ def as_cells(values: Any) -> Any:
 
 
 def refuse_lazy(name: str, values: Any) -> None:
-    """Refuse a LazyFrame of polars, which holds a plan instead of rows."""
+    """Refuse a LazyFrame of polars, which holds a plan instead of rows, and a tensor whose gradients would be lost."""
+    if getattr(values, "requires_grad", False):
+        raise InvalidType(f"{name} is a tensor that requires gradients, which end here; pass {name}.detach().")
     if hasattr(values, "collect") and hasattr(values, "collect_schema"):
         raise InvalidType(f"{name} is a {type(values).__name__}, which holds no rows yet; pass {name}.collect().")
 
@@ -63,6 +67,13 @@ def refuse_other_kinds(name: str, values: Any) -> None:
         )
     if kind == "c":
         raise InvalidInput(f"Complex data not supported: {name} holds complex numbers; pass {name}.real.")
+
+
+def loses_digits(numbers: Any) -> bool:
+    """Whether some of these whole numbers, in an array or a column, become equal as floating-point numbers."""
+    if not len(numbers) or max(int(numbers.max()), -int(numbers.min())) <= MOST_EXACT:
+        return False
+    return len(pd.unique(numbers)) > len(pd.unique(numbers.astype(np.float64)))
 
 
 def as_dense(X: Any) -> Any:

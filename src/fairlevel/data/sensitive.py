@@ -13,14 +13,13 @@ import pandas as pd
 
 from fairlevel.arrays import Array
 from fairlevel.data.columns import MISSING, Dates, Numbers, kind_of, text_of
-from fairlevel.data.numbers import LARGEST, as_cells, refuse_extremes, refuse_other_kinds
+from fairlevel.data.numbers import LARGEST, as_cells, loses_digits, refuse_extremes, refuse_other_kinds
 from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures
 
 FEW_CATEGORIES = 12  # which any rows can carry
 ROWS_PER_CATEGORY = 5  # of one column; with fewer, group averages are shrunk, and an upper limit would be too low
 ROWS_PER_CATEGORY_OF_SEVERAL = 8  # of several columns together
 MOST_CATEGORIES = 500
-MOST_EXACT = 2**53  # whole numbers up to here are exact as 64-bit numbers
 MOST_CATEGORIES_OF_FACTORS = 1000  # of all columns together
 
 
@@ -115,9 +114,7 @@ def _refuse_long_codes(frame: pd.DataFrame, argument: str) -> None:
     """Whole numbers that would become equal as 64-bit numbers."""
     for name, column in frame.items():
         known = column.dropna() if pd.api.types.is_integer_dtype(column.dtype) else column[:0]
-        if known.empty or max(int(known.max()), -int(known.min())) <= MOST_EXACT:
-            continue
-        if known.nunique() > known.astype(np.float64).nunique():
+        if loses_digits(known):
             raise InvalidInput(
                 f"{argument} holds whole numbers in column {name!r} that differ beyond 16 digits, which floating-point "
                 "numbers do not keep; if they are codes, convert the column with .astype('category')."

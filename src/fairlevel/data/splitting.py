@@ -10,8 +10,8 @@ import pandas as pd
 
 from fairlevel.arrays import Array, Index
 from fairlevel.data.columns import Dates, Numbers, kind_of
-from fairlevel.data.numbers import refuse_other_kinds
-from fairlevel.exceptions import InvalidInput
+from fairlevel.data.numbers import refuse_lazy, refuse_other_kinds
+from fairlevel.exceptions import InvalidInput, InvalidType
 
 MOST_RARE_ROWS = 100  # per column
 
@@ -187,9 +187,7 @@ def read_groups(groups: Any, rows: int) -> Index:
     """A number for each row, the same for rows with the same label."""
     if np.ma.isMaskedArray(groups):
         refuse_other_kinds("groups", groups)
-    labels = pd.Series(np.asarray(groups).reshape(-1))
-    if len(labels) != rows:
-        raise InvalidInput(f"groups has {len(labels)} labels for {rows} rows; one label per row is needed.")
+    labels = _one_per_row("groups", groups, rows)
     if labels.isna().any():
         raise InvalidInput(
             f"groups holds {int(labels.isna().sum())} missing labels; give such rows labels of their own."
@@ -203,13 +201,23 @@ def read_groups(groups: Any, rows: int) -> Index:
     return numbers
 
 
+def _one_per_row(name: str, values: Any, rows: int) -> pd.Series:
+    """A column of one entry per row, in the byte order of this machine."""
+    refuse_lazy(name, values)
+    given = np.asarray(values)
+    if given.dtype.kind == "V":
+        choice = f", such as {name}[{given.dtype.names[0]!r}]" if given.dtype.names else ""
+        raise InvalidType(f"{name} holds {given.dtype} in each row; one label per row is needed{choice}.")
+    if given.shape[:1] != (rows,) or given.size != rows:
+        raise InvalidInput(f"{name} has shape {given.shape} for {rows} rows; one label per row is needed.")
+    return pd.Series(given.reshape(-1).astype(given.dtype.newbyteorder("=")))
+
+
 def _read_time(time: Any, rows: int) -> Index:
     """Ranks of numbers or dates, the same for the same time."""
     if np.asarray(time).dtype.kind == "c" or np.ma.isMaskedArray(time):
         refuse_other_kinds("time", time)
-    given = pd.Series(np.asarray(time).reshape(-1))
-    if len(given) != rows:
-        raise InvalidInput(f"time has {len(given)} entries for {rows} rows; one per row is needed.")
+    given = _one_per_row("time", time, rows)
     if given.isna().any():
         raise InvalidInput(f"time holds {int(given.isna().sum())} missing entries; drop those rows.")
     if given.dtype == object or pd.api.types.is_string_dtype(given):
