@@ -16,9 +16,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fairlevel.progress import say_slower
+
 SWITCH = "FAIRLEVEL_NATIVE"
 """Environment variable: ``off`` turns compiled code off, in C and in Triton."""
 
+_SLOWER = f"training takes longer. {SWITCH}=off, set before, says that this is meant."
 _FLAGS = ("-std=gnu11", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast")
 
 
@@ -40,14 +43,18 @@ def shared_library(source: Path) -> Path | None:
     """The compiled library of a C source, from the cache or freshly built; None where it is switched off, cannot be
     built, or where the cache cannot be trusted.
     """
+    if os.environ.get(SWITCH, "").lower() == "off":
+        return None
     compiler = shutil.which(os.environ.get("CC", "cc"))
-    if os.environ.get(SWITCH, "").lower() == "off" or compiler is None:
+    if compiler is None:
+        say_slower(f"There is no C compiler: {_SLOWER}")
         return None
     try:
         folder, name = _cache_folder(), f"{source.stem}-{_fingerprint(compiler, source)}"
         known = next((path for path in sorted(folder.glob(f"{name}-*.so")) if _is_whole(path)), None)
         return known or _compiled(compiler, source, folder, name)
-    except (OSError, subprocess.SubprocessError, RuntimeError, ValueError):  # folder or compiler cannot be used
+    except (OSError, subprocess.SubprocessError, RuntimeError, ValueError) as error:  # of the folder or the compiler
+        say_slower(f"C code cannot be compiled ({error}): {_SLOWER}")
         return None
 
 

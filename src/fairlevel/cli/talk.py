@@ -77,7 +77,8 @@ class Talk:
         with elsewhere, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             warnings.simplefilter("ignore", DeprecationWarning)  # said to developers
-            with shown(not self._quiet, self._people if self._people.is_terminal else None):
+            bars = self._people if self._people.is_terminal else self._errors
+            with shown(not self._quiet and bars.is_terminal, bars):
                 yield messages
         messages += dict.fromkeys(str(warning.message) for warning in caught)
         for message in messages:

@@ -66,6 +66,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
     device : {"auto", "cpu", "cuda"}, default="auto"
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0
+        From 1 on, the stages of the fit are shown on standard error: as bars on a terminal, as lines elsewhere. The
+        logger "fairlevel" hears of them in any case.
     encoder : ``TableEncoder()``, optional
         Turns a table with text, dates and gaps into numbers; it is learnt inside the fit, from training rows only.
         Without one, X must be numbers, or what the predictor reads by itself.

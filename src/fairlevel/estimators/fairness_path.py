@@ -92,6 +92,8 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     device : {"auto", "cpu", "cuda"}, default="auto"
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0
+        From 1 on, the stages of the fit are shown on standard error: as bars on a terminal, as lines elsewhere. The
+        logger "fairlevel" hears of them in any case.
     encoder : ``TableEncoder()``, optional
         Turns a table with text, dates and gaps into numbers. It is learnt inside the folds, from training rows only, so
         that categories which a fold lacks count as unseen. Models take the table as it is; own ``models`` get the

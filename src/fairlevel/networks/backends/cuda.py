@@ -17,6 +17,7 @@ from torch import Tensor
 
 from fairlevel.compiled import SWITCH
 from fairlevel.networks.backends.shape import AdamNumbers, CriticFit, CriticLoss, Regression, Shape
+from fairlevel.progress import say_slower
 
 LONGEST_PANEL, SHORTEST_PANEL = 1024, 64  # rows per program
 PROGRAMS = 4  # at least this many per multiprocessor, where there are enough rows
@@ -161,6 +162,9 @@ def triton_kernels(module: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
+        say_slower(
+            f"Triton is not installed: training on a GPU takes longer. {SWITCH}=off, set before, says it is meant."
+        )
         return None
 
 
