@@ -276,3 +276,15 @@ def test_models_that_are_no_better_than_the_average_say_so(tmp_path):
     assert "No model errs less on unseen rows" in (tmp_path / "out" / "report.html").read_text()
     assert "only model" in result.stdout
     assert "knee  " not in result.stdout
+
+
+def test_the_page_says_the_probability_of_which_class(tmp_path):
+    """ "Average prediction of granted" was the probability of "refused"."""
+    random = np.random.default_rng(4)
+    table = pd.DataFrame(random.standard_normal((200, 2)), columns=["x", "age"])
+    table["granted"] = np.where(table["x"] + table["age"] > 0, "granted", "refused")
+    table.to_csv(tmp_path / "loans.csv", index=False)
+    arguments = ("--target", "granted", "--sensitive", "age", "--method", "fbo_closed", "--predictor", "linear")
+    result = run("front", tmp_path / "loans.csv", *arguments, "--sensitive-inputs", "--out", tmp_path / "out")
+    assert result.returncode == 0, result.stderr
+    assert "(probability of granted = refused)" in (tmp_path / "out" / "report.html").read_text()

@@ -17,13 +17,15 @@ from fairlevel.report.page import TableBlock, Tile, Tiles
 @dataclass(frozen=True)
 class FrontFigures:
     """A frame of models as in ``front_``, the name of the target, and what the last model is called. Without known
-    errors, the column mse is the mean squared change of the predictions.
+    errors, the column mse is the mean squared change of the predictions. Of two classes, ``event`` is the one whose
+    probability is predicted, where its name is known.
     """
 
     front: pd.DataFrame
     target: str
     before: str
     known_error: bool = True
+    event: str = ""
 
     def __len__(self) -> int:
         return len(self.front)
@@ -34,7 +36,9 @@ class FrontFigures:
 
     @property
     def unit(self) -> str:
-        return "(probability)" if self.classifies else f"(in units of {self.target})"
+        if self.classifies:
+            return f"(probability of {self.target} = {self.event})" if self.event else "(probability)"
+        return f"(in units of {self.target})"
 
     @property
     def error_name(self) -> str:

@@ -59,7 +59,9 @@ def front_page(
     """All figures come from rows that set nothing. ``folders`` are where the models of the front were saved, ``before``
     is what the last model is called, and ``within`` names the model within a user's budget, with its row.
     """
-    shown = FrontFigures(path.to_frame(), target, before, known_error=not path.front_["mse"].isna().all())
+    classes = getattr(path, "classes_", None)
+    event = "" if classes is None else str(classes[-1])
+    shown = FrontFigures(path.to_frame(), target, before, not path.front_["mse"].isna().all(), event)
     names = [point_name(row) for row in range(len(shown))]
     knee = path.knee_index_
     roles = (("most level", 0), ("knee", knee), (before, len(shown) - 1), *(() if within is None else (within,)))
