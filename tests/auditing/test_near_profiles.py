@@ -40,7 +40,7 @@ def test_rows_of_one_profile_are_paired_at_random():
 
 def test_a_chessboard_is_flagged_and_no_budget_passes():
     found = audit(FIELDS + NOISE, sensitive_features=PLACES)
-    assert found.interval.share_high < 0.1  # what the estimate sees of a truth of 0.5
+    assert found.interval.share_high < 0.4  # what the estimate sees of a truth of 0.5
     assert found.flags[0].name == "near_profiles"
     assert abs(found.near.dpvar - 1) < 0.45
     assert found.near.dpvar == pytest.approx(found.near.share * np.var(FIELDS + NOISE))

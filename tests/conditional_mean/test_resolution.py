@@ -145,7 +145,6 @@ def test_seasons_of_forty_years_are_found():
     prediction = np.where(year % 1 < 0.5, 1.0, -1.0) + random.standard_normal(8000)
     found = dpvar_interval(prediction, sensitive_features=year)
     assert 0.75 < found.estimate < 1.05
-    assert found.regressor.startswith("random_features of bandwidth")
 
 
 @pytest.mark.parametrize("groups", [np.arange(600) // 300, np.arange(600) // 4], ids=["two large", "many small"])

@@ -23,9 +23,8 @@ from fairlevel.data.parquet_parts import is_stored
 from fairlevel.data.row_order import refuse_shuffled
 from fairlevel.data.sensitive import as_frame, refuse_one_profile
 from fairlevel.exceptions import InvalidInput, InvalidType
-from fairlevel.metrics.evaluator import DPVarEvaluator
-from fairlevel.metrics.inputs import EvaluationRows, read_rows, read_seed, read_vector
-from fairlevel.metrics.interval import DPVarInterval
+from fairlevel.metrics.inputs import read_rows, read_seed, read_vector
+from fairlevel.metrics.interval import interval_of_rows
 from fairlevel.metrics.reliability import class_figures, reliability
 from fairlevel.report.provenance import Provenance
 from fairlevel.threads import on_single_threads
@@ -120,9 +119,9 @@ def audit(
     chosen = _side_rows(len(rows), seed)
     side = rows.take(chosen)
     interval, *beside, overall, questions = on_single_threads(
-        lambda: _interval(rows, seed),  # the longest where rows are many
+        lambda: interval_of_rows(rows, None, seed),  # the longest where rows are many
         *SideFigures.tasks(side, frame.iloc[chosen], seed),
-        lambda: None if given is None else _interval(replace(rows, factors=None), seed),
+        lambda: None if given is None else interval_of_rows(replace(rows, factors=None), None, seed),
         lambda: ask(rows, target, threshold, seed),
     )
     provenance = Provenance(
@@ -188,11 +187,6 @@ def _tabulated(frame: pd.DataFrame, by: Any, used: Flags) -> dict[str, pd.Series
         name = str(getattr(by, "name", None) or "by")
         columns[f"{name} (by)" if name in columns else name] = _aligned("by", read_groups(by), used)
     return columns
-
-
-def _interval(rows: EvaluationRows, seed: int) -> DPVarInterval:
-    evaluator = DPVarEvaluator(rows.attributes(seed), seed)
-    return evaluator.intervals(rows.prediction[None])[0]
 
 
 def _aligned(name: str, values: Any, used: Flags) -> Any:

@@ -7,6 +7,7 @@ Files, in an order to read them:
   ``groups.py``, which differ in their features of A; ``mlp.py`` is the paper's network
 - ``smoother.py``, ``spectrum.py``, ``basis.py``: h = S f in an orthonormal basis, for every ridge at once;
   ``factorisation.py`` makes it, with ``linear_algebra.py`` and the functions of ``cells``
+- ``learnt.py``: functions of A that boosted trees and nearest rows learn from a prediction
 - ``products.py``: what each step of training computes of the basis; ``row_blocks.py``: the same in C, for boosters
 - ``blockwise.py``, ``many_rows.py``, ``moments.py``: the same from moments, for many rows and for batches
 - ``resolution.py``, ``tuning.py``, ``leave_one_out.py``: how bandwidth and ridge are chosen, and held-out values

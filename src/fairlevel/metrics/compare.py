@@ -33,6 +33,7 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.choice import Candidate, candidates_for, in_words
 from fairlevel.metrics.evidence import CONSTANT, ONE_PROFILE
 from fairlevel.metrics.inputs import EvaluationRows, check_level, read_every_row, read_seed, read_vector
+from fairlevel.metrics.learnt_attributes import LearntAttributes
 from fairlevel.metrics.streamed import LEAST_DF
 
 
@@ -113,7 +114,8 @@ def compare(
     if not varies.any():
         return Comparison(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, CONSTANT, level)
     predictions = torch.from_numpy(centred / scale)
-    candidate, ridge = _shared(predictions, candidates_for(predictions, rows, seed))
+    attributes = LearntAttributes.of(rows, predictions[torch.from_numpy(varies)], seed)
+    candidate, ridge = _shared(predictions, candidates_for(predictions, attributes.rows, seed))
     paired = Paired.of(predictions, candidate, ridge)
     low, high = paired.limits(NormalDist().inv_cdf((1 + level) / 2))
     return Comparison(
@@ -123,7 +125,7 @@ def compare(
         p_value=paired.p_value(),
         dpvar_a=float(paired.estimates[0]) * scale**2,
         dpvar_b=float(paired.estimates[1]) * scale**2,
-        regressor=in_words(candidate.mean, candidate.smoother.spectrum, ridge),
+        regressor=attributes.in_words(in_words(candidate.mean, candidate.smoother.spectrum, ridge)),
         level=level,
     )
 

@@ -17,6 +17,7 @@ from fairlevel.metrics.crossfit import DIAGNOSTIC, paper_diagnostic
 from fairlevel.metrics.estimators import estimator_for
 from fairlevel.metrics.evidence import StandardisedPredictions
 from fairlevel.metrics.inputs import read_rows, read_seed
+from fairlevel.metrics.learnt_attributes import LearntAttributes
 
 
 def dpvar(
@@ -49,8 +50,9 @@ def dpvar(
     method : "debiased" (unbiased, may be slightly negative when the truth is near zero) or
         "paper" (a network fitted on one half, Var of its values on the other, averaged; biased upwards by the noise of
         the fit)
-    regressor : the conditional mean; by default the best of splines, random features and groups ("debiased") or
-        the diagnostic of the study ("paper"): 400 gradient steps of 0.05
+    regressor : the conditional mean; by default the best of splines, random features and groups, with learnt functions
+        of A as in :func:`dpvar_interval` ("debiased"), or the diagnostic of the study ("paper"): 400 gradient steps of
+        0.05
     sample_weight : array of shape (rows,), optional; how many people a row stands for. A weight of 3 is one row that
         counts three times, not three independent rows. So integer weights give the same answer as repeated rows whose
         copies share a label in ``groups``; without ``groups``, copies would be taken for new evidence. Where the mean
@@ -78,6 +80,10 @@ def dpvar(
     random_state = read_seed(random_state)
     rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups)
     attributes = rows.attributes(random_state)
+    if method == "debiased" and regressor is None:
+        standardised, varying = StandardisedPredictions.of(rows.prediction[None], rows.row_weight)
+        if varying:
+            attributes = LearntAttributes.of(attributes, standardised.values, random_state).rows
     return float(dpvar_of_many(rows.prediction[None], attributes, method, regressor, random_state)[0])
 
 

@@ -25,7 +25,8 @@ import numpy as np
 from fairlevel.conditional_mean.protocol import ConditionalMean
 from fairlevel.metrics.estimators import estimator_for
 from fairlevel.metrics.evidence import ONE_PROFILE, Evidence, StandardisedPredictions
-from fairlevel.metrics.inputs import check_level, read_rows, read_seed
+from fairlevel.metrics.inputs import EvaluationRows, check_level, read_rows, read_seed
+from fairlevel.metrics.learnt_attributes import LearntAttributes
 
 _ROUNDING = 1e-12  # of a share; of a function of A, 1 − share and its error are rounding errors, and so is their ratio
 
@@ -74,7 +75,8 @@ def dpvar_interval(
     given : legitimate factors L, array or frame of shape (rows,) or (rows, factors), optional; see :func:`dpvar`
     level : confidence level of both intervals
     regressor : the conditional mean; by default splines, random features or groups, whichever describes the prediction
-        best
+        best, with functions of A that boosted trees and nearest rows learn from the prediction, where these are clearly
+        better
     sample_weight : array of shape (rows,), optional; how many people a row stands for, see :func:`dpvar`
     groups : array of shape (rows,), optional; rows with the same label belong together, such as the visits of one
         person. Groups are independent, rows within a group need not be
@@ -89,11 +91,21 @@ def dpvar_interval(
     rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups)
     if rows.is_of_one_profile:
         return interval_of(Evidence.of_constant(ONE_PROFILE), level)
-    estimator = estimator_for(rows.attributes(seed), regressor, seed)
+    return interval_of_rows(rows, regressor, seed, level)
+
+
+def interval_of_rows(
+    rows: EvaluationRows, regressor: ConditionalMean | None, seed: int, level: float = 0.95
+) -> DPVarInterval:
+    """The same of rows that have been read. Without a regressor, functions of A are learnt from the prediction, too."""
     standardised, varying = StandardisedPredictions.of(rows.prediction[None], rows.row_weight)
     if not varying:
         return interval_of(Evidence.of_constant(), level)
-    return interval_of(estimator.evidence(standardised)[0], level)
+    attributes = LearntAttributes(rows.attributes(seed))
+    if regressor is None:
+        attributes = LearntAttributes.of(attributes.rows, standardised.values, seed)
+    (evidence,) = estimator_for(attributes.rows, regressor, seed).evidence(standardised)
+    return interval_of(replace(evidence, regressor=attributes.in_words(evidence.regressor)), level)
 
 
 def interval_of(evidence: Evidence, confidence: float = 0.95) -> DPVarInterval:
