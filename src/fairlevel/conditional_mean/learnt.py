@@ -26,7 +26,7 @@ CLEARLY, PROMISING = 2.0, -0.5
 
 
 @dataclass(frozen=True)
-class Rows:
+class LearnerRows:
     """What learners see: a prediction f, (row,), attributes (row, attribute), ranks of these, and weights (row,)."""
 
     prediction: Array
@@ -34,8 +34,8 @@ class Rows:
     ranks: Array
     weight: Array
 
-    def take(self, rows: Index) -> Rows:
-        return Rows(self.prediction[rows], self.attributes[rows], self.ranks[rows], self.weight[rows])
+    def take(self, rows: Index) -> LearnerRows:
+        return LearnerRows(self.prediction[rows], self.attributes[rows], self.ranks[rows], self.weight[rows])
 
 
 def learnt_functions(
@@ -52,9 +52,11 @@ def learnt_functions(
     fold = random.permutation(unit.max() + 1)[unit] % FOLDS
     sampled = np.zeros(len(prediction), dtype=bool)
     sampled[random.permutation(len(prediction))[:MOST_ROWS]] = True
-    rows = Rows(prediction, np.hstack([sensitive, _thin_directions(sensitive, sampled)]), _ranks(sensitive), row_weight)
+    rows = LearnerRows(
+        prediction, np.hstack([sensitive, _thin_directions(sensitive, sampled)]), _ranks(sensitive), row_weight
+    )
 
-    def values(learner: Callable[[Rows, Rows], Array], number: int) -> Array:
+    def values(learner: Callable[[LearnerRows, LearnerRows], Array], number: int) -> Array:
         return learner(rows.take(np.flatnonzero((fold != number) & sampled)), rows.take(np.flatnonzero(fold == number)))
 
     functions = np.zeros((len(prediction), len(LEARNERS)))
@@ -104,7 +106,7 @@ def _thin_directions(sensitive: Array, sampled: Array) -> Array:
     return values
 
 
-def _trees(train: Rows, test: Rows) -> Array:
+def _trees(train: LearnerRows, test: LearnerRows) -> Array:
     import lightgbm
 
     settings: dict[str, Any] = {"num_leaves": 31, "min_data_in_leaf": 5, "learning_rate": 0.08}
@@ -114,7 +116,7 @@ def _trees(train: Rows, test: Rows) -> Array:
     return np.asarray(lightgbm.train(settings, data, 150).predict(test.attributes, num_threads=1))
 
 
-def _neighbours(count: int, train: Rows, test: Rows) -> Array:
+def _neighbours(count: int, train: LearnerRows, test: LearnerRows) -> Array:
     from sklearn.neighbors import KNeighborsRegressor
 
     model = KNeighborsRegressor(min(count, len(train.prediction))).fit(train.ranks, train.prediction)
@@ -122,4 +124,8 @@ def _neighbours(count: int, train: Rows, test: Rows) -> Array:
     return values
 
 
-LEARNERS: tuple[Callable[[Rows, Rows], Array], ...] = (_trees, partial(_neighbours, 3), partial(_neighbours, 12))
+LEARNERS: tuple[Callable[[LearnerRows, LearnerRows], Array], ...] = (
+    _trees,
+    partial(_neighbours, 3),
+    partial(_neighbours, 12),
+)
