@@ -121,13 +121,27 @@ def test_one_column_as_a_matrix_is_a_column():
     assert read_groups(np.ones((3, 1))).tolist() == [1, 1, 1]
 
 
-def test_budgets_are_decided_at_the_upper_end(audits):
+def test_a_budget_has_three_answers(audits):
     found = audits["linear"]
-    upper = found.interval.share_high
-    (verdict,) = found.check(max_share=min(1.0, upper + 0.01))
-    assert verdict.passed
-    (verdict,) = found.check(max_share=(found.interval.share + upper) / 2)
-    assert not verdict.passed  # the estimate is below, the interval is not
+    low, share, high = found.interval.share_low, found.interval.share, found.interval.share_high
+    budgets = {high: "pass", 0.99 * high: "cannot tell", low: "cannot tell", 0.99 * low: "fail"}
+    for most, outcome in budgets.items():
+        (verdict,) = found.check(max_share=most)
+        assert (verdict.outcome, verdict.passed) == (outcome, outcome == "pass")
+        assert verdict.to_dict()["outcome"] == outcome
+    (verdict,) = found.check(max_share=(share + high) / 2)  # half of the width: a quarter of its square
+    assert verdict.rows_needed == pytest.approx(4 * found.rows, rel=0.1)
+    assert verdict.to_dict()["rows_needed"] == verdict.rows_needed
+    (verdict,) = found.check(max_share=share)
+    assert (verdict.outcome, verdict.rows_needed) == ("cannot tell", None)
+    page = audit_page(found, found.check(max_share=(share + high) / 2))
+    assert page.headlines[0].tone == "notice"
+    assert "rows such as these" in page.headlines[0].sentence
+    assert "may be met or not" in page.summary
+
+
+def test_budgets_that_are_none_of_a_share(audits):
+    found = audits["linear"]
     assert found.check() == ()
     with pytest.raises(InvalidInput, match="max_share=2"):
         found.check(max_share=2)
@@ -244,7 +258,7 @@ def test_whole_numbers_have_no_decimals_and_groups_are_in_order():
     (budget,) = tables["Budgets"].rows
     assert budget[0] == "share of the prediction's variance"
     assert budget[1] == "5.0\N{NO-BREAK SPACE}%"
-    assert budget[3] == "failed"
+    assert budget[4] == "failed"
 
 
 def test_bad_input(drawn):

@@ -41,11 +41,11 @@ def test_rows_of_one_profile_are_paired_at_random():
 def test_a_chessboard_is_flagged_and_no_budget_passes():
     found = audit(FIELDS + NOISE, sensitive_features=PLACES)
     assert found.interval.share_high < 0.4  # what the estimate sees of a truth of 0.5
-    assert found.flags[0].name == "near_profiles"
+    assert found.flags[0].name == "lower_bound"
     assert abs(found.near.dpvar - 1) < 0.45
     assert found.near.dpvar == pytest.approx(found.near.share * np.var(FIELDS + NOISE))
     failed = found.check(max_share=0.15, max_dpvar=0.3)
-    assert [(each.passed, each.judged_by) for each in failed] == [(False, "pairs of near rows")] * 2
+    assert [(each.outcome, each.judged_by) for each in failed] == [("fail", "pairs of near rows")] * 2
     assert all(verdict.passed for verdict in found.check(max_share=0.6, max_dpvar=1.5))
     assert json.loads(json.dumps(found.to_dict()["near_profiles"]))["share"] == found.near.share
 
@@ -112,4 +112,4 @@ def test_copies_of_rows_with_a_continuous_factor_are_no_pairs():
     twice = near(*(np.repeat(each, 2) for each in (noise, group)), given=np.repeat(factor, 2))
     assert twice.share == pytest.approx(once.share, abs=1e-9)
     found = audit(np.repeat(noise, 2), sensitive_features=np.repeat(group, 2), given=np.repeat(factor, 2))
-    assert [flag.name for flag in found.flags if flag.name in ("near_profiles", "repeated_rows")] == ["repeated_rows"]
+    assert [flag.name for flag in found.flags if flag.name in ("lower_bound", "repeated_rows")] == ["repeated_rows"]

@@ -82,3 +82,14 @@ def test_a_target_of_two_words_says_which_is_one(table, tmp_path, name):
     assert (json.loads(said.stdout)["accuracy"]["auc"] > 0.5) == (name == "prediction_ja")
     zero, one = ("nein", "ja") if name == "prediction_ja" else ("ja", "nein")
     assert f"y: {zero} counts as 0, {one} as 1" in said.stderr
+
+
+@pytest.mark.parametrize(("budget", "outcome", "code"), [(0.99, "pass", 0), (0.5, "cannot tell", 4), (0.1, "fail", 1)])
+def test_the_exit_code_of_an_audit_is_its_answer(table, budget, outcome, code):
+    words = ("audit", table, "--prediction", "old", "--sensitive", "age", "--max-share", budget)
+    said = run_here(*words, "--json")
+    assert said.returncode == code
+    (verdict,) = json.loads(said.stdout)["verdicts"]
+    assert verdict["outcome"] == outcome
+    assert f"{outcome}: max_share of at most {budget:g}, " in said.stderr
+    assert ("rows would settle it" in said.stderr) == (verdict["rows_needed"] is not None)

@@ -45,8 +45,8 @@ def audit(source, *more):
 def test_several_predictions_sums_and_a_baseline(folder):
     first = audit(folder / "in" / "*.parquet", "--save-sums", folder / "sums.json", "--max-share", "0.1")
     assert first.returncode == 1
-    assert "failed: old" in first.stdout
-    assert "passed: new" in first.stdout
+    assert "fail: old" in first.stdout
+    assert "pass: new" in first.stdout
     again = audit(folder / "in", "--baseline", folder / "sums.json", "--json")
     found = json.loads(again.stdout)
     assert set(found["predictions"]) == {"old", "new"}

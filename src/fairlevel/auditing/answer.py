@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fairlevel.plots.mean_profile import MeanProfileDisplay
 
 PAIRS = "pairs of near rows"
+MOST_TIMES = 1000  # as many rows are worth naming
 METHOD = (
     "DPVar is the variance of the average prediction across profiles, without the upward bias of a plain estimate; ± "
     "is its square root, in units of the prediction. Intervals cover the truth in 95 % of tables, p comes from a "
@@ -34,22 +35,48 @@ METHOD = (
 )
 
 
+PASS, FAIL, CANNOT_TELL = "pass", "fail", "cannot tell"
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """A budget, the most that the rows leave possible, by what, and whether the budget is met."""
+    """What the rows say of a budget, such as "max_share", of at most ``most``: the interval of the figure from
+    ``lower`` to ``upper``, its estimate, by what both are known, and from how many rows.
+    """
 
     budget: str
     most: float
+    lower: float
+    estimate: float
     upper: float
-    judged_by: str = "upper end of the interval"
+    rows: int
+    judged_by: str = "interval"
+
+    @property
+    def outcome(self) -> str:
+        """Whether all of the interval is within the budget: "pass"; all of it above: "fail"; or "cannot tell"."""
+        if self.upper <= self.most:
+            return PASS
+        return FAIL if self.lower > self.most else CANNOT_TELL
 
     @property
     def passed(self) -> bool:
-        return self.upper <= self.most
+        return self.outcome == PASS
+
+    @property
+    def rows_needed(self) -> int | None:
+        """Roughly how many rows would settle it, if the estimate stays as it is: intervals narrow with their square
+        root. None where it is settled, or where the estimate is too near to the budget.
+        """
+        side = self.upper if self.estimate <= self.most else self.lower
+        width, distance = abs(side - self.estimate), abs(self.most - self.estimate)
+        if self.outcome != CANNOT_TELL or distance * MOST_TIMES**0.5 < width:
+            return None
+        return int(float(f"{self.rows * (width / distance) ** 2:.1e}"))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        return asdict(self) | {"passed": self.passed}
+        return asdict(self) | {"outcome": self.outcome, "passed": self.passed, "rows_needed": self.rows_needed}
 
 
 @dataclass(frozen=True)
@@ -159,18 +186,23 @@ class Audit:
         )
 
     def check(self, *, max_share: float | None = None, max_dpvar: float | None = None) -> tuple[Verdict, ...]:
-        """Whether budgets are met, each judged at the upper end of its interval, or at what pairs of near rows show
-        where that is more.
+        """What these rows say of budgets: each is judged by its interval, or by what pairs of near rows show where that
+        is more.
         """
-        share, dpvar = (0.0, 0.0) if self.near is None else (self.near.share, self.near.dpvar)
+        interval, near = self.interval, self.near
+        shares, sizes = (interval.share_low, interval.share, interval.share_high), (interval.low, interval.estimate)
         verdicts = []
-        for name, most, upper, by_pairs in (
-            ("max_share", max_share, self.interval.share_high, share),
-            ("max_dpvar", max_dpvar, self.interval.high, dpvar),
+        for name, most, (low, estimate, high), unit in (
+            ("max_share", max_share, shares, 1.0),
+            ("max_dpvar", max_dpvar, (*sizes, interval.high), 0.0 if near is None else near.variance),
         ):
-            if most is not None:
-                verdict = Verdict(name, read_limit(name, most), upper)
-                verdicts.append(replace(verdict, upper=by_pairs, judged_by=PAIRS) if by_pairs > upper else verdict)
+            if most is None:
+                continue
+            verdict = Verdict(name, read_limit(name, most), low, estimate, high, self.rows)
+            if near is not None and near.share * unit > high:
+                shown = near.share * unit
+                verdict = replace(verdict, judged_by=PAIRS, lower=near.low * unit, estimate=shown, upper=shown)
+            verdicts.append(verdict)
         return tuple(verdicts)
 
     def to_dict(self) -> dict[str, Any]:

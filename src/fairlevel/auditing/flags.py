@@ -20,6 +20,7 @@ from fairlevel.report.numbers import number
 SIGNIFICANT = 0.05
 NOTICEABLE = 0.02  # of the prediction's variance
 MANY_COPIES = 0.05  # of the rows
+UNCERTAIN = 0.1  # a larger share is not ruled out
 UNCLEAR = 0.5  # a larger share is a finding, even if its upper limit is 1
 
 
@@ -53,6 +54,12 @@ def find_flags(
         yield Flag(
             "curved", "Most of the disparity is not a straight line: a linear check (correlation, R²) would miss it."
         )
+    if interval.p_value > SIGNIFICANT and interval.share_high > UNCERTAIN:
+        yield Flag(
+            "cannot_tell",
+            f"No difference was found, but these rows cannot rule one out: up to {interval.share_high:.1%} of the "
+            "prediction's variance is possible.",
+        )
     if interval.low == 0 and plug_in > interval.estimate:
         yield Flag(
             "plug_in_is_noise",
@@ -71,7 +78,7 @@ def beyond_the_interval(interval: DPVarInterval, near: NearProfiles) -> Iterator
     """Near rows that are more alike than the whole interval allows."""
     if near.low > interval.share_high:
         yield Flag(
-            "near_profiles",
+            "lower_bound",
             f"Rows with nearly the same attributes have predictions that are more alike than the estimate explains: by "
             f"such pairs DPVar is {near.share:.0%} of the prediction's variance (± {2 * near.error:.0%}) or more, the "
             f"interval ends at {interval.share_high:.1%}. The average prediction changes faster along the attributes "

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from fairlevel.auditing.answer import Audit, Verdict
-from fairlevel.auditing.flags import SIGNIFICANT
+from fairlevel.auditing.answer import CANNOT_TELL, FAIL, PASS, Audit, Verdict
+from fairlevel.auditing.flags import SIGNIFICANT, UNCERTAIN
 from fairlevel.report.charts.profiles import charts_of_attributes, profile_chart, shared_axis, spread_of
 from fairlevel.report.charts.reliability import reliability_chart
 from fairlevel.report.numbers import attributes_in_words, distinguishable, number, p_cell, p_phrase, percent
@@ -16,12 +16,11 @@ from fairlevel.report.provenance import Provenance
 
 SHOWN_AT_ONCE = 8
 """Attributes; the others are behind a line to click on."""
-UNCERTAIN = 0.1
 """Share of the variance above which rows that show no difference cannot rule one out."""
 _OF_NUMBERS = {"rmse": "RMSE", "r2": "R²", "mse": "MSE"}
 _OF_CLASSES = {"log_loss": "log-loss", "auc": "AUC", "brier": "Brier score", "accuracy": "accuracy"}
 _BUDGETS = {"max_share": "share of the prediction's variance", "max_dpvar": "DPVar"}
-_VERDICTS = {True: "passed", False: "failed"}
+_VERDICTS = {PASS: "passed", FAIL: "failed", CANNOT_TELL: "cannot tell"}
 
 
 def audit_page(findings: Audit, verdicts: tuple[Verdict, ...] = (), provenance: Provenance | None = None) -> Page:
@@ -97,17 +96,26 @@ def _shown(verdict: Verdict) -> Callable[[float], str]:
 
 
 def _of_budget(findings: Audit, verdict: Verdict) -> Headline:
-    interval = findings.interval
     name = _BUDGETS[verdict.budget]
     shown = _shown(verdict)
-    estimate = interval.share if verdict.budget == "max_share" else interval.estimate
     sentence = (
-        f"The {name} may be as large as {shown(verdict.upper)} (upper end of the {_confidence(findings)} interval; "
-        f"estimate {shown(estimate)}). At most {shown(verdict.most)} was allowed."
+        f"The {name} is between {shown(verdict.lower)} and {shown(verdict.upper)} ({_confidence(findings)} interval; "
+        f"estimate {shown(verdict.estimate)}). At most {shown(verdict.most)} was allowed."
     )
-    if verdict.passed:
+    if verdict.outcome == PASS:
         return Headline("good", f"Passed: {name} within the budget{_within(findings)}", sentence)
-    return Headline("bad", f"Failed: {name} above the budget{_within(findings)}", sentence)
+    if verdict.outcome == FAIL:
+        return Headline("bad", f"Failed: {name} above the budget{_within(findings)}", sentence)
+    return Headline(
+        "notice", f"Cannot tell whether the {name} is within the budget{_within(findings)}", sentence + _more(verdict)
+    )
+
+
+def _more(verdict: Verdict) -> str:
+    """How many rows would settle it."""
+    if verdict.rows_needed is None:
+        return " The estimate is too near to the budget for any number of rows to be named."
+    return f" About {verdict.rows_needed:,} rows such as these {verdict.rows:,} would settle it."
 
 
 def _confidence(findings: Audit) -> str:
@@ -139,15 +147,16 @@ def _summary(findings: Audit, verdicts: tuple[Verdict, ...]) -> str:
     if strongest is not None and interval.p_value <= SIGNIFICANT:
         text += f" Most of it comes from {strongest['attribute']}."
     if verdicts:
-        met = all(verdict.passed for verdict in verdicts)
-        text += " The budget is met." if met else " The budget is not met."
+        outcomes = {verdict.outcome for verdict in verdicts}
+        word = "is not met" if FAIL in outcomes else "is met" if outcomes == {PASS} else "may be met or not"
+        text += f" The budget {word}."
     return first + text
 
 
 def _to_know(findings: Audit, verdicts: tuple[Verdict, ...]) -> tuple[str, ...]:
     """Warnings, and nothing that contradicts the verdict."""
     sentences = [
-        f"The budget on the {_BUDGETS[verdict.budget]} is not met." for verdict in verdicts if not verdict.passed
+        f"The budget on the {_BUDGETS[verdict.budget]} is not met." for verdict in verdicts if verdict.outcome == FAIL
     ]
     sentences += [flag.sentence for flag in findings.flags]
     if not findings.flags:
@@ -260,10 +269,14 @@ def _budgets(verdicts: tuple[Verdict, ...]) -> tuple[TableBlock, ...]:
     if not verdicts:
         return ()
     rows = tuple(
-        (_BUDGETS[verdict.budget], *map(_shown(verdict), (verdict.most, verdict.upper)), _VERDICTS[verdict.passed])
+        (
+            _BUDGETS[verdict.budget],
+            *map(_shown(verdict), (verdict.most, verdict.lower, verdict.upper)),
+            _VERDICTS[verdict.outcome],
+        )
         for verdict in verdicts
     )
-    return (TableBlock("Budgets", ("budget", "allowed", "upper end of the interval", "verdict"), rows),)
+    return (TableBlock("Budgets", ("budget", "allowed", "from", "to", "verdict"), rows),)
 
 
 def _measures(findings: Audit) -> TableBlock:

@@ -77,8 +77,8 @@ def audit(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Measure how much the average prediction varies with the sensitive attributes. With a budget, the exit code is 1
-    unless the upper end of the confidence interval is within it.
+    """Measure how much the average prediction varies with the sensitive attributes. With a budget, the exit code is
+    0 where the confidence interval is within it, 1 where it is above, and 4 where these rows cannot tell.
     """
     talk = Talk(quiet, as_json)
     if executor is not None:

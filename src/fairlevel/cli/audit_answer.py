@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from fairlevel.auditing.audit import Audit, Verdict
 
 
+CANNOT_TELL = 4
+"""Exit code where the interval holds the budget."""
+
+
 def show_audit(talk: Talk, found: Audit, verdicts: tuple[Verdict, ...], html: Path | None) -> None:
     """One prediction: the finding, warnings, figures, attributes and budgets."""
     from fairlevel.auditing.page import accuracy_figures
@@ -72,13 +76,19 @@ def show_verdicts(talk: Talk, verdicts: Iterable[Verdict], prediction: str = "")
     """One sentence per budget, with the name of the prediction where there are several."""
     from fairlevel.report.numbers import number
 
+    styles = {"pass": "green", "fail": "red", "cannot tell": "yellow"}
     for verdict in verdicts:
-        word, style = ("passed", "green") if verdict.passed else ("failed", "red")
-        limit = f"{prediction and f'{prediction}, '}{verdict.budget} of at most {verdict.most:g} allowed"
-        talk.say(f"{word}: {limit}, {verdict.judged_by} {number(verdict.upper)}", style=style)
+        limit = f"{prediction and f'{prediction}, '}{verdict.budget} of at most {verdict.most:g}"
+        figures = f"{number(verdict.lower)} to {number(verdict.upper)} by the {verdict.judged_by}"
+        needed = verdict.rows_needed
+        more = "" if needed is None else f"; about {needed:,} rows would settle it"
+        talk.say(f"{verdict.outcome}: {limit}, {figures}{more}", style=styles[verdict.outcome])
 
 
-def fail_unless_passed(verdicts: Iterable[Verdict]) -> None:
-    """End with exit code 1 where a budget is not met."""
-    if not all(verdict.passed for verdict in verdicts):
+def end_by(verdicts: Iterable[Verdict]) -> None:
+    """End with exit code 1 where a budget is not met, and with 4 where these rows cannot tell."""
+    outcomes = {verdict.outcome for verdict in verdicts}
+    if "fail" in outcomes:
         raise typer.Exit(1)
+    if "cannot tell" in outcomes:
+        raise typer.Exit(CANNOT_TELL)

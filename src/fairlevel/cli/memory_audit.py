@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairlevel.cli.audit_answer import fail_unless_passed, show_audit, show_groups
+from fairlevel.cli.audit_answer import end_by, show_audit, show_groups
 from fairlevel.cli.audit_columns import AuditColumns
 from fairlevel.cli.talk import Talk
 from fairlevel.exceptions import InvalidInput
@@ -53,7 +53,7 @@ def audit_in_memory(
         show_groups(talk, *list(found.groups.items())[-1])
     results = [verdict.to_dict() for verdict in verdicts]
     talk.result(**found.to_dict(), verdicts=results, rows_left_out=gaps.rows_left_out, report=html, warnings=warned)
-    fail_unless_passed(verdicts)
+    end_by(verdicts)
 
 
 def _read(file: Path, columns: AuditColumns) -> tuple[pd.DataFrame, Gaps]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from fairlevel.cli.audit_answer import fail_unless_passed, show_audit, show_verdicts
+from fairlevel.cli.audit_answer import end_by, show_audit, show_verdicts
 from fairlevel.cli.checks import is_parquet
 from fairlevel.cli.options import make_executor
 from fairlevel.cli.talk import Talk
@@ -94,7 +94,7 @@ def audit_in_parts(
         talk.say(str(drift), style="bold")
     results = {name: [verdict.to_dict() for verdict in own] for name, own in verdicts.items()}
     talk.result(**found.to_dict(), verdicts=results, report=html, warnings=warned)
-    fail_unless_passed(verdict for own in verdicts.values() for verdict in own)
+    end_by(verdict for own in verdicts.values() for verdict in own)
 
 
 def _in_stages() -> Callable[[str, int, int], None]:
