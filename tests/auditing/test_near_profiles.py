@@ -9,6 +9,7 @@ import torch
 
 from fairlevel import audit
 from fairlevel.auditing.near_profiles import _nearest_pairs, near_profiles
+from fairlevel.auditing.page import audit_page
 from fairlevel.metrics.inputs import read_rows
 
 ROWS = 6000
@@ -46,6 +47,7 @@ def test_a_chessboard_is_flagged_and_no_budget_passes():
     assert found.near.dpvar == pytest.approx(found.near.share * np.var(FIELDS + NOISE))
     failed = found.check(max_share=0.15, max_dpvar=0.3)
     assert [(each.outcome, each.judged_by) for each in failed] == [("fail", "pairs of near rows")] * 2
+    assert "(by pairs of near rows;" in audit_page(found, failed).headlines[0].sentence
     assert all(verdict.passed for verdict in found.check(max_share=0.6, max_dpvar=1.5))
     assert json.loads(json.dumps(found.to_dict()["near_profiles"]))["share"] == found.near.share
 

@@ -27,15 +27,13 @@ if TYPE_CHECKING:
     from fairlevel.plots.mean_profile import MeanProfileDisplay
 
 PAIRS = "pairs of near rows"
-MOST_TIMES = 1000  # as many rows are worth naming
+PASS, FAIL, CANNOT_TELL = "pass", "fail", "cannot tell"
+MOST_TIMES = 1000  # a number of rows beyond so many times those at hand says nothing
 METHOD = (
     "DPVar is the variance of the average prediction across profiles, without the upward bias of a plain estimate; ± "
     "is its square root, in units of the prediction. Intervals cover the truth in 95 % of tables, p comes from a "
     "multiplier bootstrap."
 )
-
-
-PASS, FAIL, CANNOT_TELL = "pass", "fail", "cannot tell"
 
 
 @dataclass(frozen=True)
@@ -73,6 +71,12 @@ class Verdict:
         if self.outcome != CANNOT_TELL or distance * MOST_TIMES**0.5 < width:
             return None
         return int(float(f"{self.rows * (width / distance) ** 2:.1e}"))
+
+    def or_by_pairs(self, low: float, estimate: float) -> Verdict:
+        """The same by what pairs of near rows show, where that is beyond the interval, which then is too low."""
+        if estimate <= self.upper:
+            return self
+        return replace(self, lower=low, estimate=estimate, upper=estimate, judged_by=PAIRS)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -189,20 +193,15 @@ class Audit:
         """What these rows say of budgets: each is judged by its interval, or by what pairs of near rows show where that
         is more.
         """
-        interval, near = self.interval, self.near
-        shares, sizes = (interval.share_low, interval.share, interval.share_high), (interval.low, interval.estimate)
-        verdicts = []
-        for name, most, (low, estimate, high), unit in (
-            ("max_share", max_share, shares, 1.0),
-            ("max_dpvar", max_dpvar, (*sizes, interval.high), 0.0 if near is None else near.variance),
-        ):
-            if most is None:
-                continue
-            verdict = Verdict(name, read_limit(name, most), low, estimate, high, self.rows)
-            if near is not None and near.share * unit > high:
-                shown = near.share * unit
-                verdict = replace(verdict, judged_by=PAIRS, lower=near.low * unit, estimate=shown, upper=shown)
-            verdicts.append(verdict)
+        found, near, verdicts = self.interval, self.near, []
+        if max_share is not None:
+            most = read_limit("max_share", max_share)
+            share = Verdict("max_share", most, found.share_low, found.share, found.share_high, self.rows)
+            verdicts.append(share if near is None else share.or_by_pairs(near.low, near.share))
+        if max_dpvar is not None:
+            most = read_limit("max_dpvar", max_dpvar)
+            dpvar = Verdict("max_dpvar", most, found.low, found.estimate, found.high, self.rows)
+            verdicts.append(dpvar if near is None else dpvar.or_by_pairs(near.low * near.variance, near.dpvar))
         return tuple(verdicts)
 
     def to_dict(self) -> dict[str, Any]:

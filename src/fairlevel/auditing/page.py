@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from fairlevel.auditing.answer import CANNOT_TELL, FAIL, PASS, Audit, Verdict
+from fairlevel.auditing.answer import FAIL, PAIRS, PASS, Audit, Verdict
 from fairlevel.auditing.flags import SIGNIFICANT, UNCERTAIN
 from fairlevel.report.charts.profiles import charts_of_attributes, profile_chart, shared_axis, spread_of
 from fairlevel.report.charts.reliability import reliability_chart
@@ -20,7 +20,6 @@ SHOWN_AT_ONCE = 8
 _OF_NUMBERS = {"rmse": "RMSE", "r2": "R²", "mse": "MSE"}
 _OF_CLASSES = {"log_loss": "log-loss", "auc": "AUC", "brier": "Brier score", "accuracy": "accuracy"}
 _BUDGETS = {"max_share": "share of the prediction's variance", "max_dpvar": "DPVar"}
-_VERDICTS = {PASS: "passed", FAIL: "failed", CANNOT_TELL: "cannot tell"}
 
 
 def audit_page(findings: Audit, verdicts: tuple[Verdict, ...] = (), provenance: Provenance | None = None) -> Page:
@@ -98,20 +97,23 @@ def _shown(verdict: Verdict) -> Callable[[float], str]:
 def _of_budget(findings: Audit, verdict: Verdict) -> Headline:
     name = _BUDGETS[verdict.budget]
     shown = _shown(verdict)
+    source = f"by {PAIRS}" if verdict.judged_by == PAIRS else f"{_confidence(findings)} interval"
     sentence = (
-        f"The {name} is between {shown(verdict.lower)} and {shown(verdict.upper)} ({_confidence(findings)} interval; "
-        f"estimate {shown(verdict.estimate)}). At most {shown(verdict.most)} was allowed."
+        f"The {name} is between {shown(verdict.lower)} and {shown(verdict.upper)} ({source}; estimate "
+        f"{shown(verdict.estimate)}). At most {shown(verdict.most)} was allowed."
     )
     if verdict.outcome == PASS:
         return Headline("good", f"Passed: {name} within the budget{_within(findings)}", sentence)
     if verdict.outcome == FAIL:
         return Headline("bad", f"Failed: {name} above the budget{_within(findings)}", sentence)
     return Headline(
-        "notice", f"Cannot tell whether the {name} is within the budget{_within(findings)}", sentence + _more(verdict)
+        "notice",
+        f"Cannot tell whether the {name} is within the budget{_within(findings)}",
+        sentence + _rows_needed(verdict),
     )
 
 
-def _more(verdict: Verdict) -> str:
+def _rows_needed(verdict: Verdict) -> str:
     """How many rows would settle it."""
     if verdict.rows_needed is None:
         return " The estimate is too near to the budget for any number of rows to be named."
@@ -272,7 +274,7 @@ def _budgets(verdicts: tuple[Verdict, ...]) -> tuple[TableBlock, ...]:
         (
             _BUDGETS[verdict.budget],
             *map(_shown(verdict), (verdict.most, verdict.lower, verdict.upper)),
-            _VERDICTS[verdict.outcome],
+            verdict.outcome,
         )
         for verdict in verdicts
     )

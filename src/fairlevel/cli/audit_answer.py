@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from fairlevel.auditing.audit import Audit, Verdict
 
 
-CANNOT_TELL = 4
-"""Exit code where the interval holds the budget."""
+STYLES = {"pass": "green", "fail": "red", "cannot tell": "yellow"}
+EXIT_CODES = {"fail": 1, "cannot tell": 4}
+"""Of the outcomes of budgets; the first one that is there counts."""
 
 
 def show_audit(talk: Talk, found: Audit, verdicts: tuple[Verdict, ...], html: Path | None) -> None:
@@ -76,19 +77,17 @@ def show_verdicts(talk: Talk, verdicts: Iterable[Verdict], prediction: str = "")
     """One sentence per budget, with the name of the prediction where there are several."""
     from fairlevel.report.numbers import number
 
-    styles = {"pass": "green", "fail": "red", "cannot tell": "yellow"}
     for verdict in verdicts:
         limit = f"{prediction and f'{prediction}, '}{verdict.budget} of at most {verdict.most:g}"
         figures = f"{number(verdict.lower)} to {number(verdict.upper)} by the {verdict.judged_by}"
         needed = verdict.rows_needed
         more = "" if needed is None else f"; about {needed:,} rows would settle it"
-        talk.say(f"{verdict.outcome}: {limit}, {figures}{more}", style=styles[verdict.outcome])
+        talk.say(f"{verdict.outcome}: {limit}, {figures}{more}", style=STYLES[verdict.outcome])
 
 
 def end_by(verdicts: Iterable[Verdict]) -> None:
-    """End with exit code 1 where a budget is not met, and with 4 where these rows cannot tell."""
+    """End with the exit code of the worst outcome, where one is not met or not known."""
     outcomes = {verdict.outcome for verdict in verdicts}
-    if "fail" in outcomes:
-        raise typer.Exit(1)
-    if "cannot tell" in outcomes:
-        raise typer.Exit(CANNOT_TELL)
+    for outcome, code in EXIT_CODES.items():
+        if outcome in outcomes:
+            raise typer.Exit(code)

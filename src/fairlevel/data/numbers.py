@@ -76,6 +76,15 @@ def loses_digits(numbers: Any) -> bool:
     return len(pd.unique(numbers)) > len(pd.unique(numbers.astype(np.float64)))
 
 
+def refuse_lost_digits(name: str, numbers: Array) -> None:
+    """Refuse whole numbers that differ, but would be the same as floating-point numbers; (row,) or (row, 1)."""
+    if numbers.dtype.kind in "iu" and loses_digits(numbers.reshape(-1)):
+        raise InvalidInput(
+            f"{name} holds whole numbers that differ beyond 16 digits, which floating-point numbers do not keep; pass "
+            f"{name} - {name}.min()."
+        )
+
+
 def as_dense(X: Any) -> Any:
     """A sparse matrix as an array, where that fits, and a table of pyarrow, whose columns have no names to ask for, as
     a frame; anything else as it is.

@@ -17,7 +17,7 @@ from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.encoding import Encoding
 from fairlevel.data.features import as_pandas, is_frame, ordered_like_fit, refuse_missing, refuse_text
 from fairlevel.data.native_columns import NativeColumns
-from fairlevel.data.numbers import SMALLEST_FEATURE, as_dense, loses_digits, refuse_extremes, refuse_other_kinds
+from fairlevel.data.numbers import SMALLEST_FEATURE, as_dense, refuse_extremes, refuse_lost_digits, refuse_other_kinds
 from fairlevel.data.table_rules import named_columns
 from fairlevel.exceptions import EmptyColumns, FairLevelError, InvalidInput, InvalidType
 from fairlevel.networks.forks import use_one_thread_after_fork
@@ -186,11 +186,7 @@ def refuse_missing_target(y: Any) -> None:
         if any(isinstance(value, str) for value in given.ravel()[:1000].tolist()):
             raise InvalidType("y holds text; numbers are needed. For classes, use FairClassifier.") from None
         return
-    if given.dtype.kind in "iu" and loses_digits(given.reshape(-1)):
-        raise InvalidInput(
-            "y holds whole numbers that differ beyond 16 digits, which floating-point numbers do not keep; pass "
-            "y - y.min()."
-        )
+    refuse_lost_digits("y", given)
     refuse_missing("y", target)
     refuse_extremes("y", target)
 

@@ -13,7 +13,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.cells.discrete_columns import ROWS_PER_CELL, few_categories
 from fairlevel.conditional_mean.factors import attributes_within
-from fairlevel.data.numbers import LARGEST, loses_digits, refuse_extremes, refuse_other_kinds
+from fairlevel.data.numbers import LARGEST, refuse_extremes, refuse_lost_digits, refuse_other_kinds
 from fairlevel.data.row_order import refuse_shuffled
 from fairlevel.data.sensitive import Sensitive, encode_sensitive, is_one_profile
 from fairlevel.data.splitting import read_groups
@@ -198,11 +198,7 @@ def read_vector(name: str, values: Any) -> Array:
         vector = vector[:, 0]
     if vector.ndim != 1:
         raise InvalidInput(f"{name} has shape {vector.shape}; one number per row is needed, such as model.predict(X).")
-    if np.asarray(values).dtype.kind in "iu" and loses_digits(np.asarray(values).reshape(-1)):
-        raise InvalidInput(
-            f"{name} holds whole numbers that differ beyond 16 digits, which floating-point numbers do not keep; pass "
-            f"{name} - {name}.min()."
-        )
+    refuse_lost_digits(name, np.asarray(values))
     bad = int((~np.isfinite(vector)).sum())
     if not bad and np.abs(vector).max(initial=0) > LARGEST:
         raise InvalidInput(f"{name} holds values beyond ±{LARGEST:g}; rescale them, such as {name} / 1e100.")

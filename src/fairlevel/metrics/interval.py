@@ -101,11 +101,12 @@ def interval_of_rows(
     standardised, varying = StandardisedPredictions.of(rows.prediction[None], rows.row_weight)
     if not varying:
         return interval_of(Evidence.of_constant(), level)
-    attributes = LearntAttributes(rows.attributes(seed))
-    if regressor is None:
-        attributes = LearntAttributes.of(attributes.rows, standardised.values, seed)
-    (evidence,) = estimator_for(attributes.rows, regressor, seed).evidence(standardised)
-    return interval_of(replace(evidence, regressor=attributes.in_words(evidence.regressor)), level)
+    attributes = rows.attributes(seed)
+    if regressor is not None:
+        return interval_of(estimator_for(attributes, regressor, seed).evidence(standardised)[0], level)
+    learnt = LearntAttributes.of(attributes, standardised.values, seed)
+    (evidence,) = estimator_for(learnt.rows, None, seed).evidence(standardised)
+    return interval_of(replace(evidence, regressor=learnt.in_words(evidence.regressor)), level)
 
 
 def interval_of(evidence: Evidence, confidence: float = 0.95) -> DPVarInterval:
