@@ -90,12 +90,12 @@ def audit(rows, attributes):
     """An audit of rows in a Parquet file, in one process."""
     from tempfile import TemporaryDirectory
 
-    from fairlevel import audit_files
+    from fairlevel import audit
 
     with TemporaryDirectory() as folder:
         run_alone("write_rows", Path(folder) / "rows.parquet", rows, attributes)
         start = time.perf_counter()
-        audit_files(folder, predictions="f", sensitive_features=_names(int(attributes)))
+        audit(folder, predictions="f", sensitive_features=_names(int(attributes)))
         return time.perf_counter() - start
 
 

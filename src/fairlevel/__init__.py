@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from fairlevel._version import __version__ as __version__
 from fairlevel.openmp import waiting_asleep
+from fairlevel.removed import refuse_removed
 
 if TYPE_CHECKING:
     from fairlevel.auditing.audit import audit
-    from fairlevel.auditing.audit_files import audit_files
-    from fairlevel.conditional_mean import GroupMean, MLPMean, RandomFeaturesMean, RidgeMean, SplineMean
+    from fairlevel.conditional_mean import GroupMean, RandomFeaturesMean, RidgeMean, SplineMean
     from fairlevel.data.encoder import TableEncoder
     from fairlevel.estimators.fair_classifier import FairClassifier
     from fairlevel.estimators.fair_regressor import FairRegressor
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fairlevel.metrics.compare import compare
     from fairlevel.metrics.dpvar import dpvar
     from fairlevel.metrics.interval import dpvar_interval
+    from fairlevel.networks.mlp_mean import MLPMean
     from fairlevel.penalties import FBO, GDP, HSIC, ITD, Adversarial, ClosedFBO, LinearR2
 
 
@@ -42,7 +43,6 @@ __all__ = [
     "SplineMean",
     "TableEncoder",
     "audit",
-    "audit_files",
     "compare",
     "dpvar",
     "dpvar_interval",
@@ -62,13 +62,12 @@ _HOME = {
     "FairnessPath": "fairlevel.estimators.fairness_path",
     "GroupMean": "fairlevel.conditional_mean",
     "LinearR2": "fairlevel.penalties",
-    "MLPMean": "fairlevel.conditional_mean",
+    "MLPMean": "fairlevel.networks.mlp_mean",
     "RandomFeaturesMean": "fairlevel.conditional_mean",
     "RidgeMean": "fairlevel.conditional_mean",
     "SplineMean": "fairlevel.conditional_mean",
     "TableEncoder": "fairlevel.data.encoder",
     "audit": "fairlevel.auditing.audit",
-    "audit_files": "fairlevel.auditing.audit_files",
     "compare": "fairlevel.metrics.compare",
     "dpvar": "fairlevel.metrics.dpvar",
     "dpvar_interval": "fairlevel.metrics.interval",
@@ -80,6 +79,7 @@ _HOME = {
 def __getattr__(name: str) -> Any:
     """Import a public name on first use, so that ``import fairlevel`` alone loads no heavy library."""
     if name not in _HOME and name != "torch":
+        refuse_removed(f"fairlevel.{name}", AttributeError)
         raise AttributeError(f"module 'fairlevel' has no attribute {name!r}; it offers {', '.join(__all__)}.")
     with waiting_asleep():  # libraries are loaded here
         if name == "torch":

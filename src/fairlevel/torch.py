@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor, distributed, nn
 
-from fairlevel.conditional_mean.moments import ridge_coefficients
-from fairlevel.conditional_mean.random_features import draw_waves, waves
+from fairlevel.conditional_mean.random_features import draw_waves
 from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.penalties.batch_moments import ridge_coefficients, waves
 from fairlevel.penalties.toolkit import check_positive
 
 

@@ -3,12 +3,22 @@
 import numpy as np
 import pytest
 import torch
+from scipy.spatial.distance import pdist, squareform
 
-from fairlevel.auditing.dependence import MEASURES, gdp, hsic, linear_r2, maximal_correlation, measure_dependence
-from fairlevel.auditing.pairings import Pairings, random_pairings
+from fairlevel.auditing.dependence import (
+    MEASURES,
+    gdp,
+    hsic,
+    linear_r2,
+    maximal_correlation,
+    measure_dependence,
+    random_pairings,
+)
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.random_features import median_distance
 from fairlevel.metrics.choice import general_mean
-from fairlevel.penalties import GDP, FeatureHSIC, LinearR2
+from fairlevel.penalties import GDP, LinearR2
+from tests.conditional_mean.discrete_rows import CASES
 
 WEIGHTS = {"equal": np.ones(700), "unequal": np.linspace(1, 3, 700)}
 ATTRIBUTES = {
@@ -18,73 +28,98 @@ ATTRIBUTES = {
 }
 
 
+def standardised(prediction, weight):
+    centred = prediction - np.average(prediction, weights=weight)
+    return centred / np.sqrt(np.average(centred**2, weights=weight))
+
+
 def paired(attributes, weights, count=5):
+    """A standardised prediction, pairings of which the own one is first, and attributes."""
     random = np.random.default_rng(0)
     a = ATTRIBUTES[attributes](random)
-    f = np.exp(0.5 * a[:, 0]) + random.standard_normal(700)
-    return Pairings.of(f, WEIGHTS[weights], count, 3), Attributes(a, row_weight=WEIGHTS[weights])
+    f = standardised(np.exp(0.5 * a[:, 0]) + random.standard_normal(700), WEIGHTS[weights])
+    order = np.vstack([np.arange(700), random_pairings(700, count, None, random)])
+    return f, order, Attributes(a, row_weight=WEIGHTS[weights])
 
 
-def test_the_first_pairing_is_the_own_one():
-    pairings, _ = paired("one", "unequal")
-    assert torch.equal(pairings.order[0], torch.arange(700))
-    assert all(torch.equal(order.sort().values, torch.arange(700)) for order in pairings.order)
-    mean = pairings.row_weight @ pairings.prediction
-    assert float(mean) == pytest.approx(0, abs=1e-14)
-    assert float(pairings.row_weight @ pairings.prediction.square()) == pytest.approx(1, rel=1e-12)
-
-
-def test_sums_over_pairings_are_plain_sums():
-    pairings, _ = paired("one", "equal")
-    random = np.random.default_rng(1)
-    u, v = torch.from_numpy(random.standard_normal((700, 3))), torch.from_numpy(random.standard_normal((700, 4)))
-    expected = torch.stack([u[order].T @ v for order in pairings.order])
-    torch.testing.assert_close(pairings.sums(u, v), expected, rtol=1e-11, atol=1e-11)
+def test_pairings_are_permutations():
+    order = random_pairings(700, 20, None, np.random.default_rng(3))
+    np.testing.assert_array_equal(np.sort(order, axis=1), np.tile(np.arange(700), (20, 1)))
+    assert (order == np.arange(700)).mean() < 0.01
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("attributes", ATTRIBUTES)
-@pytest.mark.parametrize(("measure", "penalty"), [(linear_r2, LinearR2()), (gdp, GDP()), (hsic, FeatureHSIC())])
+@pytest.mark.parametrize(("measure", "penalty"), [(linear_r2, LinearR2()), (gdp, GDP())])
 def test_values_are_those_of_the_penalty(measure, penalty, attributes, weights):
-    pairings, rows = paired(attributes, weights)
+    f, order, rows = paired(attributes, weights)
     prepared = penalty.prepare(rows, penalty.rows.assign(0, 700), {}, 0)
-    predictions = pairings.prediction[pairings.order]
+    predictions = torch.from_numpy(f[order])
     expected = penalty.step(predictions, prepared, penalty.init(prepared, len(predictions), {})).value
-    torch.testing.assert_close(measure(pairings, rows, 0), expected, rtol=1e-9, atol=1e-14)
+    np.testing.assert_allclose(measure(f, rows, 0).values(order), expected, rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("attributes", ATTRIBUTES)
+def test_hsic_is_that_of_gaussian_kernels_on_average(attributes, weights):
+    f, order, rows = paired(attributes, weights, 1)
+    weight, distance = rows.weight, squareform(pdist(rows.values))
+    kernel = np.exp(-((distance / median_distance(rows.values, np.random.default_rng(0))) ** 2) / 2)
+    centre = np.eye(700) - weight
+    centred = centre @ kernel @ centre.T
+    found = np.stack([hsic(f, rows, seed).values(order) for seed in range(30)])
+    for each, values in zip(f[order], found.T, strict=True):
+        of_prediction = np.exp(-((each[:, None] - each) ** 2) / 2)
+        exact = weight @ (of_prediction * centred) @ weight
+        assert values.mean() == pytest.approx(exact, abs=4 * values.std() / np.sqrt(30))
+
+
+def canonical_correlations(f, order, rows):
+    """Between cubics of f and the functions of A, shrunk, by dense linear algebra."""
+    smoother = general_mean(rows.values).prepare(rows, seed=0)
+    weight = smoother.row_weight
+    root = np.sqrt(weight)[:, None]
+    functions = smoother.functions.written_out() * np.sqrt(smoother.shrinkage(1e-3)) * root
+    for each in f[order]:
+        powers = np.column_stack([each, each**2, each**3])
+        orthonormal, _ = np.linalg.qr(root * (powers - weight @ powers))
+        yield np.linalg.norm(orthonormal.T @ functions, ord=2)
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("attributes", ATTRIBUTES)
 def test_maximal_correlation_is_canonical_correlation(attributes, weights):
-    pairings, rows = paired(attributes, weights)
-    smoother = general_mean(rows.values).prepare(rows, seed=0)
-    root = np.sqrt(smoother.row_weight.numpy())[:, None]
-    basis = (smoother.fit_basis * smoother.shrinkage(1e-3).sqrt()).numpy()[:, 1:] * root
-    for found, order in zip(maximal_correlation(pairings, rows, 0), pairings.order, strict=True):
-        f = pairings.prediction[order].numpy()
-        powers = np.column_stack([f, f**2, f**3])
-        orthonormal, _ = np.linalg.qr(root * (powers - smoother.row_weight.numpy() @ powers))
-        assert float(found) == pytest.approx(np.linalg.norm(orthonormal.T @ basis, ord=2), rel=1e-9)
+    f, order, rows = paired(attributes, weights)
+    expected = list(canonical_correlations(f, order, rows))
+    np.testing.assert_allclose(maximal_correlation(f, rows, 0).values(order), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["discrete", "weights", "free", "free, weights"])
+def test_maximal_correlation_with_many_profiles(name):
+    rows, random = CASES[name](), np.random.default_rng(5)
+    f = standardised(random.standard_normal(len(rows)) + rows.values[:, 0] / 4, rows.counts)
+    order = np.vstack([np.arange(len(f)), random_pairings(len(f), 3, None, random)])
+    expected = list(canonical_correlations(f, order, rows))
+    np.testing.assert_allclose(maximal_correlation(f, rows, 0).values(order), expected, rtol=1e-9)
 
 
 def test_maximal_correlation_in_known_cases():
     random = np.random.default_rng(0)
     a, z = random.standard_normal((2, 4000))
-    rows = Attributes(a[:, None], row_weight=np.ones(4000))
+    rows, own = Attributes(a[:, None]), np.arange(4000)[None]
 
     def found(f):
-        return float(maximal_correlation(Pairings.of(f, np.ones(4000), 0, 0), rows, 0)[0])
+        return float(maximal_correlation(f, rows, 0).values(own)[0])
 
-    assert found(0.6 * a + 0.8 * z) == pytest.approx(0.6, abs=0.05)
-    assert found(a**2) > 0.97
-    assert found(z) < 0.15
-    assert found(np.ones(4000)) == 0
+    assert found(standardised(0.6 * a + 0.8 * z, None)) == pytest.approx(0.6, abs=0.05)
+    assert found(standardised(a**2, None)) > 0.97
+    assert found(standardised(z, None)) < 0.15
+    assert found(np.zeros(4000)) == 0
     # two values have no square of their own: the correlation is that of the values
-    two = (a + z > 0).astype(float)
+    two = standardised((a + z > 0).astype(float), None)
     smoother = general_mean(rows.values).prepare(rows, seed=0)
-    standard = torch.from_numpy((two - two.mean()) / two.std())
-    alone = (standard @ smoother.weighted_basis * smoother.shrinkage(1e-3).sqrt())[1:].norm()
-    assert found(two) == pytest.approx(float(alone), rel=1e-9)
+    alone = np.linalg.norm(smoother.coefficients(two[None]) * np.sqrt(smoother.shrinkage(1e-3)))
+    assert found(two) == pytest.approx(alone, rel=1e-9)
 
 
 def test_measures_have_a_chance_value():

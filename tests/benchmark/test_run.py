@@ -9,7 +9,6 @@ import threading
 import time
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -248,44 +247,6 @@ def test_a_ray_cluster_that_loses_a_node_finishes_with_the_same_rows(data, undis
     assert not failures
     assert lost
     pd.testing.assert_frame_equal(rows_of(store.folder), undisturbed)
-
-
-def test_an_audit_on_a_ray_cluster_that_loses_a_node_has_the_same_sums(tmp_path, monkeypatch, cluster):
-    from fairlevel.auditing import answer as module
-    from fairlevel.auditing.audit_files import audit_files
-    from fairlevel.auditing.near_profiles import NearProfiles
-    from fairlevel.auditing.side_figures import SideFigures
-    from fairlevel.data import parquet_parts
-
-    monkeypatch.setattr(parquet_parts, "PART_ROWS", 200)
-    empty = pd.DataFrame({"attribute": [], "alone": [], "lost": []})
-    beside = (
-        lambda: (),
-        lambda: (0.0, 0.0),
-        lambda: empty,
-        dict,
-        pd.DataFrame,
-        lambda: NearProfiles(0.0, np.inf, 0.0),
-    )  # they have tests of their own
-    monkeypatch.setattr(SideFigures, "tasks", staticmethod(lambda side, frame, seed: beside))
-    monkeypatch.setattr(module, "find_flags", lambda *figures: ())
-    random = np.random.default_rng(0)
-    rows = pd.DataFrame(random.standard_normal((1200, 2)), columns=["age", "income"])
-    rows["f"] = rows["age"] ** 2 + random.standard_normal(1200)
-    rows.to_parquet(tmp_path / "rows.parquet", row_group_size=200)
-    second, lost = second_node(cluster), []
-
-    def lose_a_node(read, done, total):
-        if (read, done) == ("moments", 2):
-            cluster.remove_node(second, allow_graceful=False)
-            lost.append(total)
-
-    options = {"predictions": "f", "sensitive_features": ["age", "income"]}
-    there = audit_files(tmp_path, executor=RayExecutor(cluster.address), done=lose_a_node, **options)["f"].interval
-    here = audit_files(tmp_path, **options)["f"].interval
-    assert lost == [6]
-    for figure in ("estimate", "low", "high", "share", "share_low", "share_high", "p_value"):
-        assert getattr(there, figure) == pytest.approx(getattr(here, figure), rel=1e-9)
 
 
 def test_a_task_that_dies_on_a_ray_cluster_is_a_failure(monkeypatch, cluster):

@@ -11,6 +11,7 @@ from fairlevel.members.input_map import InputMap
 from fairlevel.members.networks import NetworkMembers
 from fairlevel.networks.layout import Layout
 from fairlevel.networks.network import Network
+from fairlevel.penalties.smoothing import TensorSmoother
 
 
 @pytest.fixture
@@ -26,12 +27,14 @@ def data():
 @pytest.mark.parametrize("mean", [RidgeMean(ridge=0.1), RandomFeaturesMean(features=30)])
 def test_every_weight_is_the_dense_optimum(data, mean):
     features, y, a = data
-    smoother = mean.prepare(Attributes(a))
+    smoother = TensorSmoother.of(mean.prepare(Attributes(a)))
     head = spectral_head(features, y, smoother, 0.1, ridge=1e-3)
     weights = torch.tensor([0.0, 0.5, 20.0], dtype=torch.float64)
     found = head.coefficients(weights)
     centred = features - features.mean(0)
-    matrix = smoother.apply(torch.eye(300, dtype=torch.float64), 0.1).T  # S, column by column
+    matrix = smoother.apply(
+        torch.eye(300, dtype=torch.float64), torch.tensor(0.1, dtype=torch.float64)
+    ).T  # S, column by column
     matrix = matrix - 1 / 300
     scale = centred.square().mean()
     for number, weight in enumerate(weights):
@@ -46,7 +49,7 @@ def test_every_weight_is_the_dense_optimum(data, mean):
 
 def test_prediction_keeps_the_mean_of_the_target(data):
     features, y, a = data
-    head = spectral_head(features, y, RidgeMean().prepare(Attributes(a)), 0.1, ridge=1e-3)
+    head = spectral_head(features, y, TensorSmoother.of(RidgeMean().prepare(Attributes(a))), 0.1, ridge=1e-3)
     coefficients = head.coefficients(torch.tensor([3.0], dtype=torch.float64))
     prediction = features @ coefficients[0] + head.intercepts(coefficients)[0]
     assert float(prediction.mean()) == pytest.approx(float(y.mean()), rel=1e-9)
@@ -57,7 +60,9 @@ def test_gaussian_oracle():
     random = np.random.default_rng(0)
     a, z = random.standard_normal((2, 200_000))
     x = torch.from_numpy(a + z)
-    head = spectral_head(x[:, None], x, RidgeMean().prepare(Attributes(a[:, None])), 0.0, ridge=1e-12)
+    head = spectral_head(
+        x[:, None], x, TensorSmoother.of(RidgeMean().prepare(Attributes(a[:, None]))), 0.0, ridge=1e-12
+    )
     found = head.coefficients(torch.tensor([0.0, 2.0, 8.0], dtype=torch.float64))[:, 0]
     torch.testing.assert_close(found, torch.tensor([1.0, 0.5, 0.2], dtype=torch.float64), atol=0.005, rtol=0)
 

@@ -6,12 +6,12 @@ import torch
 
 from fairlevel.conditional_mean import LINEAR_MEANS, RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.blockwise import Functions
-from fairlevel.conditional_mean.leave_one_out import leave_out_covariance
+from fairlevel.conditional_mean.factors import LegitimateFactors
 from fairlevel.exceptions import InvalidInput
-from fairlevel.metrics.leave_one_out import leave_out_dpvar, leave_out_matrix
-from fairlevel.metrics.streamed import Plan, measured
-from tests.drawn_rows import gaussian
+from fairlevel.metrics.debiased import Debiased
+from fairlevel.metrics.units import Units
+from fairlevel.penalties.smoothing import TensorSmoother
+from tests.drawn_rows import gaussian_arrays
 
 MEANS = sorted(LINEAR_MEANS)
 WEIGHTS = {"equal": np.ones(90), "unequal": np.linspace(1, 4, 90)}
@@ -35,57 +35,57 @@ def projection(columns, weight):
 
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_ridge_beyond_the_factors_is_the_dense_one(weights):
-    f, a = gaussian(90, 3, 2)
+    f, a = gaussian_arrays(90, 3, 2)
     given, weight = given_of(a), WEIGHTS[weights] / WEIGHTS[weights].sum()
     smoother = RidgeMean().prepare(Attributes(a, given, WEIGHTS[weights]))
-    assert smoother.nuisance == 3  # the constant and two functions that are not combinations of others
+    assert smoother.nuisance.shape[1] == 3  # the constant and two functions that are not combinations of others
     onto = projection(np.column_stack([np.ones(90), given]), weight)
     standard = (a - weight @ a) / np.sqrt(weight @ (a - weight @ a) ** 2)
     rest = standard - onto @ standard
     for ridge in (0.0, 0.01, 1.0):
         gram = rest.T @ (weight[:, None] * rest) + ridge * np.eye(3)
         beyond = rest @ np.linalg.solve(gram, rest.T * weight)
-        fitted = smoother.apply(f, ridge).numpy()
-        np.testing.assert_allclose(fitted, f.numpy() @ (onto + beyond).T, rtol=1e-9, atol=1e-11)
-    np.testing.assert_allclose(smoother.beyond_nuisance(f), f.numpy() - f.numpy() @ onto.T, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(smoother.apply(f, ridge), f @ (onto + beyond).T, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(smoother.beyond_nuisance(f), f - f @ onto.T, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("name", MEANS)
-def test_basis_is_orthonormal_and_starts_with_the_factors(name, weights):
-    _, a = gaussian(90, 2, 1)
+def test_nuisance_functions_are_those_of_the_factors(name, weights):
+    _, a = gaussian_arrays(90, 2, 1)
     given, weight = given_of(a), WEIGHTS[weights] / WEIGHTS[weights].sum()
     smoother = LINEAR_MEANS[name]().prepare(Attributes(a, given, WEIGHTS[weights]))
-    basis = smoother.fit_basis.numpy()
-    np.testing.assert_allclose(basis.T @ (weight[:, None] * basis), np.eye(basis.shape[1]), atol=1e-6)
+    both = np.hstack([smoother.nuisance, smoother.functions.written_out()])
+    np.testing.assert_allclose(both.T @ (weight[:, None] * both), np.eye(both.shape[1]), atol=1e-6)
+    np.testing.assert_array_equal(smoother.nuisance[:, 0], 1)
     onto = projection(np.column_stack([np.ones(90), given]), weight)
-    leading = basis[:, : smoother.nuisance]
-    np.testing.assert_allclose(leading @ (leading * weight[:, None]).T, onto, atol=1e-10)
-    np.testing.assert_allclose(smoother.shrinkage(1e9)[: smoother.nuisance], 1)
+    np.testing.assert_allclose(smoother.nuisance @ (smoother.nuisance * weight[:, None]).T, onto, atol=1e-9)
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("name", MEANS)
 def test_functions_of_the_factors_change_no_disparity(name, weights):
-    f, a = gaussian(90, 2, 2)
+    f, a = gaussian_arrays(90, 2, 2)
     given = given_of(a)
-    smoother = LINEAR_MEANS[name]().prepare(Attributes(a, given, WEIGHTS[weights]))
-    ridge = torch.full((2,), 0.1, dtype=torch.float64)
-    moved = f + torch.from_numpy(given @ [3.0, 1e-3, -2.0] + 5)
+    rows = Attributes(a, given, WEIGHTS[weights])
+    smoother, ridge = LINEAR_MEANS[name]().prepare(rows), torch.full((2,), 0.1, dtype=torch.float64)
+    debiased, tensors = Debiased(smoother, 0.1, Units.of(rows)), TensorSmoother.of(smoother)
+    moved = f + given @ [3.0, 1e-3, -2.0] + 5
     for estimate in (
-        lambda values: leave_out_dpvar(values, smoother, ridge).estimate,
-        lambda values: leave_out_covariance(values, smoother, ridge),
-        lambda values: leave_out_matrix(values, smoother, 0.1),
+        debiased.estimates,
+        debiased.matrix,
+        lambda values: tensors.leave_out_covariance(torch.from_numpy(values), ridge).numpy(),
     ):
-        torch.testing.assert_close(estimate(moved), estimate(f), rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(estimate(moved), estimate(f), rtol=1e-7, atol=1e-9)
 
 
 def test_estimate_is_that_of_refitted_means():
     """For a projection: the plug-in beyond L less the noise, each row's from a fit without it, and what L fits of h."""
-    f, a = gaussian(60, 2, 1)
+    f, a = gaussian_arrays(60, 2, 1)
     given = given_of(a)[:, :1]
-    found = leave_out_dpvar(f, RidgeMean().prepare(Attributes(a, given)), torch.zeros(1, dtype=torch.float64))
-    values, small, large = f[0].numpy(), np.column_stack([np.ones(60), given]), np.column_stack([np.ones(60), given, a])
+    rows = Attributes(a, given)
+    found = Debiased(RidgeMean().prepare(rows), 0.0, Units.of(rows)).estimates(f)
+    values, small, large = f[0], np.column_stack([np.ones(60), given]), np.column_stack([np.ones(60), given, a])
     equal = np.full(60, 1 / 60)
     beyond = projection(large, equal) - projection(small, equal)
     centred = values - projection(small, equal) @ values
@@ -98,50 +98,24 @@ def test_estimate_is_that_of_refitted_means():
     alone = centred / (1 - leverage)
     lost = np.mean((leverage - 1 / 60) * alone * (alone - noise / centred))
     expected = values @ beyond @ values / 60 - np.mean(beyond.diagonal() * noise) + lost
-    assert float(found.estimate) == pytest.approx(expected, rel=1e-8)
+    assert found[0] == pytest.approx(expected, rel=1e-8)
 
 
 def test_attributes_that_the_factors_explain_leave_nothing():
-    f, a = gaussian(80, 2, 1)
-    for name in ("ridge", "splines"):
-        smoother = LINEAR_MEANS[name]().prepare(Attributes(a[:, :1], np.column_stack([a, a**2, a[:, :1] ** 3])))
-        assert smoother.free == smoother.nuisance
-    assert len(RidgeMean().prepare(Attributes(a, a @ [[1.0, 2.0], [0.5, -1.0]])).moments) == 0
-    assert float(leave_out_dpvar(f, RidgeMean().prepare(Attributes(a, a)), torch.zeros(1)).estimate) == pytest.approx(
-        0, abs=1e-15
-    )
-
-
-@pytest.mark.parametrize("name", MEANS)
-def test_blocks_know_the_factors(name, monkeypatch):
-    monkeypatch.setattr("fairlevel.conditional_mean.blockwise.BLOCK", 17)
-    f, a = gaussian(90, 2, 1)
-    rows, mean = Attributes(a, given_of(a), WEIGHTS["unequal"]), LINEAR_MEANS[name]()
-    equal = Attributes(a, given_of(a))
-    together = mean.prepare(equal)
-    unit = (f[0] - f[0].mean()) / f[0].std(correction=0)
-    plan = Plan(
-        (Functions.of(mean, equal, 0),), np.zeros(1, int), np.array([0.1]), (0.1,), ("",), np.zeros(1), np.ones(1), 0
-    )
-    (found,) = measured(plan, equal, unit.unsqueeze(0).numpy())
-    expected = leave_out_dpvar(unit.unsqueeze(0), together, torch.full((1,), 0.1, dtype=torch.float64))
-    np.testing.assert_allclose(found.estimate, expected.estimate[0], rtol=1e-7)
-    np.testing.assert_allclose(found.fitted_variance, expected.fitted.square().mean(), rtol=1e-7)
-    plan = Plan(
-        (Functions.of(mean, rows, 0),), np.zeros(1, int), np.array([0.1]), (0.1,), ("",), np.zeros(1), np.ones(1), 0
-    )
-    smoother = plan.fitted(plan.moments(rows, f.numpy())).by_smoother[0].smoother
-    basis = smoother.basis(smoother.functions(rows)).numpy()
-    leading, weight = basis[:, : smoother.nuisance], rows.weight
-    onto = projection(np.column_stack([np.ones(90), rows.given]), weight)
-    np.testing.assert_allclose(leading @ (leading * weight[:, None]).T, onto, atol=1e-9)
-    np.testing.assert_allclose(basis.T @ (weight[:, None] * basis), np.eye(basis.shape[1]), atol=1e-5)
+    f, a = gaussian_arrays(80, 2, 1)
+    smoother = LINEAR_MEANS["splines"]().prepare(Attributes(a[:, :1], np.column_stack([a, a**2, a[:, :1] ** 3])))
+    assert smoother.free == 0
+    for given in (a, a @ [[1.0, 2.0], [0.5, -1.0]]):
+        rows = Attributes(a, given)
+        smoother = RidgeMean().prepare(rows)
+        assert smoother.functions.count == 0
+        assert Debiased(smoother, 0.0, Units.of(rows)).estimates(f)[0] == pytest.approx(0, abs=1e-15)
 
 
 def test_rows_to_evaluate_at_need_their_factors():
-    f, a = gaussian(60, 2, 1)
-    rows = Attributes(a, given_of(a))
-    same = RidgeMean().prepare(rows, rows).apply(f, 0.1)
-    torch.testing.assert_close(same, RidgeMean().prepare(rows).apply(f, 0.1), rtol=1e-12, atol=1e-12)
-    with pytest.raises(InvalidInput, match="legitimate factors"):
-        RidgeMean().prepare(rows, a)
+    f, a = gaussian_arrays(60, 2, 1)
+    rows = LegitimateFactors.of(a[:, :1] ** 2).attributes(a, a[:, :1] ** 2)
+    smoother = RidgeMean().prepare(rows)
+    np.testing.assert_allclose(smoother.predict(f, 0.1, rows), smoother.apply(f, 0.1), rtol=1e-9, atol=1e-9)
+    with pytest.raises(InvalidInput, match="Legitimate factors"):
+        smoother.predict(f, 0.1, Attributes(a))

@@ -1,23 +1,22 @@
 """Every class that can be chosen by name stands in its table: a new file without a row fails here."""
 
-import json
 from importlib import import_module
 from inspect import isabstract
 from pkgutil import iter_modules
 
-import numpy as np
 import pytest
 
 import fairlevel.conditional_mean
 import fairlevel.losses
 import fairlevel.members
+import fairlevel.networks
 import fairlevel.penalties
 import fairlevel.predictors
-from fairlevel.conditional_mean import LINEAR_MEANS, LinearMean, MLPMean
-from fairlevel.conditional_mean.stored_functions import from_plain, to_plain
+from fairlevel.conditional_mean import LINEAR_MEANS, LinearMean
 from fairlevel.estimators.defaults import READ_GAPS
 from fairlevel.losses import LOSSES, Loss
 from fairlevel.members import MEMBERS, members_of
+from fairlevel.networks.mlp_mean import MLPMean
 from fairlevel.penalties import PENALTIES, NoPenalty, Penalty
 from fairlevel.predictors import PREDICTORS, Predictor, TorchModule
 
@@ -49,7 +48,7 @@ def test_penalties_are_registered():
 def test_conditional_means_are_registered():
     linear = {value for value in classes(fairlevel.conditional_mean) if issubclass(value, LinearMean)}
     assert linear == set(LINEAR_MEANS.values())
-    assert named(fairlevel.conditional_mean, ("fit",)) == {MLPMean}
+    assert named(fairlevel.networks, ("fit",)) == {MLPMean}
 
 
 def test_predictors_are_registered():
@@ -57,15 +56,6 @@ def test_predictors_are_registered():
     assert all(isinstance(predictor(), Predictor) for predictor in PREDICTORS.values())
     members = {value for value in classes(fairlevel.members) if "kind" in vars(value) and hasattr(value, "from_file")}
     assert {value.kind: value for value in members} == {kind: members_of(kind) for kind in MEMBERS}
-
-
-@pytest.mark.parametrize("name", sorted(LINEAR_MEANS))
-def test_features_of_every_conditional_mean_can_be_stored(name):
-    rows = np.random.default_rng(0).integers(0, 3, (200, 2)) + np.linspace(0, 0.5, 200)[:, None] * [1, 0]
-    features = LINEAR_MEANS[name]().feature_map(rows, np.full(200, 1 / 200), 0)
-    again = from_plain(json.loads(json.dumps(to_plain(features))))
-    for expected, found in zip(features(rows), again(rows), strict=True):
-        np.testing.assert_array_equal(found, expected)
 
 
 def test_losses_are_registered():

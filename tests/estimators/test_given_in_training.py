@@ -5,8 +5,8 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 from fairlevel import ClosedFBO, FairnessPath, FairRegressor, RandomFeaturesMean, dpvar, relevel
-from fairlevel.conditional_mean.inner_losses import Huber
 from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
+from fairlevel.networks.inner_losses import Huber
 from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import MLP, Boosting
 

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-import torch
 
 from fairlevel import compare, dpvar_interval
 from fairlevel.conditional_mean import RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics import inputs
-from fairlevel.metrics.choice import candidates_for
+from fairlevel.metrics.choice import candidates_for, shared_choice
 from fairlevel.metrics.compare import Paired
 
 RANDOM = np.random.default_rng(0)
@@ -54,9 +53,9 @@ def test_variance_without_disparity_is_what_simulation_shows():
     random = np.random.default_rng(1)
     rows = Attributes(random.standard_normal((200, 5)))
     shared, own = random.standard_normal((2, 1000, 200))
-    (candidate,) = candidates_for(torch.from_numpy(shared), rows, 0, RidgeMean(ridge=0.0))
+    candidates = candidates_for(rows, 0, RidgeMean(ridge=0.0))
     pairs = np.stack([shared, 0.8 * shared + 0.6 * own], axis=1)
-    found = [Paired.of(torch.from_numpy(pair), candidate, 0.0) for pair in pairs]
+    found = [Paired.of(pair, shared_choice(pair, candidates)) for pair in pairs]
     differences = np.array([each.difference for each in found])
     assert abs(differences.mean()) < 4 * differences.std() / np.sqrt(1000)
     assert np.mean([each.degenerate for each in found]) == pytest.approx(differences.var(), rel=0.15)

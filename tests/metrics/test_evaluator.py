@@ -2,17 +2,17 @@
 
 import numpy as np
 import pytest
-import torch
 
 from fairlevel import MLPMean, RidgeMean, dpvar, dpvar_interval
 from fairlevel.conditional_mean import LINEAR_MEANS
 from fairlevel.conditional_mean.protocol import ConditionalMean, kind_of
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.metrics import evaluator as module
-from fairlevel.metrics.estimators import ESTIMATORS
+from fairlevel.metrics.estimators import estimator_for
 from fairlevel.metrics.evaluator import DPVarEvaluator
 from fairlevel.metrics.inputs import read_rows
 from fairlevel.metrics.interval import error_of, interval_of
+from fairlevel.metrics.linear_estimator import LinearEstimator
 
 RANDOM = np.random.default_rng(0)
 A = np.column_stack([RANDOM.standard_normal((600, 2)), RANDOM.integers(0, 3, 600)])
@@ -60,11 +60,7 @@ def test_attributes_are_factored_once(monkeypatch):
     evaluator.evidence(PREDICTIONS)
     evaluator.intervals(PREDICTIONS[:1])
     assert len(calls) == 1
-    first, other = (torch.from_numpy(each) for each in (PREDICTIONS, PREDICTIONS[:1]))
-    candidates = [evaluator.estimator.candidates_for(values) for values in (first, other)]
-    assert candidates[1][0].smoother is candidates[0][0].smoother
-    again = evaluator.estimator.candidates_for(first)
-    assert evaluator.estimator.test_with(again) is evaluator.estimator.test_with(candidates[0])
+    assert evaluator.estimator.candidates is evaluator.estimator.candidates
 
 
 def test_missing_predictions_are_refused():
@@ -75,7 +71,11 @@ def test_missing_predictions_are_refused():
 def test_every_kind_of_mean_has_an_estimator():
     means = [*(mean() for mean in LINEAR_MEANS.values()), MLPMean()]
     assert all(isinstance(mean, ConditionalMean) for mean in means)
-    assert {kind_of(mean) for mean in means} == set(ESTIMATORS)
+    assert {kind_of(mean) for mean in means} == {"linear", "trained"}
+    few = read_rows(E[:40], A[:40]).attributes(0)
+    for mean in means:
+        estimator = estimator_for(few, mean, 0)
+        assert isinstance(estimator, LinearEstimator) == (kind_of(mean) == "linear")
 
 
 @pytest.mark.parametrize("wrong", [RidgeMean, MLPMean, "ridge", 3.0])

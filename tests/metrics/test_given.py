@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from fairlevel import GroupMean, MLPMean, SplineMean, audit, compare, dpvar, dpvar_interval
 from fairlevel.conditional_mean.factors import LegitimateFactors, attributes_within
 from fairlevel.exceptions import FewRowsPerCombination, InvalidInput
-from fairlevel.metrics.units import IndependentUnits
+from fairlevel.metrics.debiased import left_out
+from fairlevel.metrics.units import Units
 
 ROWS = 10_000
 RANDOM = np.random.default_rng(0)
@@ -157,9 +157,9 @@ def test_the_noise_of_the_test_counts_what_functions_of_the_factors_fit_by_chanc
     """White noise has variance 1 in each row, and on average in each group, after functions of L took their part."""
     a, factors = np.random.default_rng(4).normal(size=(2, 120, 1))
     rows = attributes_within(a, np.hstack([factors, factors**2]), None, groups)
-    units, smoother = IndependentUnits.of(rows), SplineMean().prepare(rows)
-    assert smoother.nuisance > 5
-    every = smoother.beyond_nuisance(torch.eye(120, dtype=torch.float64))  # one unit of noise at a time
-    variances = sum(units.null_noise(each, smoother).square() for each in every)
+    units, smoother = Units.of(rows), SplineMean().prepare(rows)
+    assert smoother.nuisance.shape[1] > 6
+    every = smoother.beyond_nuisance(np.eye(120))  # one unit of noise at a time
+    variances = np.square(left_out(every, smoother, np.zeros(smoother.functions.count), units, 0.5)).sum(axis=0)
     sums = variances if groups is None else np.bincount(groups, variances) / 2
     np.testing.assert_allclose(sums, 1, rtol=1e-9)

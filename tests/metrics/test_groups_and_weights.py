@@ -4,13 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from fairlevel import GroupMean, MLPMean, RandomFeaturesMean, RidgeMean, SplineMean, compare, dpvar, dpvar_interval
-from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.factors import attributes_within
+from fairlevel import GroupMean, MLPMean, RandomFeaturesMean, RidgeMean, compare, dpvar, dpvar_interval
 from fairlevel.exceptions import InvalidInput, InvalidType
-from fairlevel.metrics.leave_group_out import leave_groups_out_dpvar, left_out
-from fairlevel.metrics.row_groups import RowGroups
-from fairlevel.metrics.units import IndependentUnits
 from fairlevel.networks.optimizers import Adam
 
 RANDOM = np.random.default_rng(1)
@@ -71,38 +66,6 @@ def test_groups_of_one_row_are_rows():
         assert getattr(alone, name) == pytest.approx(getattr(grouped, name), rel=1e-8)
 
 
-def test_residuals_of_a_group_are_those_of_a_fit_without_it():
-    groups = np.arange(ROWS) // np.array([3, 7])[(np.arange(ROWS) > 200).astype(int)]
-    smoother = RidgeMean().prepare(Attributes(A[:, None]))
-    found = left_out(
-        torch.from_numpy(F) - smoother.apply(torch.from_numpy(F), 0.0),
-        smoother,
-        smoother.shrinkage(0.0),
-        RowGroups.of(groups),
-        1.0,
-        0.0,
-    )
-    design = np.column_stack([np.ones(ROWS), A])
-    for group in np.unique(groups)[::20]:
-        own = groups == group
-        coefficients, *_ = np.linalg.lstsq(design[~own], F[~own], rcond=None)
-        np.testing.assert_allclose(found.numpy()[own], F[own] - design[own] @ coefficients, rtol=1e-9)
-
-
-def test_estimate_with_groups_is_unbiased_where_rows_alone_are_not():
-    """Noise shared by the rows of a group: 300 draws of 40 groups of 10 rows whose A is the same."""
-    random = np.random.default_rng(2)
-    number = np.repeat(np.arange(40), 10)
-    attributes = np.repeat(random.standard_normal((40, 4)), 10, axis=0)
-    smoother, groups = RidgeMean().prepare(Attributes(attributes)), RowGroups.of(number)
-    noise = random.standard_normal((300, 40))[:, number] + random.standard_normal((300, 400))
-    ridge = torch.zeros(300, dtype=torch.float64)
-    found = leave_groups_out_dpvar(torch.from_numpy(noise), smoother, ridge, groups).estimate.numpy()
-    assert abs(found.mean()) < 3 * found.std() / np.sqrt(300)
-    rows = leave_groups_out_dpvar(torch.from_numpy(noise), smoother, ridge, RowGroups.of(np.arange(400)))
-    assert rows.estimate.mean() > 0.05
-
-
 SMALL = MLPMean((16, 16), Adam(0.05, steps=250, final_fraction=1.0))
 
 
@@ -157,17 +120,3 @@ def test_random_features_with_groups_find_what_is_there():
     number = np.repeat(np.arange(100), 4)
     found = dpvar_interval(F, sensitive_features=A, groups=number, regressor=RandomFeaturesMean())
     assert found.low < 1 < found.high
-
-
-@pytest.mark.parametrize("factors", [False, True])
-def test_the_form_of_mixtures_is_the_estimate_that_leaves_groups_out(factors):
-    random = np.random.default_rng(0)
-    a, given, groups = random.standard_normal((90, 1)), random.standard_normal((90, 1)), np.arange(90) // 4
-    predictions = torch.from_numpy(random.standard_normal((3, 90)) + a[:, 0])
-    smoother = SplineMean().prepare(attributes_within(a, given if factors else None, None, groups))
-    units = IndependentUnits(RowGroups.of(groups))
-    matrix = units.leave_out_matrix(predictions, smoother, 0.05).numpy()
-    for proportions in random.dirichlet(np.ones(3), 3):
-        mixture = torch.from_numpy(proportions @ predictions.numpy())[None]
-        alone = units.leave_out(mixture, smoother, torch.tensor([0.05], dtype=torch.float64)).estimate
-        assert float(proportions @ matrix @ proportions) == pytest.approx(float(alone), rel=1e-9)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from fairlevel.conditional_mean import GroupMean, MLPMean, RandomFeaturesMean, RidgeMean
+from fairlevel.conditional_mean import GroupMean, RandomFeaturesMean, RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.inner_losses import Huber, Pinball
+from fairlevel.networks.inner_losses import Huber, Pinball
+from fairlevel.networks.mlp_mean import MLPMean
 from fairlevel.penalties import FBO, ClosedFBO, fbo_closed
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, IN_OUT
 from fairlevel.penalties.trained_mean import Warm
@@ -51,7 +52,7 @@ def test_with_shrinkage_the_exact_gradient_of_var_h_is_fbos_smoothed_once_more(r
     f, a = gaussian(50, 3, 2)
     penalty = ClosedFBO(mean=RandomFeaturesMean(ridge=ridge))
     prepared = penalty.prepare(Attributes(a), EVERYTHING, {}, seed=0)
-    traced = f.clone().requires_grad_()
+    traced, ridge = f.clone().requires_grad_(), torch.tensor(ridge, dtype=torch.float64)
     (exact,) = torch.autograd.grad(prepared.apply(traced, ridge).var(-1, correction=0).sum(), traced)
     ours = penalty.step(f, prepared, penalty.init(prepared, 2, {})).gradient
     torch.testing.assert_close(prepared.apply(ours, ridge), exact, rtol=1e-8, atol=1e-12)
@@ -142,7 +143,7 @@ def test_what_is_left_out_moves_the_gradient_by_less_than_stated(monkeypatch):
     monkeypatch.setattr(fbo_closed, "NEGLIGIBLE", 0.0)
     whole = penalty.prepare(Attributes(a), rows, {}, 0)
     exact = penalty.step(f, whole, penalty.init(whole, 4, {}))
-    assert trimmed.fit_basis.shape[1] < whole.fit_basis.shape[1]
+    assert trimmed.functions.shape[1] < whole.functions.shape[1]
     moved = 300 / 2 * (step.gradient - exact.gradient)  # of h − μ
     spread = (f - f.mean(dim=1, keepdim=True)).square().mean(dim=1).sqrt()
     assert (moved.square().mean(dim=1).sqrt() <= bound * spread).all()
@@ -155,7 +156,7 @@ def test_a_grid_keeps_what_its_smallest_ridge_needs():
     rows, penalty = ALL_TRAINING_ROWS.assign(0, 300), ClosedFBO()
     ridges = {"ridge": torch.tensor([1e-1, 1e-5])}
     both, small, large = (
-        penalty.prepare(Attributes(a), rows, settings, 0).fit_basis.shape[1]
+        penalty.prepare(Attributes(a), rows, settings, 0).functions.shape[1]
         for settings in (ridges, {"ridge": torch.tensor([1e-5])}, {"ridge": torch.tensor([1e-1])})
     )
     assert large < small == both
@@ -166,5 +167,5 @@ def test_a_large_ridge_does_not_lose_the_curves():
     _, a = gaussian(300, 3, 1)
     strong, weak = (ClosedFBO(mean=RandomFeaturesMean(ridge=ridge)) for ridge in (1e3, 1.0))
     rows = ALL_TRAINING_ROWS.assign(0, 300)
-    assert strong.prepare(Attributes(a), rows, {}, 0).fit_basis.shape[1] > 1 + 3
-    assert weak.prepare(Attributes(a), rows, {}, 0).fit_basis.shape[1] > 1 + 3
+    assert strong.prepare(Attributes(a), rows, {}, 0).functions.shape[1] > 3
+    assert weak.prepare(Attributes(a), rows, {}, 0).functions.shape[1] > 3

@@ -7,8 +7,7 @@ from scipy.stats import norm
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties import GDP
-from fairlevel.penalties.gdp import low_dimensional
-from fairlevel.penalties.gdp_nodes import AuthorsNodes, AuthorsScale
+from fairlevel.penalties.gdp_nodes import AuthorsNodes, AuthorsScale, low_dimensional
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
 
 

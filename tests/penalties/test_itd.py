@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from fairlevel.conditional_mean import MLPMean, SplineMean
+from fairlevel.conditional_mean import SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.inner_losses import Huber, Pinball
 from fairlevel.exceptions import FairLevelError
+from fairlevel.networks.inner_losses import Huber, Pinball
+from fairlevel.networks.mlp_mean import MLPMean
 from fairlevel.networks.network import Network
 from fairlevel.penalties import FBO, ITD, ClosedFBO
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, IN_OUT

@@ -31,14 +31,22 @@ def test_percentages():
 
 @pytest.mark.parametrize(
     ("p", "text"),
-    [(1 / 4001, "< .0003"), (2 / 4001, ".0005"), (0.0124, ".012"), (0.345, ".34"), (1.0, "1.00"), (0.0996, ".100")],
+    [
+        (1 / 4001, ".0002"),
+        (9e-5, "< .0001"),
+        (2 / 4001, ".0005"),
+        (0.0124, ".012"),
+        (0.345, ".34"),
+        (1.0, "1.00"),
+        (0.0996, ".100"),
+    ],
 )
 def test_p_values(p, text):
     assert p_cell(p).replace("\N{NO-BREAK SPACE}", " ") == text
 
 
 def test_p_values_in_sentences():
-    assert p_phrase(1 / 4001).split() == ["p", "<", ".0003"]
+    assert p_phrase(1e-7).split() == ["p", "<", ".0001"]
     assert p_phrase(0.5).split() == ["p", "=", ".50"]
 
 

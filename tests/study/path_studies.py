@@ -27,7 +27,7 @@ from fairlevel.estimators.settings import NO_LIMITS
 from fairlevel.fronts.budgets import best_mse
 from fairlevel.fronts.combiners import Best, Stacked
 from fairlevel.metrics.dpvar import dpvar_of_many
-from fairlevel.metrics.mixtures import shared_mean
+from fairlevel.metrics.mixtures import most_accurate, shared_mean
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import GDP, LinearR2, RootFBO
 from fairlevel.predictors import MLP
@@ -66,7 +66,7 @@ def parts_of(x, y, a, seed):
 
 def judged(candidates, rows, combiner, seed=0):
     predictions, a = candidates.predict(rows.x), rows.attributes
-    mean = shared_mean(predictions, rows.y, a, seed)
+    mean = shared_mean(most_accurate(predictions, rows.y, a.weight), a, seed)
     return combiner.over(predictions, rows.y, a.weight, mean.disparity(predictions, a, seed))
 
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import brentq
 
 from fairlevel import FBO, ITD, ClosedFBO, FairRegressor
-from fairlevel.conditional_mean.inner_losses import Huber, Pinball
 from fairlevel.data.synthetic import SyntheticDesign
+from fairlevel.networks.inner_losses import Huber, Pinball
 from tests.study.grids import fit_weights
 
 pytestmark = pytest.mark.study

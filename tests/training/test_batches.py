@@ -39,10 +39,9 @@ def test_with_the_moments_of_all_rows_the_target_meets_closed_fbo():
     value, gradient, _ = batched.step(prediction, EVERY_ROW, exact)
     prepared = penalty.prepare(Attributes(a), ALL_TRAINING_ROWS.assign(0, ROWS), {}, 0).to(torch.float32)
     whole = penalty.mean.prepare(Attributes(a))  # without the functions that closed FBO neglects
-    shrinkage = whole.shrinkage(1e-3)[1:]
-    coefficients = whole.coefficients(prediction.double())[:, 1:]
-    expected = (coefficients.square() * shrinkage).sum(dim=1)
-    torch.testing.assert_close(value[0].double(), expected[0], rtol=1e-5, atol=0)
+    coefficients = whole.coefficients(prediction.double().numpy())
+    expected = np.square(coefficients) @ whole.shrinkage(1e-3)
+    assert float(value[0]) == pytest.approx(expected[0], rel=1e-5)
     assert 0.9 * float(expected[1]) < float(value[1]) < float(expected[1])
     slope = penalty.step(prediction, prepared, penalty.init(prepared, 2, {})).gradient[0]
     assert float((gradient[0] - slope).norm()) < 0.02 * float(slope.norm())
@@ -57,10 +56,9 @@ def test_every_linear_mean_works_in_batches(name):
     mean = LINEAR_MEANS[name](ridge=1e-2)
     batched = ClosedFBO(mean).in_batches(BatchAttributes(a, np.arange(ROWS), target, 0, torch.device("cpu")))
     whole = mean.prepare(Attributes(a.astype(np.float64)))
-    coefficients = whole.coefficients(torch.from_numpy(target).unsqueeze(0))[:, 1:]
-    expected = (coefficients.square() * whole.shrinkage(1e-2)[1:]).sum()
+    expected = np.square(whole.coefficients(target[None])[0]) @ whole.shrinkage(1e-2)
     found = (torch.from_numpy(target).float() @ batched.functions / ROWS).square().sum()
-    torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=0)
+    assert float(found) == pytest.approx(expected, rel=1e-4)
 
 
 def test_a_large_ridge_does_not_lose_the_curves():

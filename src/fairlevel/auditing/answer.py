@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.auditing.dependence import Measure
-from fairlevel.auditing.flags import SIGNIFICANT, Flag, beyond_the_interval, find_flags, question_flags
-from fairlevel.auditing.near_profiles import NearProfiles
+from fairlevel.auditing.drift import Drift
+from fairlevel.auditing.flags import SIGNIFICANT, Flag, find_flags, question_flags
 from fairlevel.auditing.questions import DECISIONS, Question
 from fairlevel.auditing.side_figures import SideFigures
 from fairlevel.exceptions import InvalidInput
@@ -26,7 +26,6 @@ from fairlevel.report.provenance import Provenance
 if TYPE_CHECKING:
     from fairlevel.plots.mean_profile import MeanProfileDisplay
 
-PAIRS = "pairs of near rows"
 PASS, FAIL, CANNOT_TELL = "pass", "fail", "cannot tell"
 MOST_TIMES = 1000  # a number of rows beyond so many times those at hand says nothing
 METHOD = (
@@ -39,7 +38,7 @@ METHOD = (
 @dataclass(frozen=True)
 class Verdict:
     """What the rows say of a budget, such as "max_share", of at most ``most``: the interval of the figure from
-    ``lower`` to ``upper``, its estimate, by what both are known, and from how many rows.
+    ``lower`` to ``upper``, its estimate, and from how many rows.
     """
 
     budget: str
@@ -48,7 +47,6 @@ class Verdict:
     estimate: float
     upper: float
     rows: int
-    judged_by: str = "interval"
 
     @property
     def outcome(self) -> str:
@@ -71,12 +69,6 @@ class Verdict:
         if self.outcome != CANNOT_TELL or distance * MOST_TIMES**0.5 < width:
             return None
         return int(float(f"{self.rows * (width / distance) ** 2:.1e}"))
-
-    def or_by_pairs(self, low: float, estimate: float) -> Verdict:
-        """The same by what pairs of near rows show, where that is beyond the interval, which then is too low."""
-        if estimate <= self.upper:
-            return self
-        return replace(self, lower=low, estimate=estimate, upper=estimate, judged_by=PAIRS)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -102,7 +94,6 @@ class Audit:
         log_loss, auc, brier and accuracy
     questions : whether errors, decisions and predictions among y = 1 differ, where that can be asked
     worst : the profiles whose average prediction is furthest from the mean, with intervals
-    near : DPVar by pairs of near rows, where that is clearly above the interval, which then is a lower bound; else None
     overall : with legitimate factors, the interval without them; else None
     given : names of the legitimate factors
     reliability : probabilities against frequencies, for y of 0 and 1; else None
@@ -122,7 +113,6 @@ class Audit:
     accuracy: Mapping[str, float]
     questions: tuple[Question, ...] = ()
     worst: pd.DataFrame = field(default_factory=pd.DataFrame)
-    near: NearProfiles | None = None
     overall: DPVarInterval | None = None
     given: tuple[str, ...] = ()
     reliability: Reliability | None = None
@@ -143,7 +133,6 @@ class Audit:
         ``others`` are further fields.
         """
         plug_in, floor = figures.paper
-        rough = tuple(beyond_the_interval(interval, figures.near))
         return cls(
             interval=interval,
             plug_in=plug_in,
@@ -152,14 +141,12 @@ class Audit:
             profiles=figures.profiles,
             measures=figures.measures,
             flags=(
-                *rough,
                 *find_flags(interval, overall or interval, plug_in, figures.measures),
                 *question_flags(questions),
                 *more_flags,
             ),
             questions=questions,
             worst=figures.worst,
-            near=figures.near if rough else None,
             overall=overall,
             **others,
         )
@@ -190,19 +177,25 @@ class Audit:
         )
 
     def check(self, *, max_share: float | None = None, max_dpvar: float | None = None) -> tuple[Verdict, ...]:
-        """What these rows say of budgets: each is judged by its interval, or by what pairs of near rows show where that
-        is more.
-        """
-        found, near, verdicts = self.interval, self.near, []
+        """What these rows say of budgets: each is judged by its interval."""
+        found, verdicts = self.interval, []
         if max_share is not None:
             most = read_limit("max_share", max_share)
-            share = Verdict("max_share", most, found.share_low, found.share, found.share_high, self.rows)
-            verdicts.append(share if near is None else share.or_by_pairs(near.low, near.share))
+            verdicts.append(Verdict("max_share", most, found.share_low, found.share, found.share_high, self.rows))
         if max_dpvar is not None:
             most = read_limit("max_dpvar", max_dpvar)
-            dpvar = Verdict("max_dpvar", most, found.low, found.estimate, found.high, self.rows)
-            verdicts.append(dpvar if near is None else dpvar.or_by_pairs(near.low * near.variance, near.dpvar))
+            verdicts.append(Verdict("max_dpvar", most, found.low, found.estimate, found.high, self.rows))
         return tuple(verdicts)
+
+    def since(self, earlier: Audit) -> Drift:
+        """How DPVar has changed since an earlier audit of other people and the same attributes."""
+        then, now = ((*sorted(each.attributes["attribute"]), *each.given) for each in (earlier, self))
+        if then != now:
+            raise InvalidInput(
+                f"The earlier audit is of {', '.join(then)}, this one of {', '.join(now)}; compare audits of the same "
+                "attributes and factors."
+            )
+        return Drift(earlier.interval, self.interval)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -223,7 +216,6 @@ class Audit:
             "questions": {
                 each.name: {"asks": each.asks, "rows": each.rows} | asdict(each.interval) for each in self.questions
             },
-            "near_profiles": None if self.near is None else asdict(self.near),
             "worst_profiles": self.worst.to_dict(orient="records"),
             "dpvar_without_given": None if self.overall is None else asdict(self.overall),
             "given": list(self.given),

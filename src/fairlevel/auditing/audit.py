@@ -13,19 +13,21 @@ import pandas as pd
 
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.auditing.answer import METHOD, Audit, Verdict
-from fairlevel.auditing.audit_files import StoredAudit, audit_files
 from fairlevel.auditing.by_group import group_table, is_grouping, read_groups
 from fairlevel.auditing.flags import rare_categories, repeated_rows
 from fairlevel.auditing.questions import ask, decisions, refuse_other_labels
 from fairlevel.auditing.side_figures import SIDE_ROWS, SideFigures
+from fairlevel.auditing.stored_audit import StoredAudit, audit_stored
 from fairlevel.data.numbers import rounding_limit
-from fairlevel.data.parquet_parts import is_stored
 from fairlevel.data.row_order import refuse_shuffled
+from fairlevel.data.row_sample import SAMPLE_ROWS, Roles
 from fairlevel.data.sensitive import as_frame, refuse_one_profile
+from fairlevel.data.stored_rows import is_stored
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.metrics.inputs import read_rows, read_seed, read_vector
 from fairlevel.metrics.interval import interval_of_rows
 from fairlevel.metrics.reliability import class_figures, reliability
+from fairlevel.removed import refuse_removed
 from fairlevel.report.provenance import Provenance
 from fairlevel.threads import on_single_threads
 
@@ -48,7 +50,21 @@ def audit(
 
 
 @overload
-def audit(y_pred: Any, *, predictions: str | Sequence[str], sensitive_features: Any, **files: Any) -> StoredAudit: ...
+def audit(
+    y_pred: Any,
+    *,
+    predictions: str | Sequence[str],
+    sensitive_features: str | Sequence[str],
+    given: str | Sequence[str] = (),
+    y_true: str | None = None,
+    sample_weight: str | None = None,
+    groups: str | None = None,
+    threshold: float | None = None,
+    by: str | None = None,
+    categories: str | Sequence[str] = (),
+    rows: int = SAMPLE_ROWS,
+    random_state: Any = 0,
+) -> StoredAudit: ...
 
 
 def audit(
@@ -61,17 +77,21 @@ def audit(
     groups: Any = None,
     threshold: float | None = None,
     by: Any = None,
+    predictions: Any = None,
+    categories: Any = (),
+    rows: int = SAMPLE_ROWS,
     random_state: Any = 0,
-    **files: Any,
+    **others: Any,
 ) -> Audit | StoredAudit:
     """How predictions differ across sensitive attributes: by how much their average differs, how certain that is, which
     attributes it comes from, whether errors and decisions differ too, and what DPVar does not measure.
 
     Parameters
     ----------
-    y_pred : array of shape (rows,). Or rows in files: a ``pyarrow.dataset.Dataset`` or paths of Parquet files, with the
-        names of columns everywhere else and ``predictions=`` for the column, or the columns, to audit; see
-        :func:`audit_files` for what else is possible
+    y_pred : array of shape (rows,). Or stored rows: a Parquet file, a folder, a pattern such as "folder/*.parquet", a
+        list of these, or a ``pyarrow.dataset.Dataset``, with names of columns everywhere else. The audit is then that
+        of rows sampled at random, single rows also with ``groups``. All rows are counted; those that lack a number of
+        an attribute are left out
     sensitive_features : array or frame of shape (rows,) or (rows, attributes), numeric or categorical
     given : legitimate factors L, array or frame of shape (rows,) or (rows, factors), optional: only differences between
         rows with the same L count. The audit then also states the DPVar without them
@@ -83,49 +103,48 @@ def audit(
     threshold : optional; y_pred holds probabilities, and a decision is 1 where its probability is at least this: adds
         the DPVar of decisions
     by : array of shape (rows,), optional; a further column to tabulate predictions by
+    predictions : of stored rows, the column with predictions, or several, which are audited on the same sample
+    categories : of stored rows, columns that hold categories although they look like numbers
+    rows : of stored rows, how many are sampled at most
     random_state : int
 
     Returns
     -------
-    Audit; for rows in files :class:`StoredAudit`
+    Audit; for stored rows :class:`StoredAudit`
     """
-    _refuse_unknown(files)
-    if files or is_stored(y_pred):
-        return _of_files(
-            y_pred,
-            {"groups": groups, "by": by},
-            files,
-            sensitive_features=sensitive_features,
-            given=() if given is None else given,
-            y_true=y_true,
-            sample_weight=sample_weight,
-            threshold=threshold,
-            random_state=random_state,
-        )
+    _refuse_unknown(others)
     seed = read_seed(random_state)
+    if is_stored(y_pred):
+        roles = Roles(
+            *(_names(predictions), _names(sensitive_features), _names(given)),
+            *(y_true, sample_weight, by, groups),
+            _names(categories),
+        )
+        return audit_stored(y_pred, roles, threshold, rows, seed)
+    _refuse_names(y_pred, predictions=predictions is not None, categories=len(categories), rows=rows != SAMPLE_ROWS)
     refuse_shuffled(y_pred=y_pred, y_true=y_true, by=by)
-    rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups)
+    counted = read_rows(y_pred, sensitive_features, sample_weight, given, groups)
     frame = as_frame(sensitive_features).reset_index(drop=True)
-    refuse_one_profile(rows.sensitive)
+    refuse_one_profile(counted.sensitive)
     used = np.ones(len(frame), dtype=bool) if sample_weight is None else read_vector("sample_weight", sample_weight) > 0
     frame = frame if used.all() else frame.loc[used].reset_index(drop=True)  # a copy of all rows
     target = None if y_true is None else _aligned("y_true", read_vector("y_true", y_true), used)
     if threshold is not None:
-        decisions(rows.prediction, threshold)  # refused before the work
+        decisions(counted.prediction, threshold)  # refused before the work
         if target is not None:
             refuse_other_labels(target)
     tabulated = _tabulated(frame, by, used)
     factors = () if given is None else tuple(map(str, as_frame(given).columns))
-    chosen = _side_rows(len(rows), seed)
-    side = rows.take(chosen)
+    chosen = _side_rows(len(counted), seed)
+    side = counted.take(chosen)
     interval, *beside, overall, questions = on_single_threads(
-        lambda: interval_of_rows(rows, None, seed),  # the longest where rows are many
+        lambda: interval_of_rows(counted, None, seed),  # the longest where rows are many
         *SideFigures.tasks(side, frame.iloc[chosen], seed),
-        lambda: None if given is None else interval_of_rows(replace(rows, factors=None), None, seed),
-        lambda: ask(rows, target, threshold, seed),
+        lambda: None if given is None else interval_of_rows(replace(counted, factors=None), None, seed),
+        lambda: ask(counted, target, threshold, seed),
     )
     provenance = Provenance(
-        rows_used=len(rows),
+        rows_used=len(counted),
         rows_dropped=int((~used).sum()),
         why_dropped="weight 0",
         columns={"sensitive": tuple(map(str, frame.columns)), "given": factors},
@@ -139,45 +158,43 @@ def audit(
         questions,
         provenance=provenance,
         given=factors,
-        rows=len(rows),
+        rows=len(counted),
         overall=overall,
-        more_flags=(*repeated_rows(rows), *rare_categories(interval, frame)),
+        more_flags=(*repeated_rows(counted), *rare_categories(interval, frame)),
         groups={
-            name: group_table(column, rows.prediction, rows.row_weight, target) for name, column in tabulated.items()
+            name: group_table(column, counted.prediction, counted.row_weight, target)
+            for name, column in tabulated.items()
         },
         side_rows=len(side),
-        accuracy=_accuracy(rows.prediction, target, rows.row_weight, threshold),
+        accuracy=_accuracy(counted.prediction, target, counted.row_weight, threshold),
         reliability=None
-        if target is None or not _are_probabilities(rows.prediction, target)
-        else reliability(target, rows.prediction, sample_weight=rows.row_weight),
+        if target is None or not _are_probabilities(counted.prediction, target)
+        else reliability(target, counted.prediction, sample_weight=counted.row_weight),
     )
 
 
-def _refuse_unknown(files: Mapping[str, Any]) -> None:
-    """Arguments that neither :func:`audit` nor :func:`audit_files` has."""
-    if not files:
-        return
-    parameters = (*signature(audit).parameters.values(), *signature(audit_files).parameters.values())
-    known = [each.name for each in parameters if each.kind is Parameter.KEYWORD_ONLY]
-    for name in files:
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f". Did you mean {near[0]!r}?" if near else ""
-            raise InvalidType(f"audit() got an unexpected keyword argument {name!r}{hint}")
+def _refuse_unknown(others: Mapping[str, Any]) -> None:
+    """Arguments that there are not, or no longer."""
+    known = [each.name for each in signature(audit).parameters.values() if each.kind is Parameter.KEYWORD_ONLY]
+    for name in others:
+        refuse_removed(f"audit({name}=)", InvalidType)
+        near = get_close_matches(name, known, n=1)
+        hint = f". Did you mean {near[0]!r}?" if near else ""
+        raise InvalidType(f"audit() got an unexpected keyword argument {name!r}{hint}")
 
 
-def _of_files(source: Any, impossible: Mapping[str, Any], files: Mapping[str, Any], **columns: Any) -> StoredAudit:
-    if not is_stored(source):
-        raise InvalidType(
-            f"{next(iter(files))}= is for rows in Parquet files, but {type(source).__name__} was given; "
-            "pass a path, a list of paths or a pyarrow.dataset.Dataset."
-        )
-    if "predictions" not in files:
-        raise InvalidInput("Rows in files need predictions=, the column or the columns to audit, such as 'score'.")
-    for name, value in impossible.items():
-        if value is not None:
-            raise InvalidInput(f"{name}= needs all rows in memory: read the files into a frame, or leave it out.")
-    return audit_files(source, **columns, **files)
+def _refuse_names(source: Any, **given: Any) -> None:
+    """Arguments for stored rows that come with arrays."""
+    for name, is_given in given.items():
+        if is_given:
+            raise InvalidType(
+                f"{name}= is for stored rows, but {type(source).__name__} was given; pass a path, a list of paths or a "
+                "pyarrow.dataset.Dataset."
+            )
+
+
+def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    return () if given is None else (given,) if isinstance(given, str) else tuple(given)
 
 
 def _tabulated(frame: pd.DataFrame, by: Any, used: Flags) -> dict[str, pd.Series]:

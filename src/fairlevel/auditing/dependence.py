@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from fairlevel.arrays import Array, Index
-from fairlevel.auditing.pairings import Pairings
+from fairlevel.conditional_mean import RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.protocol import standardiser
+from fairlevel.conditional_mean.random_features import draw_waves, median_distance
 from fairlevel.metrics.choice import general_mean
-from fairlevel.penalties import GDP, FeatureHSIC, LinearR2
+from fairlevel.penalties.gdp_nodes import MiddleNodes, low_dimensional
 
 PERMUTATIONS = 99
 _DEGREE = 3  # powers of the prediction that maximal correlation may use
 _RIDGE = 1e-3
-_BLOCK = 128  # rows at a time, whose kernels stay in cache
+_WAVES = 100, 200  # of the prediction and of A
 _NEGLIGIBLE = 1e-12  # of the largest eigenvalue; directions below it are left out
+_BLOCK = 2**17  # gathered values at a time, which stay in cache
+
+
+Pairs = np.ndarray[tuple[int, int], np.dtype[np.int64]]
+"""Row numbers, (pairing, row)."""
 
 
 @dataclass(frozen=True)
@@ -40,87 +44,118 @@ class Measure:
         return self.value > self.chance
 
 
-Values = Callable[[Pairings, Attributes, int], Tensor]
-"""(pairings, attributes, seed) -> the measure under each pairing, (pairing,)."""
+@dataclass(frozen=True)
+class PairedProducts:
+    """What a measure needs: functions of the prediction (row, p) and of A, times the row weights, (row, q); and the
+    measure from their products Σ_i u(f_i) v(a_i)ᵀ under each pairing, (pairing, p, q) -> (pairing,).
+    """
+
+    of_prediction: Array
+    of_attributes: Array
+    measure: Callable[[Array], Array]
+
+    def values(self, order: Pairs) -> Array:
+        """The measure under each pairing, given as numbers of rows (pairing, row)."""
+        count, by_row = self.of_prediction.shape[1], order.T.copy()
+        total = np.zeros((len(order) * count, self.of_attributes.shape[1]))
+        size = max(64, _BLOCK // (len(order) * max(count, 1)))
+        for start in range(0, len(by_row), size):
+            rows = slice(start, start + size)
+            gathered = self.of_prediction[by_row[rows]]  # (row, pairing, p)
+            paired = gathered.reshape(len(gathered), len(order) * count)
+            total += paired.T @ self.of_attributes[rows]
+        return self.measure(total.reshape(len(order), count, self.of_attributes.shape[1]))
 
 
-def linear_r2(pairings: Pairings, attributes: Attributes, seed: int) -> Tensor:
-    """R² of a linear regression on A; see :class:`LinearR2`."""
-    penalty = LinearR2()
-    prepared = penalty.prepare(attributes, penalty.rows.assign(0, len(attributes)), {}, seed)
-    parts = torch.split(pairings.predictions, 10)
-    return torch.cat([penalty.step(part, prepared, penalty.init(prepared, len(part), {})).value for part in parts])
+def linear_r2(prediction: Array, attributes: Attributes, seed: int) -> PairedProducts:
+    """R² of a linear regression on A; see :class:`fairlevel.LinearR2`."""
+    smoother = RidgeMean().prepare(attributes)
+    weight, functions = smoother.row_weight[:, None], smoother.functions.columns * np.sqrt(smoother.shrinkage(_RIDGE))
+
+    def share(products: Array) -> Array:
+        mean, square = products[:, 0, -1], products[:, 1, -1]
+        explained: Array = np.square(products[:, 0, :-1]).sum(axis=1)
+        explained /= np.maximum(square - mean**2, 1e-300)
+        return explained
+
+    return PairedProducts(np.stack([prediction, prediction**2], axis=1), np.hstack([functions * weight, weight]), share)
 
 
-def gdp(pairings: Pairings, attributes: Attributes, seed: int) -> Tensor:
-    """Generalised demographic parity, Σ_m |Σ_j k_mj f_j − π_m f̄|; see :class:`GDP`."""
-    penalty = GDP()
-    nodes = penalty.prepare(attributes, penalty.rows.assign(0, len(attributes)), {}, seed)
-    predictions, density = pairings.predictions, nodes.density[0]
-    smoothed = predictions.new_zeros(len(predictions), density.numel())
-    for start in range(0, len(attributes), _BLOCK):
-        part = slice(start, start + _BLOCK)
-        kernel = nodes.first[0, :, None, part] * nodes.second[0, None, :, part]  # (node, node', row)
-        smoothed.addmm_(predictions[:, part], kernel.flatten(0, 1).T)
-    mean = predictions @ nodes.row_weight
-    return (smoothed - mean.unsqueeze(1) * density.flatten()).abs().sum(dim=1)
+def gdp(prediction: Array, attributes: Attributes, seed: int) -> PairedProducts:
+    """Generalised demographic parity, Σ_m |Σ_j k_mj f_j − π_m f̄|; see :class:`fairlevel.GDP`."""
+    weight, layout = attributes.weight, MiddleNodes()
+    points = low_dimensional(attributes.values, weight)
+    rows, dimension = 1 / np.square(weight).sum(), max(points.shape[1], 1)
+    width = (rows * (dimension + 2) / 4) ** (-1 / (dimension + 4))
+    kernel = weight[:, None]
+    for along in points.T:
+        distance = along[:, None] - layout.nodes(along, points.shape[1], None)
+        factor = np.exp(-np.square(distance) / (2 * width**2))
+        kernel = (kernel[:, :, None] * factor[:, None, :]).reshape(len(kernel), -1)
+    kernel = kernel / kernel.sum()
+    centred = kernel - weight[:, None] * kernel.sum(axis=0)
+    return PairedProducts(prediction[:, None], centred, lambda products: np.abs(products).sum(axis=(1, 2)))
 
 
-def hsic(pairings: Pairings, attributes: Attributes, seed: int) -> Tensor:
-    r"""HSIC by random features, ‖Z_fᵀ H Z_A‖² / n²; see :class:`FeatureHSIC`.
+def hsic(prediction: Array, attributes: Attributes, seed: int) -> PairedProducts:
+    r"""HSIC by random features, ‖Z_fᵀ H Z_A‖² / n²; see :class:`fairlevel.HSIC`.
 
     The features of f are functions of one number and nearly collinear. They are replaced by their principal components,
-    which changes no norm; those with a share below 1e-12 are left out.
+    which changes no norm.
     """
-    penalty = FeatureHSIC()
-    prepared = penalty.prepare(attributes, penalty.rows.assign(0, len(attributes)), {}, seed)
-    angles = pairings.prediction.unsqueeze(1) * (prepared.frequencies / penalty.bandwidth) + prepared.phases
-    components = _principal((2 / penalty.features) ** 0.5 * angles.cos_())
-    return pairings.sums(components, prepared.features[0]).square().sum(dim=(1, 2))
+    random, weight, values = np.random.default_rng(seed), attributes.weight, attributes.values
+    of_prediction, of_attributes = (
+        np.sqrt(2 / len(phases)) * np.cos(rows @ frequencies + phases)
+        for rows, (frequencies, phases) in (
+            (prediction[:, None], draw_waves(1, _WAVES[0], 1.0, random)),
+            (values, draw_waves(values.shape[1], _WAVES[1], median_distance(values, random), random)),
+        )
+    )
+    centred = (of_attributes - weight @ of_attributes) * weight[:, None]
+    return PairedProducts(_principal(of_prediction), centred, lambda products: np.square(products).sum(axis=(1, 2)))
 
 
-def maximal_correlation(pairings: Pairings, attributes: Attributes, seed: int) -> Tensor:
-    r"""The largest correlation between a cubic of f and a function of A, in closed form (pairing,).
+def maximal_correlation(prediction: Array, attributes: Attributes, seed: int) -> PairedProducts:
+    r"""The largest correlation between a cubic of f and a function of A, in closed form.
 
     The largest singular value of F'WB with F = (f, f², f³) made orthonormal and B the ridge-shrunk orthonormal basis of
     functions of A: canonical correlation. With f alone it is the root of the share of DPVar. Powers that are linear
     combinations of lower ones, as for a prediction of two values, are left out.
     """
-    unkept = replace(attributes)  # attributes would keep the smoother
-    smoother = general_mean(attributes.values).prepare(unkept, seed=seed)
-    weight = smoother.row_weight.unsqueeze(1)
-    powers = torch.stack([pairings.prediction**degree for degree in range(1, _DEGREE + 1)], dim=1)
-    powers = powers - powers.mean(dim=0)
-    scale = powers.norm(dim=0)
-    components = _principal(powers / torch.where(scale > 0, scale, 1))
-    count = components.shape[1]
-    if not count:
-        return pairings.prediction.new_zeros(len(pairings.order))
-    components = components / components.norm(dim=0) * len(components) ** 0.5
-    functions = smoother.fit.beyond(smoother.nuisance).signed
-    shrinkage = functions.weights(smoother.shrinkage(_RIDGE)[smoother.nuisance :])
-    of_cells = pairings.sums_by_cell(components, functions.cells, smoother.row_weight) * functions.scale
-    cross = torch.cat([pairings.sums(components, functions.columns * weight), of_cells], dim=2)
-    explained = (cross * shrinkage) @ cross.transpose(1, 2)  # (pairing, power, power)
-    products = (components.unsqueeze(2) * components.unsqueeze(1)).flatten(1)
-    moments = pairings.sums(torch.cat([components, products], dim=1), weight).squeeze(2)
-    means = moments[:, :count]
-    gram = moments[:, count:].view(-1, count, count) - means.unsqueeze(2) * means.unsqueeze(1)
-    moments, vectors = torch.linalg.eigh(gram)
-    usable = moments > _NEGLIGIBLE * moments.amax(dim=1, keepdim=True)  # with few heavy rows, powers nearly coincide
-    whitening = vectors * torch.where(usable, moments, torch.inf).rsqrt().unsqueeze(1)
-    squares: Tensor = torch.linalg.eigvalsh(whitening.transpose(1, 2) @ explained @ whitening)[:, -1]
-    return squares.clamp(0.0, 1.0).sqrt()
+    smoother = general_mean(attributes.values).prepare(attributes, seed=seed)
+    weight, functions = smoother.row_weight[:, None], smoother.functions.written_out()
+    powers = np.stack([prediction**degree for degree in range(1, _DEGREE + 1)], axis=1)
+    powers = powers - powers.mean(axis=0)
+    size = np.sqrt(np.square(powers).sum(axis=0))
+    powers = _principal(np.divide(powers, size, out=np.zeros_like(powers), where=size > 0))
+    count = powers.shape[1]
+    squares = (powers[:, :, None] * powers[:, None, :]).reshape(len(powers), -1)
+    shrinkage = smoother.shrinkage(_RIDGE)
+
+    def correlation(products: Array) -> Array:
+        if not count:
+            return np.zeros(len(products))
+        cross, mean = products[:, :count, :-1], products[:, :count, -1]
+        gram = products[:, count:, -1].reshape(-1, count, count) - mean[:, :, None] * mean[:, None, :]
+        moments, vectors = np.linalg.eigh(gram)
+        usable = moments > _NEGLIGIBLE * moments.max(axis=1, keepdims=True)  # with few heavy rows, powers coincide
+        whitening = vectors * np.where(usable, 1 / np.sqrt(np.where(usable, moments, 1.0)), 0.0)[:, None, :]
+        explained = (cross * shrinkage) @ cross.transpose(0, 2, 1)
+        largest = np.linalg.eigvalsh(whitening.transpose(0, 2, 1) @ explained @ whitening)[:, -1]
+        found: Array = np.sqrt(np.clip(largest, 0.0, 1.0))
+        return found
+
+    return PairedProducts(np.hstack([powers, squares]), np.hstack([functions * weight, weight]), correlation)
 
 
-def _principal(functions: Tensor) -> Tensor:
+def _principal(functions: Array) -> Array:
     """Principal components with the same FFᵀ up to rounding: (row, function) -> (row, component)."""
-    moments, vectors = torch.linalg.eigh(functions.T @ functions)
-    kept: Tensor = vectors[:, moments > _NEGLIGIBLE * moments.max()]
-    return functions @ kept
+    moments, vectors = np.linalg.eigh(functions.T @ functions)
+    components: Array = functions @ vectors[:, moments > _NEGLIGIBLE * moments.max()]
+    return components
 
 
-MEASURES: dict[str, tuple[str, Values]] = {
+MEASURES: dict[str, tuple[str, Callable[[Array, Attributes, int], PairedProducts]]] = {
     "linear R²": ("straight-line differences in the average", linear_r2),
     "GDP": ("differences in the average, in standard deviations of the prediction", gdp),
     "HSIC": ("any dependence, the spread and shape of predictions included", hsic),
@@ -135,10 +170,37 @@ def measure_dependence(
     pairings, in which rows of a group (row,) stay together.
     """
     weight = row_weight / row_weight.sum()
-    pairings = Pairings.of(prediction, row_weight, PERMUTATIONS, seed, groups)
+    centred = prediction - weight @ prediction
+    spread = float(np.sqrt(weight @ centred**2))
+    varies = spread > 1e-12 * np.abs(prediction).max()
+    standard = centred / spread if varies else np.zeros_like(centred)
+    pairings = random_pairings(len(prediction), PERMUTATIONS, groups, np.random.default_rng(seed))
+    order = np.insert(pairings, 0, np.arange(len(prediction)), axis=0)  # the own one first
     attributes = Attributes(standardiser(sensitive, weight)(sensitive), row_weight=row_weight)
     measures = []
-    for name, (sees, values) in MEASURES.items():
-        value = values(pairings, attributes, seed).double().numpy()
-        measures.append(Measure(name, float(value[0]), float(np.quantile(value[1:], 0.95)), sees))
+    for name, (sees, products) in MEASURES.items():
+        values = products(standard, attributes, seed).values(order)
+        measures.append(Measure(name, float(values[0]), float(np.quantile(values[1:], 0.95)), sees))
     return tuple(measures)
+
+
+def random_pairings(rows: int, count: int, groups: Index | None, random: np.random.Generator) -> Pairs:
+    """Which row's prediction each row of attributes is paired with, (pairing, row). Rows of one group (row,) stay
+    together: each group gets the predictions of another one, from a random row on and from the start again after the
+    last. Rows of a group may be in the order of visits, which no pairing may keep.
+    """
+    order = np.empty((count, rows), dtype=np.int64)
+    if groups is None:
+        for pairing in order:
+            pairing[:] = random.permutation(rows)
+        return order
+    _, number = np.unique(groups, return_inverse=True)
+    by_group, sizes = np.argsort(number, kind="stable"), np.bincount(number)
+    starts = np.cumsum(sizes) - sizes
+    in_group = np.arange(rows) - np.repeat(starts, sizes)
+    for pairing in order:
+        other = random.permutation(len(sizes))
+        first = random.integers(sizes[other])
+        places = (np.repeat(first, sizes) + in_group) % np.repeat(sizes[other], sizes)
+        pairing[by_group] = by_group[np.repeat(starts[other], sizes) + places]
+    return order

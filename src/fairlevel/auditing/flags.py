@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from fairlevel.auditing.dependence import Measure
-from fairlevel.auditing.near_profiles import NearProfiles
 from fairlevel.auditing.questions import DECISIONS, ERRORS, OPPORTUNITY, Question
-from fairlevel.conditional_mean.cells.discrete_columns import ROWS_PER_CELL, discrete_columns
+from fairlevel.conditional_mean.discrete_columns import ROWS_PER_CELL, discrete_columns
 from fairlevel.data.sensitive import is_number
 from fairlevel.metrics.inputs import EvaluationRows
 from fairlevel.metrics.interval import DPVarInterval
@@ -38,6 +37,12 @@ def find_flags(
     """Common misreadings, where they apply. ``overall`` is the interval without legitimate factors; the same as
     ``interval`` where there are none.
     """
+    if interval.learnt:
+        yield Flag(
+            "lower_bound",
+            "The average prediction changes along the attributes in a way that smooth curves and averages of groups "
+            "miss, and that trees or nearest rows find in part: read the estimate as a lower bound.",
+        )
     by_name = {measure.name: measure for measure in measures}
     not_found = overall.p_value > SIGNIFICANT
     no_disparity = not_found or overall.share_high < NOTICEABLE
@@ -54,7 +59,9 @@ def find_flags(
         yield Flag(
             "curved", "Most of the disparity is not a straight line: a linear check (correlation, R²) would miss it."
         )
-    if interval.p_value > SIGNIFICANT and interval.share_high > UNCERTAIN:
+    if interval.cannot_tell:
+        yield Flag("cannot_tell", interval.cannot_tell)
+    elif interval.p_value > SIGNIFICANT and interval.share_high > UNCERTAIN:
         yield Flag(
             "cannot_tell",
             f"No difference was found, but these rows cannot rule one out: up to {interval.share_high:.1%} of the "
@@ -71,18 +78,6 @@ def find_flags(
             f"Between all rows the attributes explain {overall.share:.1%} of the prediction's variance, within the "
             f"factors given at most {interval.share_high:.1%}. A factor that stands in for an attribute hides "
             "disparity: check that each factor is a legitimate reason for a different prediction.",
-        )
-
-
-def beyond_the_interval(interval: DPVarInterval, near: NearProfiles) -> Iterator[Flag]:
-    """Near rows that are more alike than the whole interval allows."""
-    if near.low > interval.share_high:
-        yield Flag(
-            "lower_bound",
-            f"Rows with nearly the same attributes have predictions that are more alike than the estimate explains: by "
-            f"such pairs DPVar is {near.share:.0%} of the prediction's variance (± {2 * near.error:.0%}) or more, the "
-            f"interval ends at {interval.share_high:.1%}. The average prediction changes faster along the attributes "
-            f"than {interval.regressor.split(' (')[0]} can follow: read the estimate as a lower bound.",
         )
 
 
@@ -122,6 +117,18 @@ def rare_categories(interval: DPVarInterval, attributes: pd.DataFrame) -> Iterat
             f"The upper limit is 100 %: hardly anything is known of categories with fewer than {ROWS_PER_CELL} rows, "
             f"{', '.join(named[:5])}{' and others' if len(named) > 5 else ''}. Merge them with others, or leave their "
             "rows out.",
+        )
+
+
+def not_sampled(rows: Mapping[str, int]) -> Iterator[Flag]:
+    """Categories of which a random sample has next to none, with their rows in all."""
+    if rows:
+        named = [f"{category} ({count:,})" for category, count in rows.items()]
+        yield Flag(
+            "not_sampled",
+            f"Of these categories the sample has hardly any row: {', '.join(named[:5])}"
+            f"{' and others' if len(named) > 5 else ''}. Nothing is known of their averages: sample more rows, or "
+            "audit theirs alone.",
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from fairlevel.auditing.answer import FAIL, PAIRS, PASS, Audit, Verdict
+from fairlevel.auditing.answer import FAIL, PASS, Audit, Verdict
 from fairlevel.auditing.flags import SIGNIFICANT, UNCERTAIN
 from fairlevel.report.charts.profiles import charts_of_attributes, profile_chart, shared_axis, spread_of
 from fairlevel.report.charts.reliability import reliability_chart
@@ -97,7 +97,7 @@ def _shown(verdict: Verdict) -> Callable[[float], str]:
 def _of_budget(findings: Audit, verdict: Verdict) -> Headline:
     name = _BUDGETS[verdict.budget]
     shown = _shown(verdict)
-    source = f"by {PAIRS}" if verdict.judged_by == PAIRS else f"{_confidence(findings)} interval"
+    source = f"{_confidence(findings)} interval"
     sentence = (
         f"The {name} is between {shown(verdict.lower)} and {shown(verdict.upper)} ({source}; estimate "
         f"{shown(verdict.estimate)}). At most {shown(verdict.most)} was allowed."

@@ -10,9 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.auditing.attribution import attribute_shares
-from fairlevel.auditing.dependence import Measure, measure_dependence
-from fairlevel.auditing.near_profiles import NearProfiles, near_profiles
-from fairlevel.auditing.pairings import random_pairings
+from fairlevel.auditing.dependence import Measure, measure_dependence, random_pairings
 from fairlevel.auditing.worst_profiles import worst_profiles
 from fairlevel.data.sensitive import is_number
 from fairlevel.metrics.dpvar import dpvar_of_many
@@ -34,7 +32,6 @@ class SideFigures:
     attributes: pd.DataFrame
     profiles: dict[str, MeanProfile]
     worst: pd.DataFrame
-    near: NearProfiles
 
     @staticmethod
     def tasks(side: EvaluationRows, frame: pd.DataFrame, seed: int) -> tuple[Callable[[], Any], ...]:
@@ -50,7 +47,6 @@ class SideFigures:
             lambda: attribute_shares(side.prediction, side.attributes(seed), names, side.sources, seed),
             lambda: _profiles(side, frame),
             lambda: worst_profiles(side, frame, seed),
-            lambda: near_profiles(side, seed),
         )
 
 

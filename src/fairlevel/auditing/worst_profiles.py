@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import torch
 
 from fairlevel.arrays import Array
-from fairlevel.metrics.choice import candidates_for, choose
+from fairlevel.metrics.choice import candidates_for, chosen_for
 from fairlevel.metrics.inputs import EvaluationRows
 
 EACH_SIDE = 3
@@ -28,37 +27,35 @@ def worst_profiles(rows: EvaluationRows, frame: pd.DataFrame, seed: int) -> pd.D
     largest of all standardised errors, with errors drawn from the covariance of the coefficients (a multiplier
     bootstrap).
     """
-    attributes = rows.attributes(seed)
-    weight = torch.from_numpy(attributes.weight)
-    centred = torch.from_numpy(rows.prediction) - weight @ torch.from_numpy(rows.prediction)
-    scale = float((weight @ centred.square()).sqrt())
+    attributes, prediction = rows.attributes(seed), rows.prediction
+    weight = attributes.weight
+    centred = prediction - weight @ prediction
+    scale = float(np.sqrt(weight @ centred**2))
     columns = [*map(str, frame.columns), "difference", "low", "high"]
-    if scale <= 1e-12 * float(np.abs(rows.prediction).max()):
+    if scale <= 1e-12 * float(np.abs(prediction).max()):
         return pd.DataFrame(columns=columns)
-    standardised = (centred / scale).unsqueeze(0)
-    choice = choose(standardised, candidates_for(standardised, attributes, seed), attributes)
-    chosen = choice.candidates[int(choice.index)]
-    smoother, units, ridge = chosen.smoother, chosen.units, choice.ridge
-    del choice, chosen  # functions that were not chosen
-    left_out = units.leave_out(standardised, smoother, ridge)
-    first, shrinkage = smoother.nuisance, smoother.shrinkage(ridge)[0]
-    if first == len(shrinkage):
+    standardised = centred / scale
+    debiased = chosen_for(standardised, candidates_for(attributes, seed)).debiased
+    smoother, units = debiased.smoother, debiased.units
+    if not smoother.functions.count:
         return pd.DataFrame(columns=columns)
     # the noise of ĥ, and chance in the mean (or the average of rows with the same factors) that it is compared with
-    functions, nuisance = smoother.fit.beyond(first).signed, smoother.nuisance_functions
-    of_mean = weight.unsqueeze(1) * (nuisance * left_out.fitted[0].unsqueeze(1))
-    covariance = units.covariance_beside(weight * left_out.residual[0], functions, of_mean)
+    fitted, noise = debiased.fitted(standardised[None])[0], debiased.noise(standardised[None])[0]
     random = np.random.default_rng(seed)
     picked = np.sort(random.choice(len(rows), min(_PROFILES, len(rows)), replace=False))
-    at = torch.from_numpy(picked)
-    loading = functions.at(at) * functions.weights(1 - (1 - shrinkage[first:]) ** _PASSES)
-    of_columns, of_cells = loading.tensor_split([functions.columns.shape[1]], dim=1)
-    errors = covariance.in_normals(torch.cat([of_columns, -nuisance[at], of_cells], dim=1))  # (profile, function)
-    error = errors.square().sum(dim=1).sqrt().clamp_min(1e-300)
-    draws = torch.from_numpy(random.standard_normal((errors.shape[1], _DRAWS)))
-    largest = (errors @ draws).abs_().div_(error.unsqueeze(1)).amax(dim=0)
-    half = (torch.quantile(largest, _CONFIDENCE) * error * scale).numpy()
-    difference = (loading @ functions.coefficients(standardised * weight)[0]).numpy() * scale
+    functions = smoother.functions.written_out()
+    loading = functions[picked] * (1 - (1 - debiased.shrinkage) ** _PASSES)
+    of_units = units.sums(functions * (weight * noise)[:, None])
+    of_mean = units.sums(smoother.nuisance * (weight * fitted)[:, None])
+    errors = loading @ of_units.T - smoother.nuisance[picked] @ of_mean.T  # (profile, unit)
+    error = np.maximum(np.sqrt(np.square(errors).sum(axis=1)), 1e-300)
+    # the largest of standardised errors is drawn from their covariance
+    covariance = errors @ errors.T / (error[:, None] * error)
+    moments, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.clip(moments, 0, None))
+    largest = np.abs(root @ random.standard_normal((len(root), _DRAWS))).max(axis=0)
+    half = np.quantile(largest, _CONFIDENCE) * error * scale
+    difference = loading @ smoother.coefficients(standardised[None])[0] * scale
     worst = _furthest(difference, half, _standard(rows.sensitive[picked]))
     table = frame.iloc[picked[worst]].reset_index(drop=True).rename(columns=str)
     figures = pd.DataFrame({"difference": difference, "low": difference - half, "high": difference + half})

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from fairlevel.candidates import Limits
-from fairlevel.conditional_mean import MLPMean
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.selection import ZETAS
-from fairlevel.metrics.crossfit import DIAGNOSTIC
+from fairlevel.networks.diagnostic import DIAGNOSTIC
+from fairlevel.networks.mlp_mean import MLPMean
 from fairlevel.networks.optimizers import Adam, GradientDescent, Optimizer
 
 ADAM_RATE = 0.05

@@ -24,9 +24,9 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.fronts.combiners import Stacked
 from fairlevel.fronts.selection import select
 from fairlevel.fronts.stacking import without_small_proportions
-from fairlevel.metrics.crossfit import paper_diagnostic
 from fairlevel.metrics.dpvar import dpvar_of_many
-from fairlevel.metrics.mixtures import shared_mean
+from fairlevel.metrics.mixtures import most_accurate, shared_mean
+from fairlevel.networks.diagnostic import paper_diagnostic
 from fairlevel.predictors import MLP
 from fairlevel.training.engine import resolve_device
 from fairlevel.training.rows import AllRows, TrainingRows
@@ -107,7 +107,8 @@ def _stacked(candidates: CandidateSet, problem: Problem, protocol: Protocol, dev
     """Mixtures of the same models, their proportions set on VAL, one for each ζ."""
     validation, attributes = problem.validation, problem.validation.some_attributes
     predictions = candidates.predict(validation.x, device.type)
-    mean = shared_mean(predictions, validation.y, attributes, problem.seed)
+    accurate = most_accurate(predictions, validation.y, attributes.weight)
+    mean = shared_mean(accurate, attributes, problem.seed)
     disparity = mean.disparity(predictions, attributes, problem.seed)
     mixing = Stacked().over(predictions, validation.y, attributes.weight, disparity)
     proportions = np.stack([without_small_proportions(mixing.weighted(zeta).proportions) for zeta in protocol.zetas])

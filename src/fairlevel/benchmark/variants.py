@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from fairlevel.benchmark.protocol import ADAM_RATE, PROTOCOLS, Protocol
-from fairlevel.conditional_mean import MLPMean
 from fairlevel.exceptions import UnknownName
+from fairlevel.networks.mlp_mean import MLPMean
 from fairlevel.networks.optimizers import Adam, GradientDescent
 
 

@@ -29,11 +29,13 @@ from fairlevel.data.table import Table
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.stacking import without_small_proportions
 from fairlevel.members.protocol import Rescalable
-from fairlevel.metrics.orientation import oriented
+from fairlevel.metrics.learnt_attributes import with_learnt
 from fairlevel.models.model import Model
 from fairlevel.training.ring import RingWindows
 from fairlevel.training.rows import AllRows, TrainingRows
 
+LEARNT_WITH = 0
+"""Seed of the folds of functions of A that are learnt from y: all candidates share these functions."""
 MOST_HELD_OUT = 5_000  # rows for early stopping of training in batches: they are evaluated every few steps
 
 
@@ -71,6 +73,7 @@ class Scaling:
                 attributes = self.factors.attributes(values, table.factors[index], counted)
             groups = table.splits.groups
             attributes = KeptAttributes.of(replace(attributes, groups=None if groups is None else groups[index]))
+            attributes = with_learnt(attributes, table.y[index], LEARNT_WITH)
         return TrainingRows(table.x[index], self.y.transform(table.y[index]), attributes, rows_in, weight)
 
 
@@ -79,8 +82,7 @@ def attributes_of(table: Table) -> Attributes:
     some.
     """
     weight = table.attribute_weight
-    sensitive = oriented(table.attributes, np.ones(len(table.attributes)) if weight is None else weight)
-    return attributes_within(sensitive, table.factors, weight, table.splits.groups)
+    return attributes_within(table.attributes, table.factors, weight, table.splits.groups)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.arrays import Array
-from fairlevel.conditional_mean.smoother import LinearSmoother
+from fairlevel.penalties.smoothing import TensorSmoother
 
 FURTHER_RIDGES = 10.0 ** np.arange(8)
 """Multiples of a ridge that rows which are left out may ask for."""
@@ -51,7 +51,7 @@ class SpectralHead:
 
 
 def spectral_head(
-    features: Tensor, target: Tensor, smoother: LinearSmoother, smoother_ridge: float, ridge: float
+    features: Tensor, target: Tensor, smoother: TensorSmoother, smoother_ridge: float, ridge: float
 ) -> SpectralHead:
     """Diagonalise in float64. Shapes: features (row, feature), target (row,)."""
     features, weight = features.double(), smoother.row_weight.double()
@@ -60,7 +60,7 @@ def spectral_head(
     scale = float((weight @ centred.square()).mean().clamp_min(1e-300))
     moments = centred.T @ (weight.unsqueeze(1) * centred)
     moments += ridge * scale * torch.eye(len(moments), dtype=torch.float64)
-    smoothed = smoother.apply(smoother.beyond_nuisance(centred.T), smoother_ridge)
+    smoothed = smoother.smoothed(smoother.beyond_nuisance(centred.T), smoother_ridge)
     between = smoothed @ (weight.unsqueeze(1) * centred)
     lower = torch.linalg.cholesky(moments)
     inner = torch.linalg.solve_triangular(lower, (between + between.T) / 2, upper=False)

@@ -15,11 +15,12 @@ from fairlevel.candidates.penalty_grid import PenaltyGrid, Setting
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
 from fairlevel.candidates.spectral_head import leave_one_out_ridge, spectral_head
 from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
-from fairlevel.conditional_mean.tuning import tuned_mean
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.refinement import check_weights, coarse
 from fairlevel.members.protocol import LinearHead
+from fairlevel.metrics.choice import tuned_mean
 from fairlevel.penalties import ClosedFBO
+from fairlevel.penalties.smoothing import TensorSmoother
 from fairlevel.training.outcome import Status
 from fairlevel.training.rows import TrainingRows
 
@@ -132,7 +133,7 @@ class SpectralPath:
             raise TypeError(f"{type(members).__name__} has no linear head.")
         target, attributes = torch.from_numpy(rows.y), rows.some_attributes
         mean: Any = tuned_mean(self.mean, attributes, rows.y, setup.seed)
-        smoother = mean.prepare(attributes, seed=setup.seed)
+        smoother = TensorSmoother.of(mean.prepare(attributes, seed=setup.seed))
         given, path = members.features(rows.x), torch.tensor(weights, dtype=torch.float64)
         enough = list(ridges.values())
         if setup.predictor.fixed_features:

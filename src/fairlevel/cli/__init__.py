@@ -16,7 +16,7 @@ from typer.main import get_command
 from fairlevel._version import __version__
 from fairlevel.cli.lazy import LazyCommand
 from fairlevel.exceptions import FairLevelError
-from fairlevel.networks.memory import SWITCH
+from fairlevel.memory import SWITCH
 from fairlevel.openmp import POLICY
 
 COMMANDS = {

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fairlevel.cli.checks import READERS, column_names
 from fairlevel.cli.options import read_names, read_sensitive
 from fairlevel.exceptions import InvalidInput
 
+if TYPE_CHECKING:
+    from fairlevel.data.row_sample import Roles
+
 
 @dataclass(frozen=True)
 class AuditColumns:
-    """Names of columns by their role; several predictions are for files that are read part by part."""
+    """Names of columns by their role."""
 
     predictions: tuple[str, ...]
     sensitive: tuple[str, ...]
@@ -45,26 +49,16 @@ class AuditColumns:
         return cls(predictions, read_sensitive(sensitive), read_names(given or ""), read_names(categories), **others)
 
     @property
-    def need_all_rows(self) -> bool:
-        """Whether a column has a role that needs all rows in memory."""
-        return (self.target, self.by, self.groups) != (None, None, None)
-
-    @property
     def used(self) -> list[str]:
         """The columns that are read."""
         single = [name for name in (self.target, self.by, self.weight, self.groups) if name is not None]
         return [*self.predictions, *self.sensitive, *single, *self.given]
 
-    @property
-    def needed(self) -> list[str]:
-        """Columns of numbers without which a row cannot be used."""
-        return [name for name in (self.target, self.weight) if name is not None]
+    def roles(self, positive: str | None) -> Roles:
+        """As an audit of stored rows has them; ``positive`` is the word of the target that counts as 1."""
+        from fairlevel.data.row_sample import Roles  # which loads libraries
 
-    def refuse_whole_rows(self) -> None:
-        """Raise an error if a column has a role that files read part by part cannot serve."""
-        for option, column in (("--by", self.by), ("--groups", self.groups)):
-            if column is not None:
-                raise InvalidInput(f"{option} needs all rows in memory: pass one CSV or Parquet file, or leave it out.")
+        return Roles(**vars(self), positive=positive, lenient=True)
 
 
 def _in_file(files: list[str], column: str) -> bool:

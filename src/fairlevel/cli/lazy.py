@@ -10,6 +10,8 @@ from typer.core import TyperCommand
 from typer.main import get_command
 
 from fairlevel.cli.completion import completed
+from fairlevel.exceptions import InvalidInput
+from fairlevel.removed import refuse_removed
 
 
 class LazyCommand(TyperCommand):
@@ -19,9 +21,11 @@ class LazyCommand(TyperCommand):
         super().__init__(name, help=line)
         self.file = file
 
-    def make_context(self, *arguments: Any, **settings: Any) -> Any:
+    def make_context(self, info_name: Any, args: list[str], *arguments: Any, **settings: Any) -> Any:
         """Import the function and continue as its command, with its own options and help."""
-        return self.command().make_context(*arguments, **settings)
+        for word in args:
+            refuse_removed(f"fairlevel {self.name} {word.partition('=')[0]}", InvalidInput)
+        return self.command().make_context(info_name, args, *arguments, **settings)
 
     def command(self) -> Any:
         """The command itself; its help ends with the example of its file."""

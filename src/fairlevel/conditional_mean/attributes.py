@@ -32,6 +32,7 @@ class Attributes:
     factors : L itself, (row, factor), for functions of A and L together; None where there is no L. ``given`` and
         ``factors`` come from :class:`fairlevel.conditional_mean.factors.LegitimateFactors`
     groups : which rows belong together, such as the measurements of one person, (row,); None: all are independent
+    learnt : functions of A that are learnt from predictions, (row, function); None where there are none
     """
 
     values: Array
@@ -39,6 +40,7 @@ class Attributes:
     row_weight: Array | None = None
     factors: Array | None = None
     groups: Index | None = None
+    learnt: Array | None = None
     _last: dict[Hashable, object] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -61,7 +63,14 @@ class Attributes:
             return None if part is None else part[rows]
 
         groups = None if self.groups is None else self.groups[rows]
-        return Attributes(self.values[rows], some(self.given), some(self.row_weight), some(self.factors), groups)
+        return Attributes(
+            self.values[rows],
+            some(self.given),
+            some(self.row_weight),
+            some(self.factors),
+            groups,
+            some(self.learnt),
+        )
 
     def joined(self, other: Attributes) -> Attributes:
         """Both sets of rows, without their groups."""
@@ -97,14 +106,15 @@ class KeptAttributes(Attributes):
     part of them, share one factorisation.
     """
 
-    _kept: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+    _kept: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @classmethod
     def of(cls, attributes: Attributes) -> KeptAttributes:
         """The same rows; those that keep things already are returned as they are."""
         if isinstance(attributes, KeptAttributes):
             return attributes
-        return cls(attributes.values, attributes.given, attributes.row_weight, attributes.factors, attributes.groups)
+        own = attributes
+        return cls(own.values, own.given, own.row_weight, own.factors, own.groups, own.learnt)
 
     def take(self, rows: Index) -> KeptAttributes:
         if np.array_equal(rows, np.arange(len(self))):
@@ -112,7 +122,7 @@ class KeptAttributes(Attributes):
         return self.once(("rows", rows.tobytes()), lambda: KeptAttributes.of(super(KeptAttributes, self).take(rows)))
 
     def joined(self, other: Attributes) -> KeptAttributes:
-        key = ("and", other.values.tobytes(), other.counts.tobytes())
+        key = ("and", other.columns.tobytes(), other.counts.tobytes())
         return self.once(key, lambda: KeptAttributes.of(super(KeptAttributes, self).joined(other)))
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:

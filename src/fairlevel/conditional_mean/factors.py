@@ -10,16 +10,14 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.blockwise import orthonormal
-from fairlevel.conditional_mean.cells.discrete_columns import few_categories
-from fairlevel.conditional_mean.groups import GroupMean
-from fairlevel.conditional_mean.protocol import FeatureMap, Standardiser, standardiser
+from fairlevel.conditional_mean.discrete_columns import few_categories
+from fairlevel.conditional_mean.groups import GroupFeatures, GroupMean
+from fairlevel.conditional_mean.protocol import FeatureMap, Standardiser, indicators, standardiser
 from fairlevel.conditional_mean.random_features import RandomFeaturesMean
+from fairlevel.conditional_mean.smoother import orthonormal
 from fairlevel.conditional_mean.splines import SplineMean
 
 ROWS_PER_FUNCTION = 20
@@ -45,8 +43,8 @@ class LegitimateFactors:
 
     standardise: Standardiser
     features: FeatureMap
-    centre: Tensor
-    transform: Tensor
+    centre: Array
+    transform: Array
 
     @classmethod
     def of(
@@ -59,21 +57,18 @@ class LegitimateFactors:
         units = len(factors) if groups is None else len(np.unique(groups))
         most = int(np.clip(units // ROWS_PER_FUNCTION, 1, MOST_FUNCTIONS))
         features = _feature_map(standard, weight, most, seed)
-        free, penalised = map(torch.from_numpy, features(standard))
-        values = torch.cat([free, penalised], dim=1)
-        tensor_weight = torch.from_numpy(weight)
-        centre = tensor_weight @ values
+        free, penalised = features(standard)
+        values = np.hstack([free, penalised])
+        centre = weight @ values
         centred = values - centre
-        covariance = centred.T @ (tensor_weight.unsqueeze(1) * centred)
-        transform, moments, _ = orthonormal(covariance, free.shape[1])
+        transform, moments, _ = orthonormal(centred.T @ (weight[:, None] * centred), free.shape[1])
         always = transform.shape[1] - len(moments)
         smooth = int((moments > _LEAST_MOMENT * moments[:1]).sum())  # moments fall
         return cls(standardise, features, centre, transform[:, : max(always, min(most, always + smooth))])
 
     def __call__(self, factors: Array) -> Array:
         """G at any rows, (row, factor) -> (row, function)."""
-        values = torch.from_numpy(np.hstack(self.features(self.standardise(factors))))
-        functions: Array = ((values - self.centre) @ self.transform).numpy()
+        functions: Array = (np.hstack(self.features(self.standardise(factors))) - self.centre) @ self.transform
         return functions
 
     def attributes(
@@ -98,7 +93,8 @@ def _feature_map(standard: Array, weight: Array, most: int, seed: int) -> Featur
     """(functions that are always used, functions to use where the rows allow more) of standardised L."""
     categorical = few_categories(standard)
     continuous = int((~categorical).sum())
-    cells = replace(GroupMean().feature_map(standard[:, categorical], weight, seed), columns_are_free=True)
+    columns = GroupMean(counted=False).feature_map(standard[:, categorical], weight, seed)
+    cells = replace(columns, columns_are_free=True)
     knots = int(np.clip(most // (2 * max(continuous, 1)), 3, _MOST_KNOTS))
     curves = SplineMean(knots=knots).feature_map(standard[:, ~categorical], weight, seed)
     together = RandomFeaturesMean().feature_map(standard, weight, seed)
@@ -110,12 +106,15 @@ class FactorFeatures:
     """Averages of cells and curves, then products and random features of all columns; categorical (column,)."""
 
     categorical: Flags
-    cells: FeatureMap
+    cells: GroupFeatures
     curves: FeatureMap
     together: FeatureMap
 
     def __call__(self, rows: Array) -> tuple[Array, Array]:
-        averages, other_averages = self.cells(rows[:, self.categorical])
+        columns = rows[:, self.categorical]
+        averages, other_averages = self.cells(columns)
+        if self.cells.levels:
+            averages = indicators(self.cells.level(columns), self.cells.levels)
         if self.categorical.all():
             return averages, other_averages
         smooth = self.curves(rows[:, ~self.categorical])

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-import torch
 
 from fairlevel.arrays import Array, Flags, Index
-from fairlevel.conditional_mean.cells.discrete_columns import ROWS_PER_CELL, Cells, discrete_columns, indicators
-from fairlevel.conditional_mean.cells.membership import FeaturesAndCells, Membership
-from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean
+from fairlevel.conditional_mean.discrete_columns import ROWS_PER_CELL, Cells, discrete_columns
+from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean, indicators
 from fairlevel.conditional_mean.random_features import RandomFeaturesMean
 from fairlevel.exceptions import InvalidInput
 
-_MOST_FUNCTIONS = 600  # of penalised cells
+_MOST_WRITTEN = 300  # indicators of cells, or of categories, that stand as columns
 
 
 @dataclass(frozen=True)
@@ -28,19 +26,23 @@ class GroupMean(LinearMean):
     each, and penalised: random Fourier features and slopes that differ by cell (of five rows or more). Where the rows
     are too few for a free average per cell (five rows per cell, four per free function), columns act additively and
     cells are penalised, those of ``least_rows`` rows or more; where they are too few for that, everything is penalised.
-    The average of one or two rows says next to nothing about another one, and a ridge that is large enough to shrink
-    such cells to zero does so to all cells. Where cells would add very many functions, the emptiest are left out.
+    Of very many penalised cells the 300 fullest are used.
     """
 
     least_rows: int = 3
+    counted: bool = True
+    """Whether cells may be many, because they need not be written out."""
 
     name: ClassVar[str] = "groups"
-    averages: ClassVar[bool] = True
+    joined_by_learnt: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.least_rows < 1:
             raise InvalidInput(f"least_rows={self.least_rows} was given; at least 1 is needed, such as 3.")
+
+    def beside_factors(self) -> GroupMean:
+        return replace(self, counted=False)
 
     def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> GroupFeatures:
         discrete = discrete_columns(sensitive)
@@ -52,25 +54,31 @@ class GroupMean(LinearMean):
             number = cells.number(cells.categories_of(sensitive[:, discrete]))
             filled = np.bincount(number, minlength=cells.count)
         categories = sum(map(len, cells.categories))
-        cells_are_free = cells.count * ROWS_PER_CELL <= rows and 4 * (cells.count + slopes) <= rows
-        columns_are_free = 4 * (categories + slopes) <= rows
-        kept = filled >= (1 if cells_are_free else self._least_filled(filled, categories))
-        return GroupFeatures(discrete, cells, smooth, filled >= ROWS_PER_CELL, kept, cells_are_free, columns_are_free)
+        few = self.counted or cells.count <= _MOST_WRITTEN
+        are_free = few and cells.count * ROWS_PER_CELL <= rows and 4 * (cells.count + slopes) <= rows
+        columns_are_free = 4 * (categories + slopes) <= rows and categories <= _MOST_WRITTEN
+        return GroupFeatures(
+            discrete,
+            cells,
+            smooth,
+            _fullest(filled, ROWS_PER_CELL),
+            _fullest(filled, self.least_rows),
+            cells.count if are_free else 0,
+            columns_are_free,
+        )
 
-    def _least_filled(self, filled: Index, categories: int) -> int:
-        """From how many rows on cells are penalised, by the rows of all cells, (cell,). Cells of equal size need as
-        many functions of their own as there are categories, or cells; the fullest come first.
-        """
-        sizes, cells = np.unique(filled[filled >= self.least_rows], return_counts=True)
-        functions = np.cumsum(np.minimum(cells, categories)[::-1])[::-1]
-        affordable = sizes[functions <= _MOST_FUNCTIONS]
-        return int(affordable[0]) if len(affordable) else int(filled.sum()) + 1
+
+def _fullest(filled: Index, least: int) -> Flags:
+    """The cells of at least so many rows, (cell,), the fullest of them where they are very many."""
+    sizes = np.sort(filled)[::-1]
+    limit = int(sizes[_MOST_WRITTEN]) + 1 if len(sizes) > _MOST_WRITTEN else 0
+    return filled >= max(limit, least)
 
 
 @dataclass(frozen=True)
 class GroupFeatures:
     """Averages of cells, and what is smooth within them. Shapes: discrete (column,); well_filled, cells with slopes of
-    their own, and kept, those with averages, (cell,).
+    their own, and kept, those with penalised averages, (cell,). ``levels`` counts the cells where they are free.
     """
 
     discrete: Flags
@@ -78,36 +86,28 @@ class GroupFeatures:
     smooth: FeatureMap
     well_filled: Flags
     kept: Flags
-    cells_are_free: bool
+    levels: int
     columns_are_free: bool
 
+    def level(self, rows: Array) -> Index:
+        """The cell of each row, −1 for one never seen."""
+        columns = self.cells.categories_of(rows[:, self.discrete])
+        return self.cells.number(columns) if columns else np.full(len(rows), -1)
+
     def __call__(self, rows: Array) -> tuple[Array, Array]:
-        free, additive, number, curved = self._parts(rows)
-        cell = indicators(_renumbered(number, self.kept), int(self.kept.sum()))
-        if self.cells_are_free:
-            return np.hstack([cell, free]), np.hstack([additive, curved])
-        return free, np.hstack([additive, cell, curved])
-
-    def features_and_cells(self, rows: Array) -> FeaturesAndCells:
-        """The same without the indicators of cells, and the cells."""
-        free, additive, number, curved = self._parts(rows)
-        own = torch.from_numpy(_renumbered(number, self.kept))
-        known, none = Membership(own, int(self.kept.sum())), Membership.none(len(rows))
-        free_cells, penalised_cells = (known, none) if self.cells_are_free else (none, known)
-        return FeaturesAndCells(free, np.hstack([additive, curved]), free_cells, penalised_cells)
-
-    def _parts(self, rows: Array) -> tuple[Array, Array, Index, Array]:
-        """Free features and penalised ones of single columns, without cells; the cells; and what is curved."""
-        columns, continuous = self.cells.categories_of(rows[:, self.discrete]), rows[:, ~self.discrete]
-        number = self.cells.number(columns) if columns else np.full(len(rows), -1)
+        """The features beside the averages of free cells."""
+        continuous, number = rows[:, ~self.discrete], self.level(rows)
         curved = self._curved(continuous, number)
-        if self.cells_are_free:
-            return continuous, continuous[:, :0], number, curved
-        each = [indicators(column, len(known)) for column, known in zip(columns, self.cells.categories, strict=True)]
+        if self.levels:
+            return continuous, curved
+        columns = self.cells.categories_of(rows[:, self.discrete])
+        known = zip(columns, self.cells.categories, strict=True)
+        each = [indicators(column, len(categories)) for column, categories in known if len(categories) <= _MOST_WRITTEN]
         additive = np.hstack([*each, continuous])
+        cell = indicators(_renumbered(number, self.kept), int(self.kept.sum()))
         if self.columns_are_free:
-            return additive, additive[:, :0], number, curved
-        return additive[:, :0], additive, number, curved
+            return additive, np.hstack([cell, curved])
+        return additive[:, :0], np.hstack([additive, cell, curved])
 
     def _curved(self, continuous: Array, number: Index) -> Array:
         """Random features of the continuous columns and their slopes by cell; nothing where there are none."""

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fairlevel.arrays import Array, Index
 from fairlevel.threads import on_single_threads
@@ -25,55 +26,70 @@ CLEARLY, PROMISING = 2.0, -0.5
 """Standard errors by which a function has to be better than the smooth mean: in the end, and in the first fold."""
 
 
+Predict = Callable[[Index], Array]
+"""What a learner predicts at some rows, by their numbers."""
+
+
 @dataclass(frozen=True)
 class LearnerRows:
-    """What learners see: a prediction f, (row,), attributes (row, attribute), ranks of these, and weights (row,)."""
+    """What learners see of all rows: a prediction f, (row,), attributes (row, attribute), ranks of these, and weights
+    (row,).
+    """
 
     prediction: Array
     attributes: Array
     ranks: Array
     weight: Array
 
-    def take(self, rows: Index) -> LearnerRows:
-        return LearnerRows(self.prediction[rows], self.attributes[rows], self.ranks[rows], self.weight[rows])
-
 
 def learnt_functions(
     prediction: Array, residual: Array, sensitive: Array, row_weight: Array, groups: Index | None, seed: int
 ) -> Array:
     """Predictions of f from A by boosted trees and by nearest rows, as far as these are clearly better than the smooth
-    mean, which leaves a ``residual``: (row,), (row,), (row, attribute) -> (row, function), often none. Groups of rows
-    are seen as a whole, or not at all.
+    mean, which leaves a ``residual``: (row,), (row,), (row, attribute) -> (row, function), often none. Groups of rows,
+    and rows that are the same in everything, are seen as a whole, or not at all. At most 20,000 rows learn, and say
+    which functions are better.
     """
     random = np.random.default_rng(seed)
-    unit = np.arange(len(prediction)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    unit = _repeated(np.column_stack([prediction, sensitive])) if groups is None else pd.factorize(groups)[0]
     if unit.max() + 1 < FEWEST_UNITS:
         return np.empty((len(prediction), 0))
     fold = random.permutation(unit.max() + 1)[unit] % FOLDS
     sampled = np.zeros(len(prediction), dtype=bool)
-    sampled[random.permutation(len(prediction))[:MOST_ROWS]] = True
-    rows = LearnerRows(
-        prediction, np.hstack([sensitive, _thin_directions(sensitive, sampled)]), _ranks(sensitive), row_weight
-    )
+    sampled[random.permutation(np.flatnonzero(row_weight))[:MOST_ROWS]] = True
+    attributes = np.hstack([sensitive, _thin_directions(sensitive, sampled)])
+    rows = LearnerRows(prediction, attributes, _ranks(sensitive), row_weight)
 
-    def values(learner: Callable[[LearnerRows, LearnerRows], Array], number: int) -> Array:
-        return learner(rows.take(np.flatnonzero((fold != number) & sampled)), rows.take(np.flatnonzero(fold == number)))
+    def learnt(which: int, number: int) -> tuple[Predict, Array]:
+        predict = LEARNERS[which](rows, np.flatnonzero(sampled & (fold != number)))
+        return predict, predict(np.flatnonzero(sampled & (fold == number)))
 
-    functions = np.zeros((len(prediction), len(LEARNERS)))
+    functions, models = np.zeros((len(prediction), len(LEARNERS))), {}
     promising = np.arange(len(LEARNERS))
     for numbers in ((0,), tuple(range(1, FOLDS))):  # who is worse in one fold need not learn in the others
-        if not len(promising):
-            break
-        tasks = [(number, which) for number in numbers for which in promising]
-        learnt = on_single_threads(*(partial(values, LEARNERS[which], number) for number, which in tasks))
-        for (number, which), found in zip(tasks, learnt, strict=True):
-            functions[fold == number, which] = found
-        done = np.isin(fold, np.arange(numbers[-1] + 1))
-        gain = row_weight[:, None] * (residual[:, None] ** 2 - (prediction[:, None] - functions[:, promising]) ** 2)
+        tasks = [(which, number) for number in numbers for which in promising.tolist()]
+        found = on_single_threads(*(partial(learnt, *task) for task in tasks))
+        for (which, number), (predict, values) in zip(tasks, found, strict=True):
+            models[which, number] = predict
+            functions[sampled & (fold == number), which] = values
+        done = sampled & (fold <= numbers[-1])
+        gain = residual[done, None] ** 2 - (prediction[done, None] - functions[np.ix_(done, promising)]) ** 2
         limit = PROMISING if numbers == (0,) else CLEARLY
-        promising = promising[_standardised(gain[done], unit[done]) > limit]
-    joined: Array = functions[:, promising]
-    return joined
+        promising = promising[_standardised(row_weight[done, None] * gain, unit[done]) > limit]
+        if not len(promising):
+            return np.empty((len(prediction), 0))
+    for which in promising.tolist():
+        for number in range(FOLDS):
+            others = np.flatnonzero(~sampled & (fold == number))
+            if len(others):
+                functions[others, which] = models[which, number](others)
+    return functions[:, promising]
+
+
+def _repeated(rows: Array) -> Index:
+    """A number for each row, the same for rows that are the same: (row, column) -> (row,)."""
+    number: Index = pd.factorize(pd.util.hash_pandas_object(pd.DataFrame(rows), index=False))[0]
+    return number
 
 
 def _standardised(gain: Array, unit: Index) -> Array:
@@ -106,25 +122,25 @@ def _thin_directions(sensitive: Array, sampled: Array) -> Array:
     return values
 
 
-def _trees(train: LearnerRows, test: LearnerRows) -> Array:
+def _trees(rows: LearnerRows, train: Index) -> Predict:
     import lightgbm
 
     settings: dict[str, Any] = {"num_leaves": 31, "min_data_in_leaf": 5, "learning_rate": 0.08}
     settings["min_data_in_bin"] = 1  # narrow peaks, and codes without an order
     settings |= {"objective": "l2", "verbosity": -1, "num_threads": 1, "deterministic": True}
-    data = lightgbm.Dataset(train.attributes, train.prediction, weight=train.weight)
-    return np.asarray(lightgbm.train(settings, data, 150).predict(test.attributes, num_threads=1))
+    data = lightgbm.Dataset(rows.attributes[train], rows.prediction[train], weight=rows.weight[train])
+    model = lightgbm.train(settings, data, 150)
+    return lambda test: np.asarray(model.predict(rows.attributes[test], num_threads=1))
 
 
-def _neighbours(count: int, train: LearnerRows, test: LearnerRows) -> Array:
+def _neighbours(count: int, rows: LearnerRows, train: Index) -> Predict:
     from sklearn.neighbors import KNeighborsRegressor
 
-    model = KNeighborsRegressor(min(count, len(train.prediction))).fit(train.ranks, train.prediction)
-    values: Array = model.predict(test.ranks)
-    return values
+    model = KNeighborsRegressor(min(count, len(train))).fit(rows.ranks[train], rows.prediction[train])
+    return lambda test: np.asarray(model.predict(rows.ranks[test]))
 
 
-LEARNERS: tuple[Callable[[LearnerRows, LearnerRows], Array], ...] = (
+LEARNERS: tuple[Callable[[LearnerRows, Index], Predict], ...] = (
     _trees,
     partial(_neighbours, 3),
     partial(_neighbours, 12),

@@ -1,6 +1,6 @@
 """What an estimator of E[f(X) | A = a] must offer.
 
-Linear means differ only in their features of A. Trained means (see ``mlp.py``) follow the gradient of an inner loss.
+Linear means differ only in their functions of A: a user's own one is a class with one method, ``feature_map``.
 """
 
 from __future__ import annotations
@@ -11,41 +11,28 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
-import torch
 
-from fairlevel.arrays import Array, Flags
+from fairlevel.arrays import Array, Flags, Index
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.cells.membership import FeaturesAndCells
-from fairlevel.conditional_mean.factorisation import Features, factor
-from fairlevel.conditional_mean.smoother import LinearSmoother
+from fairlevel.conditional_mean.smoother import Features, LinearSmoother, factor
 from fairlevel.data.scaling import vary
 from fairlevel.exceptions import InvalidInput, InvalidType
 
 FeatureMap = Callable[[Array], tuple[Array, Array]]
-"""A (row, attribute) -> (free features, penalised features), fitted on the rows that fit h. Ours are frozen values of
-plain numbers, which files can hold; see :mod:`fairlevel.conditional_mean.stored_functions`.
-"""
+"""A (row, attribute) -> (free features, penalised features), fitted on the rows that fit h."""
 
 
 @runtime_checkable
-class CellFeatures(Protocol):
-    """A feature map of which some features are indicators of cells, which no two rows of different cells share; they
-    are factored at less cost than features of any kind.
-    """
+class LevelMap(Protocol):
+    """A feature map that also has levels, whose indicators are free features; they are counted, not written out."""
 
-    def features_and_cells(self, rows: Array) -> FeaturesAndCells:
-        """Features without the indicators of cells, and the cells; (row, attribute)."""
+    levels: int
+
+    def level(self, rows: Array) -> Index:
+        """The level of each row, −1 for one never seen: (row, attribute) -> (row,)."""
 
 
 _MOST_FACTORED = 14  # columns of A and of L whose products are used: 14² products at most
-
-
-def may_round(rows: float, functions: int) -> bool:
-    """Whether a number of functions of a number of rows may be computed in 32 bits: from 100 rows per function and
-    20,000 rows. The average leverage of a row is then a hundredth or less, and errors of 1e-7 of it are far below what
-    the rows can say.
-    """
-    return rows >= max(20_000, 100 * functions)
 
 
 @runtime_checkable
@@ -79,8 +66,8 @@ class LinearMean(ABC):
 
     name: ClassVar[str]
     kind: ClassVar[str] = "linear"
-    averages: ClassVar[bool] = False
-    """Whether h without a ridge is the average of the rows with the same attributes."""
+    joined_by_learnt: ClassVar[bool] = True
+    """Whether functions of A that were learnt are further attributes to this mean."""
 
     def __post_init__(self) -> None:
         if self.ridge is not None and not self.ridge >= 0:
@@ -88,133 +75,87 @@ class LinearMean(ABC):
                 f"ridge={self.ridge} was given; a number ≥ 0 is needed, or None to choose it by cross-validation."
             )
 
-    @property
-    def label(self) -> str:
-        """The name in results."""
-        return self.name
-
-    def resolutions(self, sensitive: Array) -> tuple[LinearMean, ...]:
-        """This mean with each value that a number left open, other than the ridge, may take on these rows, (row,
-        attribute); the one to use where nothing is chosen comes first. Nothing is open here.
-        """
-        return (self,)
-
     @abstractmethod
     def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> FeatureMap:
         """Features of A, fitted on these rows: knots, bandwidths, categories. ``sensitive`` is standardised."""
 
-    def many_rows_map(self, sensitive: Array, row_weight: Array, seed: int) -> FeatureMap:
-        """The same functions for very many rows, of which these are a sample; rounded to 32 bits where that makes them
-        faster and :func:`may_round` allows it.
-        """
-        return self.feature_map(sensitive, row_weight, seed)
+    def beside_factors(self) -> LinearMean:
+        """The mean to use where functions of legitimate factors stand beside those of A."""
+        return self
 
-    def joint_map(self, fit: Attributes, seed: int) -> FeaturesOf | FeaturesWithin:
-        """Features of A, or of A and L together, fitted on these rows."""
-        return _joint_map(self.feature_map, fit, seed)
+    def prepare(self, rows: Attributes, *, seed: int = 0) -> LinearSmoother:
+        """Factor the smoother on these rows; the ridge is chosen, and training prepared, on the same ones."""
+        return rows.once((replace(self, ridge=None), seed), lambda: factor(self.joint_map(rows, seed), rows))
 
-    def joint_many_rows_map(self, fit: Attributes, seed: int) -> JointMap:
-        """The same for very many rows, of which these are a sample."""
-        return _joint_map(self.many_rows_map, fit, seed)
-
-    def prepare(self, fit: Attributes, at: Array | Attributes | None = None, *, seed: int = 0) -> LinearSmoother:
-        """Factor the smoother that is fitted on the rows ``fit`` and evaluated at the rows ``at`` (default: the same
-        rows). Rows to evaluate at are (row, attribute), or :class:`Attributes` where ``fit`` has functions of L.
-        """
-        if at is None:  # the ridge is chosen, and training prepared, on the same rows
-            return fit.once((replace(self, ridge=None), seed), lambda: self._factored(fit, seed))
-        features = self.joint_map(fit, seed)
-        weight = torch.from_numpy(fit.weight)
-        there = at if isinstance(at, Attributes) else Attributes(at)
-        if (fit.given is None) != (there.given is None):
-            raise InvalidInput("Functions of legitimate factors are needed for both the fitted rows and the rows at.")
-        return factor(_features(features, fit), weight, _features(features, there))
-
-    def _factored(self, rows: Attributes, seed: int) -> LinearSmoother:
-        return factor(_features(self.joint_map(rows, seed), rows), torch.from_numpy(rows.weight))
-
-
-JointMap = Callable[[Attributes], tuple[Array, Array]]
-"""Rows -> (free features, penalised features) of A, or of A and L together."""
-
-
-def _joint_map(
-    feature_map: Callable[[Array, Array, int], FeatureMap], fit: Attributes, seed: int
-) -> FeaturesOf | FeaturesWithin:
-    """Features of A, or of A and L together, fitted on these rows: A alone, or both side by side, are standardised for
-    the given ``feature_map``.
-    """
-    weight = fit.weight
-    standardise = standardiser(fit.values, weight)
-    attributes = standardise(fit.values)
-    if fit.factors is None:
-        features = feature_map(attributes, weight, seed)
-        return FeaturesOf(standardise, features)
-    standardise_factors = standardiser(fit.factors, weight)
-    factors = standardise_factors(fit.factors)
-    features = feature_map(np.hstack([attributes, factors]), weight, seed)
-    leading, leading_factor = _leading(attributes, weight), _leading(factors, weight)
-    return FeaturesWithin(standardise, standardise_factors, features, leading, leading_factor)
+    def joint_map(self, fit: Attributes, seed: int) -> JointMap:
+        """Features of A, or of A and L together, fitted on these rows. A, or both side by side, are standardised."""
+        weight = fit.weight
+        uses_learnt = self.joined_by_learnt and fit.learnt is not None
+        standardise = standardiser(_values(fit, uses_learnt), weight)
+        here = standardise(_values(fit, uses_learnt))
+        of_given = None if fit.given is None else standardiser(fit.given, weight)
+        mean = self if fit.given is None else self.beside_factors()
+        if fit.factors is None:
+            return JointMap(uses_learnt, standardise, mean.feature_map(here, weight, seed), of_given)
+        standardise_factors = standardiser(fit.factors, weight)
+        within = standardise_factors(fit.factors)
+        features = mean.feature_map(np.hstack([here, within]), weight, seed)
+        leading = _leading(here, weight), _leading(within, weight)
+        return JointMap(uses_learnt, standardise, features, of_given, standardise_factors, leading)
 
 
 @dataclass(frozen=True)
-class FeaturesOf:
-    """Features of A."""
-
-    standardise: Standardiser
-    features: FeatureMap
-
-    def __call__(self, rows: Attributes) -> tuple[Array, Array]:
-        return self.features(self.standardise(rows.values))
-
-    def features_and_cells(self, rows: Attributes) -> FeaturesAndCells:
-        """The same without the indicators of cells, and the cells."""
-        return _features_and_cells(self.features, self.standardise(rows.values))
-
-
-@dataclass(frozen=True)
-class FeaturesWithin:
-    """Features of A and L together, with products of their columns, or of their leading components (column,
-    component).
+class JointMap:
+    """Features of A, with functions that were learnt; with legitimate factors, functions of L and features of A and L
+    together, with products of their columns, or of their ``leading`` components, (column, component) each.
     """
 
+    uses_learnt: bool
     standardise: Standardiser
-    standardise_factors: Standardiser
     features: FeatureMap
-    leading: Array
-    leading_factor: Array
+    standardise_given: Standardiser | None = None
+    standardise_factors: Standardiser | None = None
+    leading: tuple[Array, Array] | None = None
 
-    def __call__(self, rows: Attributes) -> tuple[Array, Array]:
-        here, within = self._standardised(rows)
-        free, penalised = self.features(np.hstack([here, within]))
-        return free, np.hstack([penalised, self._products(here, within)])
-
-    def features_and_cells(self, rows: Attributes) -> FeaturesAndCells:
-        """The same without the indicators of cells, and the cells."""
-        here, within = self._standardised(rows)
-        apart = _features_and_cells(self.features, np.hstack([here, within]))
-        return apart._replace(penalised=np.hstack([apart.penalised, self._products(here, within)]))
-
-    def _standardised(self, rows: Attributes) -> tuple[Array, Array]:
+    def __call__(self, rows: Attributes) -> Features:
+        here = self.standardise(_values(rows, self.uses_learnt))
+        given: Array = np.empty((len(rows), 0))
+        if self.standardise_given is not None and rows.given is not None:
+            given = self.standardise_given(rows.given)
+        if self.standardise_factors is None or self.leading is None:
+            return self._with_levels(given, here, *self.features(here))
         if rows.factors is None:
             raise InvalidInput("Legitimate factors are needed for both the fitted rows and the rows at.")
-        return self.standardise(rows.values), self.standardise_factors(rows.factors)
+        within = self.standardise_factors(rows.factors)
+        both = np.hstack([here, within])
+        free, penalised = self.features(both)
+        of_attributes, of_factors = self.leading
+        products = (here @ of_attributes)[:, :, None] * (within @ of_factors)[:, None, :]
+        return self._with_levels(given, both, free, np.hstack([penalised, products.reshape(len(rows), -1)]))
 
-    def _products(self, here: Array, within: Array) -> Array:
-        products = (here @ self.leading)[:, :, None] * (within @ self.leading_factor)[:, None, :]
-        return products.reshape(len(here), -1)
+    def _with_levels(self, given: Array, columns: Array, free: Array, penalised: Array) -> Features:
+        """Levels are counted; beside functions of L, which differ within a level, their indicators are written out."""
+        if not isinstance(self.features, LevelMap) or not self.features.levels:
+            return Features(given, free, penalised)
+        level, levels = self.features.level(columns), self.features.levels
+        if not given.shape[1]:
+            return Features(given, free, penalised, level, levels)
+        return Features(given, np.hstack([indicators(level, levels), free]), penalised)
 
 
-def _features_and_cells(features: FeatureMap, rows: Array) -> FeaturesAndCells:
-    """Features of standardised rows without the indicators of cells, and the cells."""
-    if isinstance(features, CellFeatures):
-        return features.features_and_cells(rows)
-    return FeaturesAndCells.without_cells(*features(rows))
+def _values(rows: Attributes, with_learnt: bool) -> Array:
+    """A, with functions of A that were learnt as further columns."""
+    return rows.values if rows.learnt is None or not with_learnt else np.hstack([rows.values, rows.learnt])
 
 
-def _features(features: FeaturesOf | FeaturesWithin, rows: Attributes) -> Features:
-    given = np.empty((len(rows), 0)) if rows.given is None else rows.given.astype(np.float64, copy=False)
-    return Features.of(given, features.features_and_cells(rows))
+def indicators(number: Index, count: int) -> Array:
+    """One column per category or level: (row,) -> (row, count). A row of none, −1, has zeros: its mean is the
+    intercept.
+    """
+    values = np.zeros((len(number), count))
+    seen = np.flatnonzero(number >= 0)
+    values[seen, number[seen]] = 1.0
+    return values
 
 
 def _leading(standard: Array, row_weight: Array) -> Array:

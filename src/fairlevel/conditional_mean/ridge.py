@@ -19,6 +19,7 @@ class RidgeMean(LinearMean):
     """
 
     name: ClassVar[str] = "ridge"
+    joined_by_learnt: ClassVar[bool] = False
 
     def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> FeatureMap:
         return PenalisedColumns()

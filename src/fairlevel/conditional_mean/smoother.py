@@ -1,196 +1,311 @@
 r"""A linear smoother h = S f, factored once for every prediction that will ever be smoothed.
 
-With row weights W = diag(w), Σw = 1, features come in three parts: nuisance functions (the constant, or the constant
+With row weights W = diag(w), Σw = 1, functions come in three parts: nuisance functions N (the constant, or the constant
 and functions of legitimate factors L), free functions of A and penalised ones. The nuisance functions are
-orthonormalised, the free part is made orthogonal to them, the penalised part to both, and diagonalised. That leaves a
-basis B with BᵀWB = I and
+orthonormalised, the free part is made orthogonal to them, the penalised part to both, and diagonalised. That leaves
+functions B with BᵀWB = I, BᵀWN = 0 and
 
-.. math:: S_\lambda = B_{at} \operatorname{diag}(d) B_{fit}^\top W, \qquad
-          d_j = 1 \text{ (nuisance, free)}, \quad d_j = s_j / (s_j + \lambda) \text{ (penalised)} .
+.. math:: S_\lambda = N N^\top W + B \operatorname{diag}(d) B^\top W, \qquad
+          d_j = 1 \text{ (free)}, \quad d_j = s_j / (s_j + \lambda) \text{ (penalised)} .
 
-Any ridge λ is then a diagonal, and all configurations are smoothed by two thin matrix products. Only what the
-functions after the nuisance explain is disparity.
+Any ridge λ is then a diagonal. Only what B explains is disparity.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from fairlevel.conditional_mean.basis import Basis
-from fairlevel.conditional_mean.products import PaddedProducts, Products, StoredProducts
-from fairlevel.conditional_mean.row_blocks import RowBlocks
-from fairlevel.conditional_mean.spectrum import Spectrum
-from fairlevel.tensors import to_device
+from fairlevel.arrays import Array, Flags, Index
+from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.functions import Functions
+from fairlevel.threads import map_on_single_threads
 
+RIDGES: Array = np.append(np.logspace(-7, 2, 28), np.inf)
+"""The ridges to choose from; infinity leaves the free part alone."""
 MANY_ROWS = 100_000
-"""Above so many rows functions are stored once, and the smoother of a penalty is factored from moments."""
+"""Above so many rows functions are stored in 32 bits, and made in blocks."""
+RANK_TOLERANCE = 1e-10  # directions with less than this share of the largest second moment are rounding errors
+HIGH_LEVERAGE = 0.9  # above it a row all but determines its own fit
 LEAST_LEFT_OUT = 0.02
 """1 − S_ii, or the eigenvalues of I − S_gg of a group, count as at least this when ridges are compared."""
-_BLOCK = 2**16  # residuals at a time, which stay in cache
-_ROWS = 1024  # whose squared functions do
+_BLOCK = 4_096  # rows at a time
+
+
+class Features(NamedTuple):
+    """Features of some rows before they are made orthonormal: functions of L, free and penalised ones of A, each (row,
+    feature); and the level of each row, (row,), −1 for none, of ``levels`` in all.
+    """
+
+    given: Array
+    free: Array
+    penalised: Array
+    level: Index | None = None
+    levels: int = 0
+
+    @property
+    def together(self) -> Array:
+        """All of them, (row, feature)."""
+        return np.hstack([self.given, self.free, self.penalised])
+
+
+MakesFeatures = Callable[[Attributes], Features]
+"""The features of any rows, fitted on some."""
+
+
+@dataclass(frozen=True)
+class Orthonormal:
+    """The map from features to orthonormal functions: (features − mean) T.
+
+    Shapes: mean of the features at each level, or of all rows, (level or 1, feature); transform T (feature, function),
+    of which the first ``given`` functions are those of L; scale (level,).
+    """
+
+    mean: Array
+    transform: Array
+    given: int
+    scale: Array
+
+    def __call__(self, values: Array, level: Index | None) -> tuple[Array, Functions]:
+        """Nuisance functions (row, nuisance), the constant first, and the functions of A, from (row, feature)."""
+        unknown = self.mean if level is None else np.vstack([self.mean, self.mean.mean(axis=0)])
+        functions = (values - (unknown[0] if level is None else unknown[level])) @ self.transform.astype(values.dtype)
+        nuisance = np.hstack([np.ones((len(values), 1)), functions[:, : self.given]])
+        return nuisance, Functions(functions[:, self.given :], level, self.scale)
 
 
 @dataclass(frozen=True)
 class LinearSmoother:
-    """The factored smoother.
+    """The factored smoother, and its functions at the rows that it was fitted on.
 
-    Shapes: basis at the fit rows and at others, moments (penalised basis,), row_weight (fit row,); predictions (config,
-    fit row), smoothed (config, at row). The first basis function is the constant 1; the first ``nuisance`` functions
-    are no disparity, and columns of the basis.
+    Shapes: nuisance functions (row, nuisance), the constant 1 first; moments s of the penalised functions, falling
+    (penalised function,); row_weight (row,) summing to 1. Predictions are (config, row). ``makes`` and ``orthonormal``
+    give the functions at other rows.
     """
 
-    fit: Basis
-    at: Basis
-    moments: Tensor
-    row_weight: Tensor
-    nuisance: int = 1
-    one_by_one: bool = False
-    """Whether each configuration is rounded as if it was alone."""
-
-    @property
-    def fit_basis(self) -> Tensor:
-        """All functions at the fit rows, (fit row, basis); those of cells are written out."""
-        return self.fit.written_out
-
-    @property
-    def nuisance_functions(self) -> Tensor:
-        """At the fit rows, (fit row, nuisance)."""
-        return self.fit.columns[:, : self.nuisance]
+    nuisance: Array
+    functions: Functions
+    moments: Array
+    row_weight: Array
+    makes: MakesFeatures
+    orthonormal: Orthonormal
 
     @property
     def free(self) -> int:
-        """Number of unpenalised functions, nuisance functions included."""
-        return self.fit.count - len(self.moments)
+        """How many of the functions of A, the first ones, are not penalised."""
+        return self.functions.count - len(self.moments)
 
     @cached_property
     def effective_rows(self) -> float:
         """Kish's effective number of rows, 1 / Σ w² (the number of rows when weights are equal)."""
-        return float(1 / self.row_weight.double().square().sum())
+        return float(1 / np.square(self.row_weight).sum())
+
+    @property
+    def spent_on_factors(self) -> float:
+        """The share of the rows that functions of L cost, as degrees of freedom, at most a half."""
+        return min((self.nuisance.shape[1] - 1) / self.effective_rows, 0.5)
+
+    def at(self, rows: Attributes) -> tuple[Array, Functions]:
+        """Nuisance functions (row, nuisance) and functions of A at other rows."""
+        features = self.makes(rows)
+        return self.orthonormal(features.together, features.level)
+
+    def shrinkage(self, ridge: Array | float) -> Array:
+        """d_j for each ridge: (config,) -> (config, function); a number -> (function,)."""
+        penalised = self.moments / (self.moments + np.asarray(ridge, dtype=np.float64)[..., None])
+        return np.concatenate([np.ones((*penalised.shape[:-1], self.free)), penalised], axis=-1)
+
+    def df(self, ridge: Array | float) -> Array:
+        """Degrees of freedom, tr S."""
+        counted = len(self.functions.scale) > 0  # of levels, whose indicators hold the constant, too
+        total: Array = self.nuisance.shape[1] - counted + self.shrinkage(ridge).sum(axis=-1)
+        return total
+
+    def beyond_nuisance(self, prediction: Array) -> Array:
+        """f less its projection on the nuisance functions, (config, row); by default f less its weighted mean."""
+        beyond: Array = prediction - ((prediction * self.row_weight) @ self.nuisance) @ self.nuisance.T
+        return beyond
+
+    def coefficients(self, prediction: Array) -> Array:
+        """c = BᵀWf: (config, row) -> (config, function)."""
+        return self.functions.sums(self.row_weight * self.beyond_nuisance(prediction))
+
+    def apply(self, prediction: Array, ridge: Array | float) -> Array:
+        """h = S f: (config, row) -> (config, row)."""
+        beyond = self.beyond_nuisance(prediction)
+        coefficients = self.functions.sums(self.row_weight * beyond)
+        return prediction - beyond + self.functions.combined(coefficients * self.shrinkage(ridge))
+
+    def predict(self, prediction: Array, ridge: Array | float, rows: Attributes) -> Array:
+        """h at other rows: (config, row) -> (config, other row)."""
+        nuisance, functions = self.at(rows)
+        along = (prediction * self.row_weight) @ self.nuisance
+        return along @ nuisance.T + functions.combined(self.coefficients(prediction) * self.shrinkage(ridge))
+
+    def leverage(self, weights: Array) -> Array:
+        """w_i Σ_j q_j b_ij², the diagonal of B diag(q) BᵀW: (…, function) -> (…, row)."""
+        return self.functions.squares(weights) * self.row_weight
 
     @cached_property
-    def weighted_basis(self) -> Tensor:
-        """W B, (fit row, basis)."""
-        return self.fit_basis * self.row_weight.unsqueeze(1)
-
-    @cached_property
-    def products(self) -> Products:
-        """Of all functions at the fit rows, as steps of training need them."""
-        basis, many = self.fit_basis, len(self.row_weight) > MANY_ROWS
-        compiled = RowBlocks.of(basis, self.row_weight, rounded=many) if self.one_by_one else None
-        if compiled is not None:
-            return compiled
-        return StoredProducts(basis, self.row_weight) if many else PaddedProducts(basis, self.row_weight)
-
-    def rounding_one_by_one(self) -> LinearSmoother | None:
-        """Itself with products that round each configuration as if it was alone, for any number of them; None where
-        there is no compiled code.
-        """
-        found = replace(self, one_by_one=True)
-        return found if isinstance(found.products, RowBlocks) else None
-
-    def to(self, dtype: torch.dtype, device: torch.device | str = "cpu") -> LinearSmoother:
-        """A copy with all functions as columns."""
-        fit = Basis(self.fit_basis.to(device, dtype))
-        at = fit if self.at is self.fit else Basis(self.at.written_out.to(device, dtype))
-        return to_device(replace(self, fit=fit, at=at), dtype, device)
+    def nuisance_leverage(self) -> Array:
+        """The same of the nuisance functions, (row,)."""
+        leverage: Array = np.square(self.nuisance).sum(axis=1) * self.row_weight
+        return leverage
 
     def trimmed(self, ridge: float, least: float) -> LinearSmoother:
         """Without the functions of which this ridge leaves less than ``least`` times what it leaves of the first
         penalised one: a smoother like any other, whose h differs by at most ``least`` times the spread of f.
         """
         penalised = self.shrinkage(ridge)[self.free :]
-        count = self.free + int((penalised >= least * penalised[:1]).sum())  # moments fall
-        fit = self.fit.until(count)
-        at = fit if self.at is self.fit else self.at.until(count)
-        return LinearSmoother(fit, at, self.moments[: count - self.free], self.row_weight, self.nuisance)
+        count = int((penalised >= least * penalised[:1]).sum())  # moments fall
+        functions = self.functions.until(self.free + count)
+        columns = self.nuisance.shape[1] - 1 + functions.columns.shape[1]
+        kept = replace(self.orthonormal, transform=self.orthonormal.transform[:, :columns])
+        return replace(self, functions=functions, moments=self.moments[:count], orthonormal=kept)
 
-    @cached_property
-    def spectrum(self) -> Spectrum:
-        """The effect of a ridge, which does not depend on single rows."""
-        return Spectrum(self.free, self.moments, self.effective_rows, self.nuisance)
+    def choose_ridge(self, prediction: Array, ridges: Array = RIDGES, cost: float = 1.0) -> Array:
+        r"""The ridge with the smallest generalised cross-validation error, (config,); the largest of several.
 
-    def shrinkage(self, ridge: Tensor | float) -> Tensor:
-        """d_j for each ridge: (config,) -> (config, basis); a number -> (basis,)."""
-        return self.spectrum.shrinkage(ridge)
+        .. math:: \mathrm{GCV}(\lambda) =
+                  \frac{\sum_i w_i (f_i - (S_\lambda f)_i)^2}{(1 - \kappa \operatorname{tr} S_\lambda / n)^2}
 
-    def coefficients(self, prediction: Tensor) -> Tensor:
-        """Bᵀ W f: (config, fit row) -> (config, basis); column 0 is the weighted mean."""
-        return (prediction * self.row_weight) @ self.fit_basis  # weighting the basis would need as much memory again
-
-    def apply(self, prediction: Tensor, ridge: Tensor | float) -> Tensor:
-        """h = S f: (config, fit row) -> (config, at row)."""
-        functions = self.fit.signed
-        coefficients = functions.coefficients(prediction * self.row_weight)
-        return self.at.signed.combined(coefficients * functions.weights(self.shrinkage(ridge)))
-
-    def beyond_nuisance(self, prediction: Tensor) -> Tensor:
-        """f less its projection on the nuisance functions, (config, fit row); by default f less its weighted mean."""
-        result = prediction
-        for function in self.nuisance_functions.T:
-            result = result - (prediction * (function * self.row_weight)).sum(dim=-1, keepdim=True) * function
-        return result
-
-    def leverage(self, diagonal: Tensor) -> Tensor:
-        """Diagonal of B diag(·) BᵀW on the fit rows: (…, basis) -> (…, fit row); functions of one set of cells have the
-        same number.
+        ``cost`` is κ, the price of a degree of freedom.
         """
-        weights = self.fit.signed.weights(diagonal.reshape(-1, diagonal.shape[-1]))
-        leverage = diagonal.new_empty(len(weights), len(self.row_weight))
-        for start in range(0, len(self.row_weight), _ROWS):
-            rows = slice(start, start + _ROWS)
-            leverage[:, rows] = self.fit.signed.take(rows).sums_of_squares(weights).T
-        return leverage.mul_(self.row_weight).view(*diagonal.shape[:-1], -1)
+        tried = ridges[self.sensible(ridges, cost)][::-1]  # the largest first
+        beyond = self.beyond_nuisance(prediction)
+        energy = np.square(self.functions.sums(self.row_weight * beyond))
+        rest = np.clip(np.square(beyond) @ self.row_weight - energy.sum(axis=1), 0, None)
+        left = 1 - cost * self.df(tried) / self.effective_rows
+        error = (rest[:, None] + energy @ np.square(1 - self.shrinkage(tried)).T) / np.square(left)
+        return tried[error.argmin(axis=1)] if len(tried) else np.full(len(prediction), ridges[-1])
 
-    def choose_ridge(self, prediction: Tensor) -> Tensor:
-        """The ridge with the smallest generalised cross-validation error, (config,); the largest of several."""
-        square = (prediction.square() * self.row_weight).sum(dim=-1)
-        functions = self.fit.signed
-        energy = functions.energy(functions.coefficients(prediction * self.row_weight), self.fit.count)
-        return self.spectrum.choose_ridge(energy, square)
+    def sensible(self, ridges: Array, cost: float) -> Flags:
+        """Which ridges the choice may use, (ridge,). Too many degrees of freedom for the rows are refused. So are too
+        few where every function of A is penalised: below four, or below half of the available ones, no disparity could
+        be found.
+        """
+        df = self.df(ridges)
+        least = min(4.0, len(self.moments) / 2) if self.free == 0 else 0.0
+        penalised = self.shrinkage(ridges)[:, self.free :].sum(axis=1)
+        fine: Flags = (cost * df < self.effective_rows) & (penalised >= least)
+        return fine
 
-    def leave_one_out(self, prediction: Tensor, ridges: Tensor, cost: float) -> Tensor:
-        r"""Leave-one-out error of each ridge, (config, ridge): like :meth:`Spectrum.gcv`, but with the leverage of each
+    def leave_one_out(self, prediction: Array, ridges: Array, cost: float) -> Array:
+        r"""Leave-one-out error of each ridge, (config, ridge): like :meth:`choose_ridge`, but with the leverage of each
         row in place of the average leverage.
 
         .. math:: \sum_i w_i \Big( \frac{f_i - (S_\lambda f)_i}{(1 - S_{ii})^\kappa} \Big)^2
 
         Where noise is largest at the edge of A, the average leverage is too small for those rows and noise is mistaken
         for structure. Functions of L are in every fit and do not count in S_ii: rows that they determine would decide
-        the choice. All ridges and configurations are evaluated by one product per block of rows.
+        the choice.
         """
-        sensible = self.spectrum.sensible(ridges, cost)
-        tried = ridges[sensible] if len(self.moments) else ridges[sensible][:1]  # without a penalty all ridges agree
-        errors = prediction.new_full((len(prediction), len(ridges)), torch.inf)
-        if len(tried):
-            errors[:, sensible] = self._leave_one_out(prediction, self.shrinkage(tried), cost)
+        errors = np.full((len(prediction), len(ridges)), np.inf)
+        sensible = np.flatnonzero(self.sensible(ridges, cost))
+        tried = sensible if len(self.moments) else sensible[:1]  # without a penalty all ridges agree
+        if not len(tried):
+            return errors
+        shrinkage, beyond = self.shrinkage(ridges[tried]), self.beyond_nuisance(prediction)
+        towards = self.functions.sums(self.row_weight * beyond)[:, None] * shrinkage  # (config, ridge, function)
+        found = np.zeros((len(prediction), len(tried)))
+        for start in range(0, len(self.row_weight), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            functions, weight = self.functions.take(rows), self.row_weight[rows]
+            left_out = np.clip(1 - (1 + functions.squares(shrinkage)) * weight, LEAST_LEFT_OUT, None)  # (ridge, row)
+            residual = beyond[:, None, rows] - functions.combined(towards)
+            found += np.einsum("crn,rn->cr", np.square(residual, out=residual), weight / left_out ** (2 * cost))
+        errors[:, sensible] = found
         return errors
 
-    def chosen_part(self, shrinkage: Tensor) -> Tensor:
-        """The shrinkage without functions of L beyond the constant: (…, basis) -> (…, basis)."""
-        if self.nuisance == 1:
-            return shrinkage
-        part = shrinkage.clone()
-        part[..., 1 : self.nuisance] = 0
-        return part
+    def leave_one_out_residual(self, prediction: Array, ridge: float) -> Array:
+        """f_i less what the fit without row i says, beyond the nuisance functions: (config, row). Leverages above 0.9
+        count as 0.9.
+        """
+        leverage = np.minimum(self.nuisance_leverage + self.leverage(self.shrinkage(ridge)), HIGH_LEVERAGE)
+        residual: Array = (prediction - self.apply(prediction, ridge)) / (1 - leverage)
+        return residual
 
-    def _leave_one_out(self, prediction: Tensor, shrinkage: Tensor, cost: float) -> Tensor:
-        """The same for given shrinkages (ridge, basis): (config, row) -> (config, ridge)."""
-        functions = self.fit.signed
-        coefficients = functions.coefficients(prediction * self.row_weight)
-        towards = (coefficients.unsqueeze(1) * functions.weights(shrinkage)).flatten(0, 1)  # (config · ridge, function)
-        chosen = functions.weights(self.chosen_part(shrinkage))
-        configs, ridges = len(prediction), len(shrinkage)
-        errors = prediction.new_zeros(configs, ridges)
-        size = max(64, min(1024, _BLOCK // (configs * ridges)))
-        for start in range(0, len(self.row_weight), size):
-            rows = slice(start, start + size)
-            part, weight = functions.take(rows), self.row_weight[rows].unsqueeze(1)
-            left_out = (1 - part.sums_of_squares(chosen) * weight).clamp_min_(LEAST_LEFT_OUT)  # 1 − S_ii, (row, ridge)
-            residual = part.combined(towards).T.contiguous().view(-1, configs, ridges)
-            residual -= prediction[:, rows].T.unsqueeze(2)
-            errors += residual.square_().mul_((weight * left_out.pow_(-cost).square_()).unsqueeze(1)).sum(dim=0)
-        return errors
+
+def factor(makes: MakesFeatures, rows: Attributes) -> LinearSmoother:
+    """The smoother of these features on these rows; functions that are linear combinations of others are dropped.
+
+    All follows from the second moments of the features, which are summed up block by block.
+    """
+    weight, many = rows.weight, len(rows) > MANY_ROWS
+    first = makes(Attributes.take(rows, np.arange(1)))  # which keeps nothing
+    given, free, levels = first.given.shape[1], first.free.shape[1], first.levels
+    values = np.empty((len(rows), first.together.shape[1]), dtype=np.float32 if many else np.float64)
+    level = np.empty(len(rows), dtype=np.int64) if levels else None
+
+    def stored(part: slice) -> None:
+        features = makes(Attributes.take(rows, np.arange(part.start, part.stop)))
+        values[part] = features.together
+        if level is not None and features.level is not None:
+            level[part] = features.level
+
+    def second(part: slice) -> Array:
+        values[part] -= mean[0 if level is None else level[part]]
+        scaled = np.sqrt(weight[part])[:, None] * values[part]
+        moments: Array = scaled.T @ scaled
+        return moments
+
+    parts = [slice(start, min(start + _BLOCK, len(rows))) for start in range(0, len(rows), _BLOCK)]
+    list(map_on_single_threads(stored, parts))
+    size: Array = np.ones(1) if level is None else np.bincount(level, weight, levels).astype(np.float64)
+    mean = (weight @ values)[None] if level is None else _level_means(values, level, weight, size)
+    covariance = np.zeros((values.shape[1],) * 2)
+    for own in map_on_single_threads(second, parts):
+        covariance += own
+    transform, moments, of_factors = orthonormal(covariance, free, given)
+    scale = np.empty(0) if level is None else 1 / np.sqrt(size)
+    to_functions = Orthonormal(mean, transform, of_factors, scale)
+    columns = transform.astype(values.dtype)
+
+    def functions(part: slice) -> None:
+        values[part, : columns.shape[1]] = values[part] @ columns
+
+    list(map_on_single_threads(functions, parts))
+    nuisance = np.hstack([np.ones((len(rows), 1)), values[:, :of_factors]])
+    own_functions = Functions(values[:, of_factors : columns.shape[1]], level, scale)
+    return LinearSmoother(nuisance, own_functions, moments, weight, makes, to_functions)
+
+
+def _level_means(values: Array, level: Index, weight: Array, size: Array) -> Array:
+    """The weighted mean of each column in each level, (level, column)."""
+    means = np.empty((len(size), values.shape[1]))
+    for number, column in enumerate(values.T):
+        means[:, number] = np.bincount(level, weight * column, len(size)) / size
+    return means
+
+
+def orthonormal(covariance: Array, free: int, given: int = 0) -> tuple[Array, Array, int]:
+    """T (feature, function), the moments of the penalised functions, falling, and how many functions are functions of
+    L, from the covariance of (functions of L, free, penalised) features.
+    """
+    whiten_given, _ = _whitened(covariance[:given, :given])
+    overlap = whiten_given.T @ covariance[:given, given:]
+    rest, spread = covariance[given:, given:], 0.0
+    if given and len(rest):  # what is left of a feature that L explains is small beside its spread before
+        spread = float(rest.diagonal().max())
+        rest = rest - overlap.T @ overlap
+    whiten_free, _ = _whitened(rest[:free, :free], spread)
+    beside = whiten_free.T @ rest[:free, free:]
+    whiten, moments = (each[..., ::-1].copy() for each in _whitened(rest[free:, free:] - beside.T @ beside, spread))
+    upper = np.hstack([whiten_free, -whiten_free @ beside @ whiten])
+    of_attributes = np.vstack([upper, np.hstack([np.zeros((len(whiten), whiten_free.shape[1])), whiten])])
+    left = np.vstack([whiten_given, np.zeros((len(of_attributes), whiten_given.shape[1]))])
+    right = np.vstack([-whiten_given @ overlap @ of_attributes, of_attributes])
+    return np.hstack([left, right]), moments, whiten_given.shape[1]
+
+
+def _whitened(covariance: Array, spread: float = 0.0) -> tuple[Array, Array]:
+    """W with Wᵀ C W = 1, (feature, rank), and the second moments of its directions, rising (rank,). Directions that are
+    small beside the largest one, or beside ``spread``, are rounding errors.
+    """
+    moments, vectors = np.linalg.eigh(covariance)
+    kept = moments > RANK_TOLERANCE * max(moments.max(initial=0.0), spread)
+    return vectors[:, kept] / np.sqrt(moments[kept]), moments[kept]

@@ -24,8 +24,8 @@ import torch
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.tuning import tuned_mean
 from fairlevel.corrections.columns import Columns
+from fairlevel.metrics.choice import tuned_mean
 from fairlevel.threads import on_single_threads
 
 LEFT = (0.75, 0.55, 0.4, 0.27, 0.17, 0.1, 0.055, 0.025, 0.01, 0.003)
@@ -50,13 +50,12 @@ class Disparity:
 
     @classmethod
     def of(cls, prediction: Array, attributes: Attributes, seed: int) -> Disparity:
-        """With the bandwidth and the ridge that cross-validate best for this prediction, (row,)."""
+        """With the ridge that cross-validates best for this prediction, (row,)."""
         mean: Any = tuned_mean(RandomFeaturesMean(), attributes, prediction - attributes.weight @ prediction, seed)
         ridge = float(mean.ridge)
         smoother = mean.prepare(attributes, seed=seed).trimmed(ridge, NEGLIGIBLE)
-        shrinkage = smoother.shrinkage(ridge)[smoother.nuisance :]
-        functions = smoother.weighted_basis[:, smoother.nuisance :] * shrinkage.sqrt()
-        return cls(functions.numpy(), attributes.weight)
+        functions = smoother.functions.written_out() * np.sqrt(smoother.shrinkage(ridge))
+        return cls(functions * attributes.weight[:, None], attributes.weight)
 
     def coefficients(self, prediction: Array) -> Array:
         """c = √d BᵀW f, (function,), with fᵀPf = |c|²."""

@@ -14,6 +14,7 @@ from fairlevel.estimators.evaluated_rows import EvaluatedRows
 from fairlevel.estimators.evaluation import Evaluation
 from fairlevel.estimators.selection_budget import SelectionBudget
 from fairlevel.fronts.stacking import without_small_proportions
+from fairlevel.metrics.learnt_attributes import with_learnt
 from fairlevel.progress import stage
 from fairlevel.releveling.fitting import CrossFitted, FittedCorrections
 from fairlevel.releveling.protocol import ExistingModel
@@ -47,7 +48,8 @@ class EvaluatedCorrections:
         """What is evaluated on a fold is fitted on the others; fold (row,). Errors on rows that the model has ``seen``
         are too small to learn from. Budgets end below the DPVar of the model as it is.
         """
-        rows, weight = KeptAttributes.of(attributes), attributes.weight
+        rows = KeptAttributes.of(with_learnt(attributes, model.prediction, seed))
+        weight = rows.weight
         aim = model.prediction if target is None else target
         centre = float(weight @ aim)
         scale = float(np.sqrt(weight @ (aim - centre) ** 2)) or 1.0

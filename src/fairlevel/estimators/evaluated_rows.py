@@ -12,7 +12,8 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
 from fairlevel.estimators.selection_budget import SelectionBudget
 from fairlevel.fronts.combiners import CandidateChoice, Combiner
-from fairlevel.metrics.mixtures import SharedMean, shared_mean
+from fairlevel.metrics.learnt_attributes import with_learnt
+from fairlevel.metrics.mixtures import SharedMean, most_accurate, shared_mean
 from fairlevel.threads import numpy_on_one_thread, on_single_threads
 
 
@@ -55,8 +56,9 @@ class EvaluatedRows:
         chance_errors: float = 0.0,
     ) -> EvaluatedRows:
         """With one conditional mean for all candidates: the one that describes the most accurate of them best."""
-        kept = KeptAttributes.of(attributes)
-        mean = shared_mean(predictions, target, kept, seed)
+        accurate = most_accurate(predictions, target, attributes.weight)
+        kept = KeptAttributes.of(with_learnt(attributes, accurate, seed))
+        mean = shared_mean(accurate, kept, seed)
         return cls(predictions, target, kept, fold, mean, combiner, seed, chance_errors)
 
     @cached_property

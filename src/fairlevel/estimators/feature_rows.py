@@ -20,7 +20,7 @@ from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.numbers import SMALLEST_FEATURE, as_dense, refuse_extremes, refuse_lost_digits, refuse_other_kinds
 from fairlevel.data.table_rules import named_columns
 from fairlevel.exceptions import EmptyColumns, FairLevelError, InvalidInput, InvalidType
-from fairlevel.networks.forks import use_one_thread_after_fork
+from fairlevel.forks import use_one_thread_after_fork
 
 FEW_ROWS = 10  # in which a column may well be empty
 SHOWN = 5  # names in a message

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from sklearn.base import BaseEstimator
 
-from fairlevel.networks.forks import use_one_thread_after_fork
+from fairlevel.forks import use_one_thread_after_fork
 from fairlevel.threads import numpy_on_one_thread, use_threads
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])

@@ -5,11 +5,10 @@ from __future__ import annotations
 from fairlevel.executors.local import LocalExecutor
 from fairlevel.executors.protocol import Executor, Failure
 from fairlevel.executors.ray_cluster import RayExecutor
-from fairlevel.executors.this_process import ThisProcess
 
 EXECUTORS: dict[str, type[LocalExecutor] | type[RayExecutor]] = {
     "local": LocalExecutor,  # processes of this machine
     "ray": RayExecutor,  # a Ray cluster
 }
 
-__all__ = ["EXECUTORS", "Executor", "Failure", "LocalExecutor", "RayExecutor", "ThisProcess"]
+__all__ = ["EXECUTORS", "Executor", "Failure", "LocalExecutor", "RayExecutor"]

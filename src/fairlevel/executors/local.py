@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.executors.protocol import Answer, Failure, call
 from fairlevel.executors.shared_gpu import is_shared, shared_gpu
-from fairlevel.networks.memory import keep_freed_memory
+from fairlevel.memory import keep_freed_memory
 from fairlevel.openmp import cores, waiting_asleep
 
 GPU_IN_TURNS = 8  # processes that take turns on one GPU
@@ -36,9 +36,6 @@ class LocalExecutor:
     def __post_init__(self) -> None:
         if self.processes is not None and self.processes < 1:
             raise InvalidInput(f"processes={self.processes} was given; at least 1 is needed.")
-
-    def connected(self) -> AbstractContextManager[None]:
-        return nullcontext()
 
     def run(self, tasks: Sequence[Callable[[], Answer]]) -> Iterator[tuple[int, Answer | Failure]]:
         with shared_gpu() if _has_gpu() and self.processes != 1 else nullcontext():

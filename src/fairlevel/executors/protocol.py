@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -12,7 +11,7 @@ from fairlevel.exceptions import FairLevelError
 from fairlevel.threads import use_one_thread
 
 Answer = TypeVar("Answer")
-"""What a task returns: rows of a study, or sums of an audit. A task has no arguments and can be pickled."""
+"""What a task returns, such as rows of a study. A task has no arguments and can be pickled."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +23,6 @@ class Failure:
 
 class Executor(Protocol):
     """Runs tasks somewhere; if a worker is lost, its tasks are run again."""
-
-    def connected(self) -> AbstractContextManager[None]:
-        """What several runs share."""
 
     def run(self, tasks: Sequence[Callable[[], Answer]]) -> Iterator[tuple[int, Answer | Failure]]:
         """Yield (number of the task, its answer or its failure) in the order in which tasks finish."""

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean import GroupMean, LinearMean, RandomFeaturesMean, SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.cells.discrete_columns import discrete_columns, few_categories
-from fairlevel.conditional_mean.many_rows import ManyRows
-from fairlevel.conditional_mean.resolution import resolutions_for
-from fairlevel.conditional_mean.smoother import LinearSmoother
-from fairlevel.conditional_mean.spectrum import RIDGES, Spectrum
-from fairlevel.metrics.units import IndependentUnits
-from fairlevel.threads import on_single_threads
+from fairlevel.conditional_mean.discrete_columns import discrete_columns, few_categories
+from fairlevel.conditional_mean.smoother import RIDGES, LinearSmoother
+from fairlevel.metrics.debiased import Debiased, leave_out_errors
+from fairlevel.metrics.units import Units
 
 PARSIMONY = 2.0
 """The price of a degree of freedom. Choice and estimate use the same rows: at 1, noise that was fitted would look like
 DPVar where there is none."""
 
-CLEARLY = 3.0  # standard errors
+
+CLEARLY = 3.0  # standard errors by chance
 
 
 @dataclass(frozen=True)
@@ -35,81 +30,80 @@ class Candidate:
 
     mean: LinearMean
     smoother: LinearSmoother
-    units: IndependentUnits
-
-    def best(self, prediction: Tensor) -> tuple[Tensor, Tensor]:
-        """The ridge for each prediction and its leave-one-out error, both (config,); the largest ridge of several."""
-        error, index = self.errors(prediction).min(dim=-1)
-        return self.ridges[index], error
+    units: Units
+    learnt: int = 0
+    """How many of its functions of A are learnt."""
 
     @property
-    def ridges(self) -> Tensor:
-        """The ridges to choose from, the largest first."""
-        ridge = self.mean.ridge
-        return RIDGES.flip(0) if ridge is None else torch.tensor([ridge], dtype=torch.float64)
+    def asked(self) -> float | None:
+        """The ridge that was asked for."""
+        return self.mean.ridge
 
-    def errors(self, prediction: Tensor) -> Tensor:
+    @property
+    def ridges(self) -> Array:
+        """The ridges to choose from, the largest first."""
+        return RIDGES[::-1] if self.mean.ridge is None else np.array([self.mean.ridge], dtype=np.float64)
+
+    def errors(self, prediction: Array) -> Array:
         """The leave-one-out error of each ridge, (config, ridge)."""
-        return self.units.errors(prediction, self.smoother, self.ridges, PARSIMONY)
+        return leave_out_errors(prediction, self.smoother, self.units, self.ridges, PARSIMONY)
+
+    def best(self, prediction: Array) -> tuple[Array, Array]:
+        """The number of the ridge with the smallest error that counts degrees of freedom, and its error alone, both
+        (config,).
+        """
+        place = self.errors(prediction).argmin(axis=1)
+        used, column = np.unique(place, return_inverse=True)
+        alone = leave_out_errors(prediction, self.smoother, self.units, self.ridges[used], cost=1.0)
+        return place, alone[np.arange(len(place)), column]
+
+    def with_ridge(self, ridge: float) -> Debiased:
+        """The estimate with this ridge."""
+        return Debiased(self.smoother, ridge, self.units)
+
+    def in_words(self, ridge: float) -> str:
+        """The mean with its ridge and what that leaves of it."""
+        kept = f"ridge {ridge:.3g}" if np.isfinite(ridge) else "unpenalised functions only"
+        words = f"{self.mean.name} ({kept}, {float(self.smoother.df(ridge)):.1f} degrees of freedom)"
+        if not self.learnt:
+            return words
+        return f"{words}, with {self.learnt} function{'s' if self.learnt > 1 else ''} learnt from the prediction"
 
 
 @dataclass(frozen=True)
-class ChosenCandidates:
-    """For each prediction the index of its candidate and the ridge; both (config,)."""
+class Choice:
+    """A candidate and a ridge, and the numbers of the predictions that it was chosen for, (config,)."""
 
-    candidates: tuple[Candidate, ...]
-    index: Tensor
-    ridge: Tensor
+    candidate: Candidate
+    ridge: float
+    configs: Index
 
-    def describe(self, config: int = 0) -> str:
-        """The candidate of a prediction in words."""
-        candidate = self.candidates[int(self.index[config])]
-        return in_words(candidate.mean, candidate.smoother.spectrum, float(self.ridge[config]))
-
-
-def in_words(mean: LinearMean, spectrum: Spectrum, ridge: float) -> str:
-    """A mean with its ridge and what that leaves of it."""
-    kept = f"ridge {ridge:.3g}" if np.isfinite(ridge) else "unpenalised functions only"
-    return f"{mean.label} ({kept}, {float(spectrum.df(ridge)):.1f} degrees of freedom)"
+    @property
+    def debiased(self) -> Debiased:
+        return self.candidate.with_ridge(self.ridge)
 
 
 def candidates_for(
-    prediction: Tensor, rows: Attributes, seed: int, regressor: LinearMean | None = None
+    rows: Attributes, seed: int, regressor: LinearMean | Sequence[LinearMean] | None = None
 ) -> tuple[Candidate, ...]:
-    """The given regressor, or all means that suit these attributes and predictions, (config, row), each prepared for
-    the rows.
+    """Groups for discrete attributes; splines and random features where any attribute is continuous. One given mean is
+    the only one; several join these.
     """
-    return prepared(suitable_means(prediction, rows, seed, regressor), rows, seed)
+    units = Units.of(rows)
+    means = (regressor,) if isinstance(regressor, LinearMean) else (*suitable_means(rows.columns), *(regressor or ()))
+    learnt = 0 if rows.learnt is None else rows.learnt.shape[1]
+    return tuple(
+        Candidate(mean, mean.prepare(rows, seed=seed), units, learnt * mean.joined_by_learnt) for mean in means
+    )
 
 
-def prepared(means: tuple[LinearMean, ...], rows: Attributes, seed: int) -> tuple[Candidate, ...]:
-    """Candidates with these means."""
-    units = IndependentUnits.of(rows)
-    return tuple(Candidate(mean, mean.prepare(rows, seed=seed), units) for mean in means)
-
-
-def candidates_in_turn(
-    prediction: Tensor, rows: Attributes, seed: int, regressor: LinearMean | None = None
-) -> Iterator[Candidate]:
-    """The same on a sample of rows, each prepared when it is asked for and from moments: one basis is in memory."""
-    units = IndependentUnits.of(rows)
-    for mean in suitable_means(prediction, rows, seed, regressor):
-        yield Candidate(mean, ManyRows.factored(mean, rows, seed, np.float64).whole(), units)
-
-
-def suitable_means(
-    prediction: Tensor, rows: Attributes, seed: int, regressor: LinearMean | None = None
-) -> tuple[LinearMean, ...]:
-    """Groups for discrete attributes; splines and random features where any attribute is continuous, also of narrower
-    bandwidths where these describe some of the predictions better, (config, row). A given regressor is the only one.
-    """
-    if regressor is not None:
-        return resolutions_for(regressor, rows, prediction, seed)
-    varying = _varying(rows.columns)
+def suitable_means(sensitive: Array) -> tuple[LinearMean, ...]:
+    """The means for these attributes, (row, attribute)."""
+    varying = _varying(sensitive)
     if few_categories(varying).all():
         return (GroupMean(),)
     groups = (GroupMean(),) if discrete_columns(varying).any() else ()
-    return (*groups, SplineMean(), *resolutions_for(RandomFeaturesMean(), rows, prediction, seed))
+    return (*groups, SplineMean(), RandomFeaturesMean())
 
 
 def general_mean(sensitive: Array) -> LinearMean:
@@ -123,77 +117,80 @@ def _varying(sensitive: Array) -> Array:
     return sensitive[:, np.ptp(sensitive, axis=0) > 0]
 
 
-class Offer(NamedTuple):
-    """What a candidate offers each prediction: a ridge and its leave-one-out error, both (config,); and, where averages
-    are among the candidates, what it leaves of each row, (config, row).
+def choose(prediction: Array, candidates: Sequence[Candidate]) -> list[Choice]:
+    """The candidate and the ridge with the smallest leave-one-out error for each prediction, (config, row); predictions
+    with the same choice stand together. Between ridges parsimony decides, between candidates the error alone, unless
+    another one shows clearly more DPVar: many degrees of freedom may cost more than they explain.
     """
-
-    ridge: Tensor
-    error: Tensor
-    residual: Tensor | None = None
-
-
-def offer(candidate: Candidate, prediction: Tensor, compared: bool) -> Offer:
-    """Of a candidate for predictions (config, row); with ``compared`` averages are among the candidates."""
-    ridge, error = candidate.best(prediction)
-    if not compared:
-        return Offer(ridge, error)
-    return Offer(ridge, error, candidate.units.leave_out(prediction, candidate.smoother, ridge).residual)
+    found, errors = zip(*(each.best(prediction) for each in candidates), strict=True)
+    places = np.stack(found)
+    best = _with_clearly_more(prediction, candidates, places, np.stack(errors).argmin(axis=0))
+    chosen = list(zip(best.tolist(), places[best, np.arange(len(best))].tolist(), strict=True))
+    return [
+        Choice(candidates[number], float(candidates[number].ridges[place]), _where(chosen, (number, place)))
+        for number, place in dict.fromkeys(chosen)
+    ]
 
 
-def best_offers(offers: Sequence[Offer], averages: int | None, rows: Attributes) -> tuple[Tensor, Tensor]:
-    """The number of the candidate and the ridge for each prediction, (config,): the smallest error; the candidate
-    ``averages``, without a ridge, where rows of one profile have more in common than the choice can follow. Many
-    degrees of freedom may cost more than they explain.
+def _where(values: list[tuple[int, int]], wanted: tuple[int, int]) -> Index:
+    return np.array([number for number, value in enumerate(values) if value == wanted], dtype=np.int64)
+
+
+def _with_clearly_more(prediction: Array, candidates: Sequence[Candidate], places: Array, best: Array) -> Array:
+    """For each prediction the candidate of the smallest error, (config,), or one that shows clearly more DPVar; ridges
+    are at these places, (candidate, config).
     """
-    index = torch.stack([each.error for each in offers]).argmin(dim=0)
-    ridge = torch.stack([each.ridge for each in offers]).gather(0, index.unsqueeze(0))[0]
-    residuals = [each.residual for each in offers if each.residual is not None]
-    if averages is None or len(residuals) < 2:
-        return index, ridge
-    columns = rows.columns
-    columns = columns[:, discrete_columns(columns)]
-    left = torch.stack(residuals)[index, torch.arange(len(index))]
-    needed = torch.from_numpy(in_common(left.numpy(), columns, rows.weight, rows.groups) > CLEARLY)
-    return torch.where(needed, averages, index), torch.where(needed, float(RIDGES.min()), ridge)
+    known: dict[tuple[int, int], Debiased] = {}
+    result = best.copy()
+    for config, first in enumerate(best if len(candidates) > 1 else ()):
+        values, place = prediction[config][None], places[:, config].tolist()
+        for each in enumerate(place):
+            if each not in known:
+                known[each] = candidates[each[0]].with_ridge(float(candidates[each[0]].ridges[each[1]]))
+        debiased = [known[each] for each in enumerate(place)]
+        more = np.array([each.estimates(values)[0] for each in debiased])
+        more -= more[first]
+        square = float(values[0] ** 2 @ debiased[0].smoother.row_weight)
+        for number in np.argsort(-more):  # the error that allows for unequal noise is asked for where it may decide
+            if more[number] <= CLEARLY * debiased[number].chance * square:
+                break
+            own = debiased[number]
+            if own.noise_is_known and more[number] > CLEARLY * own.error_by_chance(values):
+                result[config] = number
+                break
+    return result
 
 
-def in_common(residual: Array, profiles: Array, weight: Array, groups: Index | None) -> Array:
-    r"""How many standard errors the products of residuals of two rows with the same profile are above 0 on average,
-    (config,): what is left of differences between profiles, whatever the noise of each row is.
+def chosen_for(prediction: Array, candidates: Sequence[Candidate]) -> Choice:
+    """The same for one prediction, (row,)."""
+    return choose(prediction[None], candidates)[0]
 
-    .. math:: \sum_c W_c \frac{(\sum_u s_{cu})^2 - \sum_u s_{cu}^2}{W_c^2 - \sum_u W_{cu}^2}, \qquad
-              s_{cu} = \sum_{i \in c, u} w_i r_i
 
-    over profiles c and units u, rows or groups, with :math:`2 (\sum_u s_{cu}^2)^2 - 2 \sum_u s_{cu}^4` for the
-    variance of a numerator. Shapes: residual (config, row), profiles (row, column), weight and groups (row,).
+def shared_choice(predictions: Array, candidates: Sequence[Candidate]) -> Choice:
+    """The candidate and the ridge with the smallest sum of errors over all predictions, each relative to its variance;
+    (config, row).
     """
-    _, cell = np.unique(profiles, axis=0, return_inverse=True)
-    unit = np.arange(len(cell)) if groups is None else np.unique(groups, return_inverse=True)[1]
-    pairs, number = np.unique(np.stack([cell.ravel(), unit]), axis=1, return_inverse=True)
-    cells, count = pairs[0], int(pairs[0].max()) + 1
-    size = np.bincount(number.ravel(), weight)
-    whole = np.bincount(cells, size, count)
-    divisor = whole**2 - np.bincount(cells, size**2, count)
-    factor = np.where(divisor > 1e-9 * whole**2, whole / np.where(divisor > 0, divisor, 1.0), 0.0)
-    found = []
-    for own in residual:
-        score = np.bincount(number.ravel(), weight * own)
-        square = np.bincount(cells, score**2, count)
-        value = factor @ (np.bincount(cells, score, count) ** 2 - square)
-        variance = factor**2 @ (2 * square**2 - 2 * np.bincount(cells, score**4, count))
-        found.append(value / np.sqrt(variance) if variance > 0 else 0.0)
-    return np.array(found)
+    variance = np.maximum(np.square(predictions) @ candidates[0].smoother.row_weight, 1e-24)[:, None]
+    totals = [(each.errors(predictions) / variance).sum(axis=0) for each in candidates]
+    number = int(np.argmin([each.min() for each in totals]))
+    candidate = candidates[number]
+    return Choice(candidate, float(candidate.ridges[totals[number].argmin()]), np.arange(len(predictions)))
 
 
-def choose(prediction: Tensor, candidates: tuple[Candidate, ...], rows: Attributes) -> ChosenCandidates:
-    """The best candidate and ridge for each prediction, (config, row), on rows with these attributes."""
-    averages = averages_among([each.mean for each in candidates])
-    offers = on_single_threads(*(partial(offer, each, prediction, averages is not None) for each in candidates))
-    return ChosenCandidates(candidates, *best_offers(offers, averages, rows))
+def tuned_mean(mean: LinearMean, attributes: Attributes, target: Array, seed: int) -> LinearMean:
+    """The mean with the ridge that it leaves open: the one that cross-validates best for the target, (row,), on A; with
+    groups, on groups that are left out.
 
-
-def averages_among(means: Sequence[LinearMean]) -> int | None:
-    """The number of the mean that is averages, among several."""
-    found = [number for number, each in enumerate(means) if each.averages]
-    return found[0] if found and len(means) > 1 else None
+    The target stands for the predictions. Training cannot choose this number, so it cannot hide disparity behind it.
+    """
+    if mean.ridge is not None:
+        return mean
+    smoother, units = mean.prepare(attributes, seed=seed), Units.of(attributes)
+    values = (target - attributes.weight @ target)[None]
+    if units.are_rows:
+        ridge = float(smoother.choose_ridge(values)[0])
+    else:
+        ridges = RIDGES[::-1]
+        ridge = float(ridges[leave_out_errors(values, smoother, units, ridges, PARSIMONY)[0].argmin()])
+    chosen: Any = replace(mean, ridge=ridge)
+    return chosen  # type: ignore[no-any-return]

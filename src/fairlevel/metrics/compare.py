@@ -22,19 +22,16 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-import torch
 from scipy.optimize import brentq
-from torch import Tensor
 
 from fairlevel.arrays import Array
 from fairlevel.data.numbers import refuse_extremes, rounding_limit
 from fairlevel.data.row_order import refuse_shuffled
 from fairlevel.exceptions import InvalidInput
-from fairlevel.metrics.choice import Candidate, candidates_for, in_words
+from fairlevel.metrics.choice import Choice, candidates_for, shared_choice
 from fairlevel.metrics.evidence import CONSTANT, ONE_PROFILE
 from fairlevel.metrics.inputs import EvaluationRows, check_level, read_every_row, read_seed, read_vector
 from fairlevel.metrics.learnt_attributes import LearntAttributes
-from fairlevel.metrics.streamed import LEAST_DF
 
 
 @dataclass(frozen=True)
@@ -104,7 +101,8 @@ def compare(
     check_level(level)
     seed = read_seed(random_state)
     refuse_shuffled(y_pred_a=y_pred_a, y_pred_b=y_pred_b)
-    first, second = _with_other(read_every_row(y_pred_a, sensitive_features, sample_weight, given, groups), y_pred_b)
+    every = read_every_row(y_pred_a, sensitive_features, sample_weight, given, groups)
+    first, second = (each.sampled(seed) for each in _with_other(every, y_pred_b))
     if first.is_of_one_profile:
         return Comparison(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, ONE_PROFILE, level)
     rows, pair = first.attributes(seed), np.stack([first.prediction, second.prediction])
@@ -113,10 +111,10 @@ def compare(
     scale = float(np.sqrt((centred**2 @ rows.weight).max()))
     if not varies.any():
         return Comparison(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, CONSTANT, level)
-    predictions = torch.from_numpy(centred / scale)
-    attributes = LearntAttributes.of(rows, predictions[torch.from_numpy(varies)], seed)
-    candidate, ridge = _shared(predictions, candidates_for(predictions, attributes.rows, seed))
-    paired = Paired.of(predictions, candidate, ridge)
+    predictions = centred / scale
+    attributes = LearntAttributes.of(rows, predictions[varies], seed)
+    choice = shared_choice(predictions, candidates_for(attributes.rows, seed))
+    paired = Paired.of(predictions, choice)
     low, high = paired.limits(NormalDist().inv_cdf((1 + level) / 2))
     return Comparison(
         difference=paired.difference * scale**2,
@@ -125,7 +123,7 @@ def compare(
         p_value=paired.p_value(),
         dpvar_a=float(paired.estimates[0]) * scale**2,
         dpvar_b=float(paired.estimates[1]) * scale**2,
-        regressor=attributes.in_words(in_words(candidate.mean, candidate.smoother.spectrum, ridge)),
+        regressor=choice.candidate.in_words(choice.ridge),
         level=level,
     )
 
@@ -139,18 +137,6 @@ def _with_other(every: EvaluationRows, y_pred_b: Any) -> tuple[EvaluationRows, E
         )
     refuse_extremes("y_pred_b", other)
     return every.without_zero_weights(), replace(every, prediction=other).without_zero_weights()
-
-
-def _shared(predictions: Tensor, candidates: tuple[Candidate, ...]) -> tuple[Candidate, float]:
-    """The mean and the ridge with the smallest sum of both leave-one-out errors, each relative to its variance."""
-    weight = candidates[0].smoother.row_weight
-    variance = (predictions.square() * weight).sum(dim=1, keepdim=True).clamp_min(1e-24)
-    best = []
-    for candidate in candidates:
-        error, index = (candidate.errors(predictions) / variance).sum(dim=0).min(dim=0)
-        best.append((float(error), candidate, float(candidate.ridges[index])))
-    _, candidate, ridge = min(best, key=lambda each: each[0])
-    return candidate, ridge
 
 
 @dataclass(frozen=True)
@@ -181,40 +167,36 @@ class Paired:
     informative: bool
 
     @classmethod
-    def of(cls, predictions: Tensor, candidate: Candidate, ridge: float) -> Paired:
+    def of(cls, predictions: Array, choice: Choice) -> Paired:
         """From predictions A and B, (2, row)."""
-        smoother, units = candidate.smoother, candidate.units
-        weight, first = smoother.row_weight, smoother.nuisance
-        every = torch.stack([*predictions, predictions[1] - predictions[0], predictions.sum(dim=0)])  # A, B, u, s
-        left_out = units.leave_out(every, smoother, torch.full((4,), ridge, dtype=torch.float64))
-        (mean_u, mean_s), (_, _, residual_u, residual_s) = left_out.fitted[2:], left_out.residual
+        debiased, units = choice.debiased, choice.candidate.units
+        smoother, kept = debiased.smoother, debiased.kept
+        weight = smoother.row_weight
+        every = np.vstack([predictions, predictions[1] - predictions[0], predictions.sum(axis=0)])  # A, B, u, s
+        estimates, noise = debiased.estimates(every), debiased.noise(every)
+        mean_u, mean_s = fitted = debiased.fitted(every[2:])
         product = mean_u * mean_s
-        moves = torch.stack([residual_s * mean_u, residual_u * mean_s, product - product @ weight], dim=1)
-        sums = units.sums(moves * weight.unsqueeze(1))
-        functions = smoother.fit.beyond(first).signed
-        kept = functions.weights(left_out.kept[0, first:])
-        weighted_a, weighted_b, weighted_u, weighted_s = left_out.residual * weight
-        covariance_a, covariance_b, covariance_u, covariance_s = (
-            units.covariance(weighted, functions) for weighted in (weighted_a, weighted_b, weighted_u, weighted_s)
-        )
-        crossed = (covariance_s - covariance_u).trace_of_square(kept) / 16  # of K_s/4 − K_u/4
-        noise_u = units.null_variance(covariance_u, weighted_u, functions, kept)
-        noise_s = units.null_variance(covariance_s, weighted_s, functions, kept)
-        forms_a, forms_b = (units.forms(weighted, functions, kept) for weighted in (weighted_a, weighted_b))
-        own_part = (forms_b - forms_a).square().sum()  # of pairs of a unit with itself, which the estimates leave out
-        variances = predictions.square() @ weight
-        deviations = units.sums(((predictions.square() - variances.unsqueeze(1)) * weight).T)
-        total = covariance_a.trace_of_square(kept) + covariance_b.trace_of_square(kept) - 2 * crossed - own_part
+        moves = np.stack([noise[3] * mean_u, noise[2] * mean_s, product - product @ weight], axis=1)
+        sums = units.sums(moves * weight[:, None])
+        scores = [debiased.scores(each) for each in noise]
+        covariances = [each.covariance() for each in scores]
+        # K_BB, K_AA and K_AB = K_s/4 − K_u/4
+        crossed = (covariances[3] - covariances[2]).trace_of_square(kept) / 16
+        forms_a, forms_b = (each.products(each, kept) for each in scores[:2])
+        own_part = np.square(forms_b - forms_a).sum()  # of pairs of a unit with itself, which the estimates leave out
+        variances = np.square(predictions) @ weight
+        deviations = units.sums(((np.square(predictions) - variances[:, None]) * weight).T)
+        total = covariances[0].trace_of_square(kept) + covariances[1].trace_of_square(kept) - 2 * crossed - own_part
         return cls(
-            left_out.estimate[:2].numpy(),
-            left_out.estimate[2:].clamp_min(0.0).numpy(),
-            torch.stack([noise_u, noise_s]).clamp_min(0.0).sqrt().numpy(),
-            (left_out.fitted[2:].square() @ weight).numpy(),
-            (sums.T @ sums).numpy() / (1 - smoother.spectrum.spent_on_factors),
+            estimates[:2],
+            np.maximum(estimates[2:], 0.0),
+            np.sqrt([debiased.null_variance(each) for each in scores[2:]]),
+            np.square(fitted) @ weight,
+            sums.T @ sums / (1 - smoother.spent_on_factors),
             max(2 * float(total), 0.0),
-            variances.numpy(),
-            deviations.square().sum(dim=0).sqrt().numpy(),
-            float(left_out.kept[0].sum()) >= LEAST_DF,
+            variances,
+            np.sqrt(np.square(deviations).sum(axis=0)),
+            debiased.informative,
         )
 
     @property

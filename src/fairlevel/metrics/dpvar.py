@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from torch import Tensor
 
 from fairlevel.arrays import Array
-from fairlevel.conditional_mean import MLPMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.protocol import ConditionalMean, kind_of
+from fairlevel.conditional_mean.protocol import kind_of
 from fairlevel.exceptions import InvalidType, UnknownName
-from fairlevel.metrics.crossfit import DIAGNOSTIC, paper_diagnostic
-from fairlevel.metrics.estimators import estimator_for
+from fairlevel.extras import networks
+from fairlevel.metrics.estimators import Regressor, estimator_for
 from fairlevel.metrics.evidence import StandardisedPredictions
 from fairlevel.metrics.inputs import read_rows, read_seed
 from fairlevel.metrics.learnt_attributes import LearntAttributes
@@ -27,7 +25,7 @@ def dpvar(
     sensitive_features: Any,
     given: Any = None,
     method: str = "debiased",
-    regressor: ConditionalMean | None = None,
+    regressor: Regressor = None,
     sample_weight: Any = None,
     groups: Any = None,
     random_state: Any = 0,
@@ -78,12 +76,12 @@ def dpvar(
     if method not in METHODS:
         raise UnknownName("method", method, METHODS)
     random_state = read_seed(random_state)
-    rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups)
+    rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups).sampled(random_state)
     attributes = rows.attributes(random_state)
-    if method == "debiased" and regressor is None:
+    if method == "debiased" and (regressor is None or isinstance(regressor, list | tuple)):
         standardised, varying = StandardisedPredictions.of(rows.prediction[None], rows.row_weight)
         if varying:
-            attributes = LearntAttributes.of(attributes, standardised.values, random_state).rows
+            attributes = LearntAttributes.of(attributes, standardised.values, random_state, regressor).rows
     return float(dpvar_of_many(rows.prediction[None], attributes, method, regressor, random_state)[0])
 
 
@@ -91,7 +89,7 @@ def dpvar_of_many(
     predictions: Array,
     sensitive: Attributes | Array,
     method: str = "debiased",
-    regressor: ConditionalMean | None = None,
+    regressor: Regressor = None,
     random_state: int = 0,
 ) -> Array:
     """DPVar of several predictions on the same rows, what depends on A computed once: (config, row), attributes of
@@ -102,27 +100,27 @@ def dpvar_of_many(
     result = np.zeros(len(predictions))
     if varying:
         estimate = METHODS[method](standardised.values, rows, regressor, random_state)
-        result[varying] = estimate.numpy() * standardised.variance
+        result[varying] = estimate * standardised.variance
     return result
 
 
-def debiased(prediction: Tensor, rows: Attributes, regressor: ConditionalMean | None, seed: int) -> Tensor:
+def debiased(prediction: Array, rows: Attributes, regressor: Regressor, seed: int) -> Array:
     """Debiased DPVar of several standardised predictions: (config, row) in float64 -> (config,)."""
     return estimator_for(rows, regressor, seed).estimates(prediction)
 
 
-def paper(prediction: Tensor, rows: Attributes, regressor: ConditionalMean | None, seed: int) -> Tensor:
+def paper(prediction: Array, rows: Attributes, regressor: Regressor, seed: int) -> Array:
     """The paper's diagnostic of several predictions: (config, row) -> (config,)."""
-    if regressor is not None and kind_of(regressor) != MLPMean.kind:
+    if regressor is not None and kind_of(regressor) != "trained":
         raise InvalidType(
             f"method='paper' trains a network, but regressor={regressor} was given; pass regressor=MLPMean() or "
             "method='debiased'."
         )
-    mean = DIAGNOSTIC if regressor is None else cast("MLPMean", regressor)
-    return paper_diagnostic(prediction, rows, mean, seed)
+    estimates: Array = networks("diagnostic").paper_estimates(prediction, rows, regressor, seed)
+    return estimates
 
 
-METHODS: dict[str, Callable[[Tensor, Attributes, ConditionalMean | None, int], Tensor]] = {
+METHODS: dict[str, Callable[[Array, Attributes, Regressor, int], Array]] = {
     "debiased": debiased,
     "paper": paper,
 }

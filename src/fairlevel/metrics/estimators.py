@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.protocol import ConditionalMean, kind_of
+from fairlevel.extras import networks
 from fairlevel.metrics.evidence import Estimator
-from fairlevel.metrics.linear_estimators import linear_estimator
-from fairlevel.metrics.trained_estimator import CrossFittedEstimator
+from fairlevel.metrics.linear_estimator import LinearEstimator
+
+Regressor = ConditionalMean | Sequence[Any] | None
+"""One conditional mean, or linear ones that join the default choice, or that choice alone."""
 
 
-class MakesEstimator(Protocol):
-    """An estimator for some rows, a conditional mean of the kind and a seed."""
-
-    def __call__(self, rows: Attributes, regressor: Any, seed: int) -> Estimator: ...
-
-
-ESTIMATORS: dict[str, MakesEstimator] = {"linear": linear_estimator, "trained": CrossFittedEstimator}
-"""By the kind of the conditional mean: leave-one-out for linear ones, cross-fitting for trained ones."""
-
-
-def estimator_for(rows: Attributes, regressor: ConditionalMean | None, seed: int) -> Estimator:
-    """The estimator on these rows; without a regressor, the best linear mean of each prediction is used."""
-    kind = "linear" if regressor is None else kind_of(regressor)
-    return ESTIMATORS[kind](rows, regressor, seed)
+def estimator_for(rows: Attributes, regressor: Regressor, seed: int) -> Estimator:
+    """The estimator on these rows: leave-one-out for linear means, cross-fitting for those that are trained. Without
+    a regressor, the best linear mean of each prediction is used.
+    """
+    means: Any = regressor if isinstance(regressor, list | tuple) else (regressor,)
+    kinds = {kind_of(mean) for mean in means if mean is not None}
+    if "trained" in kinds:
+        estimator: Estimator = networks("trained_estimator").CrossFittedEstimator(rows, regressor, seed)
+        return estimator
+    return LinearEstimator(rows, regressor, seed)  # type: ignore[arg-type]

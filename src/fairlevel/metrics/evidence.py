@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from fairlevel.arrays import Array
 from fairlevel.data.numbers import rounding_limit
-from fairlevel.metrics.units import IndependentUnits
+from fairlevel.metrics.units import Units
 
 CONSTANT = "none needed: the prediction is constant"
 ONE_PROFILE = "none needed: the attributes are constant"
@@ -33,6 +31,7 @@ class Evidence:
     degenerate : variance of the estimate that is left when DPVar = 0
     test : computes the p-value of the test of DPVar = 0
     regressor : the conditional mean in words
+    learnt : how many functions of A in it were learnt from predictions
     informative : False where the rows are too few for the attributes: then only DPVar ≤ Var(f) is known
     spent : share of the rows that functions of L cost, as degrees of freedom
     """
@@ -44,6 +43,7 @@ class Evidence:
     degenerate: float
     test: Callable[[], float]
     regressor: str
+    learnt: int = 0
     informative: bool = True
     spent: float = 0.0
 
@@ -77,17 +77,13 @@ class Evidence:
         return cls(0.0, 0.0, 0.0, np.zeros((4, 4)), 0.0, lambda: 1.0, regressor)
 
 
-def influence_parts(prediction: Tensor, fitted: Tensor, residual: Tensor) -> Tensor:
-    """(r ĥ, ĥ², f², 1) of each row: (row,) each -> (row, 4)."""
-    return torch.stack([residual * fitted, fitted.square(), prediction.square(), torch.ones_like(fitted)], dim=1)
-
-
 def influence_sums(
-    prediction: Tensor, fitted: Tensor, residual: Tensor, row_weight: Tensor, units: IndependentUnits
+    prediction: Array, fitted: Array, residual: Array, row_weight: Array, units: Units
 ) -> dict[str, Any]:
-    """``fitted_variance`` and ``influence`` of rows in memory; (row,) each."""
-    sums = units.sums(influence_parts(prediction, fitted, residual) * row_weight.unsqueeze(1))
-    return {"fitted_variance": float(row_weight @ fitted.square()), "influence": (sums.T @ sums).numpy()}
+    """``fitted_variance`` and ``influence`` from a prediction, ĥ and the noise of each row, (row,) each."""
+    parts = np.stack([residual * fitted, fitted**2, prediction**2, np.ones_like(fitted)], axis=1)
+    sums = units.sums(parts * row_weight[:, None])
+    return {"fitted_variance": float(row_weight @ fitted**2), "influence": sums.T @ sums}
 
 
 @dataclass(frozen=True)
@@ -97,8 +93,8 @@ class StandardisedPredictions:
     Shapes: values (config, row), row_weight (row,) summing to 1, variance (config,).
     """
 
-    values: Tensor
-    row_weight: Tensor
+    values: Array
+    row_weight: Array
     variance: Array
 
     @classmethod
@@ -111,13 +107,13 @@ class StandardisedPredictions:
         mean = np.average(chosen, axis=1, weights=row_weight)[:, None]
         variance = np.average((chosen - mean) ** 2, axis=1, weights=row_weight)
         values = (chosen - mean) / np.sqrt(variance)[:, None]
-        return cls(torch.from_numpy(values), torch.from_numpy(weight), variance), varying.tolist()
+        return cls(values, weight, variance), varying.tolist()
 
 
 class Estimator(Protocol):
     """How DPVar is estimated on some rows for one kind of conditional mean; what depends on A is computed once."""
 
-    def estimates(self, predictions: Tensor) -> Tensor:
+    def estimates(self, predictions: Array) -> Array:
         """Debiased DPVar of standardised predictions: (config, row) -> (config,)."""
 
     def evidence(self, predictions: StandardisedPredictions) -> list[Evidence]:

@@ -1,8 +1,7 @@
-"""What a mean of few rows, or groups, knows of its own error: degrees of freedom, and quantiles of Student's t."""
+"""What a mean of few rows, or groups, knows of its own error."""
 
 from __future__ import annotations
 
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -42,18 +41,3 @@ class JackknifeError(NamedTuple):
         divisor = np.where(known, of_square, 1.0)
         factor = np.where(known, trace / np.where(squares > 0, squares, 1.0), 1.0)
         return cls(factor, np.where(known, trace**2 / divisor, 0.0))
-
-
-def student_quantile(probability: float, freedom: Array) -> Array:
-    """Of Student's t, by Fisher's expansion around the normal quantile: 3 % too small with two degrees of freedom, 1 %
-    with three. SciPy has it exactly, but audits do without SciPy.
-    """
-    z = NormalDist().inv_cdf(probability)
-    n = np.maximum(freedom, 1e-9)
-    found: Array = (
-        z
-        + (z**3 + z) / (4 * n)
-        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * n**2)
-        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * n**3)
-    )
-    return found

@@ -11,7 +11,7 @@ import pandas as pd
 
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.cells.discrete_columns import ROWS_PER_CELL, few_categories
+from fairlevel.conditional_mean.discrete_columns import ROWS_PER_CELL, few_categories
 from fairlevel.conditional_mean.factors import attributes_within
 from fairlevel.data.numbers import LARGEST, refuse_extremes, refuse_lost_digits, refuse_other_kinds
 from fairlevel.data.row_order import refuse_shuffled
@@ -19,9 +19,10 @@ from fairlevel.data.sensitive import Sensitive, encode_sensitive, is_one_profile
 from fairlevel.data.splitting import read_groups
 from fairlevel.data.weights import read_weights
 from fairlevel.exceptions import FewRowsPerCombination, InvalidInput, InvalidType
-from fairlevel.metrics.orientation import oriented
-from fairlevel.networks.forks import use_one_thread_after_fork
+from fairlevel.forks import use_one_thread_after_fork
 
+MOST_ROWS = 200_000
+"""Figures come from so many rows at most, drawn at random."""
 _SAME = 1 - 1e-9  # correlation at which two columns hold the same information
 
 
@@ -69,9 +70,14 @@ class EvaluationRows:
         return is_one_profile(self.sensitive)
 
     def attributes(self, seed: int) -> Attributes:
-        """A, or A within L, with weights and groups; the signs of A do not matter."""
-        sensitive = oriented(self.sensitive, self.row_weight)
-        return attributes_within(sensitive, self.factors, self.row_weight, self.groups, seed)
+        """A, or A within L, with weights and groups."""
+        return attributes_within(self.sensitive, self.factors, self.row_weight, self.groups, seed)
+
+    def sampled(self, seed: int, most: int = MOST_ROWS) -> EvaluationRows:
+        """These rows, or so many of them, drawn at random."""
+        if len(self) <= most:
+            return self
+        return self.take(np.sort(np.random.default_rng(seed).choice(len(self), most, replace=False)))
 
 
 def read_rows(

@@ -22,12 +22,15 @@ from typing import Any
 
 import numpy as np
 
-from fairlevel.conditional_mean.protocol import ConditionalMean
-from fairlevel.metrics.estimators import estimator_for
+from fairlevel.metrics.estimators import Regressor, estimator_for
 from fairlevel.metrics.evidence import ONE_PROFILE, Evidence, StandardisedPredictions
 from fairlevel.metrics.inputs import EvaluationRows, check_level, read_rows, read_seed
 from fairlevel.metrics.learnt_attributes import LearntAttributes
 
+_FACTORS = (
+    "The prediction depends on the factors given in a way that these rows are too few to follow, so that a part of "
+    "what the factors explain would count as disparity: pass fewer factors, or more rows."
+)
 _ROUNDING = 1e-12  # of a share; of a function of A, 1 − share and its error are rounding errors, and so is their ratio
 
 
@@ -37,7 +40,9 @@ class DPVarInterval:
 
     ``estimate`` is unbiased and may fall below zero when the truth is near it; ``low`` and ``high`` never do.
     ``share`` is DPVar / Var(f) in [0, 1]. ``p_value`` tests DPVar = 0. What is found is the part of E[f|A] that
-    ``regressor`` can describe.
+    ``regressor`` can describe. ``learnt`` counts the functions of A in it that were learnt from the prediction: where
+    there are any, E[f|A] has a shape that they follow roughly, and the estimate is a lower bound. ``cannot_tell`` says
+    why no difference can be told from none, where that is so: the lower limits are 0 then, and p is 1.
     """
 
     estimate: float
@@ -49,6 +54,8 @@ class DPVarInterval:
     p_value: float
     regressor: str
     level: float = 0.95
+    learnt: int = 0
+    cannot_tell: str = ""
 
     def scaled(self, factor: float) -> DPVarInterval:
         """The interval of predictions in other units, of which the squares are ``factor`` times as large."""
@@ -61,7 +68,7 @@ def dpvar_interval(
     sensitive_features: Any,
     given: Any = None,
     level: float = 0.95,
-    regressor: ConditionalMean | None = None,
+    regressor: Regressor = None,
     sample_weight: Any = None,
     groups: Any = None,
     random_state: Any = 0,
@@ -76,7 +83,7 @@ def dpvar_interval(
     level : confidence level of both intervals
     regressor : the conditional mean; by default splines, random features or groups, whichever describes the prediction
         best, with functions of A that boosted trees and nearest rows learn from the prediction, where these are clearly
-        better
+        better; or a list of your own, which join that choice
     sample_weight : array of shape (rows,), optional; how many people a row stands for, see :func:`dpvar`
     groups : array of shape (rows,), optional; rows with the same label belong together, such as the visits of one
         person. Groups are independent, rows within a group need not be
@@ -94,19 +101,21 @@ def dpvar_interval(
     return interval_of_rows(rows, regressor, seed, level)
 
 
-def interval_of_rows(
-    rows: EvaluationRows, regressor: ConditionalMean | None, seed: int, level: float = 0.95
-) -> DPVarInterval:
+def interval_of_rows(rows: EvaluationRows, regressor: Regressor, seed: int, level: float = 0.95) -> DPVarInterval:
     """The same of rows that have been read. Without a regressor, functions of A are learnt from the prediction, too."""
+    rows = rows.sampled(seed)
     standardised, varying = StandardisedPredictions.of(rows.prediction[None], rows.row_weight)
     if not varying:
         return interval_of(Evidence.of_constant(), level)
     attributes = rows.attributes(seed)
-    if regressor is not None:
+    if regressor is not None and not isinstance(regressor, list | tuple):
         return interval_of(estimator_for(attributes, regressor, seed).evidence(standardised)[0], level)
-    learnt = LearntAttributes.of(attributes, standardised.values, seed)
-    (evidence,) = estimator_for(learnt.rows, None, seed).evidence(standardised)
-    return interval_of(replace(evidence, regressor=learnt.in_words(evidence.regressor)), level)
+    learnt = LearntAttributes.of(attributes, standardised.values, seed, regressor)
+    (evidence,) = estimator_for(learnt.rows, regressor, seed).evidence(standardised)
+    found = interval_of(evidence, level)
+    if not learnt.follow_factors and found.low > 0:
+        return replace(found, low=0.0, share_low=0.0, p_value=1.0, cannot_tell=_FACTORS)
+    return found
 
 
 def interval_of(evidence: Evidence, confidence: float = 0.95) -> DPVarInterval:
@@ -134,6 +143,7 @@ def interval_of(evidence: Evidence, confidence: float = 0.95) -> DPVarInterval:
         p_value=evidence.p_value,
         regressor=evidence.regressor,
         level=confidence,
+        learnt=evidence.learnt,
     )
 
 

@@ -2,49 +2,83 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-from torch import Tensor
 
+from fairlevel.arrays import Array
+from fairlevel.conditional_mean import LinearMean, RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
 from fairlevel.conditional_mean.learnt import learnt_functions
-from fairlevel.metrics.choice import candidates_for, choose
-from fairlevel.metrics.linear_estimators import MOST_AT_ONCE
+from fairlevel.data.numbers import rounding_limit
+from fairlevel.data.sensitive import is_one_profile
+from fairlevel.metrics.choice import candidates_for, chosen_for
+from fairlevel.metrics.debiased import left_out
+from fairlevel.metrics.no_disparity_test import NoDisparityTest
+from fairlevel.metrics.units import Units
+
+_SURELY = 0.01  # p-value
 
 
 @dataclass(frozen=True)
 class LearntAttributes:
-    """Attributes of which the last ``count`` columns are learnt functions of the others."""
+    """Attributes with learnt functions of them, and whether the functions of legitimate factors L follow all that L
+    says about the predictions.
+    """
 
     rows: Attributes
-    count: int = 0
+    follow_factors: bool = True
 
     @classmethod
-    def of(cls, rows: Attributes, predictions: Tensor, seed: int) -> LearntAttributes:
-        """A, and functions of A that describe one of the predictions, (config, row), clearly better than the best
-        smooth mean. There are none within legitimate factors, nor where rows are too many to be held at once.
+    def of(
+        cls, rows: Attributes, predictions: Array, seed: int, means: Sequence[LinearMean] | None = None
+    ) -> LearntAttributes:
+        """The functions of A that describe one of the predictions, (config, row), clearly better than the best smooth
+        mean, which may be one of these means. Within legitimate factors L, functions of L come first, then functions of
+        A and L together.
         """
-        if rows.factors is not None or len(rows) > MOST_AT_ONCE:
-            return cls(rows)
-        rows = KeptAttributes.of(rows)  # the estimate factors them, too
-        candidates = candidates_for(predictions, rows, seed)
-        choice = choose(predictions, candidates, rows)
-        learnt = []
-        for prediction, number, ridge in zip(predictions, choice.index.tolist(), choice.ridge, strict=True):
-            units, smoother = candidates[number].units, candidates[number].smoother
-            residual = units.leave_out(prediction[None], smoother, ridge[None]).residual[0]
-            learnt.append(
-                learnt_functions(prediction.numpy(), residual.numpy(), rows.values, rows.counts, rows.groups, seed)
-            )
-        functions = np.hstack(learnt)
-        if not functions.shape[1]:
-            return cls(rows)
-        values = np.hstack([rows.values, functions])
-        return cls(Attributes(values, row_weight=rows.row_weight, groups=rows.groups), functions.shape[1])
+        rows, follow_factors = KeptAttributes.of(rows), True  # the estimate factors them, too
+        if rows.factors is not None and rows.given is not None:
+            residuals = _beyond_factors(rows, predictions)
+            functions = _learnt(rows, rows.factors, predictions, residuals, seed)
+            follow_factors = not functions.shape[1] and not _more_is_known(rows, rows.factors, predictions, seed)
+            rows = replace(rows, given=np.hstack([rows.given, functions]))
+        candidates = candidates_for(rows, seed, means)
+        chosen = [chosen_for(prediction, candidates).debiased for prediction in predictions]
+        residuals = np.stack([each.noise(own[None])[0] for each, own in zip(chosen, predictions, strict=True)])
+        functions = _learnt(rows, rows.columns, predictions, residuals, seed)
+        found = replace(rows, learnt=functions) if functions.shape[1] else rows
+        return cls(found, follow_factors)
 
-    def in_words(self, regressor: str) -> str:
-        """A conditional mean, and how many learnt functions it uses."""
-        if not self.count:
-            return regressor
-        return f"{regressor}, with {self.count} function{'s' if self.count > 1 else ''} learnt from the prediction"
+
+def with_learnt(rows: Attributes, prediction: Array, seed: int) -> Attributes:
+    """The rows with what can be learnt of one prediction, (row,), for all that will be trained or measured on them; as
+    they are where they have learnt functions already.
+    """
+    centred = prediction - rows.weight @ prediction
+    spread = float(np.sqrt(rows.weight @ centred**2))
+    if rows.learnt is not None or is_one_profile(rows.values) or spread <= rounding_limit(prediction[None])[0]:
+        return rows
+    return LearntAttributes.of(rows, centred[None] / spread, seed).rows
+
+
+def _learnt(rows: Attributes, columns: Array, predictions: Array, residuals: Array, seed: int) -> Array:
+    """Learnt from these columns of the rows, where they beat the mean that leaves the residuals, (config, row)."""
+    both = zip(predictions, residuals, strict=True)
+    return np.hstack([learnt_functions(*each, columns, rows.counts, rows.groups, seed) for each in both])
+
+
+def _more_is_known(rows: Attributes, factors: Array, predictions: Array, seed: int) -> bool:
+    """Whether L explains more of a prediction than its functions do: whether it differs across L beyond them."""
+    across = Attributes(factors, rows.given, rows.row_weight, groups=rows.groups)
+    test = NoDisparityTest(candidates_for(across, seed))
+    return any(test.p_value(each) < _SURELY for each in predictions)
+
+
+def _beyond_factors(rows: Attributes, predictions: Array) -> Array:
+    """What functions of L leave of each prediction, from fits without the row, or group: (config, row)."""
+    only_factors = Attributes(np.empty((len(rows), 0)), rows.given, rows.row_weight, groups=rows.groups)
+    smoother = RidgeMean().prepare(only_factors)
+    beyond = smoother.beyond_nuisance(predictions)
+    return left_out(beyond, smoother, np.empty(0), Units.of(rows), 1.0)

@@ -8,20 +8,19 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-import torch
+from scipy.stats import t as student_t
 
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean import SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.cells.discrete_columns import few_categories
-from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
-from fairlevel.conditional_mean.spectrum import RIDGES
+from fairlevel.conditional_mean.discrete_columns import few_categories
+from fairlevel.conditional_mean.smoother import HIGH_LEVERAGE, RIDGES
 from fairlevel.data.sensitive import GivenColumn, Sensitive, encode_sensitive
 from fairlevel.exceptions import InvalidInput
-from fairlevel.metrics.few_units import JackknifeError, student_quantile
+from fairlevel.metrics.debiased import leave_out_errors, left_out
+from fairlevel.metrics.few_units import JackknifeError
 from fairlevel.metrics.inputs import read_rows
-from fairlevel.metrics.leave_group_out import left_out
-from fairlevel.metrics.units import IndependentUnits
+from fairlevel.metrics.units import Units
 
 
 @dataclass(frozen=True)
@@ -103,31 +102,31 @@ def mean_profiles(
     first, last = np.quantile(attribute, [0.01, 0.99])
     at = np.linspace(first, last, points)
     rows = Attributes(attribute, row_weight=row_weight, groups=groups)
-    smoother, units = SplineMean().prepare(rows, at[:, None]), IndependentUnits.of(rows)
-    prediction = torch.from_numpy(predictions)
-    if units.groups is None:
-        ridge = smoother.choose_ridge(prediction)
+    smoother, units = SplineMean().prepare(rows), Units.of(rows)
+    if units.are_rows:
+        ridges = smoother.choose_ridge(predictions)
     else:
-        ridges = RIDGES.flip(0)
-        ridge = ridges[units.errors(prediction, SplineMean().prepare(rows), ridges, cost=1.0).argmin(dim=-1)]
-    shrinkage = smoother.shrinkage(ridge)
-    coefficients = smoother.coefficients(prediction) * shrinkage
-    mean, residuals = coefficients @ smoother.at.written_out.T, prediction - coefficients @ smoother.fit_basis.T
-    overall = prediction @ smoother.row_weight
-    spread = ((prediction - overall.unsqueeze(1)).square() @ smoother.row_weight).sqrt().unsqueeze(1)
+        known = RIDGES[::-1]
+        ridges = known[leave_out_errors(predictions, smoother, units, known, cost=1.0).argmin(axis=1)]
+    weight, overall = smoother.row_weight, predictions @ smoother.row_weight
+    spread = np.sqrt(np.square(predictions - overall[:, None]) @ weight)
+    along = np.hstack([np.ones((points, 1)), smoother.at(Attributes(at[:, None]))[1].columns])
+    functions = np.hstack([smoother.nuisance, smoother.functions.columns])
     half_width = NormalDist().inv_cdf((1 + confidence) / 2)
     profiles = []
-    for config, middle in enumerate(mean):
-        if units.groups is None:
-            leverage = smoother.leverage(shrinkage[config])
-            noise = torch.from_numpy(_left_out(residuals[config].numpy(), leverage.numpy(), spread[config].numpy()))
+    for config, (prediction, ridge) in enumerate(zip(predictions[:, None], ridges, strict=True)):
+        shrinkage = smoother.shrinkage(ridge)
+        residual = prediction - smoother.apply(prediction, ridge)
+        if units.are_rows:
+            leverage = smoother.nuisance_leverage + smoother.leverage(shrinkage)
+            noise = _left_out(residual[0], leverage, spread[config])
         else:
-            noise = left_out(residuals[config], smoother, shrinkage[config], units.groups, 1.0, 1 - HIGH_LEVERAGE)
-        scores = units.sums(smoother.fit_basis * (smoother.row_weight * noise).unsqueeze(1))
-        loading = smoother.at.written_out * shrinkage[config]
-        half = half_width * ((loading @ (scores.T @ scores)) * loading).sum(dim=1).clamp_min(0).sqrt()
-        low, high = (middle - half).numpy(), (middle + half).numpy()
-        profiles.append(MeanProfile(at, middle.numpy(), low, high, float(overall[config])))
+            noise = left_out(residual, smoother, shrinkage, units, 1.0)[0]
+        scores = units.sums(functions * (weight * noise)[:, None])
+        loading = along * np.append(1.0, shrinkage)
+        half = half_width * np.sqrt(np.clip(((loading @ (scores.T @ scores)) * loading).sum(axis=1), 0, None))
+        middle = smoother.predict(prediction, ridge, Attributes(at[:, None]))[0]
+        profiles.append(MeanProfile(at, middle, middle - half, middle + half, float(overall[config])))
     return profiles
 
 
@@ -181,7 +180,10 @@ def category_profiles(
     size: Array = np.bincount(number, weight).astype(np.float64)  # of each row, or group in a category
     place = codes[first]
     known = JackknifeError.of(size / divisor[place], place, len(categories))
-    most, widths = NormalDist().inv_cdf((1 + confidence) / 2), student_quantile((1 + confidence) / 2, known.freedom)
+    most, widths = (
+        NormalDist().inv_cdf((1 + confidence) / 2),
+        student_t.ppf((1 + confidence) / 2, np.maximum(known.freedom, 1e-9)),
+    )
     profiles = []
     for prediction in predictions:
         mean = np.bincount(codes, weight * prediction, len(categories)) / divisor

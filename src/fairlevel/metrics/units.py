@@ -1,122 +1,147 @@
-r"""What is independent, rows or groups of rows: one place for all formulas that differ between the two.
-
-A *unit* is a row, or a group of rows. With weights w_i, noise v_i of the rows and signed functions φ_i of A, the scores
-of a unit and the covariance of coefficients are
-
-.. math:: s_u = \sum_{i \in u} w_i v_i \varphi_i, \qquad K = \sum_u s_u s_u^\top .
-
-``weighted`` stands for w_i v_i below, (row,), and ``q`` for the weights of functions in a quadratic form, (function,).
-"""
+"""What is independent, rows or groups of rows: one place for all that differs between the two."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property
+from typing import NamedTuple
 
-import torch
-from torch import Tensor
+import numpy as np
+from scipy.sparse import csr_array
 
+from fairlevel.arrays import Array, Flags, Index
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.cells.covariance import CoefficientCovariance
-from fairlevel.conditional_mean.cells.signed_functions import SignedFunctions
-from fairlevel.conditional_mean.leave_one_out import HIGH_LEVERAGE
-from fairlevel.conditional_mean.smoother import LinearSmoother
-from fairlevel.metrics.group_scores import GroupScores
-from fairlevel.metrics.leave_group_out import (
-    leave_group_out_errors,
-    leave_groups_out_dpvar,
-    leave_groups_out_matrix,
-    left_out,
-    nuisance_only,
-)
-from fairlevel.metrics.leave_one_out import LeaveOut, leave_out_dpvar, leave_out_matrix, nuisance_left_out
-from fairlevel.metrics.row_groups import RowGroups
-from fairlevel.threads import on_single_threads
+from fairlevel.conditional_mean.functions import Functions
 
 
 @dataclass(frozen=True)
-class IndependentUnits:
-    """Groups of rows; rows where ``groups`` is None."""
+class Units:
+    """The number of the unit that each row belongs to, (row,), from 0; a unit is a row or a group of rows."""
 
-    groups: RowGroups | None = None
+    number: Index
+    count: int
 
     @classmethod
-    def of(cls, rows: Attributes) -> IndependentUnits:
-        return cls() if rows.groups is None else cls(RowGroups.of(rows.groups))
+    def of(cls, rows: Attributes) -> Units:
+        if rows.groups is None:
+            return cls(np.arange(len(rows)), len(rows))
+        labels, number = np.unique(rows.groups, return_inverse=True)
+        return cls(number.ravel() if len(labels) < len(rows) else np.arange(len(rows)), len(labels))
 
-    def sums(self, values: Tensor) -> Tensor:
-        """Sums within each unit: (row, ...) -> (unit, ...)."""
-        return values if self.groups is None else self.groups.sums(values)
+    @property
+    def are_rows(self) -> bool:
+        return self.count == len(self.number)
 
-    def errors(self, prediction: Tensor, smoother: LinearSmoother, ridges: Tensor, cost: float) -> Tensor:
-        """The error of each ridge on units that are left out: (config, row), (ridge,) -> (config, ridge)."""
-        if self.groups is None:
-            return smoother.leave_one_out(prediction, ridges, cost=cost)
-        return leave_group_out_errors(prediction, smoother, self.groups, ridges, cost)
+    def sums(self, values: Array) -> Array:
+        """Sums over the rows of each unit: (row, …) -> (unit, …)."""
+        if self.are_rows:
+            return values
+        if values.ndim == 1:
+            return np.bincount(self.number, values, self.count).astype(np.float64)
+        totals: Array = self._membership @ values
+        return totals
 
-    def leave_out(self, prediction: Tensor, smoother: LinearSmoother, ridge: Tensor) -> LeaveOut:
-        """The debiased DPVar of each prediction, units left out in turn; (config, row), (config,)."""
-        if self.groups is None:
-            return leave_out_dpvar(prediction, smoother, ridge)
-        return leave_groups_out_dpvar(prediction, smoother, ridge, self.groups)
+    def any(self, flags: Flags) -> Flags:
+        """Units of which a row has the flag, (row,) -> (unit,)."""
+        return np.bincount(self.number, flags, self.count) > 0
 
-    def leave_out_matrix(self, prediction: Tensor, smoother: LinearSmoother, ridge: float) -> Tensor:
-        """The same of every mixture of predictions as a quadratic form: (config, row) -> (config, config)."""
-        if self.groups is None:
-            return leave_out_matrix(prediction, smoother, ridge)
-        return leave_groups_out_matrix(prediction, smoother, ridge, self.groups)
+    @cached_property
+    def _membership(self) -> csr_array:
+        ones, rows = np.ones(len(self.number)), np.arange(len(self.number))
+        return csr_array((ones, (self.number, rows)), shape=(self.count, len(rows)))
 
-    def null_noise(self, centred: Tensor, smoother: LinearSmoother) -> Tensor:
-        """The noise v of each row when DPVar = 0, from residuals f̃ of the nuisance functions with leverages P:
-        f̃_i / √(1 − P_ii), and (I − P_gg)^(−1/2) f̃_g for groups; (…, row) for rows, (row,) for groups.
-        """
-        if self.groups is None:
-            return centred / nuisance_left_out(smoother.nuisance_functions, smoother.row_weight).sqrt()
-        return left_out(centred, smoother, nuisance_only(smoother), self.groups, 0.5, 1 - HIGH_LEVERAGE)
+    @cached_property
+    def by_size(self) -> list[Index]:
+        """Row numbers, one table (unit, row of the unit) for each size of units."""
+        if self.are_rows:
+            return [self.number[:, None]]
+        order, sizes = np.argsort(self.number, kind="stable"), np.bincount(self.number, minlength=self.count)
+        starts = np.cumsum(sizes) - sizes
+        return [order[starts[sizes == size][:, None] + np.arange(size)] for size in np.unique(sizes)]
 
-    def covariance(self, weighted: Tensor, functions: SignedFunctions) -> CoefficientCovariance:
+    def scores(self, functions: Functions, weighted: Array) -> Scores:
+        """Σ_i v_i b_i over the rows of each unit, v (row,)."""
+        columns = self.sums(functions.columns * weighted[:, None])
+        if functions.level is None:
+            return Scores(columns)
+        values = weighted * functions.scale[functions.level]
+        shape = self.count, len(functions.scale)
+        levels = csr_array((values, (self.number, functions.level)), shape=shape)  # sums what is given twice
+        return Scores(columns, OfLevels(levels, self.sums(weighted), 1 / functions.scale))
+
+
+class OfLevels(NamedTuple):
+    """Scores of indicators of levels that are not centred, sparse (unit, level), the totals Σ_i v_i of each unit, and
+    the root r of the weight of each level: centred scores are S − total rᵀ, and S r are the totals.
+    """
+
+    scores: csr_array
+    total: Array
+    root: Array
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The scores of units on columns (unit, column), and on levels, which all have the weight 1."""
+
+    columns: Array
+    levels: OfLevels | None = None
+
+    def products(self, other: Scores, weights: Array) -> Array:
+        """s_uᵀ diag(q) t_u of each unit; weights q (function,)."""
+        of_columns = weights[len(weights) - self.columns.shape[1] :]
+        total: Array = np.einsum("uf,uf,f->u", self.columns, other.columns, of_columns)
+        if self.levels is not None and other.levels is not None:
+            total += self.levels.scores.multiply(other.levels.scores).sum(axis=1)
+            total -= self.levels.total * other.levels.total
+        return total
+
+    def covariance(self) -> Covariance:
         """K = Σ_u s_u s_uᵀ."""
-        if self.groups is None:
-            return functions.covariance(weighted)
-        return GroupScores.of(functions, weighted, self.groups).covariance()
-
-    def covariance_beside(
-        self, weighted: Tensor, functions: SignedFunctions, weighted_others: Tensor
-    ) -> CoefficientCovariance:
-        """The same with further scores after those of the columns, the sums of w_i o_i over the rows of each unit;
-        weighted_others (row, other).
-        """
-        if self.groups is None:
-            return functions.covariance_beside(weighted, weighted_others)
-        scores = GroupScores.of(functions, weighted, self.groups)
-        return scores.beside(self.groups.sums(weighted_others)).covariance()
-
-    def forms(self, weighted: Tensor, functions: SignedFunctions, q: Tensor) -> Tensor:
-        """s_uᵀ diag(q) s_u of each unit, (unit,)."""
-        if self.groups is None:
-            return weighted.square() * functions.sums_of_squares(q.unsqueeze(0)).squeeze(1)
-        return GroupScores.of(functions, weighted, self.groups).forms(q)
-
-    def null_variance(
-        self, covariance: CoefficientCovariance, weighted: Tensor, functions: SignedFunctions, q: Tensor
-    ) -> Tensor:
-        r"""The variance that an estimate has when DPVar = 0, a number: 2 (tr(qKqK) − Σ_u (s_uᵀ q s_u)²).
-
-        K is the covariance of the residuals. The last sum is the part of tr(qKqK) = Σ_uv (s_uᵀ q s_v)² that comes from
-        pairs of a unit with itself, which the estimate leaves out.
-        """
-        own = self.forms(weighted, functions, q).square().sum()
-        return 2 * (covariance.trace_of_square(q) - own)
+        among_columns = self.columns.T @ self.columns
+        if self.levels is None:
+            return Covariance(among_columns)
+        scores, _, root = self.levels
+        across = scores.T @ self.columns
+        return Covariance(among_columns, across - np.outer(root, root @ across), (scores.T @ scores).tocsr(), root)
 
 
-def null_variance(estimates: LeaveOut, smoother: LinearSmoother, units: IndependentUnits) -> Tensor:
-    """:meth:`IndependentUnits.null_variance` of each estimate, (config,)."""
-    first = smoother.nuisance
-    functions = smoother.fit.beyond(first).signed
+@dataclass(frozen=True)
+class Covariance:
+    """The covariance K of coefficients, or the difference of two: among columns (column, column), between levels and
+    columns (level, column), and among levels that are not centred, sparse (level, level), with the roots r of their
+    weights: centred, they have P K P with P = 1 − r rᵀ.
+    """
 
-    def of_one(residual: Tensor, q: Tensor) -> Tensor:
-        weighted = smoother.row_weight * residual
-        return units.null_variance(units.covariance(weighted, functions), weighted, functions, q)
+    columns: Array
+    across: Array | None = None
+    levels: csr_array | None = None
+    root: Array | None = None
 
-    every = zip(estimates.residual, functions.weights(estimates.kept[:, first:]), strict=True)
-    return torch.stack(on_single_threads(*(partial(of_one, residual, q) for residual, q in every)))
+    def __sub__(self, other: Covariance) -> Covariance:
+        across = None if self.across is None or other.across is None else self.across - other.across
+        levels = None if self.levels is None or other.levels is None else self.levels - other.levels
+        return Covariance(self.columns - other.columns, across, levels, self.root)
+
+    def trace_of_square(self, weights: Array) -> float:
+        """tr(qKqK); weights q (function,)."""
+        return float(self.traces(weights)[1])
+
+    def traces(self, weights: Array) -> Array:
+        """tr M, tr M² and tr M³ of M = √q K √q, (3,); weights q ≥ 0 (function,), 1 for levels."""
+        count = 0 if self.levels is None else self.levels.shape[0]
+        root = np.sqrt(weights[count:])
+        inner = root[:, None] * self.columns * root
+        squared = inner @ inner
+        found = np.array([np.trace(inner), np.trace(squared), (squared * inner).sum()])
+        if self.levels is None or self.across is None or self.root is None:
+            return found
+        levels, across = self.levels, self.across * root
+        once = levels @ self.root
+        twice, square = levels @ once, levels @ levels
+        first, second, third = self.root @ once, once @ once, once @ twice  # rᵀKr, rᵀK²r, rᵀK³r
+        found[0] += levels.trace() - first
+        found[1] += square.trace() - 2 * second + first**2 + 2 * np.square(across).sum()
+        found[2] += square.multiply(levels).sum() - 3 * third + 3 * first * second - first**3
+        found[2] += 3 * ((levels @ across) * across).sum() + 3 * ((across @ inner) * across).sum()
+        return found

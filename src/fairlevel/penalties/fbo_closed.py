@@ -12,15 +12,13 @@ from torch.nn.functional import pad
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
-from fairlevel.conditional_mean.leave_one_out import leave_out_covariance
-from fairlevel.conditional_mean.many_rows import ManyRows
-from fairlevel.conditional_mean.moments import moment_functions
-from fairlevel.conditional_mean.smoother import MANY_ROWS, LinearSmoother
-from fairlevel.conditional_mean.tuning import tuned_mean
 from fairlevel.exceptions import InvalidInput
+from fairlevel.metrics.choice import tuned_mean
+from fairlevel.networks.inner_losses import InnerLoss, Squared
+from fairlevel.penalties.batch_moments import moment_functions
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, BatchAttributes, PenaltyStep, RowPlan, Rows, Settings
 from fairlevel.penalties.running_moments import NEWEST_WEIGHT, RunningMoments
+from fairlevel.penalties.smoothing import TensorSmoother
 from fairlevel.penalties.toolkit import PenaltyDefaults, check_mean, distinct, setting
 
 NEGLIGIBLE = 1e-2
@@ -32,7 +30,7 @@ _COLD_START = 5  # times as many passes where there is no conditional mean to st
 
 class ClosedState(NamedTuple):
     """The current conditional mean, (config, row), the ridge of each configuration, (config,), and by how much it
-    shrinks each function of the padded basis, (config, padded basis), 0 for nuisance functions. ``coefficients`` are
+    shrinks each function of the padded basis, (config, padded basis). ``coefficients`` are
     c = BᵀWf of the last predictions, (config, padded basis).
     """
 
@@ -93,27 +91,24 @@ class ClosedFBO(PenaltyDefaults):
         return Transformed(disparity, None)
 
     def tuned(self, attributes: Attributes, target: Array, seed: int) -> Self:
-        """With the ridge and the bandwidth that the conditional mean leaves open, chosen for the target."""
+        """With the ridge that the conditional mean leaves open, chosen for the target."""
         return replace(self, mean=tuned_mean(self.mean, attributes, target, seed))
 
-    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> LinearSmoother:
+    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> TensorSmoother:
         smallest = float(distinct(self, settings, "ridge").min())
-        if len(attributes) > MANY_ROWS:
-            return ManyRows.of(self.mean, attributes, seed).trimmed(smallest, NEGLIGIBLE)
-        return self.mean.prepare(attributes, seed=seed).trimmed(smallest, NEGLIGIBLE)
+        return TensorSmoother.of(self.mean.prepare(attributes, seed=seed).trimmed(smallest, NEGLIGIBLE))
 
-    def rounding_one_by_one(self, prepared: LinearSmoother) -> LinearSmoother | None:
+    def rounding_one_by_one(self, prepared: TensorSmoother) -> TensorSmoother | None:
         return prepared.rounding_one_by_one() if self.loss.passes == 1 else None
 
-    def init(self, prepared: LinearSmoother, configs: int, settings: Settings) -> ClosedState:
+    def init(self, prepared: TensorSmoother, configs: int, settings: Settings) -> ClosedState:
         weight = prepared.row_weight
         ridge = setting(self, settings, "ridge", weight, configs)
         shrinkage = prepared.shrinkage(ridge)
         shrinkage = pad(shrinkage, (0, prepared.products.count - shrinkage.shape[1]))
-        shrinkage[:, : prepared.nuisance] = 0
         return ClosedState(weight.new_zeros(configs, len(weight)), ridge, shrinkage, torch.zeros_like(shrinkage))
 
-    def step(self, prediction: Tensor, prepared: LinearSmoother, state: ClosedState) -> PenaltyStep:
+    def step(self, prediction: Tensor, prepared: TensorSmoother, state: ClosedState) -> PenaltyStep:
         if self.loss.passes == 1:
             return self._solved(prepared.products.coefficients(prediction), prepared, state)
         fitted, ridge = state.fitted, state.ridge
@@ -127,14 +122,14 @@ class ClosedFBO(PenaltyDefaults):
         value = self.loss.disparity(prediction, centred, prepared.row_weight)
         return self.transform(value).step(gradient, state._replace(fitted=fitted))
 
-    def _solved(self, coefficients: Tensor, prepared: LinearSmoother, state: ClosedState) -> PenaltyStep:
+    def _solved(self, coefficients: Tensor, prepared: TensorSmoother, state: ClosedState) -> PenaltyStep:
         """Squared loss: P = Σ_j d_j c_j² with c = BᵀWf, and its gradient 2 W B (d ∘ c): a thin product."""
         shrunk = coefficients * state.shrinkage
         gradient = prepared.products.combined(2 * shrunk)
         value = (shrunk * coefficients).sum(dim=-1)
         return self.transform(value).step(gradient, state._replace(coefficients=coefficients))
 
-    def along(self, direction: Tensor, value: Tensor, prepared: LinearSmoother, state: ClosedState) -> Along | None:
+    def along(self, direction: Tensor, value: Tensor, prepared: TensorSmoother, state: ClosedState) -> Along | None:
         """2 Σ_j d_j (BᵀWt)_j² along t, and BᵀWt."""
         if self.loss.passes > 1:
             return None
@@ -142,12 +137,12 @@ class ClosedFBO(PenaltyDefaults):
         return Along(2 * (products.square() * state.shrinkage).sum(dim=-1), products)
 
     def step_after(
-        self, prediction: Tensor, move: Tensor, along: Along, prepared: LinearSmoother, state: ClosedState
+        self, prediction: Tensor, move: Tensor, along: Along, prepared: TensorSmoother, state: ClosedState
     ) -> PenaltyStep:
         """c is linear in f: c + move · BᵀWt, without another pass over the rows."""
         return self._solved(state.coefficients + move.unsqueeze(-1) * along.products, prepared, state)
 
-    def value(self, prediction: Tensor, prepared: LinearSmoother, state: ClosedState) -> Tensor:
+    def value(self, prediction: Tensor, prepared: TensorSmoother, state: ClosedState) -> Tensor:
         """From the covariance of the smoothed response with its leave-one-out mean: P is zero on average where the
         conditional mean is constant.
         """
@@ -157,7 +152,7 @@ class ClosedFBO(PenaltyDefaults):
             for _ in range(_COLD_START * (self.loss.passes - 1)):
                 fitted = prepared.apply(self.loss.response(prediction, fitted), state.ridge)
             response = self.loss.response(prediction, fitted)
-        return self.transform(leave_out_covariance(response, prepared, state.ridge)).value
+        return self.transform(prepared.leave_out_covariance(response, state.ridge)).value
 
     def in_batches(self, attributes: BatchAttributes) -> FBOInBatches:
         """With the moments c = E[v f] of the functions v of A as running averages."""

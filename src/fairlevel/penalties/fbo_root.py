@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.penalties.fbo_closed import ClosedFBO, ClosedState, Transformed
 from fairlevel.penalties.protocol import Along
+from fairlevel.penalties.smoothing import TensorSmoother
 from fairlevel.penalties.toolkit import SMALLEST_SD
 
 
@@ -28,7 +28,7 @@ class RootFBO(ClosedFBO):
     def curvature(self, weight: Tensor) -> Tensor:
         return 1 + weight / (2 * SMALLEST_SD)
 
-    def along(self, direction: Tensor, value: Tensor, prepared: LinearSmoother, state: ClosedState) -> Along | None:
+    def along(self, direction: Tensor, value: Tensor, prepared: TensorSmoother, state: ClosedState) -> Along | None:
         """The curvature of P, divided like the gradient: the root is concave, so that this parabola lies above it."""
         of_disparity = super().along(direction, value, prepared, state)
         if of_disparity is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,7 +12,7 @@ from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.blocks import row_blocks
-from fairlevel.penalties.gdp_nodes import MiddleNodes, NodeLayout
+from fairlevel.penalties.gdp_nodes import MiddleNodes, NodeLayout, low_dimensional
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
 from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared, check_positive, distinct, position, without_tiny
 
@@ -119,18 +118,3 @@ class GDP(PenaltyDefaults):
         grid = torch.from_numpy(self.layout.nodes(along, points.shape[1], self.nodes))
         distance = (grid[:, None] - torch.from_numpy(along)).square()
         return without_tiny(torch.exp(-distance / (2 * bandwidths.square()[:, None, None])))
-
-
-def low_dimensional(sensitive: Array, row_weight: Array) -> Array:
-    """One or two attributes at unit variance, or the first two principal components of more: (row, attribute) -> (row,
-    ≤ 2). Directions that do not vary are dropped.
-    """
-    centred = sensitive - row_weight @ sensitive
-    if sensitive.shape[1] > 2:
-        _, directions = np.linalg.eigh(centred.T @ (row_weight[:, None] * centred))
-        leading = directions[:, :-3:-1]
-        centred = centred @ (leading * np.sign(leading.sum(axis=0)))
-    spread = np.sqrt(row_weight @ centred**2)
-    varies = spread > 1e-12
-    scaled: Array = centred[:, varies] / spread[varies]
-    return scaled

@@ -60,3 +60,18 @@ class AuthorsScale(AuthorsNodes):
         low, high = points.min(axis=0), points.max(axis=0)
         scaled: Array = (points - low) / (high - low)
         return scaled
+
+
+def low_dimensional(sensitive: Array, row_weight: Array) -> Array:
+    """One or two attributes at unit variance, or the first two principal components of more: (row, attribute) -> (row,
+    ≤ 2). Directions that do not vary are dropped.
+    """
+    centred = sensitive - row_weight @ sensitive
+    if sensitive.shape[1] > 2:
+        _, directions = np.linalg.eigh(centred.T @ (row_weight[:, None] * centred))
+        leading = directions[:, :-3:-1]
+        centred = centred @ (leading * np.sign(leading.sum(axis=0)))
+    spread = np.sqrt(row_weight @ centred**2)
+    varies = spread > 1e-12
+    scaled: Array = centred[:, varies] / spread[varies]
+    return scaled

@@ -6,17 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.cells.membership import FeaturesAndCells
-from fairlevel.conditional_mean.factorisation import Features, factor
-from fairlevel.conditional_mean.leave_one_out import leave_out_covariance
-from fairlevel.conditional_mean.smoother import LinearSmoother
+from fairlevel.conditional_mean.smoother import Features, factor
 from fairlevel.penalties.hgr_kernel import check_degrees
 from fairlevel.penalties.polynomials import products
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, PenaltyStep, RowPlan, Rows, Settings
+from fairlevel.penalties.smoothing import TensorSmoother
 from fairlevel.penalties.toolkit import PenaltyDefaults
 
 
@@ -52,40 +49,39 @@ class GeDI(PenaltyDefaults):
     def __post_init__(self) -> None:
         check_degrees(degree=self.degree)
 
-    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> LinearSmoother:
-        nothing = np.empty((len(attributes), 0))
-        functions = FeaturesAndCells.without_cells(products(attributes.values, self.degree), nothing)
-        return factor(Features.of(nothing, functions), torch.from_numpy(attributes.weight))
+    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> TensorSmoother:
+        def polynomials(rows: Attributes) -> Features:
+            nothing = np.empty((len(rows), 0))
+            return Features(nothing, products(rows.values, self.degree), nothing)
 
-    def rounding_one_by_one(self, prepared: LinearSmoother) -> LinearSmoother | None:
+        return TensorSmoother.of(factor(polynomials, attributes))
+
+    def rounding_one_by_one(self, prepared: TensorSmoother) -> TensorSmoother | None:
         return prepared.rounding_one_by_one()
 
-    def init(self, prepared: LinearSmoother, configs: int, settings: Settings) -> Tensor:
+    def init(self, prepared: TensorSmoother, configs: int, settings: Settings) -> Tensor:
         """The coefficients c = BᵀWf of the last predictions on the orthonormal functions, (config, padded basis)."""
         return prepared.row_weight.new_zeros(configs, prepared.products.count)
 
-    def step(self, prediction: Tensor, prepared: LinearSmoother, state: Tensor) -> PenaltyStep:
+    def step(self, prediction: Tensor, prepared: TensorSmoother, state: Tensor) -> PenaltyStep:
         return self._solved(prepared.products.coefficients(prediction), prepared)
 
-    def _solved(self, coefficients: Tensor, prepared: LinearSmoother) -> PenaltyStep:
-        """P = Σ_j c_j² without the constant, and its gradient 2 W B c."""
-        beyond_nuisance = coefficients.clone()
-        beyond_nuisance[:, : prepared.nuisance] = 0
-        return PenaltyStep(
-            beyond_nuisance.square().sum(dim=-1), prepared.products.combined(2 * beyond_nuisance), coefficients
-        )
+    def _solved(self, coefficients: Tensor, prepared: TensorSmoother) -> PenaltyStep:
+        """P = Σ_j c_j², and its gradient 2 W B c."""
+        value = coefficients.square().sum(dim=-1)
+        return PenaltyStep(value, prepared.products.combined(2 * coefficients), coefficients)
 
-    def along(self, direction: Tensor, value: Tensor, prepared: LinearSmoother, state: Tensor) -> Along:
+    def along(self, direction: Tensor, value: Tensor, prepared: TensorSmoother, state: Tensor) -> Along:
         """P is a quadratic function: 2 Σ_j (BᵀWt)_j², and BᵀWt."""
         products_ = prepared.products.coefficients(direction)
-        return Along(2 * products_[:, prepared.nuisance :].square().sum(dim=-1), products_)
+        return Along(2 * products_.square().sum(dim=-1), products_)
 
     def step_after(
-        self, prediction: Tensor, move: Tensor, along: Along, prepared: LinearSmoother, state: Tensor
+        self, prediction: Tensor, move: Tensor, along: Along, prepared: TensorSmoother, state: Tensor
     ) -> PenaltyStep:
         """c is linear in f: c + move · BᵀWt."""
         return self._solved(state + move.unsqueeze(-1) * along.products, prepared)
 
-    def value(self, prediction: Tensor, prepared: LinearSmoother, state: Tensor) -> Tensor:
+    def value(self, prediction: Tensor, prepared: TensorSmoother, state: Tensor) -> Tensor:
         """With the leave-one-out regression in place of the fitted one: zero on average where A says nothing."""
-        return leave_out_covariance(prediction, prepared, prediction.new_zeros(len(prediction)))
+        return prepared.leave_out_covariance(prediction, prediction.new_zeros(len(prediction)))

@@ -9,10 +9,9 @@ from torch import Tensor
 
 from fairlevel.conditional_mean import RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.leave_one_out import leave_out_covariance
-from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
+from fairlevel.penalties.smoothing import TensorSmoother
 from fairlevel.penalties.toolkit import SMALLEST_SD, PenaltyDefaults, setting
 
 
@@ -44,25 +43,25 @@ class LinearR2(PenaltyDefaults):
         if isinstance(self.ridge, str) or not 0 <= self.ridge < float("inf"):
             raise InvalidInput(f"ridge={self.ridge} was given; a finite number ≥ 0 is needed, such as 0.001.")
 
-    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> LinearSmoother:
-        return RidgeMean().prepare(attributes, seed=seed)
+    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> TensorSmoother:
+        return TensorSmoother.of(RidgeMean().prepare(attributes, seed=seed))
 
-    def init(self, prepared: LinearSmoother, configs: int, settings: Settings) -> Tensor:
+    def init(self, prepared: TensorSmoother, configs: int, settings: Settings) -> Tensor:
         """The ridge of each configuration, (config,)."""
-        return setting(self, settings, "ridge", prepared.fit_basis, configs)
+        return setting(self, settings, "ridge", prepared.functions, configs)
 
-    def step(self, prediction: Tensor, prepared: LinearSmoother, state: Tensor) -> PenaltyStep:
+    def step(self, prediction: Tensor, prepared: TensorSmoother, state: Tensor) -> PenaltyStep:
         centred = prepared.beyond_nuisance(prediction)
-        smoothed = prepared.apply(centred, state)
+        smoothed = prepared.smoothed(centred, state)
         scale, varies = self._scale(centred, prepared.row_weight)
         value = (prepared.row_weight * centred * smoothed).sum(dim=-1) / scale
         direction = smoothed - (varies * value).unsqueeze(1) * centred
         return PenaltyStep(value, 2 * prepared.row_weight * direction / scale.unsqueeze(1), state)
 
-    def value(self, prediction: Tensor, prepared: LinearSmoother, state: Tensor) -> Tensor:
+    def value(self, prediction: Tensor, prepared: TensorSmoother, state: Tensor) -> Tensor:
         """With the leave-one-out mean in place of the fitted one: zero on average where A says nothing."""
         centred = prepared.beyond_nuisance(prediction)
-        return leave_out_covariance(prediction, prepared, state) / self._scale(centred, prepared.row_weight)[0]
+        return prepared.leave_out_covariance(prediction, state) / self._scale(centred, prepared.row_weight)[0]
 
     def _scale(self, centred: Tensor, row_weight: Tensor) -> tuple[Tensor, Tensor]:
         """V, and whether it moves with the prediction; each (config,)."""

@@ -9,12 +9,13 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-from fairlevel.conditional_mean import MLPMean, RandomFeaturesMean
+from fairlevel.conditional_mean import RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.inner_losses import InnerLoss, Squared
-from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput
+from fairlevel.networks.inner_losses import InnerLoss, Squared
+from fairlevel.networks.mlp_mean import MLPMean
 from fairlevel.penalties.protocol import IN_OUT, Along, RowPlan, Rows, Settings
+from fairlevel.penalties.smoothing import TensorSmoother
 from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared, check_mean, setting
 from fairlevel.tensors import weights_of_part
 
@@ -43,11 +44,11 @@ class SplitAttributes(Prepared):
         )
 
     @cached_property
-    def smoother(self) -> LinearSmoother:
+    def smoother(self) -> TensorSmoother:
         """Smooths curvatures over A, for inner losses other than the squared one."""
         weight = self.fit_weight.double().cpu().numpy()
         attributes = Attributes(self.fit.double().cpu().numpy(), row_weight=weight)
-        smoother = RandomFeaturesMean().prepare(attributes, seed=self.seed)
+        smoother = TensorSmoother.of(RandomFeaturesMean().prepare(attributes, seed=self.seed))
         return smoother.to(self.fit.dtype, self.fit.device)
 
 

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
@@ -120,11 +119,10 @@ class CrossFitted(NamedTuple):
         def of_fold(rows: Index) -> Array:
             return on(rows=np.setdiff1d(np.arange(len(fold)), rows)).predict(model, rows)
 
-        given = torch.from_numpy(model.prediction - attributes.weight @ model.prediction).unsqueeze(0)
         tasks: list[Callable[[], Any]] = [partial(on, rows=np.arange(len(fold)))]
         tasks += [partial(of_fold, rows) for rows in held]
         with numpy_on_one_thread():
-            fitted, *parts, _ = on_single_threads(*tasks, partial(candidates_for, given, attributes, seed))
+            fitted, *parts, _ = on_single_threads(*tasks, partial(candidates_for, attributes, seed))
         predictions = np.empty((len(fitted), len(fold)))
         for rows, part in zip(held, parts, strict=True):
             predictions[:, rows] = part

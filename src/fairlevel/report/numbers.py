@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fairlevel.metrics.no_disparity_test import SMALLEST_P
-
 NO_BREAK = "\N{NO-BREAK SPACE}"
+_SMALLEST_P = 1e-4  # the approximation of tails is not good enough for smaller ones
 _SHOWN = 4  # names of a longer list
 _WITH_THOUSANDS = 10_000  # smaller numbers may be years
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -50,8 +49,8 @@ def percent(share: float, digits: int = 1) -> str:
 
 def p_cell(p: float) -> str:
     """A p-value alone. The smallest that the test can give is an upper limit, and is shown as one."""
-    if p <= SMALLEST_P:
-        return f"<{NO_BREAK}.{math.ceil(SMALLEST_P * 1e4):04d}"
+    if p < _SMALLEST_P:
+        return f"<{NO_BREAK}.0001"
     if p < 0.001:
         return f"{p:.4f}".removeprefix("0")
     return f"{p:.{3 if p < 0.1 else 2}f}".removeprefix("0")

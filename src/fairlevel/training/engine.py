@@ -10,7 +10,7 @@ from torch import Tensor
 
 from fairlevel.exceptions import InvalidInput, UnknownName
 from fairlevel.losses import Loss, SquaredLoss
-from fairlevel.networks.memory import keep_freed_memory_if_asked
+from fairlevel.memory import keep_freed_memory_if_asked
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.penalties import Penalty
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS

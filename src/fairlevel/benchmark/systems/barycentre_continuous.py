@@ -8,8 +8,6 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from fairlevel.arrays import Array
 from fairlevel.benchmark.systems.barycentre import mixed_with
@@ -34,22 +32,23 @@ class LocationScale:
     """
 
     attributes: Attributes
-    moments: Tensor
-    ridges: Tensor
+    moments: Array
+    ridges: Array
     seed: int
 
     @classmethod
     def of(cls, prediction: Array, a: Array, seed: int) -> Self:
-        attributes, rows = Attributes(a), torch.from_numpy(prediction)[None]
+        attributes, rows = Attributes(a), prediction[None]
         smoother = MEAN.prepare(attributes, seed=seed)
         ridge = smoother.choose_ridge(rows)
-        square = (rows - smoother.apply(rows, ridge)).square()
-        ridges = torch.cat([ridge, smoother.choose_ridge(square)])
-        return cls(attributes, torch.cat([rows, square]), ridges, seed)
+        square = np.square(rows - smoother.apply(rows, ridge))
+        ridges = np.concatenate([ridge, smoother.choose_ridge(square)])
+        return cls(attributes, np.concatenate([rows, square]), ridges, seed)
 
     def location_and_scale(self, a: Array) -> tuple[Array, Array]:
         """h and s, (row,) each."""
-        mean, square = MEAN.prepare(self.attributes, a, seed=self.seed).apply(self.moments, self.ridges).numpy()
+        smoother = MEAN.prepare(self.attributes, seed=self.seed)
+        mean, square = smoother.predict(self.moments, self.ridges, Attributes(a))
         least = max(SMALLEST_SCALE**2 * float(self.moments[1].mean()), 1e-12)
         return mean, np.sqrt(square.clip(min=least))
 

@@ -1,0 +1,94 @@
+"""An audit of stored rows, however many: the audit of a random sample of them, beside counts of all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fairlevel.auditing.answer import Audit
+from fairlevel.auditing.flags import Flag, not_sampled
+from fairlevel.auditing.questions import check_threshold
+from fairlevel.data.row_sample import WEIGHT_0, Roles, RowSample, sample_rows
+from fairlevel.exceptions import InvalidInput
+
+
+@dataclass(frozen=True)
+class StoredAudit:
+    """The answer of :func:`audit` for stored rows.
+
+    Attributes
+    ----------
+    audits : an :class:`Audit` per prediction
+    left_out : of all rows, those without a number that they need, by column; and those of weight 0
+    rows_left_out : how many rows lack such a number
+    missing : rows whose category is missing, by column; that is a category of its own
+    """
+
+    audits: Mapping[str, Audit]
+    left_out: Mapping[str, int]
+    rows_left_out: int
+    missing: Mapping[str, int]
+
+    def __getitem__(self, prediction: str) -> Audit:
+        return self.audits[prediction]
+
+    def __str__(self) -> str:
+        """The findings, one sentence per prediction."""
+        several = len(self.audits) > 1
+        return "\n".join(f"{name}: {audit}" if several else str(audit) for name, audit in self.audits.items())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "predictions": {name: audit.to_dict() for name, audit in self.audits.items()},
+            "left_out": dict(self.left_out),
+            "rows_left_out": self.rows_left_out,
+        }
+
+
+def audit_stored(source: Any, roles: Roles, threshold: float | None, rows: int, seed: int) -> StoredAudit:
+    """Audit each prediction on the same sample of at most ``rows`` rows."""
+    if not roles.predictions or not roles.sensitive:
+        raise InvalidInput(
+            "Stored rows need predictions= and sensitive_features=, names of columns such as predictions='score'."
+        )
+    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 2:
+        raise InvalidInput(f"rows={rows!r} was given; a whole number of at least 2 is needed, such as 200_000.")
+    if threshold is not None:
+        check_threshold(threshold)
+    found = sample_rows(source, roles, rows, seed)
+    flags = tuple(not_sampled(found.not_sampled))
+    audits = {name: _audit(name, found, roles, flags, threshold, seed) for name in roles.predictions}
+    without_value = found.rows - found.used - found.left_out.get(WEIGHT_0, 0)
+    return StoredAudit(audits, dict(found.left_out), without_value, found.missing)
+
+
+def _audit(
+    prediction: str, found: RowSample, roles: Roles, flags: tuple[Flag, ...], threshold: float | None, seed: int
+) -> Audit:
+    from fairlevel.auditing.audit import audit  # which reads this module
+
+    frame = found.frame
+    own = audit(
+        frame[prediction],
+        sensitive_features=frame[list(roles.sensitive)],
+        given=frame[list(roles.given)] if roles.given else None,
+        y_true=None if roles.target is None else frame[roles.target],
+        sample_weight=None if roles.weight is None else frame[roles.weight],
+        groups=None if roles.groups is None else frame[roles.groups],
+        by=None if roles.by is None else frame[roles.by],
+        threshold=threshold,
+        random_state=seed,
+    )
+    single = {"prediction": prediction, "target": roles.target, "weight": roles.weight, "group": roles.groups}
+    sampled = f"DPVar and every table come from {own.rows:,} of {found.rows:,} rows, sampled at random (seed {seed})."
+    provenance = replace(
+        own.provenance,
+        rows_in_file=found.rows,
+        rows_dropped=found.rows - found.used,
+        why_dropped="a value is missing, or weight 0",
+        columns={role: (name,) for role, name in single.items() if name} | dict(own.provenance.columns),
+        method=(*own.provenance.method, *((sampled,) if found.sampled else ())),
+    )
+    return replace(own, provenance=provenance, flags=(*own.flags, *flags))

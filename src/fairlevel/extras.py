@@ -1,0 +1,18 @@
+"""Parts of fairlevel that need PyTorch, looked up when they are asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+def networks(module: str) -> Any:
+    """A module of ``fairlevel.networks``; without PyTorch, an error that says what to type."""
+    try:
+        return import_module(f"fairlevel.networks.{module}")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ImportError(
+            'Networks need PyTorch: pip install torch; regressor=None and method="debiased" do without.'
+        ) from None

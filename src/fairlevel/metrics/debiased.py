@@ -1,0 +1,235 @@
+r"""DPVar without the upward bias of the plug-in, in closed form for linear smoothers.
+
+For h = S f with shrinkage d, the form f'(I − (I − S)⁴)f leaves a bias of shrinkage of fourth order only (Tukey's
+twicing, repeated): its diagonal is q = 1 − (1 − d)⁴. What remains is the noise of f given A on the diagonal of
+Q = B diag(q) BᵀW, which is removed with leave-one-out estimates of the noise (Kline, Saggio & Sølvsten, Econometrica
+2020), valid when the noise differs from row to row. With scores of each unit, a row or a group of rows,
+
+.. math:: \hat\psi = \sum_j q_j c_j^2 - \sum_u s_u^\top \operatorname{diag}(q)\, t_u, \qquad
+          s_u = B_u^\top W_u \tilde f_u, \quad t_u = B_u^\top W_u (f_u - \hat h_{-u}), \quad
+          f_u - \hat h_{-u} = (I - S_{uu})^{-1} (f_u - \hat h_u) ,
+
+with f̃ the prediction less its projection on the nuisance functions (f − f̄ by default). No folds are drawn: the answer
+depends on the data alone. Units that all but determine their own fit (S_uu has an eigenvalue above ``HIGH_LEVERAGE``)
+get the average noise of the others; where the others are few, all variance.
+
+Functions of L, with leverages P, also fit a part of h̃ = E[f|A, L] − E[f|L] by chance. It is added, beyond the constant:
+with p_u and e_u the scores of L of f̃_u and of f_u − ĥ_{−u}, where f̃_u is the residual of a fit of L alone without the
+unit, Σ_u p_uᵀ(p_u − e_u): noise cancels. Units with S_uu ≥ ``LARGE_LEVERAGE`` on average are left out of this sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from fairlevel.arrays import Array, Flags, Index
+from fairlevel.conditional_mean.functions import Functions
+from fairlevel.conditional_mean.smoother import HIGH_LEVERAGE, LEAST_LEFT_OUT, LinearSmoother
+from fairlevel.metrics.units import Scores, Units
+
+LARGE_LEVERAGE = 0.5 - 1e-9  # at or above it, what functions of L fit of a row is mostly its noise
+"""Where two rows make up a cell, their leverage is 0.5 up to rounding, which must not decide."""
+_FEWEST_USABLE = 0.25  # share of the weight of units below which their average noise is no estimate
+LEAST_DF = 0.5  # of functions of A that an estimate uses; with fewer the rows are too few for the attributes
+
+
+def form_weights(shrinkage: Array) -> Array:
+    """q = 1 − (1 − d)⁴ for every function of A."""
+    weights: Array = 1 - (1 - shrinkage) ** 4
+    return weights
+
+
+@dataclass(frozen=True)
+class Debiased:
+    """The estimate with one smoother and one ridge; predictions are (config, row)."""
+
+    smoother: LinearSmoother
+    ridge: float
+    units: Units
+
+    @cached_property
+    def shrinkage(self) -> Array:
+        """d, (function,)."""
+        return self.smoother.shrinkage(self.ridge)
+
+    @cached_property
+    def kept(self) -> Array:
+        """q, (function,)."""
+        return form_weights(self.shrinkage)
+
+    @property
+    def informative(self) -> bool:
+        """Whether the rows are enough for the attributes."""
+        return float(self.kept.sum()) - self._counted >= LEAST_DF
+
+    @property
+    def noise_is_known(self) -> bool:
+        """Whether each unit tells its own noise; otherwise units that differ more than others would look like DPVar."""
+        return not self._unusable.any()
+
+    @property
+    def _counted(self) -> int:
+        """1 where levels are counted, whose indicators hold the constant, too."""
+        return int(len(self.smoother.functions.scale) > 0)
+
+    @property
+    def chance(self) -> float:
+        """The standard error by chance, √(2 Σ q²) / units: that of a prediction of variance 1 that has no DPVar."""
+        units = min(self.smoother.effective_rows, self.units.count)
+        return float(np.sqrt(2 * (np.square(self.kept).sum() - self._counted)) / units)
+
+    def error_by_chance(self, prediction: Array) -> float:
+        """The standard error that the estimate of one prediction, (1, row), has if its DPVar is 0."""
+        return float(np.sqrt(self.null_variance(self.scores(self.noise(prediction)[0]))))
+
+    def fitted(self, prediction: Array) -> Array:
+        """ĥ beyond the nuisance functions, (config, row)."""
+        return self.smoother.functions.combined(self.shrinkage * self.smoother.coefficients(prediction))
+
+    def noise(self, prediction: Array) -> Array:
+        """(I − S_uu)^(−½) of the residuals of each unit, whose squares estimate its noise: (config, row)."""
+        return self._left_out(self.smoother.beyond_nuisance(prediction) - self.fitted(prediction), 0.5)
+
+    def estimates(self, prediction: Array) -> Array:
+        """Debiased DPVar of each prediction, (config,)."""
+        estimates: Array = np.diagonal(self.matrix(prediction)).copy()
+        return estimates
+
+    def matrix(self, prediction: Array) -> Array:
+        """The debiased DPVar of every mixture of predictions as a quadratic form, (config, row) -> (config, config):
+        the estimate of wᵀf is wᵀKw.
+        """
+        smoother, units, weight = self.smoother, self.units, self.smoother.row_weight
+        centred = smoother.beyond_nuisance(prediction)
+        coefficients = smoother.functions.sums(weight * centred)
+        alone = self._left_out(centred - smoother.functions.combined(self.shrinkage * coefficients), 1.0)
+        removed = self._noise_form(centred, alone)
+        if smoother.nuisance.shape[1] > 1:
+            beyond = left_out(centred, smoother, np.zeros_like(self.shrinkage), units, 1.0)
+            small = self._small & ~self._unusable
+            for factor in smoother.nuisance[:, 1:].T * weight:
+                scores, scores_beyond = (units.sums((each * factor).T)[small] for each in (alone, beyond))
+                removed -= scores_beyond.T @ (scores_beyond - scores)
+        form: Array = (coefficients * self.kept) @ coefficients.T - (removed + removed.T) / 2
+        return form
+
+    def _noise_form(self, centred: Array, alone: Array) -> Array:
+        """Σ_u s_uᵀ diag(q) t_u of all pairs of f̃ and f − ĥ_{−u}, (config, row) each; units of high leverage get what
+        the others have on average, by tr Q_uu.
+        """
+        functions, units, unusable = self.smoother.functions, self.units, self._unusable
+        left, right = self.smoother.row_weight * centred, self.smoother.row_weight * alone
+        if units.are_rows:
+            square = functions.squares(self.kept)
+            total = (left * np.where(unusable, 0.0, square)) @ right.T
+        else:
+            total = np.zeros((len(left), len(right)))
+            usable = ~unusable
+            for rows in units.by_size:
+                rows = rows[usable[units.number[rows[:, 0]]]]
+                products = _within(functions, rows, self.kept)
+                total += np.einsum("aur,urs,bus->ab", left[:, rows], products, right[:, rows])
+        if not unusable.any():
+            return total
+        weight = self.smoother.row_weight
+        needed = units.sums(weight * self.smoother.leverage(self.kept))[unusable].sum()
+        own = units.sums(weight)[~unusable].sum()
+        if own > _FEWEST_USABLE:
+            usable_rows = ~unusable[units.number]
+            total += needed / own * (centred * usable_rows) @ right.T
+        else:
+            total += needed * centred @ left.T
+        return total
+
+    @cached_property
+    def _unusable(self) -> Flags:
+        """Units that all but determine their own fit, (unit,)."""
+        return self.units.any(self._leverage >= HIGH_LEVERAGE)
+
+    @cached_property
+    def _small(self) -> Flags:
+        sizes = np.bincount(self.units.number, minlength=self.units.count)
+        small: Flags = self.units.sums(self._leverage) / sizes < LARGE_LEVERAGE
+        return small
+
+    @cached_property
+    def _leverage(self) -> Array:
+        """S_ii, (row,)."""
+        return self.smoother.nuisance_leverage + self.smoother.leverage(self.shrinkage)
+
+    def _left_out(self, residual: Array, power: float) -> Array:
+        return left_out(residual, self.smoother, self.shrinkage, self.units, power, self._unusable)
+
+    def scores(self, residual: Array) -> Scores:
+        """Scores of the functions of A for noise (row,) of the rows."""
+        return self.units.scores(self.smoother.functions, self.smoother.row_weight * residual)
+
+    def null_variance(self, scores: Scores) -> float:
+        r"""The variance that the estimate has when DPVar = 0: 2 (tr(qKqK) − Σ_u (s_uᵀ q s_u)²).
+
+        The last sum is the part of tr(qKqK) that comes from pairs of a unit with itself, which the estimate leaves out.
+        """
+        own = float(np.square(scores.products(scores, self.kept)).sum())
+        return max(2 * (scores.covariance().trace_of_square(self.kept) - own), 0.0)
+
+
+def left_out(
+    residual: Array,
+    smoother: LinearSmoother,
+    shrinkage: Array,
+    units: Units,
+    power: float,
+    unusable: Flags | None = None,
+    least: float = 1 - HIGH_LEVERAGE,
+) -> Array:
+    """(I − S_uu)^(−power) of the residuals of each unit, eigenvalues of I − S_uu at least ``least``; unusable units as
+    they are; (config, row).
+    """
+    weight = smoother.row_weight
+    if units.are_rows:
+        remaining = 1 - smoother.nuisance_leverage - smoother.leverage(shrinkage)
+        remaining = np.clip(remaining, least, None) if unusable is None else np.where(unusable, 1.0, remaining)
+        return residual / remaining**power
+    result, root = residual.copy(), np.sqrt(weight)
+    for rows in units.by_size:
+        rows = rows if unusable is None else rows[~unusable[units.number[rows[:, 0]]]]
+        scale = root[rows]
+        nuisance = smoother.nuisance[rows]
+        inside = nuisance @ nuisance.transpose(0, 2, 1) + _within(smoother.functions, rows, shrinkage)
+        leverage, vectors = np.linalg.eigh(inside * scale[:, :, None] * scale[:, None, :])
+        stretch = np.clip(1 - leverage, least, None) ** -power
+        along = np.einsum("urs,kur->kus", vectors, (root * residual)[:, rows])
+        result[:, rows] = np.einsum("urs,kus->kur", vectors, along * stretch) / np.where(scale > 0, scale, 1.0)
+    return result
+
+
+def leave_out_errors(prediction: Array, smoother: LinearSmoother, units: Units, ridges: Array, cost: float) -> Array:
+    """The error of each ridge on units that are left out, (config, ridge); see ``LinearSmoother.leave_one_out``."""
+    if units.are_rows:
+        return smoother.leave_one_out(prediction, ridges, cost)
+    errors = np.full((len(prediction), len(ridges)), np.inf)
+    sensible = np.flatnonzero(smoother.sensible(ridges, cost))
+    without_factors = replace(smoother, nuisance=smoother.nuisance[:, :1])  # which every fit has
+    for number in sensible if len(smoother.moments) else sensible[:1]:  # without a penalty all ridges agree
+        residual = prediction - smoother.apply(prediction, ridges[number])
+        shrinkage = smoother.shrinkage(float(ridges[number]))
+        alone = left_out(residual, without_factors, shrinkage, units, cost, least=LEAST_LEFT_OUT)
+        errors[:, number] = np.square(alone) @ smoother.row_weight
+    if not len(smoother.moments):
+        errors[:, sensible] = errors[:, sensible[:1]]
+    return errors
+
+
+def _within(functions: Functions, rows: Index, weights: Array) -> Array:
+    """B_u diag(q) B_uᵀ of units of the same size: (unit, row of the unit) -> (unit, row, row)."""
+    levels = len(functions.scale)
+    columns = functions.columns[rows]
+    products: Array = (columns * weights[levels:]) @ columns.transpose(0, 2, 1)
+    if functions.level is not None:
+        level = functions.level[rows]
+        same = level[:, :, None] == level[:, None, :]
+        products += weights[0] * (same * np.square(functions.scale)[level][:, None, :] - 1)
+    return products
