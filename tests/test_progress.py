@@ -68,6 +68,7 @@ def test_a_slow_path_is_one_line(compiler, why, tmp_path):
 def test_a_path_and_a_relevelled_model_name_their_stages():
     random = np.random.default_rng(0)
     x, a = pd.DataFrame(random.standard_normal((300, 2)), columns=["u", "v"]), random.standard_normal((300, 1))
+    x["u"] += a[:, 0]  # so that there is something to level
     heard = {}
     with listening(lambda words, share: heard.setdefault(words, []).append(share)):
         path = FairnessPath("fbo_closed", predictor="linear", optimizer=Adam(steps=20), random_state=0)
