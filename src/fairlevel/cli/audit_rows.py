@@ -31,9 +31,9 @@ def rows_and_words(files: Sequence[str], csv: Path | None, columns: AuditColumns
     words = None if columns.target is None else two_words(table[columns.target], prediction)
     known = as_frame(table[list(dict.fromkeys((*columns.sensitive, *columns.given)))])
     if columns.target is not None:
-        known[columns.target] = read_target(table, columns.target, prediction)
+        known = known.assign(**{columns.target: read_target(table, columns.target, prediction)})
     if columns.weight is not None:
-        known[columns.weight] = read_numbers(table, columns.weight)
+        known = known.assign(**{columns.weight: read_numbers(table, columns.weight)})
     complete = known.notna().all(axis=1)
     predictions = {name: read_predictions(table.loc[complete], name) for name in columns.predictions}
     rows = table.assign(**{str(name): known[name] for name in known}, **predictions)

@@ -121,7 +121,7 @@ def refuse_extremes(name: str, values: Array, columns: Sequence[object] | None =
     if not values.size:
         return
     with np.errstate(invalid="ignore", over="ignore"):
-        low, high = (np.float64(found.reduce(values, axis=0)) for found in (np.fmin, np.fmax))
+        low, high = (np.asarray(extreme.reduce(values, axis=0), dtype=np.float64) for extreme in (np.fmin, np.fmax))
         spread = np.atleast_1d(high - low)
         size = np.atleast_1d(np.fmax(np.abs(low), np.abs(high)))
 
