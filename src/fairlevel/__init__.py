@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from fairlevel.estimators.loading import load
     from fairlevel.estimators.relevel import relevel
     from fairlevel.metrics.compare import compare
-    from fairlevel.metrics.dpvar import dpvar
-    from fairlevel.metrics.interval import dpvar_interval
+    from fairlevel.metrics.dpvar import dpvar, dpvar_interval
     from fairlevel.networks.mlp_mean import MLPMean
     from fairlevel.penalties import FBO, GDP, HSIC, ITD, Adversarial, ClosedFBO, LinearR2
 
@@ -70,7 +69,7 @@ _HOME = {
     "audit": "fairlevel.auditing.audit",
     "compare": "fairlevel.metrics.compare",
     "dpvar": "fairlevel.metrics.dpvar",
-    "dpvar_interval": "fairlevel.metrics.interval",
+    "dpvar_interval": "fairlevel.metrics.dpvar",
     "load": "fairlevel.estimators.loading",
     "relevel": "fairlevel.estimators.relevel",
 }

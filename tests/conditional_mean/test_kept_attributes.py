@@ -4,7 +4,7 @@ import numpy as np
 
 from fairlevel.candidates.fitting import Scaling
 from fairlevel.conditional_mean import RandomFeaturesMean
-from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.sensitive import Sensitive
 from fairlevel.data.table import Table
 from fairlevel.training.rows import AllRows
@@ -14,22 +14,17 @@ WEIGHT = np.random.default_rng(1).uniform(1, 2, 120)
 SOME = np.arange(0, 120, 3)
 
 
-def test_kept_attributes_factor_once_and_give_the_same_bits():
-    plain = Attributes(VALUES, row_weight=WEIGHT)
-    kept, mean = KeptAttributes.of(plain), RandomFeaturesMean()
-    assert mean.prepare(kept, seed=0) is RandomFeaturesMean().prepare(kept, seed=0)
-    assert mean.prepare(kept.take(SOME), seed=0) is mean.prepare(kept.take(SOME), seed=0)
-    first = mean.prepare(plain, seed=0)
-    assert mean.prepare(plain, seed=0) is first
-    mean.prepare(plain, seed=1)
-    assert mean.prepare(plain, seed=0) is not first  # only the last one is kept
-    for own, same in ((kept, plain), (kept.take(SOME), plain.take(SOME))):
-        found, expected = (mean.prepare(rows, seed=0).functions.columns for rows in (own, same))
-        np.testing.assert_array_equal(found, expected)
+def test_attributes_factor_once():
+    rows, mean = Attributes(VALUES, row_weight=WEIGHT), RandomFeaturesMean()
+    assert mean.prepare(rows, seed=0) is RandomFeaturesMean().prepare(rows, seed=0)
+    assert mean.prepare(rows.take(SOME), seed=0) is mean.prepare(rows.take(SOME), seed=0)
+    assert rows.part(SOME) is not rows.part(SOME)
+    found, expected = (mean.prepare(some, seed=0).functions.columns for some in (rows.take(SOME), rows.part(SOME)))
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_other_rows_seeds_and_settings_are_kept_apart():
-    kept = KeptAttributes.of(Attributes(VALUES))
+    kept = Attributes(VALUES)
     found = [
         RandomFeaturesMean().prepare(kept, seed=0),
         RandomFeaturesMean().prepare(kept, seed=1),
@@ -42,8 +37,8 @@ def test_other_rows_seeds_and_settings_are_kept_apart():
 
 
 def test_joined_rows_are_kept_and_are_those_of_both():
-    plain = Attributes(VALUES, row_weight=WEIGHT)
-    kept, first, last = KeptAttributes.of(plain), np.arange(80), np.arange(80, 120)
+    kept = Attributes(VALUES, row_weight=WEIGHT)
+    first, last = np.arange(80), np.arange(80, 120)
     there = kept.take(last)
     both = kept.take(first).joined(there)
     assert kept.take(first).joined(there) is both

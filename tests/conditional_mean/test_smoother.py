@@ -82,7 +82,6 @@ def test_leave_one_out_errors_are_those_of_refits(name):
         s = design.smoother(SHARE, ridge)
         dearer = SHARE @ (alone / (1 - s.diagonal())) ** 2
         assert smoother.leave_one_out(f, ridges, 2.0)[0, 0] == pytest.approx(dearer, rel=1e-6)
-        np.testing.assert_allclose(smoother.leave_one_out_residual(f, ridge)[0], alone, rtol=0, atol=1e-6)
 
 
 def test_ridges_that_leave_too_many_functions_are_refused():
@@ -102,7 +101,7 @@ def test_many_rows_are_stored_in_32_bits(name, monkeypatch):
     rows = Attributes(a, row_weight=np.linspace(1, 3, 5000))
     exact = LINEAR_MEANS[name]().prepare(rows)
     monkeypatch.setattr(module, "MANY_ROWS", 1000)
-    found = LINEAR_MEANS[name]().prepare(rows.take(np.arange(5000)))
+    found = LINEAR_MEANS[name]().prepare(rows.part(slice(None)))
     assert (exact.functions.columns.dtype, found.functions.columns.dtype) == (np.float64, np.float32)
     for ridge in (1e-4, 0.1):
         np.testing.assert_allclose(found.apply(f, ridge), exact.apply(f, ridge), rtol=0, atol=1e-4)

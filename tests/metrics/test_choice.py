@@ -6,7 +6,7 @@ import pytest
 from fairlevel import RandomFeaturesMean, dpvar_interval
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.smoother import RIDGES
-from fairlevel.metrics.choice import PARSIMONY, candidates_for, choose, chosen_for, shared_choice, tuned_mean
+from fairlevel.metrics.choice import candidates_for, choose, chosen_for, shared_choice, tuned_mean
 from fairlevel.metrics.debiased import leave_out_errors
 from fairlevel.metrics.units import Units
 
@@ -84,7 +84,7 @@ def test_a_tuned_ridge_is_the_best_on_grid(groups):
     if groups is None:
         assert tuned.ridge == smoother.choose_ridge(centred)[0]
     else:
-        errors = leave_out_errors(centred, smoother, Units.of(rows), RIDGES[::-1], PARSIMONY)[0]
+        errors = leave_out_errors(centred, smoother, Units.of(rows), RIDGES[::-1], 1.0)[0]
         assert tuned.ridge == RIDGES[::-1][errors.argmin()]
     given = RandomFeaturesMean(ridge=0.3)
     assert tuned_mean(given, rows, target, 0) is given

@@ -6,13 +6,11 @@ import pytest
 from fairlevel import MLPMean, RidgeMean, dpvar, dpvar_interval
 from fairlevel.conditional_mean import LINEAR_MEANS
 from fairlevel.conditional_mean.protocol import ConditionalMean, kind_of
-from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.exceptions import InvalidType
 from fairlevel.metrics import evaluator as module
-from fairlevel.metrics.estimators import estimator_for
-from fairlevel.metrics.evaluator import DPVarEvaluator
+from fairlevel.metrics.evaluator import DPVarEvaluator, LinearEstimator
 from fairlevel.metrics.inputs import read_rows
 from fairlevel.metrics.interval import error_of, interval_of
-from fairlevel.metrics.linear_estimator import LinearEstimator
 
 RANDOM = np.random.default_rng(0)
 A = np.column_stack([RANDOM.standard_normal((600, 2)), RANDOM.integers(0, 3, 600)])
@@ -54,18 +52,12 @@ def test_errors_and_intervals_come_from_the_same_evidence(monkeypatch):
 
 def test_attributes_are_factored_once(monkeypatch):
     calls = []
-    original = module.estimator_for
-    monkeypatch.setattr(module, "estimator_for", lambda *settings: calls.append(settings) or original(*settings))
+    original = module.candidates_for
+    monkeypatch.setattr(module, "candidates_for", lambda *settings: calls.append(settings) or original(*settings))
     evaluator = evaluator_of_a()
     evaluator.evidence(PREDICTIONS)
     evaluator.intervals(PREDICTIONS[:1])
     assert len(calls) == 1
-    assert evaluator.estimator.candidates is evaluator.estimator.candidates
-
-
-def test_missing_predictions_are_refused():
-    with pytest.raises(InvalidInput, match="missing or infinite"):
-        evaluator_of_a().evidence(np.where(PREDICTIONS > 2, np.nan, PREDICTIONS))
 
 
 def test_every_kind_of_mean_has_an_estimator():
@@ -74,7 +66,7 @@ def test_every_kind_of_mean_has_an_estimator():
     assert {kind_of(mean) for mean in means} == {"linear", "trained"}
     few = read_rows(E[:40], A[:40]).attributes(0)
     for mean in means:
-        estimator = estimator_for(few, mean, 0)
+        estimator = DPVarEvaluator(few, 0, mean).estimator
         assert isinstance(estimator, LinearEstimator) == (kind_of(mean) == "linear")
 
 

@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 import pandas as pd
 
-from fairlevel.arrays import Array, Flags, Index
+from fairlevel.arrays import Array, Index
 from fairlevel.auditing.answer import METHOD, Audit, Verdict
 from fairlevel.auditing.by_group import group_table, is_grouping, read_groups
 from fairlevel.auditing.flags import rare_categories, repeated_rows
@@ -20,12 +20,12 @@ from fairlevel.auditing.side_figures import SIDE_ROWS, SideFigures
 from fairlevel.auditing.stored_audit import StoredAudit, audit_stored
 from fairlevel.data.numbers import rounding_limit
 from fairlevel.data.row_order import refuse_shuffled
-from fairlevel.data.row_sample import SAMPLE_ROWS, Roles
+from fairlevel.data.row_sample import Roles
 from fairlevel.data.sensitive import as_frame, refuse_one_profile
 from fairlevel.data.stored_rows import is_stored
 from fairlevel.exceptions import InvalidInput, InvalidType
-from fairlevel.metrics.inputs import read_rows, read_seed, read_vector
-from fairlevel.metrics.interval import interval_of_rows
+from fairlevel.metrics.dpvar import interval_of_rows
+from fairlevel.metrics.inputs import MOST_ROWS, read_rows, read_seed, read_vector
 from fairlevel.metrics.reliability import class_figures, reliability
 from fairlevel.removed import refuse_removed
 from fairlevel.report.provenance import Provenance
@@ -45,6 +45,7 @@ def audit(
     groups: Any = None,
     threshold: float | None = None,
     by: Any = None,
+    rows: int = MOST_ROWS,
     random_state: Any = 0,
 ) -> Audit: ...
 
@@ -62,7 +63,7 @@ def audit(
     threshold: float | None = None,
     by: str | None = None,
     categories: str | Sequence[str] = (),
-    rows: int = SAMPLE_ROWS,
+    rows: int = MOST_ROWS,
     random_state: Any = 0,
 ) -> StoredAudit: ...
 
@@ -79,7 +80,7 @@ def audit(
     by: Any = None,
     predictions: Any = None,
     categories: Any = (),
-    rows: int = SAMPLE_ROWS,
+    rows: int = MOST_ROWS,
     random_state: Any = 0,
     **others: Any,
 ) -> Audit | StoredAudit:
@@ -89,9 +90,8 @@ def audit(
     Parameters
     ----------
     y_pred : array of shape (rows,). Or stored rows: a Parquet file, a folder, a pattern such as "folder/*.parquet", a
-        list of these, or a ``pyarrow.dataset.Dataset``, with names of columns everywhere else. The audit is then that
-        of rows sampled at random, single rows also with ``groups``. All rows are counted; those that lack a number of
-        an attribute are left out
+        list of these, or a ``pyarrow.dataset.Dataset``, with names of columns everywhere else. All rows are counted;
+        those that lack a number of an attribute are left out
     sensitive_features : array or frame of shape (rows,) or (rows, attributes), numeric or categorical
     given : legitimate factors L, array or frame of shape (rows,) or (rows, factors), optional: only differences between
         rows with the same L count. The audit then also states the DPVar without them
@@ -105,7 +105,7 @@ def audit(
     by : array of shape (rows,), optional; a further column to tabulate predictions by
     predictions : of stored rows, the column with predictions, or several, which are audited on the same sample
     categories : of stored rows, columns that hold categories although they look like numbers
-    rows : of stored rows, how many are sampled at most
+    rows : how many rows the figures come from at most; of more, so many are drawn at random
     random_state : int
 
     Returns
@@ -114,6 +114,8 @@ def audit(
     """
     _refuse_unknown(others)
     seed = read_seed(random_state)
+    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 2:
+        raise InvalidInput(f"rows={rows!r} was given; a whole number of at least 2 is needed, such as 200_000.")
     if is_stored(y_pred):
         roles = Roles(
             *(_names(predictions), _names(sensitive_features), _names(given)),
@@ -121,19 +123,23 @@ def audit(
             _names(categories),
         )
         return audit_stored(y_pred, roles, threshold, rows, seed)
-    _refuse_names(y_pred, predictions=predictions is not None, categories=len(categories), rows=rows != SAMPLE_ROWS)
+    _refuse_names(y_pred, predictions=predictions is not None, categories=len(categories))
     refuse_shuffled(y_pred=y_pred, y_true=y_true, by=by)
     counted = read_rows(y_pred, sensitive_features, sample_weight, given, groups)
     frame = as_frame(sensitive_features).reset_index(drop=True)
     refuse_one_profile(counted.sensitive)
-    used = np.ones(len(frame), dtype=bool) if sample_weight is None else read_vector("sample_weight", sample_weight) > 0
-    frame = frame if used.all() else frame.loc[used].reset_index(drop=True)  # a copy of all rows
-    target = None if y_true is None else _aligned("y_true", read_vector("y_true", y_true), used)
+    used = np.arange(len(frame))
+    if sample_weight is not None:
+        used = np.flatnonzero(read_vector("sample_weight", sample_weight))
+    target = None if y_true is None else _aligned("y_true", read_vector("y_true", y_true), frame)
+    tabulated = _tabulated(frame, by)
     if threshold is not None:
         decisions(counted.prediction, threshold)  # refused before the work
         if target is not None:
-            refuse_other_labels(target)
-    tabulated = _tabulated(frame, by, used)
+            refuse_other_labels(target[used])
+    every, picked = len(counted), counted.sample(seed, rows)
+    counted, used = counted.take(picked), used[picked]
+    frame, target = frame.iloc[used].reset_index(drop=True), None if target is None else target[used]
     factors = () if given is None else tuple(map(str, as_frame(given).columns))
     chosen = _side_rows(len(counted), seed)
     side = counted.take(chosen)
@@ -145,12 +151,12 @@ def audit(
     )
     provenance = Provenance(
         rows_used=len(counted),
-        rows_dropped=int((~used).sum()),
+        rows_dropped=len(y_pred) - every,
         why_dropped="weight 0",
         columns={"sensitive": tuple(map(str, frame.columns)), "given": factors},
         settings={} if threshold is None else {"threshold": f"{threshold:g}"},
         seed=seed,
-        method=(METHOD,),
+        method=(METHOD, *sampled_in_words(len(counted), every, seed)),
     )
     return Audit.of(
         interval,
@@ -162,7 +168,7 @@ def audit(
         overall=overall,
         more_flags=(*repeated_rows(counted), *rare_categories(interval, frame)),
         groups={
-            name: group_table(column, counted.prediction, counted.row_weight, target)
+            name: group_table(column.iloc[used], counted.prediction, counted.row_weight, target)
             for name, column in tabulated.items()
         },
         side_rows=len(side),
@@ -197,19 +203,26 @@ def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
     return () if given is None else (given,) if isinstance(given, str) else tuple(given)
 
 
-def _tabulated(frame: pd.DataFrame, by: Any, used: Flags) -> dict[str, pd.Series]:
-    """The columns that predictions are tabulated by, at the rows in use: attributes of few categories, and ``by``."""
+def _tabulated(frame: pd.DataFrame, by: Any) -> dict[str, pd.Series]:
+    """The columns that predictions are tabulated by: attributes of few categories, and ``by``."""
     columns = {str(name): frame[name] for name in frame.columns if is_grouping(frame[name])}
     if by is not None:
         name = str(getattr(by, "name", None) or "by")
-        columns[f"{name} (by)" if name in columns else name] = _aligned("by", read_groups(by), used)
+        columns[f"{name} (by)" if name in columns else name] = _aligned("by", read_groups(by), frame)
     return columns
 
 
-def _aligned(name: str, values: Any, used: Flags) -> Any:
-    if len(values) != len(used):
-        raise InvalidInput(f"{name} has {len(values)} rows but y_pred has {len(used)}; pass the same rows.")
-    return values[used]
+def _aligned(name: str, values: Any, frame: pd.DataFrame) -> Any:
+    if len(values) != len(frame):
+        raise InvalidInput(f"{name} has {len(values)} rows but y_pred has {len(frame)}; pass the same rows.")
+    return values
+
+
+def sampled_in_words(rows: int, every: int, seed: int) -> tuple[str, ...]:
+    """Where figures come from a part of the rows."""
+    if rows == every:
+        return ()
+    return (f"DPVar and every table come from {rows:,} of {every:,} rows, sampled at random (seed {seed}).",)
 
 
 def _side_rows(rows: int, seed: int) -> Index:

@@ -53,8 +53,6 @@ def audit_stored(source: Any, roles: Roles, threshold: float | None, rows: int, 
         raise InvalidInput(
             "Stored rows need predictions= and sensitive_features=, names of columns such as predictions='score'."
         )
-    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 2:
-        raise InvalidInput(f"rows={rows!r} was given; a whole number of at least 2 is needed, such as 200_000.")
     if threshold is not None:
         check_threshold(threshold)
     found = sample_rows(source, roles, rows, seed)
@@ -67,7 +65,7 @@ def audit_stored(source: Any, roles: Roles, threshold: float | None, rows: int, 
 def _audit(
     prediction: str, found: RowSample, roles: Roles, flags: tuple[Flag, ...], threshold: float | None, seed: int
 ) -> Audit:
-    from fairlevel.auditing.audit import audit  # which reads this module
+    from fairlevel.auditing.audit import audit, sampled_in_words  # which reads this module
 
     frame = found.frame
     own = audit(
@@ -79,16 +77,16 @@ def _audit(
         groups=None if roles.groups is None else frame[roles.groups],
         by=None if roles.by is None else frame[roles.by],
         threshold=threshold,
+        rows=max(len(frame), 2),
         random_state=seed,
     )
     single = {"prediction": prediction, "target": roles.target, "weight": roles.weight, "group": roles.groups}
-    sampled = f"DPVar and every table come from {own.rows:,} of {found.rows:,} rows, sampled at random (seed {seed})."
     provenance = replace(
         own.provenance,
         rows_in_file=found.rows,
         rows_dropped=found.rows - found.used,
         why_dropped="a value is missing, or weight 0",
         columns={role: (name,) for role, name in single.items() if name} | dict(own.provenance.columns),
-        method=(*own.provenance.method, *((sampled,) if found.sampled else ())),
+        method=(*own.provenance.method, *sampled_in_words(own.rows, found.rows if found.sampled else own.rows, seed)),
     )
     return replace(own, provenance=provenance, flags=(*own.flags, *flags))

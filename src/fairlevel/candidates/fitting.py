@@ -20,7 +20,7 @@ from torch import Tensor
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup
-from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.factors import LegitimateFactors, attributes_within
 from fairlevel.data.encoding import Encoding
 from fairlevel.data.scaling import Scaler
@@ -72,7 +72,7 @@ class Scaling:
             if self.factors is not None and table.factors is not None:
                 attributes = self.factors.attributes(values, table.factors[index], counted)
             groups = table.splits.groups
-            attributes = KeptAttributes.of(replace(attributes, groups=None if groups is None else groups[index]))
+            attributes = replace(attributes, groups=None if groups is None else groups[index])
             attributes = with_learnt(attributes, table.y[index], LEARNT_WITH)
         return TrainingRows(table.x[index], self.y.transform(table.y[index]), attributes, rows_in, weight)
 

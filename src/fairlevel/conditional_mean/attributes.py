@@ -41,42 +41,45 @@ class Attributes:
     factors: Array | None = None
     groups: Index | None = None
     learnt: Array | None = None
-    _last: dict[Hashable, object] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _kept: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.values)
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """What ``make`` computes from these rows alone; asked again for the same key, it is not computed again. The
-        last one is kept, for as long as the rows are.
+        """What ``make`` computes from these rows alone; asked again for the same key, it is not computed again. So all
+        users of the same rows, or of the same part of them, share one factorisation.
         """
-        if key not in self._last:
-            made = make()
-            self._last.clear()
-            self._last[key] = made
-        return self._last[key]  # type: ignore[return-value]
+        if key not in self._kept:
+            self._kept[key] = make()
+        kept: Made = self._kept[key]
+        return kept
 
     def take(self, rows: Index) -> Attributes:
-        """Some of the rows."""
+        """Some of the rows; for the same ones the same object."""
+        if np.array_equal(rows, np.arange(len(self))):
+            return self
+        return self.once(("rows", rows.tobytes()), lambda: self.part(rows))
 
-        def some(part: Array | None) -> Array | None:
-            return None if part is None else part[rows]
+    def part(self, rows: Index | slice) -> Attributes:
+        """Some of the rows; the whole does not keep them."""
+
+        def some(column: Array | None) -> Array | None:
+            return None if column is None else column[rows]
 
         groups = None if self.groups is None else self.groups[rows]
-        return Attributes(
-            self.values[rows],
-            some(self.given),
-            some(self.row_weight),
-            some(self.factors),
-            groups,
-            some(self.learnt),
-        )
+        weight, factors, learnt = some(self.row_weight), some(self.factors), some(self.learnt)
+        return Attributes(self.values[rows], some(self.given), weight, factors, groups, learnt)
 
     def joined(self, other: Attributes) -> Attributes:
         """Both sets of rows, without their groups."""
-        values = np.concatenate([self.values, other.values])
-        given, factors = concatenated(self.given, other.given), concatenated(self.factors, other.factors)
-        return Attributes(values, given, concatenated(self.row_weight, other.row_weight), factors)
+
+        def both() -> Attributes:
+            values = np.concatenate([self.values, other.values])
+            given, factors = concatenated(self.given, other.given), concatenated(self.factors, other.factors)
+            return Attributes(values, given, concatenated(self.row_weight, other.row_weight), factors)
+
+        return self.once(("and", other.columns.tobytes(), other.counts.tobytes()), both)
 
     @property
     def counts(self) -> Array:
@@ -98,36 +101,3 @@ class Attributes:
     def columns(self) -> Array:
         """A and L side by side, (row, attribute + factor); A alone where there is no L."""
         return self.values if self.factors is None else np.hstack([self.values, self.factors])
-
-
-@dataclass(frozen=True)
-class KeptAttributes(Attributes):
-    """Attributes that keep what was computed from them, so that several users of the same rows, or of the same
-    part of them, share one factorisation.
-    """
-
-    _kept: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
-
-    @classmethod
-    def of(cls, attributes: Attributes) -> KeptAttributes:
-        """The same rows; those that keep things already are returned as they are."""
-        if isinstance(attributes, KeptAttributes):
-            return attributes
-        own = attributes
-        return cls(own.values, own.given, own.row_weight, own.factors, own.groups, own.learnt)
-
-    def take(self, rows: Index) -> KeptAttributes:
-        if np.array_equal(rows, np.arange(len(self))):
-            return self
-        return self.once(("rows", rows.tobytes()), lambda: KeptAttributes.of(super(KeptAttributes, self).take(rows)))
-
-    def joined(self, other: Attributes) -> KeptAttributes:
-        key = ("and", other.columns.tobytes(), other.counts.tobytes())
-        return self.once(key, lambda: KeptAttributes.of(super(KeptAttributes, self).joined(other)))
-
-    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """The same, with everything kept."""
-        if key not in self._kept:
-            self._kept[key] = make()
-        found: Made = self._kept[key]
-        return found

@@ -221,14 +221,6 @@ class LinearSmoother:
         errors[:, sensible] = found
         return errors
 
-    def leave_one_out_residual(self, prediction: Array, ridge: float) -> Array:
-        """f_i less what the fit without row i says, beyond the nuisance functions: (config, row). Leverages above 0.9
-        count as 0.9.
-        """
-        leverage = np.minimum(self.nuisance_leverage + self.leverage(self.shrinkage(ridge)), HIGH_LEVERAGE)
-        residual: Array = (prediction - self.apply(prediction, ridge)) / (1 - leverage)
-        return residual
-
 
 def factor(makes: MakesFeatures, rows: Attributes) -> LinearSmoother:
     """The smoother of these features on these rows; functions that are linear combinations of others are dropped.
@@ -236,13 +228,13 @@ def factor(makes: MakesFeatures, rows: Attributes) -> LinearSmoother:
     All follows from the second moments of the features, which are summed up block by block.
     """
     weight, many = rows.weight, len(rows) > MANY_ROWS
-    first = makes(Attributes.take(rows, np.arange(1)))  # which keeps nothing
+    first = makes(rows.part(slice(1)))
     given, free, levels = first.given.shape[1], first.free.shape[1], first.levels
     values = np.empty((len(rows), first.together.shape[1]), dtype=np.float32 if many else np.float64)
     level = np.empty(len(rows), dtype=np.int64) if levels else None
 
     def stored(part: slice) -> None:
-        features = makes(Attributes.take(rows, np.arange(part.start, part.stop)))
+        features = makes(rows.part(part))
         values[part] = features.together
         if level is not None and features.level is not None:
             level[part] = features.level

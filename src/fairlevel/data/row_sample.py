@@ -20,7 +20,6 @@ from fairlevel.data.sensitive import MOST_CATEGORIES_OF_FACTORS, as_frame, is_nu
 from fairlevel.data.stored_rows import DATES, NUMBERS, TEXTS, batches, is_any, open_rows, readable
 from fairlevel.exceptions import InvalidInput, InvalidType
 
-SAMPLE_ROWS = 200_000
 FEW_ROWS = 5  # of a category; what fewer sampled rows say of it is next to nothing
 WEIGHT_0 = "weight 0"
 

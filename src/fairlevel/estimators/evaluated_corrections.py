@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from fairlevel.arrays import Array, Index
-from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.estimators.evaluated_rows import EvaluatedRows
 from fairlevel.estimators.evaluation import Evaluation
 from fairlevel.estimators.selection_budget import SelectionBudget
@@ -48,7 +48,7 @@ class EvaluatedCorrections:
         """What is evaluated on a fold is fitted on the others; fold (row,). Errors on rows that the model has ``seen``
         are too small to learn from. Budgets end below the DPVar of the model as it is.
         """
-        rows = KeptAttributes.of(with_learnt(attributes, model.prediction, seed))
+        rows = with_learnt(attributes, model.prediction, seed)
         weight = rows.weight
         aim = model.prediction if target is None else target
         centre = float(weight @ aim)

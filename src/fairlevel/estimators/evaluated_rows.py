@@ -9,7 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from fairlevel.arrays import Array, Index
-from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.estimators.selection_budget import SelectionBudget
 from fairlevel.fronts.combiners import CandidateChoice, Combiner
 from fairlevel.metrics.learnt_attributes import with_learnt
@@ -57,7 +57,7 @@ class EvaluatedRows:
     ) -> EvaluatedRows:
         """With one conditional mean for all candidates: the one that describes the most accurate of them best."""
         accurate = most_accurate(predictions, target, attributes.weight)
-        kept = KeptAttributes.of(with_learnt(attributes, accurate, seed))
+        kept = with_learnt(attributes, accurate, seed)
         mean = shared_mean(accurate, kept, seed)
         return cls(predictions, target, kept, fold, mean, combiner, seed, chance_errors)
 

@@ -2,13 +2,13 @@
 
 Files, in an order to read them:
 
-- ``dpvar.py``, ``interval.py``, ``compare.py``: what users call; ``inputs.py`` reads their arguments
+- ``dpvar.py``, ``compare.py``: what users call; ``inputs.py`` reads their arguments
 - ``learnt_attributes.py``: A with functions that are learnt from the prediction; ``choice.py``: which conditional mean
   describes a prediction best
 - ``units.py``, ``debiased.py``: the estimate where rows, or groups of rows, are independent
-- ``evidence.py``, ``estimators.py``, ``linear_estimator.py``: what an interval needs of each kind of conditional mean
 - ``no_disparity_test.py``: the test of DPVar = 0
-- ``evaluator.py``, ``mixtures.py``: many predictions on the same rows, and mixtures of them
+- ``evaluator.py``: many predictions on the same rows, each with the ``evidence.py`` from which ``interval.py`` makes an
+  interval; ``mixtures.py``: mixtures of predictions
 - ``profile.py``, ``few_units.py``, ``reliability.py``, ``scorers.py``: averages along an attribute, probabilities,
   model selection
 """

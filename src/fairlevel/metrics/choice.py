@@ -13,7 +13,7 @@ from fairlevel.conditional_mean import GroupMean, LinearMean, RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.discrete_columns import discrete_columns, few_categories
 from fairlevel.conditional_mean.smoother import RIDGES, LinearSmoother
-from fairlevel.metrics.debiased import Debiased, leave_out_errors
+from fairlevel.metrics.debiased import Debiased, cross_validated_ridge, leave_out_errors
 from fairlevel.metrics.units import Units
 
 PARSIMONY = 2.0
@@ -33,11 +33,6 @@ class Candidate:
     units: Units
     learnt: int = 0
     """How many of its functions of A are learnt."""
-
-    @property
-    def asked(self) -> float | None:
-        """The ridge that was asked for."""
-        return self.mean.ridge
 
     @property
     def ridges(self) -> Array:
@@ -185,12 +180,7 @@ def tuned_mean(mean: LinearMean, attributes: Attributes, target: Array, seed: in
     """
     if mean.ridge is not None:
         return mean
-    smoother, units = mean.prepare(attributes, seed=seed), Units.of(attributes)
     values = (target - attributes.weight @ target)[None]
-    if units.are_rows:
-        ridge = float(smoother.choose_ridge(values)[0])
-    else:
-        ridges = RIDGES[::-1]
-        ridge = float(ridges[leave_out_errors(values, smoother, units, ridges, PARSIMONY)[0].argmin()])
+    (ridge,) = cross_validated_ridge(values, mean.prepare(attributes, seed=seed), Units.of(attributes)).tolist()
     chosen: Any = replace(mean, ridge=ridge)
     return chosen  # type: ignore[no-any-return]

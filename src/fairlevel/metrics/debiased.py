@@ -27,7 +27,7 @@ import numpy as np
 
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.conditional_mean.functions import Functions
-from fairlevel.conditional_mean.smoother import HIGH_LEVERAGE, LEAST_LEFT_OUT, LinearSmoother
+from fairlevel.conditional_mean.smoother import HIGH_LEVERAGE, LEAST_LEFT_OUT, RIDGES, LinearSmoother
 from fairlevel.metrics.units import Scores, Units
 
 LARGE_LEVERAGE = 0.5 - 1e-9  # at or above it, what functions of L fit of a row is mostly its noise
@@ -221,6 +221,15 @@ def leave_out_errors(prediction: Array, smoother: LinearSmoother, units: Units, 
     if not len(smoother.moments):
         errors[:, sensible] = errors[:, sensible[:1]]
     return errors
+
+
+def cross_validated_ridge(prediction: Array, smoother: LinearSmoother, units: Units) -> Array:
+    """The ridge with the smallest error on rows, or groups, that are left out, (config,)."""
+    if units.are_rows:
+        return smoother.choose_ridge(prediction)
+    ridges = RIDGES[::-1]
+    best: Array = ridges[leave_out_errors(prediction, smoother, units, ridges, cost=1.0).argmin(axis=1)]
+    return best
 
 
 def _within(functions: Functions, rows: Index, weights: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,17 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.protocol import kind_of
 from fairlevel.exceptions import InvalidType, UnknownName
 from fairlevel.extras import networks
-from fairlevel.metrics.estimators import Regressor, estimator_for
-from fairlevel.metrics.evidence import StandardisedPredictions
-from fairlevel.metrics.inputs import read_rows, read_seed
+from fairlevel.metrics.evaluator import DPVarEvaluator, Regressor
+from fairlevel.metrics.evidence import ONE_PROFILE, Evidence, StandardisedPredictions
+from fairlevel.metrics.inputs import EvaluationRows, check_level, read_rows, read_seed
+from fairlevel.metrics.interval import DPVarInterval, interval_of
 from fairlevel.metrics.learnt_attributes import LearntAttributes
+
+METHODS = "debiased", "paper"
+_FACTORS = (
+    "The prediction depends on the factors given in a way that these rows are too few to follow, so that a part of "
+    "what the factors explain would count as disparity: pass fewer factors, or more rows."
+)
 
 
 def dpvar(
@@ -75,14 +82,67 @@ def dpvar(
     """
     if method not in METHODS:
         raise UnknownName("method", method, METHODS)
-    random_state = read_seed(random_state)
-    rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups).sampled(random_state)
-    attributes = rows.attributes(random_state)
-    if method == "debiased" and (regressor is None or isinstance(regressor, list | tuple)):
-        standardised, varying = StandardisedPredictions.of(rows.prediction[None], rows.row_weight)
-        if varying:
-            attributes = LearntAttributes.of(attributes, standardised.values, random_state, regressor).rows
-    return float(dpvar_of_many(rows.prediction[None], attributes, method, regressor, random_state)[0])
+    seed = read_seed(random_state)
+    rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups).sampled(seed)
+    attributes = rows.attributes(seed) if method == "paper" else _learnt(rows, regressor, seed).rows
+    return float(dpvar_of_many(rows.prediction[None], attributes, method, regressor, seed)[0])
+
+
+def dpvar_interval(
+    y_pred: Any,
+    *,
+    sensitive_features: Any,
+    given: Any = None,
+    level: float = 0.95,
+    regressor: Regressor = None,
+    sample_weight: Any = None,
+    groups: Any = None,
+    random_state: Any = 0,
+) -> DPVarInterval:
+    """Debiased DPVar with a confidence interval valid near zero, a test of DPVar = 0, and its share of Var(f).
+
+    Parameters
+    ----------
+    y_pred : array of shape (rows,)
+    sensitive_features : array or frame of shape (rows,) or (rows, attributes)
+    given : legitimate factors L, array or frame of shape (rows,) or (rows, factors), optional; see :func:`dpvar`
+    level : confidence level of both intervals
+    regressor : the conditional mean; by default splines, random features or groups, whichever describes the prediction
+        best, with functions of A that boosted trees and nearest rows learn from the prediction, where these are clearly
+        better; or a list of your own, which join that choice
+    sample_weight : array of shape (rows,), optional; how many people a row stands for, see :func:`dpvar`
+    groups : array of shape (rows,), optional; rows with the same label belong together, such as the visits of one
+        person. Groups are independent, rows within a group need not be
+    random_state : seed of random features and folds
+
+    Returns
+    -------
+    DPVarInterval
+    """
+    check_level(level)
+    seed = read_seed(random_state)
+    rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups).sampled(seed)
+    return interval_of_rows(rows, regressor, seed, level)
+
+
+def interval_of_rows(rows: EvaluationRows, regressor: Regressor, seed: int, level: float = 0.95) -> DPVarInterval:
+    """The same of rows that have been read."""
+    if rows.is_of_one_profile:
+        return interval_of(Evidence.of_constant(ONE_PROFILE), level)
+    learnt = _learnt(rows, regressor, seed)
+    (evidence,) = DPVarEvaluator(learnt.rows, seed, regressor).evidence(rows.prediction[None])
+    interval = interval_of(evidence, level)
+    if learnt.follow_factors or not interval.low:
+        return interval
+    return replace(interval, low=0.0, share_low=0.0, p_value=1.0, cannot_tell=_FACTORS)
+
+
+def _learnt(rows: EvaluationRows, regressor: Regressor, seed: int) -> LearntAttributes:
+    """Functions of A are learnt from the prediction, unless one conditional mean was asked for."""
+    attributes = rows.attributes(seed)
+    if regressor is not None and not isinstance(regressor, list | tuple):
+        return LearntAttributes(attributes)
+    return LearntAttributes.of(attributes, rows.prediction[None], seed, regressor)
 
 
 def dpvar_of_many(
@@ -96,31 +156,20 @@ def dpvar_of_many(
     the rows or (row, attribute) -> (config,).
     """
     rows = sensitive if isinstance(sensitive, Attributes) else Attributes(sensitive)
-    standardised, varying = StandardisedPredictions.of(predictions, rows.counts)
-    result = np.zeros(len(predictions))
-    if varying:
-        estimate = METHODS[method](standardised.values, rows, regressor, random_state)
-        result[varying] = estimate * standardised.variance
-    return result
+    if method == "paper":
+        return _paper(predictions, rows, regressor, random_state)
+    return DPVarEvaluator(rows, random_state, regressor).estimates(predictions)
 
 
-def debiased(prediction: Array, rows: Attributes, regressor: Regressor, seed: int) -> Array:
-    """Debiased DPVar of several standardised predictions: (config, row) in float64 -> (config,)."""
-    return estimator_for(rows, regressor, seed).estimates(prediction)
-
-
-def paper(prediction: Array, rows: Attributes, regressor: Regressor, seed: int) -> Array:
+def _paper(predictions: Array, rows: Attributes, regressor: Regressor, seed: int) -> Array:
     """The paper's diagnostic of several predictions: (config, row) -> (config,)."""
     if regressor is not None and kind_of(regressor) != "trained":
         raise InvalidType(
             f"method='paper' trains a network, but regressor={regressor} was given; pass regressor=MLPMean() or "
             "method='debiased'."
         )
-    estimates: Array = networks("diagnostic").paper_estimates(prediction, rows, regressor, seed)
+    standardised, estimates = StandardisedPredictions.of(predictions, rows.counts), np.zeros(len(predictions))
+    if len(standardised.configs):
+        of_varying = networks("diagnostic").paper_estimates(standardised.values, rows, regressor, seed)
+        estimates[standardised.configs] = of_varying * standardised.variance
     return estimates
-
-
-METHODS: dict[str, Callable[[Array, Attributes, Regressor, int], Array]] = {
-    "debiased": debiased,
-    "paper": paper,
-}

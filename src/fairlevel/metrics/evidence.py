@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from fairlevel.arrays import Array
+from fairlevel.arrays import Array, Index
 from fairlevel.data.numbers import rounding_limit
 from fairlevel.metrics.units import Units
 
@@ -88,33 +88,24 @@ def influence_sums(
 
 @dataclass(frozen=True)
 class StandardisedPredictions:
-    """Predictions with mean 0 and variance 1, and what they had before.
+    """The predictions that vary, with mean 0 and variance 1, and what they had before.
 
-    Shapes: values (config, row), row_weight (row,) summing to 1, variance (config,).
+    Shapes: values (config, row), configs, their numbers among all predictions, (config,), variance (config,),
+    row_weight (row,) summing to 1.
     """
 
     values: Array
-    row_weight: Array
+    configs: Index
     variance: Array
+    row_weight: Array
 
     @classmethod
-    def of(cls, predictions: Array, row_weight: Array) -> tuple[StandardisedPredictions, Sequence[int]]:
-        """The predictions that vary, standardised, and their positions; (config, row), (row,)."""
-        weight = row_weight / row_weight.sum()
+    def of(cls, predictions: Array, row_weight: Array) -> StandardisedPredictions:
+        """From predictions (config, row) and row weights on any scale, (row,)."""
         used = predictions[:, row_weight > 0]
         varying = np.flatnonzero(np.ptp(used, axis=1) > rounding_limit(used))
         chosen = predictions[varying]
         mean = np.average(chosen, axis=1, weights=row_weight)[:, None]
         variance = np.average((chosen - mean) ** 2, axis=1, weights=row_weight)
         values = (chosen - mean) / np.sqrt(variance)[:, None]
-        return cls(values, weight, variance), varying.tolist()
-
-
-class Estimator(Protocol):
-    """How DPVar is estimated on some rows for one kind of conditional mean; what depends on A is computed once."""
-
-    def estimates(self, predictions: Array) -> Array:
-        """Debiased DPVar of standardised predictions: (config, row) -> (config,)."""
-
-    def evidence(self, predictions: StandardisedPredictions) -> list[Evidence]:
-        """The same with its uncertainty, one entry per prediction."""
+        return cls(values, varying, variance, row_weight / row_weight.sum())

@@ -73,11 +73,16 @@ class EvaluationRows:
         """A, or A within L, with weights and groups."""
         return attributes_within(self.sensitive, self.factors, self.row_weight, self.groups, seed)
 
-    def sampled(self, seed: int, most: int = MOST_ROWS) -> EvaluationRows:
-        """These rows, or so many of them, drawn at random."""
-        if len(self) <= most:
-            return self
-        return self.take(np.sort(np.random.default_rng(seed).choice(len(self), most, replace=False)))
+    def sample(self, seed: int, most: int) -> Index:
+        """The numbers of all rows, or of so many of them, drawn at random."""
+        rows = len(self)
+        return (
+            np.arange(rows) if rows <= most else np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
+        )
+
+    def sampled(self, seed: int) -> EvaluationRows:
+        """These rows, or ``MOST_ROWS`` of them."""
+        return self if len(self) <= MOST_ROWS else self.take(self.sample(seed, MOST_ROWS))
 
 
 def read_rows(

@@ -18,19 +18,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 
-from fairlevel.metrics.estimators import Regressor, estimator_for
-from fairlevel.metrics.evidence import ONE_PROFILE, Evidence, StandardisedPredictions
-from fairlevel.metrics.inputs import EvaluationRows, check_level, read_rows, read_seed
-from fairlevel.metrics.learnt_attributes import LearntAttributes
+from fairlevel.metrics.evidence import Evidence
 
-_FACTORS = (
-    "The prediction depends on the factors given in a way that these rows are too few to follow, so that a part of "
-    "what the factors explain would count as disparity: pass fewer factors, or more rows."
-)
 _ROUNDING = 1e-12  # of a share; of a function of A, 1 − share and its error are rounding errors, and so is their ratio
 
 
@@ -60,62 +52,6 @@ class DPVarInterval:
     def scaled(self, factor: float) -> DPVarInterval:
         """The interval of predictions in other units, of which the squares are ``factor`` times as large."""
         return replace(self, estimate=self.estimate * factor, low=self.low * factor, high=self.high * factor)
-
-
-def dpvar_interval(
-    y_pred: Any,
-    *,
-    sensitive_features: Any,
-    given: Any = None,
-    level: float = 0.95,
-    regressor: Regressor = None,
-    sample_weight: Any = None,
-    groups: Any = None,
-    random_state: Any = 0,
-) -> DPVarInterval:
-    """Debiased DPVar with a confidence interval valid near zero, a test of DPVar = 0, and its share of Var(f).
-
-    Parameters
-    ----------
-    y_pred : array of shape (rows,)
-    sensitive_features : array or frame of shape (rows,) or (rows, attributes)
-    given : legitimate factors L, array or frame of shape (rows,) or (rows, factors), optional; see :func:`dpvar`
-    level : confidence level of both intervals
-    regressor : the conditional mean; by default splines, random features or groups, whichever describes the prediction
-        best, with functions of A that boosted trees and nearest rows learn from the prediction, where these are clearly
-        better; or a list of your own, which join that choice
-    sample_weight : array of shape (rows,), optional; how many people a row stands for, see :func:`dpvar`
-    groups : array of shape (rows,), optional; rows with the same label belong together, such as the visits of one
-        person. Groups are independent, rows within a group need not be
-    random_state : seed of random features and of the test
-
-    Returns
-    -------
-    DPVarInterval
-    """
-    check_level(level)
-    seed = read_seed(random_state)
-    rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups)
-    if rows.is_of_one_profile:
-        return interval_of(Evidence.of_constant(ONE_PROFILE), level)
-    return interval_of_rows(rows, regressor, seed, level)
-
-
-def interval_of_rows(rows: EvaluationRows, regressor: Regressor, seed: int, level: float = 0.95) -> DPVarInterval:
-    """The same of rows that have been read. Without a regressor, functions of A are learnt from the prediction, too."""
-    rows = rows.sampled(seed)
-    standardised, varying = StandardisedPredictions.of(rows.prediction[None], rows.row_weight)
-    if not varying:
-        return interval_of(Evidence.of_constant(), level)
-    attributes = rows.attributes(seed)
-    if regressor is not None and not isinstance(regressor, list | tuple):
-        return interval_of(estimator_for(attributes, regressor, seed).evidence(standardised)[0], level)
-    learnt = LearntAttributes.of(attributes, standardised.values, seed, regressor)
-    (evidence,) = estimator_for(learnt.rows, regressor, seed).evidence(standardised)
-    found = interval_of(evidence, level)
-    if not learnt.follow_factors and found.low > 0:
-        return replace(found, low=0.0, share_low=0.0, p_value=1.0, cannot_tell=_FACTORS)
-    return found
 
 
 def interval_of(evidence: Evidence, confidence: float = 0.95) -> DPVarInterval:

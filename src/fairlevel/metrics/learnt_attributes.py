@@ -9,12 +9,12 @@ import numpy as np
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import LinearMean, RidgeMean
-from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.learnt import learnt_functions
-from fairlevel.data.numbers import rounding_limit
 from fairlevel.data.sensitive import is_one_profile
 from fairlevel.metrics.choice import candidates_for, chosen_for
 from fairlevel.metrics.debiased import left_out
+from fairlevel.metrics.evidence import StandardisedPredictions
 from fairlevel.metrics.no_disparity_test import NoDisparityTest
 from fairlevel.metrics.units import Units
 
@@ -38,7 +38,9 @@ class LearntAttributes:
         mean, which may be one of these means. Within legitimate factors L, functions of L come first, then functions of
         A and L together.
         """
-        rows, follow_factors = KeptAttributes.of(rows), True  # the estimate factors them, too
+        predictions, follow_factors = StandardisedPredictions.of(predictions, rows.counts).values, True
+        if rows.learnt is not None or not len(predictions) or is_one_profile(rows.values):
+            return cls(rows)
         if rows.factors is not None and rows.given is not None:
             residuals = _beyond_factors(rows, predictions)
             functions = _learnt(rows, rows.factors, predictions, residuals, seed)
@@ -48,19 +50,14 @@ class LearntAttributes:
         chosen = [chosen_for(prediction, candidates).debiased for prediction in predictions]
         residuals = np.stack([each.noise(own[None])[0] for each, own in zip(chosen, predictions, strict=True)])
         functions = _learnt(rows, rows.columns, predictions, residuals, seed)
-        found = replace(rows, learnt=functions) if functions.shape[1] else rows
-        return cls(found, follow_factors)
+        return cls(replace(rows, learnt=functions) if functions.shape[1] else rows, follow_factors)
 
 
 def with_learnt(rows: Attributes, prediction: Array, seed: int) -> Attributes:
     """The rows with what can be learnt of one prediction, (row,), for all that will be trained or measured on them; as
     they are where they have learnt functions already.
     """
-    centred = prediction - rows.weight @ prediction
-    spread = float(np.sqrt(rows.weight @ centred**2))
-    if rows.learnt is not None or is_one_profile(rows.values) or spread <= rounding_limit(prediction[None])[0]:
-        return rows
-    return LearntAttributes.of(rows, centred[None] / spread, seed).rows
+    return LearntAttributes.of(rows, prediction[None], seed).rows
 
 
 def _learnt(rows: Attributes, columns: Array, predictions: Array, residuals: Array, seed: int) -> Array:

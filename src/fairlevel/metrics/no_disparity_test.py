@@ -18,48 +18,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy.stats import chi2
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.smoother import LinearSmoother
+from fairlevel.metrics.choice import Candidate
 from fairlevel.metrics.debiased import form_weights, left_out
-from fairlevel.metrics.units import Units
 
 _EXTRA_DF = (4.0, 16.0)
 _LARGEST = 0.99  # p-value of a form: one near 1 would outweigh others however small
-
-
-class CandidateMean(Protocol):
-    """A conditional mean on some rows, and the ridge that was asked for, if any."""
-
-    @property
-    def smoother(self) -> LinearSmoother: ...
-
-    @property
-    def units(self) -> Units: ...
-
-    @property
-    def asked(self) -> float | None: ...
 
 
 @dataclass(frozen=True)
 class NoDisparityTest:
     """The test on some rows with all functions of these candidates, for any number of predictions."""
 
-    candidates: Sequence[CandidateMean]
+    candidates: Sequence[Candidate]
 
     def p_value(self, prediction: Array) -> float:
         """The test for one standardised prediction, (row,)."""
         return _cauchy([p for candidate in self.candidates for p in _p_values(candidate, prediction)])
 
 
-def _p_values(candidate: CandidateMean, prediction: Array) -> list[float]:
+def _p_values(candidate: Candidate, prediction: Array) -> list[float]:
     """One for each roughness."""
     smoother, units = candidate.smoother, candidate.units
-    ridges = _ridges_to_try(candidate.asked, smoother)
+    ridges = _ridges_to_try(candidate.mean.ridge, smoother)
     if not ridges or not smoother.functions.count:
         return []
     centred = smoother.beyond_nuisance(prediction[None])

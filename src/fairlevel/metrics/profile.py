@@ -14,10 +14,10 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean import SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.discrete_columns import few_categories
-from fairlevel.conditional_mean.smoother import HIGH_LEVERAGE, RIDGES
+from fairlevel.conditional_mean.smoother import HIGH_LEVERAGE
 from fairlevel.data.sensitive import GivenColumn, Sensitive, encode_sensitive
 from fairlevel.exceptions import InvalidInput
-from fairlevel.metrics.debiased import leave_out_errors, left_out
+from fairlevel.metrics.debiased import cross_validated_ridge, left_out
 from fairlevel.metrics.few_units import JackknifeError
 from fairlevel.metrics.inputs import read_rows
 from fairlevel.metrics.units import Units
@@ -103,11 +103,7 @@ def mean_profiles(
     at = np.linspace(first, last, points)
     rows = Attributes(attribute, row_weight=row_weight, groups=groups)
     smoother, units = SplineMean().prepare(rows), Units.of(rows)
-    if units.are_rows:
-        ridges = smoother.choose_ridge(predictions)
-    else:
-        known = RIDGES[::-1]
-        ridges = known[leave_out_errors(predictions, smoother, units, known, cost=1.0).argmin(axis=1)]
+    ridges = cross_validated_ridge(predictions, smoother, units)
     weight, overall = smoother.row_weight, predictions @ smoother.row_weight
     spread = np.sqrt(np.square(predictions - overall[:, None]) @ weight)
     along = np.hstack([np.ones((points, 1)), smoother.at(Attributes(at[:, None]))[1].columns])

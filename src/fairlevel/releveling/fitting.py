@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairlevel.arrays import Array, Index
-from fairlevel.conditional_mean.attributes import Attributes, KeptAttributes
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.corrections.closed_form import Disparity
 from fairlevel.metrics.choice import candidates_for
 from fairlevel.releveling.protocol import Change, ExistingModel, Family
@@ -108,7 +108,7 @@ class CrossFitted(NamedTuple):
 
     @classmethod
     def of(
-        cls, model: ExistingModel, attributes: KeptAttributes, target: Array | None, fold: Index, seed: int
+        cls, model: ExistingModel, attributes: Attributes, target: Array | None, fold: Index, seed: int
     ) -> CrossFitted:
         """What is predicted on a fold is fitted on the others; fold (row,). The attributes keep the functions of A that
         judge the predictions, which are prepared meanwhile.
