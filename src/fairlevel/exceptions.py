@@ -77,6 +77,10 @@ class AlreadyLevel(UserWarning):
     """No disparity was found in the most accurate model, so there is nothing to trade off."""
 
 
+class AuditSeesMore(UserWarning):
+    """An audit of a front's model, which learns from its predictions, finds more disparity than the front shows."""
+
+
 class NoBetterThanTheMean(UserWarning):
     """No model of a front errs less on unseen rows than the average of y does."""
 

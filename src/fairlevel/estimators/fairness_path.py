@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +34,7 @@ from fairlevel.estimators.feature_rows import read_rows
 from fairlevel.estimators.fitted_model import FittedModel
 from fairlevel.estimators.front_page import front_page
 from fairlevel.estimators.path_fit import TRAINING, ChosenModel, fit_path
-from fairlevel.estimators.path_front import measured_front
+from fairlevel.estimators.path_front import measured_front, seen_by_an_audit
 from fairlevel.estimators.path_report import PathReport, settings_in_words
 from fairlevel.estimators.reading import read_table
 from fairlevel.estimators.settings import (
@@ -45,7 +46,7 @@ from fairlevel.estimators.settings import (
     warn_of_unused,
 )
 from fairlevel.estimators.whole_fit import all_or_nothing
-from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
+from fairlevel.exceptions import AuditSeesMore, InvalidInput, MissingSensitiveFeatures
 from fairlevel.fronts.combiners import Combiner
 from fairlevel.fronts.selection import check_row, knee_index
 from fairlevel.losses import Logistic, SquaredLoss
@@ -254,7 +255,14 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 "given": () if given is None else tuple(map(str, as_frame(given, "given").columns)),
             }
             self.knee_index_ = knee_index(self.front_)
-            self.best_estimator_ = self.model(self.knee_index_ if self.budget_index_ is None else self.budget_index_)
+            best = self.knee_index_ if self.budget_index_ is None else self.budget_index_
+            self.best_estimator_ = self.model(best)
+            number, name = places[best], "knee" if self.budget_index_ is None else "model within the budget"
+            self._seen_by_an_audit = seen_by_an_audit(
+                name, reporting.predictions[number], reporting.attributes, reporting.intervals[number], seed
+            )
+            if self._seen_by_an_audit is not None:
+                warnings.warn(AuditSeesMore(self._seen_by_an_audit), stacklevel=2)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -327,6 +335,11 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         return self._report.reliabilities
+
+    def seen_by_an_audit(self) -> str | None:
+        """What an audit of ``best_estimator_`` would find beyond the front, in words; None where it agrees."""
+        check_is_fitted(self)
+        return self._seen_by_an_audit
 
     def provenance(self) -> Provenance:
         """Where the figures of the front come from."""

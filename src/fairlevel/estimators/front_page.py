@@ -46,6 +46,8 @@ class Front(Protocol):
 
     def provenance(self) -> Provenance: ...
 
+    def seen_by_an_audit(self) -> str | None: ...
+
 
 def front_page(
     path: Front,
@@ -206,6 +208,9 @@ def _standing_notes(path: Front) -> tuple[str, ...]:
     ]
     if "r2" in path.front_ and path.front_["r2"].max() <= 0:
         notes.insert(0, "No model errs less on unseen rows than the average alone would (R² is not above 0).")
+    more = path.seen_by_an_audit()
+    if more is not None:
+        notes.insert(0, more)
     if path.cross_fitted_:
         notes.append("Figures come from cross-validation; the saved models are trained on all rows.")
     if path.reliabilities():

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array, Index
 from fairlevel.auditing.questions import decisions
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.numbers import rounding_limit
 from fairlevel.estimators.path_fit import PathFit, ReportingRows
 from fairlevel.exceptions import AlreadyLevel, NoBetterThanTheMean
+from fairlevel.metrics.dpvar import interval_across
 from fairlevel.metrics.evaluator import DPVarEvaluator
-from fairlevel.metrics.interval import error_of, interval_columns
+from fairlevel.metrics.interval import DPVarInterval, error_of, interval_columns
 from fairlevel.metrics.reliability import class_figures
 
 
@@ -69,3 +72,19 @@ def _further_figures(reporting: ReportingRows, threshold: float | None, seed: in
     decided = np.stack([decisions(np.clip(each, 0, 1), threshold) for each in predictions])
     dpvar = np.array([error_of(each)[0] for each in DPVarEvaluator(reporting.attributes, seed).evidence(decided)])
     return {**class_figures(predictions, target, weight, threshold), "decision_dpvar": dpvar}
+
+
+def seen_by_an_audit(
+    name: str, prediction: Array, attributes: Attributes, interval: DPVarInterval, seed: int
+) -> str | None:
+    """Where an audit of one model of a front finds more than its interval there: all models of a front are measured
+    with the same functions of A, an audit learns more of them from the model's own predictions, (row,).
+    """
+    audited = interval_across(replace(attributes, learnt=None), prediction, seed)
+    if not audited.learnt or audited.share <= interval.share_high:
+        return None
+    return (
+        f"An audit of the {name} sees more than this front: {audited.share:.1%} of the prediction's variance instead "
+        f"of {interval.share:.1%}, by functions of the attributes that it learns from these predictions. Audit the "
+        "model that you choose."
+    )

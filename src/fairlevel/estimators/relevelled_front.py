@@ -16,6 +16,7 @@ from fairlevel.data.sensitive import Sensitive
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.evaluated_corrections import EvaluatedCorrections
 from fairlevel.estimators.front_page import front_page
+from fairlevel.estimators.path_front import seen_by_an_audit
 from fairlevel.estimators.path_report import QUANTILES
 from fairlevel.estimators.selection_budget import SelectionBudget
 from fairlevel.exceptions import InvalidInput
@@ -163,6 +164,12 @@ class RelevelledFront:
             return []
         weight = self._evaluated.weight
         return [reliability(self._target, p.clip(0, 1), sample_weight=weight) for p in self._evaluated.predictions]
+
+    def seen_by_an_audit(self) -> str | None:
+        """What an audit of the knee would find beyond the front, in words; None where it agrees."""
+        knee, rows = self.knee_index_, self._evaluated.evaluation.rows
+        interval = self._evaluated.evaluation.intervals[knee]
+        return seen_by_an_audit("knee", self._evaluated.predictions[knee], rows.attributes, interval, rows.seed)
 
     def provenance(self) -> Provenance:
         """Where the figures of the front come from."""

@@ -224,11 +224,13 @@ def leave_out_errors(prediction: Array, smoother: LinearSmoother, units: Units, 
 
 
 def cross_validated_ridge(prediction: Array, smoother: LinearSmoother, units: Units) -> Array:
-    """The ridge with the smallest error on rows, or groups, that are left out, (config,)."""
+    """The ridge with the smallest error on rows, or groups, that are left out, (config,). A degree of freedom costs
+    more where they are groups, which are few.
+    """
     if units.are_rows:
         return smoother.choose_ridge(prediction)
     ridges = RIDGES[::-1]
-    best: Array = ridges[leave_out_errors(prediction, smoother, units, ridges, cost=1.0).argmin(axis=1)]
+    best: Array = ridges[leave_out_errors(prediction, smoother, units, ridges, cost=2.0).argmin(axis=1)]
     return best
 
 

@@ -84,7 +84,9 @@ def dpvar(
         raise UnknownName("method", method, METHODS)
     seed = read_seed(random_state)
     rows = read_rows(y_pred, sensitive_features, sample_weight, given, groups).sampled(seed)
-    attributes = rows.attributes(seed) if method == "paper" else _learnt(rows, regressor, seed).rows
+    attributes = rows.attributes(seed)
+    if method == "debiased":
+        attributes = _learnt(attributes, rows.prediction, seed, regressor).rows
     return float(dpvar_of_many(rows.prediction[None], attributes, method, regressor, seed)[0])
 
 
@@ -129,20 +131,26 @@ def interval_of_rows(rows: EvaluationRows, regressor: Regressor, seed: int, leve
     """The same of rows that have been read."""
     if rows.is_of_one_profile:
         return interval_of(Evidence.of_constant(ONE_PROFILE), level)
-    learnt = _learnt(rows, regressor, seed)
-    (evidence,) = DPVarEvaluator(learnt.rows, seed, regressor).evidence(rows.prediction[None])
+    return interval_across(rows.attributes(seed), rows.prediction, seed, regressor, level)
+
+
+def interval_across(
+    attributes: Attributes, prediction: Array, seed: int, regressor: Regressor = None, level: float = 0.95
+) -> DPVarInterval:
+    """The same of a prediction, (row,), across attributes that vary."""
+    learnt = _learnt(attributes, prediction, seed, regressor)
+    (evidence,) = DPVarEvaluator(learnt.rows, seed, regressor).evidence(prediction[None])
     interval = interval_of(evidence, level)
     if learnt.follow_factors or not interval.low:
         return interval
     return replace(interval, low=0.0, share_low=0.0, p_value=1.0, cannot_tell=_FACTORS)
 
 
-def _learnt(rows: EvaluationRows, regressor: Regressor, seed: int) -> LearntAttributes:
+def _learnt(attributes: Attributes, prediction: Array, seed: int, regressor: Regressor) -> LearntAttributes:
     """Functions of A are learnt from the prediction, unless one conditional mean was asked for."""
-    attributes = rows.attributes(seed)
     if regressor is not None and not isinstance(regressor, list | tuple):
         return LearntAttributes(attributes)
-    return LearntAttributes.of(attributes, rows.prediction[None], seed, regressor)
+    return LearntAttributes.of(attributes, prediction[None], seed, regressor)
 
 
 def dpvar_of_many(

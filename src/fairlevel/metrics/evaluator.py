@@ -63,7 +63,7 @@ class DPVarEvaluator:
             estimates[standardised.configs] = self.estimator.estimates(standardised.values) * standardised.variance
         return estimates
 
-    def evidence(self, predictions: Array) -> list[Evidence]:
+    def evidence(self, predictions: Array | Sequence[Array]) -> list[Evidence]:
         """What errors and intervals need, one entry per prediction."""
         standardised = StandardisedPredictions.of(predictions, self.rows.counts)
         evidence = [Evidence.of_constant() for _ in predictions]
@@ -73,7 +73,7 @@ class DPVarEvaluator:
                 evidence[config] = of_config
         return evidence
 
-    def intervals(self, predictions: Array) -> list[DPVarInterval]:
+    def intervals(self, predictions: Array | Sequence[Array]) -> list[DPVarInterval]:
         """The 95 % interval of each prediction."""
         return on_single_threads(*(partial(interval_of, each) for each in self.evidence(predictions)))
 

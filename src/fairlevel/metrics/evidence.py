@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,8 +100,9 @@ class StandardisedPredictions:
     row_weight: Array
 
     @classmethod
-    def of(cls, predictions: Array, row_weight: Array) -> StandardisedPredictions:
+    def of(cls, predictions: Array | Sequence[Array], row_weight: Array) -> StandardisedPredictions:
         """From predictions (config, row) and row weights on any scale, (row,)."""
+        predictions = np.asarray(predictions, dtype=np.float64)
         used = predictions[:, row_weight > 0]
         varying = np.flatnonzero(np.ptp(used, axis=1) > rounding_limit(used))
         chosen = predictions[varying]
