@@ -5,9 +5,9 @@ import pytest
 
 from fairlevel import MLPMean, RidgeMean, dpvar, dpvar_interval
 from fairlevel.conditional_mean import LINEAR_MEANS
+from fairlevel.conditional_mean import protocol as module
 from fairlevel.conditional_mean.protocol import ConditionalMean, kind_of
 from fairlevel.exceptions import InvalidType
-from fairlevel.metrics import evaluator as module
 from fairlevel.metrics.evaluator import DPVarEvaluator, LinearEstimator
 from fairlevel.metrics.inputs import read_rows
 from fairlevel.metrics.interval import error_of, interval_of
@@ -52,12 +52,12 @@ def test_errors_and_intervals_come_from_the_same_evidence(monkeypatch):
 
 def test_attributes_are_factored_once(monkeypatch):
     calls = []
-    original = module.candidates_for
-    monkeypatch.setattr(module, "candidates_for", lambda *settings: calls.append(settings) or original(*settings))
+    original = module.factor
+    monkeypatch.setattr(module, "factor", lambda *settings: calls.append(settings) or original(*settings))
     evaluator = evaluator_of_a()
     evaluator.evidence(PREDICTIONS)
     evaluator.intervals(PREDICTIONS[:1])
-    assert len(calls) == 1
+    assert len(calls) == len(evaluator.estimator.candidates) == 3
 
 
 def test_every_kind_of_mean_has_an_estimator():

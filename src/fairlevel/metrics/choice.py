@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -125,6 +126,15 @@ def choose(prediction: Array, candidates: Sequence[Candidate]) -> list[Choice]:
         Choice(candidates[number], float(candidates[number].ridges[place]), _where(chosen, (number, place)))
         for number, place in dict.fromkeys(chosen)
     ]
+
+
+def choices_for(
+    rows: Attributes, predictions: Array, seed: int, regressor: LinearMean | Sequence[LinearMean] | None = None
+) -> list[Choice]:
+    """The choice for predictions on these rows, (config, row); asked again, the rows know it."""
+    means = regressor if regressor is None or isinstance(regressor, LinearMean) else tuple(regressor)
+    key = ("choices", seed, means, blake2b(predictions.tobytes()).digest())
+    return rows.once(key, lambda: choose(predictions, candidates_for(rows, seed, means)))
 
 
 def _where(values: list[tuple[int, int]], wanted: tuple[int, int]) -> Index:

@@ -14,7 +14,7 @@ from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.protocol import ConditionalMean, kind_of
 from fairlevel.extras import networks
-from fairlevel.metrics.choice import Candidate, Choice, candidates_for, choose
+from fairlevel.metrics.choice import Candidate, Choice, candidates_for, choices_for
 from fairlevel.metrics.evidence import Evidence, StandardisedPredictions, influence_sums
 from fairlevel.metrics.interval import DPVarInterval, interval_of
 from fairlevel.metrics.no_disparity_test import NoDisparityTest
@@ -94,13 +94,13 @@ class LinearEstimator:
 
     def estimates(self, predictions: Array) -> Array:
         estimates = np.empty(len(predictions))
-        for choice in choose(predictions, self.candidates):
+        for choice in choices_for(self.rows, predictions, self.seed, self.regressor):
             estimates[choice.configs] = choice.debiased.estimates(predictions[choice.configs])
         return estimates
 
     def evidence(self, predictions: StandardisedPredictions) -> list[Evidence]:
         evidence: dict[int, Evidence] = {}
-        for choice in choose(predictions.values, self.candidates):
+        for choice in choices_for(self.rows, predictions.values, self.seed, self.regressor):
             evidence |= self._evidence(choice, predictions)
         return [evidence[number] for number in range(len(predictions.values))]
 

@@ -12,7 +12,7 @@ from fairlevel.conditional_mean import LinearMean, RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.learnt import learnt_functions
 from fairlevel.data.sensitive import is_one_profile
-from fairlevel.metrics.choice import candidates_for, chosen_for
+from fairlevel.metrics.choice import candidates_for, choices_for
 from fairlevel.metrics.debiased import left_out
 from fairlevel.metrics.evidence import StandardisedPredictions
 from fairlevel.metrics.no_disparity_test import NoDisparityTest
@@ -46,9 +46,9 @@ class LearntAttributes:
             functions = _learnt(rows, rows.factors, predictions, residuals, seed)
             follow_factors = not functions.shape[1] and not _more_is_known(rows, rows.factors, predictions, seed)
             rows = replace(rows, given=np.hstack([rows.given, functions]))
-        candidates = candidates_for(rows, seed, means)
-        chosen = [chosen_for(prediction, candidates).debiased for prediction in predictions]
-        residuals = np.stack([each.noise(own[None])[0] for each, own in zip(chosen, predictions, strict=True)])
+        residuals = np.empty_like(predictions)
+        for choice in choices_for(rows, predictions, seed, means):
+            residuals[choice.configs] = choice.debiased.noise(predictions[choice.configs])
         functions = _learnt(rows, rows.columns, predictions, residuals, seed)
         return cls(replace(rows, learnt=functions) if functions.shape[1] else rows, follow_factors)
 
