@@ -41,8 +41,6 @@ study: .venv/installed
 bench: .venv/installed
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[peers]"
 	$(BIN)/python -m benchmarks --out benchmarks/results/cpu.json
-	FAIRLEVEL_NATIVE=off $(BIN)/python -m benchmarks --only fbo-400,fbo-2000,fbo-8000 \
-		--out benchmarks/results/cpu-without-compiler.json
 
 pages: .venv/installed
 	$(PARALLEL) $(BIN)/python docs/support/pages.py $(PAGES)

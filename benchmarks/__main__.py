@@ -25,9 +25,9 @@ def main(
 
         engine = f"{torch.cuda.get_device_name()}, Triton kernels"
     else:
-        from benchmarks.cpu_cases import CASES, compiled
+        from benchmarks.cpu_cases import CASES
 
-        engine = f"{torch.get_num_threads()} threads, {'compiled C' if compiled() else 'PyTorch alone'}"
+        engine = f"{torch.get_num_threads()} threads"
     console = Console()
     machine = (
         f"{platform.processor() or platform.machine()}; {engine}; torch {torch.__version__}; fairlevel {__version__}"

@@ -18,25 +18,6 @@ def work(function):
 
 
 @work
-def million(weight):
-    """FairRegressor on 1,000,000 × 50 with 20 attributes, ten epochs of batches of 4096."""
-    from fairlevel import FairRegressor
-    from fairlevel.networks.optimizers import Adam
-
-    weight, rows, random = float(weight), 1_000_000, np.random.default_rng(0)
-    x = random.standard_normal((rows, 50), dtype=np.float32)
-    a = random.standard_normal((rows, 20), dtype=np.float32)
-    x[:, :20] += a
-    y = x[:, 0] + a[:, 0] * a[:, 1] + random.standard_normal(rows, dtype=np.float32)
-    optimizer = Adam(0.003, steps=10 * rows // 4096)
-    settings = {"batch_size": 4096, "validation_fraction": None, "optimizer": optimizer, "device": "cpu"}
-    model = FairRegressor(weight=weight, random_state=0, **settings)
-    start = time.perf_counter()
-    model.fit(x, y, sensitive_features=a if weight else None)
-    return time.perf_counter() - start
-
-
-@work
 def hsic(rows):
     """One step of exact HSIC."""
     import torch

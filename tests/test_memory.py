@@ -45,10 +45,9 @@ def test_the_users_own_setting_wins(library, monkeypatch):
 
 
 @pytest.mark.parametrize(("value", "calls"), [(None, 0), ("0", 0), ("1", 2)])
-@pytest.mark.parametrize("batch_size", [None, 10])
-def test_training_asks_only_where_the_variable_is_set(library, monkeypatch, value, calls, batch_size):
+def test_training_asks_only_where_the_variable_is_set(library, monkeypatch, value, calls):
     if value is not None:
         monkeypatch.setenv(memory.SWITCH, value)
     x = np.linspace(0, 1, 60).reshape(30, 2)
-    FairRegressor(weight=0, batch_size=batch_size, device="cpu", random_state=0).fit(x, x[:, 0])
+    FairRegressor(weight=0, device="cpu", random_state=0).fit(x, x[:, 0])
     assert len(library.calls) == calls

@@ -1,12 +1,7 @@
 """Stages of work reach whoever listens, and cover all of it."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
-import pytest
 
 from fairlevel import FairnessPath, relevel
 from fairlevel.networks.optimizers import Adam
@@ -46,23 +41,6 @@ def test_loggers_hear_of_stages(caplog):
         stage("reading")
         share_of("training")(0.5)
     assert caplog.messages == ["reading", "training"]
-
-
-@pytest.mark.parametrize(("compiler", "why"), [("", "There is no C compiler"), ("false", "C code cannot be compiled")])
-def test_a_slow_path_is_one_line(compiler, why, tmp_path):
-    """Without a compiler training was slower, without a word."""
-    code = (
-        "import fairlevel; from fairlevel.networks.optimizers import Adam\n"
-        "for _ in range(2): fairlevel.FairRegressor(predictor='mlp', weight=0, optimizer=Adam(steps=2)).fit("
-        "[[k] for k in range(50)], list(range(50)))"
-    )
-    settings = os.environ | {"CC": compiler or "no compiler", "XDG_CACHE_HOME": str(tmp_path)}
-    said = subprocess.run([sys.executable, "-c", code], env=settings, capture_output=True, text=True, check=True)
-    assert len(said.stderr.splitlines()) == 1
-    assert said.stderr.startswith(why)
-    settings |= {"FAIRLEVEL_NATIVE": "off"}
-    said = subprocess.run([sys.executable, "-c", code], env=settings, capture_output=True, text=True, check=True)
-    assert said.stderr == ""
 
 
 def test_a_path_and_a_relevelled_model_name_their_stages():

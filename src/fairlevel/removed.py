@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+Init = TypeVar("Init", bound=Callable[..., None])
+
 _SAMPLE = "audits of large tables read a random sample of rows= rows in one pass"
 _SINCE = "compare two audits with later.since(earlier)"
 
+_BATCHES = "train on a sample of the rows, or in a loop of your own with fairlevel.torch.DPVarPenalty"
+
 REMOVED = {
+    "FairRegressor(batch_size=)": _BATCHES,
+    "FairClassifier(batch_size=)": _BATCHES,
     "fairlevel.audit_files": "audit(path, predictions=..., sensitive_features=...) reads files",
     "audit(baseline=)": _SINCE,
     "audit(state=)": f"{_SAMPLE}, which needs no state",
@@ -23,3 +33,15 @@ def refuse_removed(name: str, kind: type[Exception]) -> None:
     """Raise an error of this kind where something of this name is gone."""
     if name in REMOVED:
         raise kind(f"{name} is gone since version 0.3: {REMOVED[name]}.")
+
+
+def naming_what_is_gone(init: Init) -> Init:
+    """A class's ``__init__`` that says so where an argument is gone."""
+
+    @wraps(init)
+    def checked(self: Any, *settings: Any, **named: Any) -> None:
+        for name in named:
+            refuse_removed(f"{type(self).__name__}({name}=)", TypeError)
+        init(self, *settings, **named)
+
+    return checked  # type: ignore[return-value]

@@ -12,7 +12,6 @@ from torch import Tensor, distributed, nn
 
 from fairlevel.conditional_mean.random_features import draw_waves
 from fairlevel.exceptions import InvalidInput, InvalidType
-from fairlevel.penalties.batch_moments import ridge_coefficients, waves
 from fairlevel.penalties.toolkit import check_positive
 
 
@@ -134,7 +133,7 @@ class DPVarPenalty(nn.Module):
         own = torch.float64 if attributes.dtype == torch.float64 else torch.float32
         joint = predicted.new_ones(len(predicted), len(self.coefficients) + 2)
         joint[:, : self.attributes_dim] = standard
-        joint[:, self.attributes_dim : -2] = waves(standard.to(own), self.frequencies.to(own), self.phases.to(own))
+        joint[:, self.attributes_dim : -2] = _waves(standard.to(own), self.frequencies.to(own), self.phases.to(own))
         joint[:, -2] = predicted
         return joint
 
@@ -159,7 +158,7 @@ class DPVarPenalty(nn.Module):
             self._add(rows, sums)
         covariance = self.products / self.freedom.clamp_min(1)
         moments = covariance[:-1, -1]
-        self.coefficients.copy_(ridge_coefficients(covariance[:-1, :-1], moments, dim, self.ridge))
+        self.coefficients.copy_(_ridge_coefficients(covariance[:-1, :-1], moments, dim, self.ridge))
         return rows.clamp_min(1), moments @ self.coefficients
 
     def _add(self, rows: Tensor, sums: Tensor) -> None:
@@ -215,3 +214,18 @@ class DPVarPenalty(nn.Module):
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
         """Follow a module to its device, not to its precision: sums of many rows need 64 bits."""
         return super()._apply(lambda value: value.to(fn(value).device), recurse)  # type: ignore[no-untyped-call]
+
+
+def _waves(rows: Tensor, frequencies: Tensor, phases: Tensor) -> Tensor:
+    """Random Fourier features of standardised rows of A: (row, attribute) -> (row, feature)."""
+    return torch.addmm(phases, rows, frequencies).cos_().mul_((2 / len(phases)) ** 0.5)
+
+
+def _ridge_coefficients(covariance: Tensor, moments: Tensor, free: int, ridge: float) -> Tensor:
+    """(G + λR)⁻¹ m, (feature,), from G (feature, feature) and m (feature,) of (free, penalised) features, each of a
+    spread near 1. Where free features are linear combinations of each other, the smallest coefficients.
+    """
+    penalty = torch.full_like(moments, ridge)
+    penalty[:free] = 1e-9  # keeps the matrix definite; far below what a coefficient can be known to
+    factor, _ = torch.linalg.cholesky_ex(covariance + torch.diag(penalty))
+    return torch.cholesky_solve(moments.unsqueeze(1), factor).squeeze(1)

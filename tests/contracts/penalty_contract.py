@@ -5,17 +5,16 @@ import pytest
 import torch
 
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.exceptions import InvalidInput, UnknownName
+from fairlevel.exceptions import UnknownName
 from fairlevel.networks.optimizers import GradientDescent
-from fairlevel.penalties import NoPenalty, batch_form
-from fairlevel.penalties.protocol import BatchAttributes, BatchPenalty
+from fairlevel.penalties import NoPenalty
 from fairlevel.predictors import MLP, Configurations
 from fairlevel.training.engine import train
 from fairlevel.training.rows import AllRows, TrainingRows
 from tests.contracts.sanity import measure
 from tests.drawn_rows import gaussian
 
-ROWS, BATCH_ROWS = 60, 600
+ROWS = 60
 
 
 def prepared_case(penalty, case):
@@ -147,31 +146,6 @@ def row_of_the_sanity_matrix(penalty, case):
     assert (found[~known] > 10 * found[3]).all(), found  # dependent: far above what independence leaves
 
 
-def batches_are_unbiased_given_the_state(penalty, case):
-    """The average of the gradients of all batches is the gradient on all rows, and the value is that of the state."""
-    if not isinstance(penalty, BatchPenalty):
-        with pytest.raises(InvalidInput, match=f"{penalty.name!r} needs all rows at once"):
-            batch_form(penalty, None)
-        return
-    random = np.random.default_rng(0)
-    a = 3 + random.standard_normal((BATCH_ROWS, 3)) * [1.0, 5.0, 0.2]
-    target = a[:, 0] - a[:, 2] + random.standard_normal(BATCH_ROWS)
-    f = torch.from_numpy(np.stack([target - target.mean(), np.sin(a[:, 1])])).float()
-    form = batch_form(penalty, BatchAttributes(a, np.arange(BATCH_ROWS), target, 0, torch.device("cpu")))
-    everything, state = slice(BATCH_ROWS), form.init(2)
-    for _ in range(3):
-        state = form.step(f, everything, state).state
-    whole = form.step(f, everything, state)
-    parts = [slice(start, start + 60) for start in range(0, BATCH_ROWS, 60)]
-    gradient = torch.zeros_like(f)
-    for part in parts:
-        step = form.step(f[:, part], part, state)
-        gradient[:, part] += step.gradient / len(parts)
-        torch.testing.assert_close(step.value, whole.value)
-    torch.testing.assert_close(gradient, whole.gradient, rtol=1e-4, atol=1e-9)
-    assert (whole.value > 0).all()
-
-
 CHECKS = [
     grid_equals_single_predictions,
     order_of_rows_does_not_matter,
@@ -183,5 +157,4 @@ CHECKS = [
     a_column_that_does_not_vary_changes_nothing_else,
     held_out_value_changes_no_state,
     row_of_the_sanity_matrix,
-    batches_are_unbiased_given_the_state,
 ]

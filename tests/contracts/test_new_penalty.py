@@ -1,7 +1,6 @@
 """A penalty from outside the package: one class, one registry row, one fixture line, and everything works with it."""
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.networks.optimizers import Adam, GradientDescent
 from fairlevel.penalties import PENALTIES
 from fairlevel.penalties.protocol import PenaltyStep
-from fairlevel.penalties.running_moments import NEWEST_WEIGHT, RunningMoments
 from fairlevel.penalties.toolkit import PenaltyDefaults
 from fairlevel.predictors import Boosting
 from fairlevel.tensors import to_device
@@ -38,19 +36,6 @@ class CentredAttributes:
         return to_device(self, dtype, device)
 
 
-class InBatches(NamedTuple):
-    values: torch.Tensor
-
-    def init(self, configs):
-        return RunningMoments(self.values.new_zeros(configs, self.values.shape[1]), 0.0)
-
-    def step(self, prediction, window, state):
-        values, count = self.values[window], prediction.shape[1]
-        gradient = 2 / count * state.value @ values.T
-        after = state.average.lerp(prediction @ values / count, NEWEST_WEIGHT)
-        return PenaltyStep(state.value.square().sum(-1), gradient, state.after(after))
-
-
 @dataclass(frozen=True)
 class SquaredCovariance(PenaltyDefaults):
     """P = Σ_k Cov(f, A_k)²."""
@@ -64,10 +49,6 @@ class SquaredCovariance(PenaltyDefaults):
     def step(self, prediction, prepared, state):
         covariance = prediction @ prepared.values
         return PenaltyStep(covariance.square().sum(-1), 2 * covariance @ prepared.values.T, state)
-
-    def in_batches(self, attributes):
-        values = attributes.values[attributes.order]
-        return InBatches(torch.from_numpy((values - values.mean(0)) / values.std(0)).float())
 
 
 def dense(f, a, weight, *_):
@@ -103,7 +84,6 @@ def module():
     "settings",
     [
         {"predictor": QUICK_TREES},
-        {"batch_size": 100, "optimizer": Adam(0.01, steps=150)},
         {"predictor": "linear"},
         {"predictor": module()},
         {"validation_fraction": 0.2},

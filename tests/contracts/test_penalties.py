@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from fairlevel.exceptions import InvalidInput, UnknownName
-from fairlevel.penalties import PENALTIES, batch_form, resolve_penalty
+from fairlevel.exceptions import UnknownName
+from fairlevel.penalties import PENALTIES, resolve_penalty
 from tests.contracts.penalty_cases import CASES
 from tests.contracts.penalty_contract import CHECKS
 from tests.contracts.sanity import RHO, draw
@@ -43,8 +43,3 @@ def test_names_resolve_and_unknown_ones_list_the_known():
         UnknownName, match=r"Did you mean 'hsic'\? Known: adversarial, adversarial_plain, eipm, fbo, fbo_closed,"
     ):
         resolve_penalty("hsci")
-
-
-def test_a_penalty_without_a_batch_form_is_refused_by_name():
-    with pytest.raises(InvalidInput, match=r"'itd' needs all rows .* use one of fbo_closed, fbo_root, hsic, hsic_feat"):
-        batch_form(resolve_penalty("itd"), None)

@@ -84,8 +84,6 @@ def test_models_take_the_table_as_it_is_after_saving(mixed, tmp_path):
     np.testing.assert_allclose(plain.predict(encoded), regressor.predict(x), rtol=1e-6)
     with pytest.raises(InvalidType, match="TableEncoder"):
         FairRegressor(1.0, encoder="table").fit(x, y, sensitive_features=a)
-    with pytest.raises(InvalidInput, match="batch_size"):
-        FairRegressor(1.0, encoder=TableEncoder(), batch_size=32).fit(x, y, sensitive_features=a)
 
 
 def test_text_dates_are_dates_for_boosting(mixed):

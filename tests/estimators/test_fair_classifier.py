@@ -119,11 +119,10 @@ def three_classes(x):
     return names[np.digitize(x[:, 0] + x[:, 1], [-0.5, 0.7])]
 
 
-@pytest.mark.parametrize("batch_size", [None, 100], ids=["all rows", "batches"])
-def test_figures_of_several_classes_are_those_of_the_probabilities(rows, batch_size):
+def test_figures_of_several_classes_are_those_of_the_probabilities(rows):
     x, _, a = (each[:400] for each in rows)
     y = three_classes(x)
-    model = FairClassifier(1.0, batch_size=batch_size, **ALL_ROWS).fit(x, y, sensitive_features=a)
+    model = FairClassifier(1.0, **ALL_ROWS).fit(x, y, sensitive_features=a)
     p = model.predict_proba(x)
     expected = [dpvar(None, column, sensitive_features=a) for column in p.T]
     np.testing.assert_allclose(model.dpvar_by_class_, expected, rtol=1e-6)

@@ -88,8 +88,6 @@ def test_bad_factors(design):
         model.fit(x, y, sensitive_features=a, given=np.ones(2000))
     with pytest.raises(MissingSensitiveFeatures, match="without sensitive_features"):
         model.fit(x, y, given=factor)
-    with pytest.raises(InvalidInput, match="all rows at once"):
-        FairRegressor(1.0, predictor="linear", batch_size=100).fit(x, y, sensitive_features=a, given=factor)
 
 
 def test_a_model_that_exists_is_levelled_within_factors(design):

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from fairlevel.networks.backends import Regression
 from fairlevel.networks.descent import gradient_steps
+from fairlevel.networks.fits import Regression
 from fairlevel.networks.network import Network
 
 

@@ -11,7 +11,6 @@ from fairlevel.conditional_mean import protocol as means
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.penalties import ClosedFBO, RootFBO
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
-from fairlevel.training.execution.fixed_groups import FixedGroups
 
 ROWS, CONFIGS = 120, 3
 
@@ -24,19 +23,17 @@ def attributes():
 @pytest.mark.parametrize(
     "penalty", [ClosedFBO(SplineMean(0.01)), RootFBO(SplineMean(0.01))], ids=lambda each: each.name
 )
-@pytest.mark.parametrize("size", [None, 2])
 @pytest.mark.parametrize("configs", [1, CONFIGS])
-def test_after_a_move_value_and_gradient_are_those_of_the_predictions(penalty, size, configs):
+def test_after_a_move_value_and_gradient_are_those_of_the_predictions(penalty, configs):
     prepared = penalty.prepare(attributes(), ALL_TRAINING_ROWS.assign(0, ROWS), {}, 0)
-    acting = penalty if size is None else FixedGroups(penalty, size)
     f, first, second = torch.randn(3, configs, ROWS, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     moves = torch.linspace(0.1, 0.9, configs, dtype=torch.float64)
-    found, moved = acting.step(f, prepared, acting.init(prepared, configs, {})), f
+    found, moved = penalty.step(f, prepared, penalty.init(prepared, configs, {})), f
     for direction in (first, second):
-        along = acting.along(direction, found.value, prepared, found.state)
+        along = penalty.along(direction, found.value, prepared, found.state)
         moved = moved + moves.unsqueeze(1) * direction
-        found = acting.step_after(moved, moves, along, prepared, found.state)
-    afresh = acting.step(moved, prepared, acting.init(prepared, configs, {}))
+        found = penalty.step_after(moved, moves, along, prepared, found.state)
+    afresh = penalty.step(moved, prepared, penalty.init(prepared, configs, {}))
     torch.testing.assert_close(found.value, afresh.value, rtol=1e-12, atol=1e-14)
     torch.testing.assert_close(found.gradient, afresh.gradient, rtol=1e-11, atol=1e-14)
 

@@ -19,6 +19,7 @@ from fairlevel.training.rows import AllRows, TrainingRows
 from tests.contracts.penalty_cases import CASES, FEW_STEPS, as_they_are
 
 WEIGHTS = np.r_[0, np.logspace(-2, 0.5, 23)]
+ROUNDING = 0.01  # of the step size, after two steps
 OPTIMIZERS = {"gd": GradientDescent(0.05, steps=2), "adam": Adam(0.01, steps=2)}
 FEW_FEATURES = {"random_features": RandomFeatures(features=60)}
 
@@ -41,32 +42,18 @@ def parameters(weights, rates, penalty, predictor, optimizer):
     return train(rows, grid, penalty=penalty, predictor=predictor, optimizer=optimizer, device="cpu")
 
 
-@pytest.fixture
-def one_thread():
-    """Without a compiler, tiles of a grid get one thread each and a single tile gets all."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-def same_bits(first, second):
-    return np.array_equal(first.view(np.int32), second.view(np.int32))
-
-
-@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("predictor", sorted({*PREDICTORS} - {"boosting"}))  # tests/predictors/test_boosting.py
 @pytest.mark.parametrize("penalty", sorted(PENALTIES))
-def test_a_configuration_is_the_same_bit_for_bit_whatever_stands_beside_it(penalty, predictor, optimizer):
+def test_a_configuration_is_the_same_alone_and_in_a_grid(penalty, predictor, optimizer):
+    """Up to rounding, which grows with the number of steps; the same call twice gives the same bits."""
     small = FEW_STEPS.get(penalty) or PENALTIES[penalty](), FEW_FEATURES.get(predictor) or PREDICTORS[predictor]()
     chosen = *small, OPTIMIZERS[optimizer]
     rate = chosen[2].learning_rate
-    grid = parameters(WEIGHTS, rate, *chosen)
-    five = parameters(WEIGHTS[6:11], rate, *chosen)
-    alone = parameters(WEIGHTS[9:10], rate, *chosen)
-    assert same_bits(grid.members.parameters[6:11], five.members.parameters)
-    assert same_bits(grid.members.parameters[9:10], alone.members.parameters)
+    grid = parameters(WEIGHTS, rate, *chosen).members.parameters
+    assert np.array_equal(parameters(WEIGHTS, rate, *chosen).members.parameters, grid)
+    alone = parameters(WEIGHTS[9:10], rate, *chosen).members.parameters
+    np.testing.assert_allclose(alone[0], grid[9], rtol=0, atol=ROUNDING * rate)
 
     rates = np.full(24, rate)
     rates[10] = 1e6
@@ -74,17 +61,8 @@ def test_a_configuration_is_the_same_bit_for_bit_whatever_stands_beside_it(penal
     others = np.arange(24) != 10
     assert with_diverging.status[10] is Status.DIVERGED
     assert Status.DIVERGED not in [status for status, fine in zip(with_diverging.status, others, strict=True) if fine]
-    assert same_bits(with_diverging.members.parameters[others], grid.members.parameters[others])
-
-
-@pytest.mark.usefixtures("one_thread")
-def test_every_configuration_of_a_grid_of_24_equals_itself_alone():
-    optimizer = Adam(0.01, steps=10)
-    grid = parameters(WEIGHTS, 0.01, ClosedFBO(), MLP(), optimizer).members.parameters
-    for config, weight in enumerate(WEIGHTS):
-        assert same_bits(
-            grid[config : config + 1], parameters([weight], 0.01, ClosedFBO(), MLP(), optimizer).members.parameters
-        )
+    beside = with_diverging.members.parameters[others]
+    np.testing.assert_allclose(beside, grid[others], rtol=0, atol=ROUNDING * rate)
 
 
 def test_objective_falls_and_the_trace_ends_with_the_outcome():
@@ -148,7 +126,7 @@ def test_early_stopping_returns_the_best_parameters_it_saw():
     assert (stopped.steps < 400).all()
     assert Status.STOPPED_EARLY in stopped.status
     alone = train(AllRows(data), Configurations.of([1.0], 0.03), held_out=held, **settings)
-    assert same_bits(alone.members.parameters, stopped.members.parameters[1:2])
+    np.testing.assert_allclose(alone.members.predict(held.x)[0], stopped.members.predict(held.x)[1], atol=0.02)
 
 
 @pytest.mark.parametrize("steps", [5, 13])
@@ -168,14 +146,14 @@ def test_progress_counts_every_tile():
     seen = []
     train(
         AllRows(samples(50)),
-        Configurations.of(np.linspace(0, 1, 40), 0.01),  # three tiles, or five without a compiler
+        Configurations.of(np.linspace(0, 1, 40), 0.01),  # three tiles
         penalty=NoPenalty(),
         predictor=MLP(),
         optimizer=Adam(steps=10),
         device="cpu",
         progress=lambda done, total: seen.append((done, total)),
     )
-    assert seen[-1] in [(30, 30), (50, 50)]
+    assert seen[-1] == (30, 30)
     assert seen == sorted(seen)
 
 

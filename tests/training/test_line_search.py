@@ -12,7 +12,7 @@ SCORES = torch.tensor([[0.0, 1.0, -1.0, 2.0]]), torch.tensor([[3.0, 0.0, 1.0, 0.
 
 def rows():
     """Four rows, of which the first carries no accuracy."""
-    return StepRows(torch.zeros(4, 1), torch.tensor([1.0, 0.0, 1.0, 0.0]), slice(1, 4), WEIGHT, slice(0, 4), 3.0)
+    return StepRows(torch.zeros(4, 1), torch.tensor([1.0, 0.0, 1.0, 0.0]), slice(1, 4), WEIGHT, 3.0)
 
 
 def test_that_of_a_squared_loss_is_the_same_tensor_for_the_same_rows():

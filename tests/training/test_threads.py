@@ -17,8 +17,6 @@ def test_results_come_in_order(threads):
 def test_threads_multiply_by_themselves_and_the_number_of_threads_is_restored():
     before = torch.get_num_threads()
     assert in_threads(lambda tile, check: torch.get_num_threads(), range(4), Tiling(1, threads=2)) == [1] * 4
-    alone = Tiling(1, threads=2, one_thread_each=True)
-    assert in_threads(lambda tile, check: torch.get_num_threads(), range(1), alone) == [1]
     assert in_threads(lambda tile, check: torch.get_num_threads(), range(1), Tiling(1, threads=2)) == [before]
     assert torch.get_num_threads() == before
     seen = []

@@ -8,14 +8,10 @@ held-out attributes are scaled by the first training rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
@@ -31,7 +27,6 @@ from fairlevel.fronts.stacking import without_small_proportions
 from fairlevel.members.protocol import Rescalable
 from fairlevel.metrics.learnt_attributes import with_learnt
 from fairlevel.models.model import Model
-from fairlevel.training.ring import RingWindows
 from fairlevel.training.rows import AllRows, TrainingRows
 
 LEARNT_WITH = 0
@@ -157,54 +152,6 @@ def fitted_on_all_rows(
     return scaled.fitted(source.train(replace(scaled.rows(every), steps=steps), setup, limits, report))
 
 
-def fit_in_batches(
-    table: Table,
-    source: CandidateSource,
-    setup: TrainingSetup,
-    limits: Limits,
-    validation_fraction: float | None,
-    batch_size: Any,
-    report: Report,
-) -> FittedCandidates:
-    """Train on ``batch_size`` rows at a time: features are read when their batch comes, never all at once."""
-    whole = {
-        "sample_weight": table.row_weight,
-        "given": table.factors,
-        "groups or time": table.splitting,
-        "an unknown attribute (NaN)": table.known,
-    }
-    for name, part in whole.items():
-        if part is not None:
-            raise InvalidInput(f"{name} was given with batch_size; it needs all rows at once: leave batch_size=None.")
-    if table.encoding is not None:
-        raise InvalidInput(
-            "encoder was given with batch_size; encode X before: make_pipeline(TableEncoder(), FairRegressor(...))."
-        )
-    if not isinstance(batch_size, int | np.integer) or isinstance(batch_size, bool) or batch_size < 2:
-        raise InvalidInput(f"batch_size={batch_size!r} was given; a whole number ≥ 2 is needed, such as 4096.")
-    if not setup.predictor.batches:
-        raise InvalidInput(
-            f"predictor={setup.predictor.name!r} needs all rows at once; leave batch_size=None, or use predictor='mlp'."
-        )
-    kept, held = shuffled_rows(table.splits, setup.seed), None
-    if validation_fraction is not None:
-        kept, held = split_rows(table.splits, validation_fraction, setup.seed, MOST_HELD_OUT)
-    size = min(int(batch_size), len(kept))
-    order = RingWindows.ring_order(kept, size, setup.seed, _values(table))
-    y_scaler = Scaler.fit(table.y)
-    target = torch.from_numpy(y_scaler.transform(table.y)[order]).float()
-    with ThreadPoolExecutor(1) as pool:  # scaling columns keeps one core busy while functions of A are found
-        x_scaler: Future[Scaler] = pool.submit(Scaler.fit_blocks, table.x)
-        ring = RingWindows(order, size, _taking(table.x, order), target, _values(table), x_scaler.result)
-        held_out = None
-        if held is not None:
-            sample = table.rows(order[ring.first])
-            scaler = None if sample.sensitive is None else Scaler.fit(sample.sensitive.values)
-            held_out = Scaling(Scaler.identity(table.x.shape[1]), y_scaler, scaler).rows(table, held)
-        trained = source.train(CandidateRows(ring, held_out), setup, limits, report)
-    return FittedCandidates(trained, y_scaler)
-
-
 def shuffled_rows(splits: Splitting, seed: int) -> Index:
     """All row numbers in random order."""
     return np.random.default_rng(seed).permutation(len(splits))
@@ -220,12 +167,3 @@ def split_rows(splits: Splitting, fraction: float, seed: int, most_held_out: int
     if most_held_out is None or len(held) <= most_held_out:
         return kept, held
     return np.concatenate([kept, held[most_held_out:]]), held[:most_held_out]
-
-
-def _values(table: Table) -> Array | None:
-    return None if table.sensitive is None else table.sensitive.values
-
-
-def _taking(x: Array, order: Index) -> Callable[[slice], Tensor]:
-    """A function from a window on the ring to its features, in the precision in which x is stored."""
-    return lambda window: torch.from_numpy(np.asarray(x.take(order[window], axis=0)))

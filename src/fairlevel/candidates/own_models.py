@@ -133,7 +133,7 @@ class WithOwnModels:
 
     def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
         found = self.source.train(rows, setup, limits, report)
-        training = rows.training.all_rows("models=").rows
+        training = rows.training.rows
         known = training if rows.held_out is None else training.joined(rows.held_out)
         given, target = self.columns.restore(known.x), rows.y_scaler.inverse(known.y)
         fitted = tuple(_fitted(model, given, target, known.row_weight) for model in self.models)

@@ -14,7 +14,7 @@ from fairlevel.losses import Loss, SquaredLoss
 from fairlevel.networks.optimizers import Optimizer
 from fairlevel.predictors import Predictor
 from fairlevel.predictors.protocol import Choosable
-from fairlevel.training.rows import RowSampler, TrainingRows
+from fairlevel.training.rows import AllRows, TrainingRows
 
 PLAIN_RATE = 0.1
 """The step size for which the settings of a grid are written, that of plain gradient descent."""
@@ -102,7 +102,7 @@ class CandidateRows:
     are missing somewhere; ``y_scaler`` standardised the target, the identity where it came standardised.
     """
 
-    training: RowSampler
+    training: AllRows
     held_out: TrainingRows | None = None
     steps: Mapping[CandidateKey, int] | None = None
     categorical: tuple[int, ...] = ()

@@ -40,7 +40,7 @@ class ReweightedTrees:
     def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
         if not setup.loss.quadratic:
             raise InvalidInput("Trees are weighted anew for regression only; use solver='boosting'.")
-        training = rows.training.all_rows("Weighting trees anew")
+        training = rows.training
         known = training.rows
         grown_on, new = split_for_weights(known, setup.seed)
         steps = None if rows.steps is None else {CandidateKey(NoPenalty.name, 0.0, 0): self._steps(rows)}

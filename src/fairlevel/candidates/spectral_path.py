@@ -74,7 +74,7 @@ class SpectralPath:
                 "The spectral path predicts numbers, and the target has two classes; use 'auto' (the default), "
                 "'boosting', or the name of a penalty, such as 'fbo_closed'."
             )
-        training = rows.training.all_rows("The spectral path").rows
+        training = rows.training.rows
         solved_on = training if rows.held_out is None else training.joined(rows.held_out)
         weights = tuple(coarse(self.weights, limits.weights).tolist())
         groups = groupby(enumerate(self.heads[: limits.settings]), key=lambda pair: pair[1].learning_rate)

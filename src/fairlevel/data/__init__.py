@@ -8,7 +8,7 @@ Files, in an order to read them:
 - ``column_rules.py``, ``table_rules.py``, ``encoder.py``, ``encoding.py``: from columns to numbers, by learnt rules
 - ``native_columns.py``, ``frames.py``: categories as whole numbers, and back to the columns that were given
 - ``table.py``, ``splitting.py``, ``scaling.py``: what every fit starts from
-- ``stored_rows.py``, ``row_sample.py``, ``memmaps.py``: files that do not fit into memory
+- ``stored_rows.py``, ``row_sample.py``: files that do not fit into memory
 - ``learning_table.py``, ``whole_files.py``: tables and files of the command line
 - ``sources.py``, ``catalogue.py``, ``mirror.py``, ``construction.py``, ``synthetic.py``: tables of the study
 """

@@ -60,13 +60,11 @@ class Sensitive:
 def encode_sensitive(
     sensitive_features: Any,
     rows: int | None = None,
-    kinds: tuple[type, ...] = (np.float64,),
     argument: str = "sensitive_features",
 ) -> Sensitive:
     """Read NumPy, pandas or polars data of one or two dimensions; text, categorical and boolean columns become
     indicators, of missing categories too; dates become days since 1970. Text that is mostly numbers, and categories
-    that have too few rows each to measure anything, are refused. A table whose columns all have one of the types
-    ``kinds`` keeps that type, others become float64. Errors call the table ``argument``.
+    that have too few rows each to measure anything, are refused. Errors call the table ``argument``.
     """
     frame = as_frame(sensitive_features, argument)
     if any(pd.api.types.is_object_dtype(dtype) for dtype in frame.dtypes):
@@ -82,8 +80,7 @@ def encode_sensitive(
         )
     _refuse_long_codes(frame, argument)
     if all(is_number(dtype) for dtype in frame.dtypes):
-        kind = next((kind for kind in kinds if (frame.dtypes == kind).all()), np.float64)
-        values = frame.to_numpy(dtype=kind, na_value=np.nan)
+        values = frame.to_numpy(dtype=np.float64, na_value=np.nan)
         if np.isnan(values.max()):
             _refuse_missing(frame, argument)
         return _finite(Sensitive(values, tuple(map(str, frame.columns))), argument)

@@ -8,13 +8,13 @@ READ_GAPS = ("boosting",)
 """Names of predictors whose class says ``native``; a test compares them, because those classes need PyTorch."""
 
 
-def network_by_default(solver: Any, batch_size: Any = None) -> bool:
-    """Whether the predictor is a network, for batches and for a path that needs a linear head; else it is boosting."""
-    return batch_size is not None or solver == "spectral" or getattr(solver, "needs_linear_head", False) is True
+def network_by_default(solver: Any) -> bool:
+    """Whether the predictor is a network, for a path that needs a linear head; else it is boosting."""
+    return solver == "spectral" or getattr(solver, "needs_linear_head", False) is True
 
 
-def reads_gaps(predictor: Any, solver: Any, batch_size: Any = None) -> bool:
+def reads_gaps(predictor: Any, solver: Any) -> bool:
     """Whether missing values are fine; an unknown name is not, it is refused in ``fit``."""
     if predictor is None:
-        return not network_by_default(solver, batch_size)
+        return not network_by_default(solver)
     return predictor in READ_GAPS if isinstance(predictor, str) else getattr(predictor, "native", False) is True

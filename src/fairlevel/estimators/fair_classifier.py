@@ -48,7 +48,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         unseen rows. With more than two classes the budget holds for each class before probabilities are divided by
         their sum: ``max_share`` as it is, ``max_dpvar`` divided among the classes. ``dpvar_`` says what the
         probabilities have; it may exceed the budget.
-    penalty, predictor, optimizer, validation_fraction, batch_size, combiner, device, random_state, verbose,
+    penalty, predictor, optimizer, validation_fraction, combiner, device, random_state, verbose,
     encoder, n_jobs
         As in :class:`fairlevel.FairRegressor`.
 

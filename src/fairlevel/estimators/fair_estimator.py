@@ -21,6 +21,7 @@ from fairlevel.estimators.settings_json import to_plain
 from fairlevel.exceptions import InvalidInput
 from fairlevel.models.folder import Description
 from fairlevel.models.model import Model
+from fairlevel.removed import naming_what_is_gone
 
 if TYPE_CHECKING:  # a saved model predicts without PyTorch
     from torch import nn
@@ -41,6 +42,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
 
     _error: ClassVar[str] = "mse"
 
+    @naming_what_is_gone
     def __init__(
         self,
         weight: float | str = "auto",
@@ -50,7 +52,6 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         predictor: str | Predictor | nn.Module | None = None,
         optimizer: str | Optimizer = "adam",
         validation_fraction: float | str | None = "auto",
-        batch_size: int | None = None,
         combiner: Combiner | None = None,
         device: str = "auto",
         random_state: Any = None,
@@ -65,7 +66,6 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         self.predictor = predictor
         self.optimizer = optimizer
         self.validation_fraction = validation_fraction
-        self.batch_size = batch_size
         self.combiner = combiner
         self.device = device
         self.random_state = random_state
@@ -75,7 +75,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        gaps = self.encoder is not None or reads_gaps(self.predictor, self.penalty, self.batch_size)
+        gaps = self.encoder is not None or reads_gaps(self.predictor, self.penalty)
         tags.input_tags.allow_nan = gaps
         tags.input_tags.sparse = self.encoder is None
         return tags
@@ -87,10 +87,9 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         from fairlevel.estimators.settings import default_predictor, warn_of_unused
 
         splitting = read_splitting(groups, time, y)
-        kinds = (np.float64,) if self.batch_size is None else (np.float64, np.float32)
-        predictor = default_predictor(self.predictor, self.penalty, self.batch_size)
+        predictor = default_predictor(self.predictor, self.penalty)
         warn_of_unused(self.optimizer, predictor, self.penalty, self.predictor is not None, stacklevel=4)
-        rows = read_rows(self, X, y, kinds, predictor.native, self.encoder)
+        rows = read_rows(self, X, y, native=predictor.native, encoder=self.encoder)
         self.native_columns_ = rows.columns
         budget = self.max_dpvar is not None or self.max_share is not None
         if sensitive_features is None and isinstance(self.weight, str) and self.weight == "auto" and not budget:
@@ -105,8 +104,6 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
                 f"combiner={self.combiner!r} was given without a budget; it mixes the candidates of a budget: set "
                 "max_dpvar or max_share, or leave combiner=None."
             )
-        if budget is not None and self.batch_size is not None:
-            raise InvalidInput("batch_size was given with a budget; budgets need all rows: set weight instead.")
         if budget is not None and self.validation_fraction not in ("auto", None):
             raise InvalidInput(
                 f"validation_fraction={self.validation_fraction} was given with a budget, which holds out rows of its "

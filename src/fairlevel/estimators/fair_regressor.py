@@ -47,8 +47,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         "boosting" (LightGBM, which also reads categories and missing values), "mlp", "linear", "random_features", an
         object such as ``Boosting(leaves=31)`` or ``MLP(hidden=(32,))``, or your own ``nn.Module`` that maps
         (row, feature) to (row,) or (row, 1). A module gets X as given, in 32 bits, and every fit starts from a copy of
-        it; the target is standardised. None stands for "boosting", for "mlp" in batches, and with ``penalty="auto"``
-        and a budget for boosters and networks together.
+        it; the target is standardised. None stands for "boosting", and with ``penalty="auto"`` and a budget for
+        boosters and networks together.
     optimizer : str or optimiser object, default="adam"
         Of networks: "adam", "gd", or an object such as ``Adam(learning_rate=3e-3, steps=2000)``.
     validation_fraction : float, None or "auto", default="auto"
@@ -56,11 +56,6 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         to find the best number of steps, and what ``Boosting`` leaves open, and then trains on all rows for as many;
         up to 1500 rows each fifth is held out once, and boosters may end as the constant. Not with a budget, which
         holds rows out in any case.
-    batch_size : int, optional
-        Rows per step; None uses all of them. For tables of a million rows: X may then be a memory map (also
-        :func:`fairlevel.data.memmaps.parquet_memmaps`), the optimiser's steps are batches, the conditional mean is kept
-        as running averages of moments, and ``mse_`` and ``dpvar_`` are measured on 5,000 rows drawn at random. For
-        penalties with a batch form, such as "fbo_closed" (docs/methods.md names them), without a budget.
     combiner : ``Stacked()`` or ``Best()``, optional
         Only with a budget: whether candidates are mixed (None and ``Stacked()``) or one is taken.
     device : {"auto", "cpu", "cuda"}, default="auto"
@@ -128,11 +123,11 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         y : array of shape (rows,)
         sensitive_features : array or frame of shape (rows,) or (rows, attributes), numeric or categorical, matched to
             X by position; not needed by ``predict``. Rows in which a number is missing (NaN) train accuracy only
-        sample_weight : array of shape (rows,), optional; how many rows each row counts for. Not in batches
+        sample_weight : array of shape (rows,), optional; how many rows each row counts for
         given : array or frame of shape (rows,) or (rows, factors), optional; legitimate factors L: rows are compared
             with rows of the same L only, so that differences that L explains remain. Not needed by ``predict``. For
             paths, and for penalties that know factors, such as "fbo_closed"; others are refused, and the error names
-            those that do. Not in batches
+            those that do
         groups : array of shape (rows,), optional; rows with the same label belong together, such as the visits of one
             person: splits keep them on one side, and intervals count groups, not rows
         time : array of shape (rows,), numbers or dates, optional; held-out rows are then the latest ones

@@ -25,7 +25,6 @@ from fairlevel.forks import use_one_thread_after_fork
 FEW_ROWS = 10  # in which a column may well be empty
 SHOWN = 5  # names in a message
 
-Kinds = tuple[type, ...]
 """Types of numbers that are left as they are; others become 64-bit numbers."""
 
 
@@ -40,7 +39,6 @@ class FeatureRows:
 
     x: Array
     y: Array
-    kinds: Kinds
     seen: Array
     names: Any
     columns: NativeColumns | None = None
@@ -56,7 +54,6 @@ def read_rows(
     estimator: BaseEstimator,
     X: Any,
     y: Any,
-    kinds: Kinds = (np.float64,),
     native: bool = False,
     encoder: TableEncoder | None = None,
 ) -> FeatureRows:
@@ -67,58 +64,56 @@ def read_rows(
     """
     use_one_thread_after_fork()
     if encoder is not None:
-        return _encoded_rows(estimator, as_dense(_table_for(encoder, X)), y, kinds, encoder)
+        return _encoded_rows(estimator, as_dense(_table_for(encoder, X)), y, encoder)
     X = decimals_as_floats(as_dense(X))
     if is_frame(X) and X.shape[1] == 0:
         raise InvalidInput("X has no columns; at least one feature is needed.")
     if native and _has_categories(X):
-        return _native_rows(estimator, X, y, kinds)
-    return _plain_rows(estimator, X, y, kinds, gaps=native)
+        return _native_rows(estimator, X, y)
+    return _plain_rows(estimator, X, y, gaps=native)
 
 
-def _plain_rows(estimator: BaseEstimator, X: Any, y: Any, kinds: Kinds, gaps: bool) -> FeatureRows:
+def _plain_rows(estimator: BaseEstimator, X: Any, y: Any, gaps: bool) -> FeatureRows:
     """Numbers; text is refused."""
     refuse_text(X)
-    x, target = _numbers(estimator, X, y, kinds)
+    x, target = _numbers(estimator, X, y)
     names = getattr(estimator, "feature_names_in_", None)
     _refuse_unreadable(x, names, gaps)
-    return FeatureRows(x, target, kinds, x, names)
+    return FeatureRows(x, target, x, names)
 
 
-def _native_rows(estimator: BaseEstimator, X: Any, y: Any, kinds: Kinds) -> FeatureRows:
+def _native_rows(estimator: BaseEstimator, X: Any, y: Any) -> FeatureRows:
     """A frame with categories as whole numbers and gaps as NaN."""
     columns = NativeColumns.fit(as_pandas(X))
-    x, target = _frame_numbers(estimator, X, y, kinds, columns)
-    return FeatureRows(x, target, kinds, x, getattr(estimator, "feature_names_in_", None), columns)
+    x, target = _frame_numbers(estimator, X, y, columns)
+    return FeatureRows(x, target, x, getattr(estimator, "feature_names_in_", None), columns)
 
 
-def _encoded_rows(estimator: BaseEstimator, X: Any, y: Any, kinds: Kinds, encoder: TableEncoder) -> FeatureRows:
+def _encoded_rows(estimator: BaseEstimator, X: Any, y: Any, encoder: TableEncoder) -> FeatureRows:
     """Read like a native frame; what predictors see are the encoder's numbers, here those learnt from all rows."""
     columns = NativeColumns.fit(as_pandas(X))
-    x, target = _frame_numbers(estimator, X, y, kinds, columns)
+    x, target = _frame_numbers(estimator, X, y, columns)
     encoding = Encoding(encoder, columns, tuple(map(str, as_pandas(X).columns)))
     learnt = encoding.fit(x)
-    return FeatureRows(x, target, kinds, learnt.transform(x), learnt.encoder.outputs, encoding=encoding)
+    return FeatureRows(x, target, learnt.transform(x), learnt.encoder.outputs, encoding=encoding)
 
 
-def _frame_numbers(
-    estimator: BaseEstimator, X: Any, y: Any, kinds: Kinds, columns: NativeColumns
-) -> tuple[Array, Array]:
+def _frame_numbers(estimator: BaseEstimator, X: Any, y: Any, columns: NativeColumns) -> tuple[Array, Array]:
     """x (row, column) as the columns say, and y (row,)."""
     validated(estimator, X, skip_check_array=True)
     names = getattr(estimator, "feature_names_in_", None)
-    x, target = _numbers(estimator, columns.transform(as_pandas(X)), y, kinds)
+    x, target = _numbers(estimator, columns.transform(as_pandas(X)), y)
     if names is not None:
         estimator.feature_names_in_ = names  # the numbers have none
     _refuse_unreadable(x, names, gaps=True)
     return x, target
 
 
-def _numbers(estimator: BaseEstimator, features: Any, y: Any, kinds: Kinds) -> tuple[Array, Array]:
+def _numbers(estimator: BaseEstimator, features: Any, y: Any) -> tuple[Array, Array]:
     """x (row, column) and y (row,)."""
     refuse_missing_target(y)
     x, target = validated(
-        estimator, features, y, dtype=list(kinds), y_numeric=True, ensure_all_finite=False, ensure_min_samples=2
+        estimator, features, y, dtype=np.float64, y_numeric=True, ensure_all_finite=False, ensure_min_samples=2
     )
     return x, np.asarray(target, dtype=np.float64)
 

@@ -10,6 +10,7 @@ from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.settings_json import from_plain
 from fairlevel.exceptions import InvalidInput
 from fairlevel.models.folder import damage_in_one_sentence, read_models
+from fairlevel.removed import REMOVED
 
 if TYPE_CHECKING:
     from torch import nn
@@ -37,7 +38,7 @@ def load(folder: str | Path, *, module: nn.Module | None = None) -> FairRegresso
     name = description.get("estimator", FairRegressor.__name__)
     if name not in ESTIMATORS:
         raise InvalidInput(f"{str(folder)!r} holds a {name}, which this version does not know.")
-    settings = {name: from_plain(value, module) for name, value in description["settings"].items()}
-    estimator = ESTIMATORS[name](**settings)
+    kept = {key: value for key, value in description["settings"].items() if f"{name}({key}=)" not in REMOVED}
+    estimator = ESTIMATORS[name](**{key: from_plain(value, module) for key, value in kept.items()})
     estimator._restore(models, description)
     return estimator

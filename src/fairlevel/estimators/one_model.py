@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairlevel.arrays import Index
 from fairlevel.candidates import SOURCES, CandidateSource, PenaltyGrid, TrainingSetup
-from fairlevel.candidates.fitting import FittedCandidates, attributes_of, fit_in_batches
+from fairlevel.candidates.fitting import FittedCandidates, attributes_of
 from fairlevel.candidates.protocol import for_columns
 from fairlevel.candidates.stopping import AllSteps, EveryRowOnce, HeldOut, OneSplit, RefitAfter, Stopping, as_given
-from fairlevel.data.splitting import Splitting, sample_rows
+from fairlevel.data.splitting import Splitting
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget, require_sensitive
 from fairlevel.estimators.fair_estimator import FairEstimator
@@ -20,18 +19,17 @@ from fairlevel.estimators.settings import NO_LIMITS, default_predictor, path_set
 from fairlevel.exceptions import Diverged, InvalidInput
 from fairlevel.losses import Loss
 from fairlevel.metrics.dpvar import dpvar_of_many
-from fairlevel.penalties import NoPenalty, Penalty, resolve_penalty
+from fairlevel.penalties import Penalty, resolve_penalty
 from fairlevel.progress import share_of, shown
 
 EARLY_STOPPING = 0.2  # of the rows, for early stopping, where nothing else was asked for
 FEWEST_TO_SPLIT = 20  # rows
 FEW_ROWS = 1500  # up to here every row is held out once: a fifth of them would be too few to decide
-MEASURED_ROWS = 5_000  # of a fit in batches: rows that its figures are measured on
 
 
 def train_model(settings: FairEstimator, table: Table, loss: Loss, budget: Budget | None, seed: int) -> FittedModel:
     """One model: at a weight, or the most accurate one within a budget."""
-    predictor = default_predictor(settings.predictor, settings.penalty, settings.batch_size)
+    predictor = default_predictor(settings.predictor, settings.penalty)
     predictor = for_columns(predictor, table.categorical)
     setup = training_setup(predictor, settings.optimizer, settings.device, seed, loss)
     if budget is None:
@@ -52,23 +50,12 @@ def train_model(settings: FairEstimator, table: Table, loss: Loss, budget: Budge
 
 
 def _train_weight(settings: FairEstimator, weight: float, table: Table, setup: TrainingSetup) -> FittedModel:
-    """One model at one weight, on all rows at each step or in batches."""
-    penalty = _one_penalty(settings.penalty)
-    numbers = np.arange(len(table))
+    """One model at one weight."""
     with shown(settings.verbose > 0):
-        report = share_of("training the model")
-        if settings.batch_size is None:
-            grid = PenaltyGrid.over(penalty, (weight,))
-            stopping = _stopping(settings.validation_fraction, table.splits)
-            fitted = stopping.fit(table, grid, setup, NO_LIMITS, report)
-        else:
-            acting = penalty if weight > 0 else NoPenalty()  # plain batches need no functions of A
-            grid = PenaltyGrid.over(acting, (weight,))
-            fraction = _held_out(settings.validation_fraction, len(table))
-            fitted = fit_in_batches(table, grid, setup, NO_LIMITS, fraction, settings.batch_size, report)
-            numbers = sample_rows(len(table), MEASURED_ROWS, setup.seed)
-            table = table.rows(numbers)
-    return _only_candidate(fitted, table, numbers, weight)
+        grid = PenaltyGrid.over(_one_penalty(settings.penalty), (weight,))
+        stopping = _stopping(settings.validation_fraction, table.splits)
+        fitted = stopping.fit(table, grid, setup, NO_LIMITS, share_of("training the model"))
+    return _only_candidate(fitted, table, weight)
 
 
 def _held_out(validation_fraction: float | str | None, rows: int) -> float | None:
@@ -90,8 +77,8 @@ def _stopping(validation_fraction: float | str | None, splits: Splitting) -> Sto
     return RefitAfter(OneSplit(fraction) if splits.in_time else EveryRowOnce(fraction), as_given)
 
 
-def _only_candidate(fitted: FittedCandidates, table: Table, numbers: Index, weight: float) -> FittedModel:
-    """The model of the only candidate, with its figures on a table, whose rows have these numbers among all, (row,)."""
+def _only_candidate(fitted: FittedCandidates, table: Table, weight: float) -> FittedModel:
+    """The model of the only candidate, with its figures on the table."""
     row = fitted.candidates.table.iloc[0]
     if not fitted.candidates.usable[0]:
         raise Diverged(
@@ -107,7 +94,7 @@ def _only_candidate(fitted: FittedCandidates, table: Table, numbers: Index, weig
         known = table if table.known is None else table.rows(table.known_rows)
         dpvar = float(dpvar_of_many(prediction[None, table.known_rows], attributes_of(known))[0])
     encoder = None if fitted.encoding is None else fitted.encoding.encoder
-    measured = MeasuredRows(numbers, prediction)
+    measured = MeasuredRows(np.arange(len(table)), prediction)
     return FittedModel(model, mse, dpvar, weight, int(row["steps"]), trace, encoder, measured=measured)
 
 

@@ -110,7 +110,7 @@ def read_table(
     weight, sensitive, factors, known = read_weights(sample_weight, rows), None, None, None
     if sensitive_features is not None:
         sensitive_features, known = without_unknown(sensitive_features, rows)
-        sensitive = encode_sensitive(sensitive_features, rows, features.kinds)
+        sensitive = encode_sensitive(sensitive_features, rows)
         refuse_too_many_attributes(sensitive.values.shape[1], rows)
         warn_of_copies(features.seen, features.names, sensitive, features.categorical)
         if given is not None:

@@ -72,11 +72,10 @@ def _adam_for(predictor: Predictor, loss: Loss) -> Adam:
 def default_predictor(
     predictor: str | Predictor | nn.Module | None,
     solver: str | Penalty | CandidateSource,
-    batch_size: int | None = None,
 ) -> Predictor:
     """The predictor given; without one, boosting or a network."""
     if predictor is None:
-        return MLP() if network_by_default(solver, batch_size) else Boosting()
+        return MLP() if network_by_default(solver) else Boosting()
     return resolve_predictor(predictor)
 
 

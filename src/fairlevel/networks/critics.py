@@ -9,24 +9,25 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from fairlevel.networks.backends import CriticFit, CriticLoss, critic_backend_for
+from fairlevel.networks.fits import CriticFit, CriticLoss
 from fairlevel.networks.network import Network
+from fairlevel.networks.on_gpu import kernels_for_critics
 
 
 def critic_gradient(network: Network, parameters: Tensor, fit: CriticFit) -> Tensor:
     """∂L/∂parameters, (config, parameter): what a training step of the critics follows."""
-    backend = critic_backend_for(network.hidden, parameters, fit)
-    if backend is not None:
-        return backend.critic_gradient(network.shape, parameters, fit)
+    kernels = kernels_for_critics(network.hidden, parameters, fit)
+    if kernels is not None:
+        return kernels.critic_gradient(network.shape, parameters, fit)
     output, activations = network.forward_all(parameters, fit.inputs.unsqueeze(-1))
     return network.pullback_all(parameters, activations, _output_gradient(output, fit))
 
 
 def critic_loss(network: Network, parameters: Tensor, fit: CriticFit) -> CriticLoss:
     """The loss of the critics and its gradient in their inputs: what a penalty needs."""
-    backend = critic_backend_for(network.hidden, parameters, fit)
-    if backend is not None:
-        return backend.critic_loss(network.shape, parameters, fit)
+    kernels = kernels_for_critics(network.hidden, parameters, fit)
+    if kernels is not None:
+        return kernels.critic_loss(network.shape, parameters, fit)
     output, activations = network.forward_all(parameters, fit.inputs.unsqueeze(-1))
     loss = (output - fit.target).square().mean(dim=-1) @ fit.row_weight
     gradient = network.input_pullback(parameters, activations, _output_gradient(output, fit)).squeeze(-1)

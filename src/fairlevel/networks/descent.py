@@ -1,4 +1,4 @@
-r"""Gradient steps of many networks on squared loss: by compiled code, or in PyTorch on blocks of rows that fit a cache.
+r"""Gradient steps of many networks on squared loss: by kernels on a GPU, or on blocks of rows that fit a cache.
 
 .. math:: \phi_c \leftarrow \phi_c - \eta_c \nabla_{\phi_c} \sum_i w_i \big(h_{\phi_c}(x_i) - t_{ci}\big)^2
 
@@ -13,16 +13,16 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from fairlevel.networks.backends import Regression
+from fairlevel.networks.fits import Regression
 from fairlevel.networks.network import Network
 
 
 @torch.no_grad()
 def gradient_steps(network: Network, parameters: Tensor, fit: Regression, rate: Tensor, steps: int) -> Tensor:
     """New parameters, (config, parameter), of networks with two hidden layers and one output; rate (config,)."""
-    backend = network.backend(parameters, *fit, rate)
-    if backend is not None:
-        return backend.descend(network.shape, parameters, fit, rate, steps)
+    kernels = network.kernels(parameters, *fit, rate)
+    if kernels is not None:
+        return kernels.descend(network.shape, parameters, fit, rate, steps)
     stack, at_prediction = _Stack(network, parameters), _PredictionGradient(fit)
     blocks = list(_blocks(fit.x, network.hidden, stack, at_prediction))
     step_size = rate.view(-1, 1, 1)
@@ -110,7 +110,7 @@ def _blocks(x: Tensor, hidden: tuple[int, ...], stack: _Stack, at_prediction: _P
 
 def _block_rows(rows: int) -> int:
     """Rows per block on a CPU. Blocks are larger where rows are many, since fewer configurations are then trained
-    together. The size depends on the rows alone: sums must not depend on how many other configurations there are.
+    together.
     """
     return min(rows, 256 if rows <= 2000 else 512)
 

@@ -21,13 +21,13 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from fairlevel.networks.backends import Backend, Shape, backend_for
 from fairlevel.networks.blocks import row_blocks
 from fairlevel.networks.layout import Layer, Layout, aligned
+from fairlevel.networks.on_gpu import Kernels, Shape, kernels_for
 
 Kept: TypeAlias = tuple[tuple[Tensor, ...], ...]
-"""What the pullback needs, per block of rows: inputs, then activations, (config, row, unit). Some backends keep only
-the inputs and compute the activations again.
+"""What the pullback needs, per block of rows: inputs, then activations, (config, row, unit); on a GPU the inputs alone,
+from which activations are computed again.
 """
 
 
@@ -50,18 +50,17 @@ class Network(Layout):
 
         Shapes: parameters (config, parameter), x (sample, input) -> (config, sample).
         """
-        backend = self.backend(parameters, x)
-        if backend is not None:
-            prediction, kept = backend.forward(self.shape, parameters, x)
-            return prediction, ((x.expand(len(parameters), *x.shape), *kept),)
+        kernels = self.kernels(parameters, x)
+        if kernels is not None:
+            return kernels.forward(self.shape, parameters, x), ((x.expand(len(parameters), *x.shape),),)
         blocks = [self.forward_all(parameters, x[rows]) for rows in row_blocks(len(x), x.device)]
         return _joined(signal for signal, _ in blocks), tuple(activations for _, activations in blocks)
 
     def predict(self, parameters: Tensor, x: Tensor) -> Tensor:
         """Predictions as from :meth:`forward`, without what the pullback needs."""
-        backend = self.backend(parameters, x)
-        if backend is not None:
-            return backend.forward(self.shape, parameters, x)[0]
+        kernels = self.kernels(parameters, x)
+        if kernels is not None:
+            return kernels.forward(self.shape, parameters, x)
         return _joined(self.forward_all(parameters, x[rows])[0] for rows in row_blocks(len(x), x.device))
 
     def forward_all(self, parameters: Tensor, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
@@ -82,11 +81,11 @@ class Network(Layout):
         Shapes: gradient (config, sample) -> (config, parameter). Autograd can differentiate the result once more, for
         unrolled steps.
         """
-        x, *above = kept[0]
+        x = kept[0][0]
         if len(kept) == 1 and (x.stride(0) == 0 or len(x) == 1):  # all configurations read the same rows
-            backend = self.backend(parameters, x[0], *above, gradient)
-            if backend is not None:
-                return backend.pullback(self.shape, parameters, x[0], tuple(above), gradient)
+            kernels = self.kernels(parameters, x[0], gradient)
+            if kernels is not None:
+                return kernels.pullback(self.shape, parameters, x[0], gradient)
         gradients = torch.split(gradient, [block[0].shape[1] for block in kept], dim=1)
         return reduce(
             torch.add,
@@ -100,13 +99,13 @@ class Network(Layout):
         """The activations of a block, computed again where they were not kept."""
         return block if len(block) == len(self.layers) else self.forward_all(parameters, block[0])[1]
 
-    def backend(self, *tensors: Tensor) -> Backend | None:
-        """The backend for this network on these tensors, (config, parameter) and (sample, input) first; or None."""
-        return backend_for(self.hidden, self.outputs, *tensors)
+    def kernels(self, *tensors: Tensor) -> Kernels | None:
+        """Those for this network on these tensors, (config, parameter) and (sample, input) first; or None."""
+        return kernels_for(self.hidden, self.outputs, *tensors)
 
     @cached_property
     def shape(self) -> Shape:
-        """The layout of the parameters, in the form that backends read."""
+        """The layout of the parameters, in the form that kernels read."""
         return Shape.of(self.size, self.layers)
 
     def pullback_all(self, parameters: Tensor, activations: Sequence[Tensor], gradient: Tensor) -> Tensor:

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from fairlevel.exceptions import InvalidInput
-from fairlevel.networks.backends import AdamNumbers, adam_backend_for
+from fairlevel.networks.fits import AdamNumbers
+from fairlevel.networks.on_gpu import kernels_for_adam
 
 LARGEST_STABLE_EIGENVALUE = 4.0  # up to here plain steps of size 0.1 never diverged in our studies
 
@@ -104,9 +105,9 @@ class Adam:
         self, parameters: Tensor, gradient: Tensor, state: Moments | None, learning_rate: Tensor, step: int | Tensor
     ) -> tuple[Tensor, Moments | None]:
         mean, square = state if state is not None else self.init(parameters)
-        backend = adam_backend_for(parameters, gradient, mean, square, learning_rate)
-        if backend is not None and isinstance(step, Tensor):
-            backend.adam(parameters, gradient, (mean, square), learning_rate, step, self._numbers)
+        kernels = kernels_for_adam(parameters, gradient, mean, square, learning_rate)
+        if kernels is not None and isinstance(step, Tensor):
+            kernels.adam(parameters, gradient, (mean, square), learning_rate, step, self._numbers)
             return parameters, Moments(mean, square)
         taken = step if parameters.is_cuda else float(step)  # operations on a scalar tensor cost more than on a number
         mean.lerp_(gradient, 1 - self.beta1)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
+from fairlevel.exceptions import InvalidType, UnknownName
 from fairlevel.penalties.adversarial import Adversarial
 from fairlevel.penalties.adversarial_plain import PlainAdversarial
 from fairlevel.penalties.eipm import EIPM
@@ -21,7 +21,7 @@ from fairlevel.penalties.linear_r2 import LinearR2
 from fairlevel.penalties.mine import MINE
 from fairlevel.penalties.none import NoPenalty
 from fairlevel.penalties.prejudice_remover import PrejudiceRemover
-from fairlevel.penalties.protocol import BatchAttributes, BatchForm, BatchPenalty, Penalty
+from fairlevel.penalties.protocol import Penalty
 
 PENALTIES: dict[str, Callable[[], Penalty]] = {
     "fbo": FBO,  # the paper's, as printed
@@ -63,17 +63,6 @@ def within_factors() -> list[str]:
     return sorted(name for name, made in PENALTIES.items() if made().within_factors)
 
 
-def batch_form(penalty: Penalty, attributes: BatchAttributes) -> BatchForm:
-    """The form of a penalty that trains in batches; a penalty without one is refused by name."""
-    if not isinstance(penalty, BatchPenalty):
-        known = sorted(name for name, made in PENALTIES.items() if isinstance(made(), BatchPenalty))
-        raise InvalidInput(
-            f"penalty={penalty.name!r} needs all rows at once; with batch_size use one of {', '.join(known)}, or leave "
-            "batch_size=None."
-        )
-    return penalty.in_batches(attributes)
-
-
 __all__ = [
     "EIPM",
     "FBO",
@@ -95,7 +84,6 @@ __all__ = [
     "PlainAdversarial",
     "PrejudiceRemover",
     "RootFBO",
-    "batch_form",
     "resolve_penalty",
     "within_factors",
 ]

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.networks.backends import CriticFit, CriticLoss
 from fairlevel.networks.critics import critic_gradient, critic_loss
+from fairlevel.networks.fits import CriticFit, CriticLoss
 from fairlevel.networks.network import Network
 from fairlevel.penalties.protocol import PenaltyStep, Rows, Settings
 from fairlevel.penalties.standardised import standardised, through_standardising

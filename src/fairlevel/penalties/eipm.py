@@ -73,7 +73,6 @@ class EIPM(PenaltyDefaults):
 
     name: ClassVar[str] = "eipm"
     tunable: ClassVar[tuple[str, ...]] = ("bandwidth", "sensitive_bandwidth")
-    group_size: ClassVar[int | None] = None
 
     def __post_init__(self) -> None:
         check_positive(bandwidth=self.bandwidth, sensitive_bandwidth=self.sensitive_bandwidth)

@@ -12,12 +12,9 @@ from torch.nn.functional import pad
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.choice import tuned_mean
 from fairlevel.networks.inner_losses import InnerLoss, Squared
-from fairlevel.penalties.batch_moments import moment_functions
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, BatchAttributes, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.running_moments import NEWEST_WEIGHT, RunningMoments
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, PenaltyStep, RowPlan, Rows, Settings
 from fairlevel.penalties.smoothing import TensorSmoother
 from fairlevel.penalties.toolkit import PenaltyDefaults, check_mean, distinct, setting
 
@@ -98,9 +95,6 @@ class ClosedFBO(PenaltyDefaults):
         smallest = float(distinct(self, settings, "ridge").min())
         return TensorSmoother.of(self.mean.prepare(attributes, seed=seed).trimmed(smallest, NEGLIGIBLE))
 
-    def rounding_one_by_one(self, prepared: TensorSmoother) -> TensorSmoother | None:
-        return prepared.rounding_one_by_one() if self.loss.passes == 1 else None
-
     def init(self, prepared: TensorSmoother, configs: int, settings: Settings) -> ClosedState:
         weight = prepared.row_weight
         ridge = setting(self, settings, "ridge", weight, configs)
@@ -153,33 +147,3 @@ class ClosedFBO(PenaltyDefaults):
                 fitted = prepared.apply(self.loss.response(prediction, fitted), state.ridge)
             response = self.loss.response(prediction, fitted)
         return self.transform(prepared.leave_out_covariance(response, state.ridge)).value
-
-    def in_batches(self, attributes: BatchAttributes) -> FBOInBatches:
-        """With the moments c = E[v f] of the functions v of A as running averages."""
-        if self.loss.passes > 1:
-            raise InvalidInput(f"loss={self.loss} needs all rows at once; batch_size needs the squared inner loss.")
-        functions = moment_functions(self.mean, attributes.values, attributes.order, attributes.target, attributes.seed)
-        return FBOInBatches(self, functions, attributes.device)
-
-
-@dataclass(frozen=True)
-class FBOInBatches:
-    r"""Closed-form FBO in batches: g_i = (2/b) v(a_i)ᵀ c, with c = E[v f] a running average and P = ‖c‖².
-
-    Shapes: functions v (ring row, function), kept in main memory.
-    """
-
-    penalty: ClosedFBO
-    functions: Tensor
-    device: torch.device
-
-    def init(self, configs: int) -> RunningMoments:
-        return RunningMoments(self.functions.new_zeros(configs, self.functions.shape[1], device=self.device), 0.0)
-
-    def step(self, prediction: Tensor, window: slice, state: RunningMoments) -> PenaltyStep:
-        functions, count = self.functions[window].to(prediction), prediction.shape[1]
-        average = state.average
-        gradient = torch.addmm(prediction, average, functions.T, beta=0, alpha=2 / (count * state.divisor))
-        after = torch.addmm(average, prediction, functions, beta=1 - NEWEST_WEIGHT, alpha=NEWEST_WEIGHT / count)
-        disparity = average.square().sum(dim=-1) / state.divisor**2
-        return self.penalty.transform(disparity).step(gradient, state.after(after))

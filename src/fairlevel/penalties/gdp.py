@@ -66,7 +66,6 @@ class GDP(PenaltyDefaults):
 
     name: ClassVar[str] = "gdp"
     tunable: ClassVar[tuple[str, ...]] = ("bandwidth",)
-    group_size: ClassVar[int | None] = None
 
     def __post_init__(self) -> None:
         check_positive(bandwidth=self.bandwidth)

@@ -56,9 +56,6 @@ class GeDI(PenaltyDefaults):
 
         return TensorSmoother.of(factor(polynomials, attributes))
 
-    def rounding_one_by_one(self, prepared: TensorSmoother) -> TensorSmoother | None:
-        return prepared.rounding_one_by_one()
-
     def init(self, prepared: TensorSmoother, configs: int, settings: Settings) -> Tensor:
         """The coefficients c = BᵀWf of the last predictions on the orthonormal functions, (config, padded basis)."""
         return prepared.row_weight.new_zeros(configs, prepared.products.count)

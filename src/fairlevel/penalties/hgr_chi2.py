@@ -79,7 +79,6 @@ class ChiSquareHGR(PenaltyDefaults):
 
     name: ClassVar[str] = "hgr_chi2"
     tunable: ClassVar[tuple[str, ...]] = ("bandwidth",)
-    group_size: ClassVar[int | None] = None
 
     def __post_init__(self) -> None:
         check_positive(bandwidth=self.bandwidth)

@@ -13,10 +13,9 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.random_features import median_distance
-from fairlevel.penalties.hsic_features import FeatureHSIC, HSICInBatches
 from fairlevel.penalties.kernel_rows import KernelRows, PairSums, kernel
 from fairlevel.penalties.on_gpu.pairs import pairs_on_gpu
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, BatchAttributes, PenaltyStep, RowPlan, Rows, Settings
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
 from fairlevel.penalties.toolkit import KernelWidths, PenaltyDefaults, check_positive, distinct
 
 _BLOCK_NUMBERS = {"cpu": 2**18, "cuda": 2**27}  # in a block of pairs: within a core's cache, or filling the GPU
@@ -48,7 +47,6 @@ class HSIC(PenaltyDefaults):
 
     name: ClassVar[str] = "hsic"
     tunable: ClassVar[tuple[str, ...]] = ("bandwidth", "sensitive_bandwidth")
-    group_size: ClassVar[int | None] = 2
 
     def __post_init__(self) -> None:
         check_positive(bandwidth=self.bandwidth, sensitive_bandwidth=self.sensitive_bandwidth)
@@ -69,10 +67,6 @@ class HSIC(PenaltyDefaults):
             if rows_ != others:
                 row_mean[:, others] += similar.transpose(1, 2) @ weight[rows_]
         return KernelRows(values, known, known * unit, row_mean, row_mean @ weight, weight)
-
-    def in_batches(self, attributes: BatchAttributes) -> HSICInBatches:
-        """Through random features of both kernels: pairs of rows need not be in the same batch."""
-        return FeatureHSIC(self.bandwidth, self.sensitive_bandwidth).in_batches(attributes)
 
     def init(self, prepared: KernelRows, configs: int, settings: Settings) -> KernelWidths:
         return KernelWidths.of(self, settings, prepared.known, prepared.sensitive, configs)

@@ -10,12 +10,10 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.protocol import standardiser
 from fairlevel.conditional_mean.random_features import median_distance
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.blocks import row_blocks
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, BatchAttributes, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.running_moments import NEWEST_WEIGHT, RunningMoments
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
 from fairlevel.penalties.toolkit import KernelWidths, PenaltyDefaults, Prepared, check_positive, distinct
 
 BATCH_BLOCK = 8_192  # rows whose features are computed at a time
@@ -58,7 +56,6 @@ class FeatureHSIC(PenaltyDefaults):
 
     name: ClassVar[str] = "hsic_features"
     tunable: ClassVar[tuple[str, ...]] = ("bandwidth", "sensitive_bandwidth")
-    group_size: ClassVar[int | None] = None
 
     def __post_init__(self) -> None:
         check_positive(bandwidth=self.bandwidth, sensitive_bandwidth=self.sensitive_bandwidth)
@@ -103,50 +100,3 @@ class FeatureHSIC(PenaltyDefaults):
             features = prepared.features[:, rows].index_select(0, state.which)
             gradient[:, rows] = (turns.sin_().mul_(frequencies) * torch.bmm(features, cross)).sum(dim=-1)
         return PenaltyStep(cross.square().sum(dim=(1, 2)), gradient.mul_(-2 * scale), state)
-
-    def in_batches(self, attributes: BatchAttributes) -> HSICInBatches:
-        """With the cross moments of both kinds of features as running averages."""
-        random, first = np.random.default_rng(attributes.seed), len(attributes.target)
-        sample = attributes.values.take(attributes.order[:first], axis=0).astype(np.float64)
-        standardise = standardiser(sample, np.full(first, 1 / first))
-        scale = self.sensitive_bandwidth * median_distance(standardise(sample), np.random.default_rng(attributes.seed))
-        directions = random.standard_normal((standardise(sample[:1]).shape[1], self.sensitive_features_count)) / scale
-        shifts = random.uniform(0, 2 * np.pi, self.sensitive_features_count)
-        waves = torch.from_numpy(np.empty((len(attributes.order), self.sensitive_features_count), dtype=np.float32))
-        for start in range(0, len(waves), BATCH_BLOCK):
-            block = slice(start, start + BATCH_BLOCK)
-            rows = standardise(attributes.values.take(attributes.order[block], axis=0))
-            waves[block] = torch.from_numpy((rows @ directions + shifts).astype(np.float32)).cos_()
-        waves *= (2 / self.sensitive_features_count) ** 0.5
-        frequencies = torch.from_numpy(random.standard_normal(self.features) / self.bandwidth)
-        phases = torch.from_numpy(random.uniform(0, 2 * np.pi, self.features))
-        return HSICInBatches(
-            waves - waves[:first].mean(dim=0),
-            frequencies.to(attributes.device, torch.float32),
-            phases.to(attributes.device, torch.float32),
-        )
-
-
-@dataclass(frozen=True)
-class HSICInBatches:
-    r"""HSIC through random features: ‖C‖² with C = E[z(f) z̃(a)ᵀ] as a running average.
-
-    Shapes: values z̃ (ring row, feature of A), frequencies (feature of f,), phases (feature of f,).
-    """
-
-    values: Tensor
-    frequencies: Tensor
-    phases: Tensor
-
-    def init(self, configs: int) -> RunningMoments:
-        return RunningMoments(self.frequencies.new_zeros(configs, len(self.frequencies), self.values.shape[1]), 0.0)
-
-    def step(self, prediction: Tensor, window: slice, state: RunningMoments) -> PenaltyStep:
-        values, count = self.values[window].to(prediction), prediction.shape[1]
-        scale = (2 / len(self.frequencies)) ** 0.5
-        turns = prediction.unsqueeze(-1) * self.frequencies + self.phases
-        cross, slope = state.value, -scale * turns.sin() * self.frequencies
-        gradient = 2 / count * (slope * (values @ cross.transpose(1, 2))).sum(dim=-1)
-        batch = scale * turns.cos().transpose(1, 2) @ values / count
-        after = state.after(state.average.lerp(batch, NEWEST_WEIGHT))
-        return PenaltyStep(cross.square().sum(dim=(1, 2)), gradient, after)

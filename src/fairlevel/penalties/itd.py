@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from fairlevel.exceptions import InvalidInput
-from fairlevel.networks.backends import Regression, SecondOrder
+from fairlevel.networks.fits import Regression
 from fairlevel.networks.network import Network
+from fairlevel.networks.on_gpu import Kernels
 from fairlevel.penalties.protocol import PenaltyStep
 from fairlevel.penalties.trained_mean import SplitAttributes, TrainedMeanPenalty, Warm, spread
 
@@ -42,9 +43,9 @@ class ITD(TrainedMeanPenalty):
         inner = prediction[:, prepared.rows.fit].detach()
         warm = self.descended(inner, prepared, state)
         network = self.mean.network(prepared.fit.shape[1])
-        backend = network.backend(warm, prepared.fit, inner)
-        if isinstance(backend, SecondOrder) and self.loss.passes == 1:
-            value, gradient_in = self._reversed(backend, network, warm, inner, prepared, state.learning_rate)
+        kernels = network.kernels(warm, prepared.fit, inner)
+        if kernels is not None and self.loss.passes == 1:
+            value, gradient_in = self._reversed(kernels, network, warm, inner, prepared, state.learning_rate)
         else:
             value, gradient_in = self._differentiated(warm, inner, prepared, state.learning_rate)
         gradient = torch.zeros_like(prediction)
@@ -64,7 +65,7 @@ class ITD(TrainedMeanPenalty):
 
     def _reversed(
         self,
-        backend: SecondOrder,
+        kernels: Kernels,
         network: Network,
         warm: Tensor,
         inner: Tensor,
@@ -85,7 +86,7 @@ class ITD(TrainedMeanPenalty):
         adjoint = network.pullback(path[-1], kept, 2 * weight * centred)
         result, step = torch.zeros_like(inner), rate.unsqueeze(1)
         for parameters in reversed(path[:-1]):
-            product, along = backend.second(network.shape, parameters, adjoint, fit)
+            product, along = kernels.second(network.shape, parameters, adjoint, fit)
             result += 2 * step * prepared.fit_weight * along
             adjoint = adjoint - step * product
         return (centred.square() * weight).sum(dim=-1), result

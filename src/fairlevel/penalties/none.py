@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, BatchAttributes, PenaltyStep, RowPlan, Rows, Settings
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, PenaltyStep, RowPlan, Rows, Settings
 from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared
 
 
@@ -26,7 +26,6 @@ class NoPenalty(PenaltyDefaults):
 
     name: ClassVar[str] = "none"
     within_factors: ClassVar[bool] = True
-    group_size: ClassVar[int | None] = None
 
     def curvature(self, weight: Tensor) -> Tensor:
         return torch.ones_like(weight)
@@ -39,17 +38,3 @@ class NoPenalty(PenaltyDefaults):
 
     def along(self, direction: Tensor, value: Tensor, prepared: Nothing, state: None) -> Along:
         return Along(direction.new_zeros(len(direction)))
-
-    def in_batches(self, attributes: BatchAttributes) -> NothingInBatches:
-        return NothingInBatches()
-
-
-@dataclass(frozen=True)
-class NothingInBatches:
-    """Zero for every batch."""
-
-    def init(self, configs: int) -> None:
-        return None
-
-    def step(self, prediction: Tensor, window: slice, state: None) -> PenaltyStep:
-        return PenaltyStep(prediction.new_zeros(len(prediction)), torch.zeros_like(prediction), None)

@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
-import torch
 from torch import Tensor
 
-from fairlevel.arrays import Array, Index
+from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
 
 Settings = Mapping[str, Tensor]
@@ -77,14 +76,11 @@ class Along(NamedTuple):
 class Penalty(Protocol):
     """One frozen object per method. ``tunable`` names the numbers that may differ between configurations;
     ``within_factors`` says whether legitimate factors are understood: what they explain is then no disparity.
-    ``group_size`` is how many configurations a step gets at a time on a CPU, so that bits do not depend on the grid;
-    None: any number, because all products are batched by configuration.
     """
 
     name: ClassVar[str]
     tunable: ClassVar[tuple[str, ...]]
     within_factors: ClassVar[bool]
-    group_size: ClassVar[int | None]
 
     @property
     def rows(self) -> RowPlan:
@@ -98,11 +94,6 @@ class Penalty(Protocol):
 
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> Any:
         """All that depends on A, in float64; attributes are standardised."""
-
-    def rounding_one_by_one(self, prepared: Any) -> Any | None:
-        """What is prepared, such that each configuration rounds as if it was alone, for any number of them; None where
-        that takes one call per configuration.
-        """
 
     def init(self, prepared: Any, configs: int, settings: Settings) -> Any:
         """The state before the first step."""
@@ -122,43 +113,3 @@ class Penalty(Protocol):
 
     def value(self, prediction: Tensor, prepared: Any, state: Any) -> Tensor:
         """The value on rows that did not train, without the bias of fitting on them, (config,); no state changes."""
-
-
-@dataclass(frozen=True)
-class BatchAttributes:
-    """Attributes of all rows, in the order in which batches will read them.
-
-    Parameters
-    ----------
-    values : attributes as given, (any row, attribute), in 32 or 64 bits
-    order : row numbers along the ring of batches, (ring row,)
-    target : standardised target of the first rows in that order, (first row,), in place of :meth:`Penalty.tuned`:
-        features of A are fitted on those rows, and an open ridge is chosen for this target, before training
-    """
-
-    values: Array
-    order: Index
-    target: Array
-    seed: int
-    device: torch.device
-
-
-class BatchForm(Protocol):
-    """A penalty on rows that come in batches: it knows all rows' attributes and is asked about some at a time."""
-
-    def init(self, configs: int) -> Any:
-        """The state before the first batch."""
-
-    def step(self, prediction: Tensor, window: slice, state: Any) -> PenaltyStep:
-        """Value and gradient by the state before this batch, and the state after it.
-
-        Shapes: prediction (config, row of the batch); ``window`` says where the batch stands on the ring.
-        """
-
-
-@runtime_checkable
-class BatchPenalty(Protocol):
-    """A penalty that can also train in batches."""
-
-    def in_batches(self, attributes: BatchAttributes) -> BatchForm:
-        """Its batch form for these rows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import torch
@@ -10,7 +10,6 @@ from torch import Tensor
 
 from fairlevel.conditional_mean.smoother import HIGH_LEVERAGE, MANY_ROWS, LinearSmoother
 from fairlevel.penalties.products import PaddedProducts, Products, StoredProducts
-from fairlevel.penalties.row_blocks import RowBlocks
 from fairlevel.tensors import to_device
 
 
@@ -26,8 +25,6 @@ class TensorSmoother:
     functions: Tensor
     moments: Tensor
     row_weight: Tensor
-    one_by_one: bool = False
-    """Whether each configuration is rounded as if it was alone."""
 
     @classmethod
     def of(cls, smoother: LinearSmoother) -> TensorSmoother:
@@ -40,18 +37,8 @@ class TensorSmoother:
     @cached_property
     def products(self) -> Products:
         """Of the functions at the rows, as steps of training need them."""
-        many = len(self.row_weight) > MANY_ROWS
-        compiled = RowBlocks.of(self.functions, self.row_weight, rounded=many) if self.one_by_one else None
-        if compiled is not None:
-            return compiled
-        return (StoredProducts if many else PaddedProducts)(self.functions, self.row_weight)
-
-    def rounding_one_by_one(self) -> TensorSmoother | None:
-        """Itself with products that round each configuration as if it was alone, for any number of them; None where
-        there is no compiled code.
-        """
-        found = replace(self, one_by_one=True)
-        return found if isinstance(found.products, RowBlocks) else None
+        kind = StoredProducts if len(self.row_weight) > MANY_ROWS else PaddedProducts
+        return kind(self.functions, self.row_weight)
 
     def shrinkage(self, ridge: Tensor | float) -> Tensor:
         """d_j for each ridge, 1 or s_j / (s_j + λ): (config,) -> (config, function)."""
@@ -85,9 +72,6 @@ class TensorSmoother:
         It keeps the shrinkage of S, unlike the debiased DPVar, so it is the held-out counterpart of a penalty with the
         same ridge. Leverages above 0.9 count as 0.9.
         """
-        if self.one_by_one and len(prediction) > 1:
-            parts = zip(torch.split(prediction, 1), torch.split(ridge, 1), strict=True)
-            return torch.cat([self.leave_out_covariance(own, of_own) for own, of_own in parts])
         leverage = self.nuisance.square().sum(dim=1) + self.shrinkage(ridge) @ self.functions.square().T
         left = 1 - (leverage * self.row_weight).clamp_max(HIGH_LEVERAGE)
         centred = self.beyond_nuisance(prediction)

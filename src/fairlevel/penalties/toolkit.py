@@ -28,16 +28,11 @@ class Prepared:
 
 
 class PenaltyDefaults:
-    """Defaults for a penalty that has no state and no settings, and that uses all rows.
-
-    ``group_size`` is safe for all penalties. One whose products are all batched by configuration may say None, which
-    saves the filling of small grids; one for which large groups cost more may name less.
-    """
+    """Defaults for a penalty that has no state and no settings, and that uses all rows."""
 
     rows: RowPlan = ALL_TRAINING_ROWS
     tunable: ClassVar[tuple[str, ...]] = ()
     within_factors: ClassVar[bool] = False
-    group_size: ClassVar[int | None] = 8
 
     def curvature(self, weight: Tensor) -> Tensor:
         """That of a penalty whose second derivative is at most that of the loss."""
@@ -46,10 +41,6 @@ class PenaltyDefaults:
     def tuned(self, attributes: Attributes, target: Array, seed: int) -> Self:
         """Itself: no number is chosen from the target."""
         return self
-
-    def rounding_one_by_one(self, prepared: Any) -> Any | None:
-        """None: products with what is prepared round by how many configurations there are."""
-        return None
 
     def init(self, prepared: Any, configs: int, settings: Settings) -> Any:
         """None: a penalty has no state unless it says otherwise."""

@@ -65,7 +65,6 @@ class CriticDefaults(PenaltyDefaults):
     rows: RowPlan = ALL_TRAINING_ROWS
 
     tunable: ClassVar[tuple[str, ...]] = ("critic_learning_rate",)
-    group_size: ClassVar[int | None] = None
 
     def __post_init__(self) -> None:
         check_positive(critic_learning_rate=self.critic_learning_rate)

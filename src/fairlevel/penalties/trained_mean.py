@@ -85,7 +85,6 @@ class TrainedMeanPenalty(PenaltyDefaults):
     rows: RowPlan = IN_OUT
 
     tunable: ClassVar[tuple[str, ...]] = ("inner_learning_rate",)
-    group_size: ClassVar[int | None] = None
 
     def __post_init__(self) -> None:
         check_mean(self.mean, "trained", "MLPMean()")

@@ -63,7 +63,6 @@ class Boosting:
 
     name: ClassVar[str] = "boosting"
     native: ClassVar[bool] = True
-    batches: ClassVar[bool] = False
     linear_head: ClassVar[bool] = False
     fixed_features: ClassVar[bool] = False
     uses_optimizer: ClassVar[bool] = False
@@ -166,10 +165,7 @@ class BoosterFactory:
 
     def tiling(self, rows: int, configs: int) -> Tiling:
         """Small tables: boosters side by side, one thread each. Large ones: one booster after another, all threads."""
-        if not self.small:
-            return Tiling(1, one_by_one=True)
-        threads = workers()
-        return Tiling(-(-configs // threads), threads=threads, one_thread_each=True, one_by_one=True)
+        return Tiling(-(-configs // workers()), threads=workers()) if self.small else Tiling(1)
 
     def learner(self, configurations: Configurations, optimizer: Optimizer) -> BoosterLearner:
         threads = 1 if self.small else torch.get_num_threads()
@@ -287,10 +283,10 @@ class BoosterLearner:
         self._predictions = self._kept
         self._steps = [steps[:count] for steps, count in zip(self._steps, self._kept_counts, strict=True)]
 
-    def model(self, configs: int) -> BoosterMembers:
-        trained = list(zip(self._boosters, self._steps, strict=True))[:configs]
+    def model(self) -> BoosterMembers:
+        trained = list(zip(self._boosters, self._steps, strict=True))
         trees = tuple(booster.scaled(steps) for booster, steps in trained)
-        return BoosterMembers(trees, tuple(range(configs)), tuple(max(1, len(steps)) for _, steps in trained))
+        return BoosterMembers(trees, tuple(range(len(trained))), tuple(max(1, len(steps)) for _, steps in trained))
 
     def _position(self, inputs: Tensor) -> int:
         return next(number for number, known in enumerate(self._inputs) if known is inputs)

@@ -45,13 +45,10 @@ class Configurations:
     def __len__(self) -> int:
         return len(self.weight)
 
-    def tiles(self, size: int, multiple: int) -> Iterator[tuple[int, Configurations]]:
-        """Groups of at most ``size``, with the number of real members. Where that is no multiple of ``multiple``,
-        copies of the last one are added.
-        """
+    def tiles(self, size: int) -> Iterator[Configurations]:
+        """Groups of at most ``size``."""
         for start in range(0, len(self), size):
-            real = min(size, len(self) - start)
-            index = torch.arange(start, start + real + -real % multiple).clamp_max(start + real - 1)
-            settings = {name: value[index] for name, value in self.settings.items()}
-            steps = None if self.steps is None else self.steps[index]
-            yield real, Configurations(self.weight[index], self.learning_rate[index], settings, steps)
+            part = slice(start, start + size)
+            settings = {name: value[part] for name, value in self.settings.items()}
+            steps = None if self.steps is None else self.steps[part]
+            yield Configurations(self.weight[part], self.learning_rate[part], settings, steps)

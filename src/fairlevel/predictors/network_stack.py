@@ -20,20 +20,14 @@ from fairlevel.predictors.configurations import Configurations
 from fairlevel.predictors.protocol import PATIENCE, LocalObjective, Tiling
 from fairlevel.threads import workers
 
-TILE_MULTIPLE = 2
-"""Every tile is filled to a multiple of this with copies of its last configuration. A batched product of one matrix
-runs other code than one of several, so without this the last bits of a result would depend on the size of the grid. It
-is also the tile size for many rows on a CPU: two keep the activations of a few thousand rows in cache."""
-
-_COMPILED_TILES = {500: 16, 4000: 8}  # {at most so many rows: configurations per tile}
-_PYTORCH_TILES = {1000: 16, 4000: 8, 20_000: 4}
+_TILES = {1000: 16, 4000: 8, 20_000: 4}
+"""{at most so many rows: networks per tile}; two of more rows keep their activations in cache."""
 
 
 class NetworkPredictor:
     """What predictors that train such networks have in common."""
 
     native: ClassVar[bool] = False
-    batches: ClassVar[bool] = True
     linear_head: ClassVar[bool] = True
     uses_optimizer: ClassVar[bool] = True
 
@@ -82,9 +76,9 @@ class NetworkLearner:
     def restore(self) -> None:
         self._parameters.copy_(self._snapshot)
 
-    def model(self, configs: int) -> NetworkMembers:
+    def model(self) -> NetworkMembers:
         layout = Layout(self._network.inputs, self._network.hidden)
-        return NetworkMembers(layout, self._input_map, self._parameters[:configs].cpu().numpy().copy())
+        return NetworkMembers(layout, self._input_map, self._parameters.cpu().numpy().copy())
 
 
 @dataclass(frozen=True)
@@ -111,12 +105,8 @@ class NetworkFactory:
 
     def tiling(self, rows: int, configs: int) -> Tiling:
         if self.device.type != "cpu":
-            return Tiling(configs, TILE_MULTIPLE)
-        start = self.network.init(self.seed).unsqueeze(0)
-        compiled = self.network.backend(start, start.new_empty(0, self.network.inputs)) is not None
-        tiles = _COMPILED_TILES if compiled else _PYTORCH_TILES  # compiled code uses all cores for one tile
-        size = next((size for most, size in tiles.items() if rows <= most), TILE_MULTIPLE)
-        return Tiling(size, TILE_MULTIPLE, 1 if compiled else workers())
+            return Tiling(configs)
+        return Tiling(next((size for most, size in _TILES.items() if rows <= most), 2), workers())
 
     def learner(self, configurations: Configurations, optimizer: Optimizer) -> NetworkLearner:
         start = self.network.init(self.seed).to(self.device)

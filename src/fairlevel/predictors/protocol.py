@@ -80,27 +80,15 @@ class Learner(Protocol):
     def restore(self) -> None:
         """Return every configuration to its last snapshot."""
 
-    def model(self, configs: int) -> Members:
-        """The first ``configs`` configurations as they are now."""
+    def model(self) -> Members:
+        """All configurations as they are now."""
 
 
 class Tiling(NamedTuple):
-    """How a grid is trained: configurations per tile, which is padded to a multiple of ``multiple``, threads over
-    tiles; with ``one_thread_each`` also an only tile gets a single thread, so that it rounds as in a grid. With
-    ``one_by_one`` penalties round each configuration as if it was alone, whatever the grid, so that an only
-    configuration rounds as in a grid and costs no more.
-    """
+    """How a grid is trained: how many configurations together, and in how many threads side by side."""
 
     size: int
-    multiple: int = 1
     threads: int = 1
-    one_thread_each: bool = False
-    one_by_one: bool = False
-
-    @property
-    def alone(self) -> bool:
-        """Whether every configuration has a tile of its own."""
-        return self.size == 1 and self.multiple == 1
 
 
 PATIENCE = 25
@@ -132,15 +120,13 @@ class Predictor(Protocol):
     """One frozen object per kind of model, with its settings; it is :class:`Members` that predict.
 
     ``native`` says whether it reads gaps (NaN) and categories (whole numbers); such a predictor has a field
-    ``categorical`` for the numbers of those columns. ``batches`` says whether it can train on some rows at a time,
-    ``linear_head`` whether its members have one, as in :class:`fairlevel.members.protocol.LinearHead`,
-    ``fixed_features`` whether training leaves what that head reads as it is, ``uses_optimizer`` whether it reads
-    anything of the optimiser.
+    ``categorical`` for the numbers of those columns. ``linear_head`` says whether its members have one, as in
+    :class:`fairlevel.members.protocol.LinearHead`, ``fixed_features`` whether training leaves what that head reads as
+    it is, ``uses_optimizer`` whether it reads anything of the optimiser.
     """
 
     name: ClassVar[str]
     native: ClassVar[bool]
-    batches: ClassVar[bool]
     linear_head: ClassVar[bool]
     fixed_features: ClassVar[bool]
     uses_optimizer: ClassVar[bool]

@@ -41,7 +41,6 @@ class TorchModule:
 
     name: ClassVar[str] = "module"
     native: ClassVar[bool] = False
-    batches: ClassVar[bool] = True
     linear_head: ClassVar[bool] = False
     fixed_features: ClassVar[bool] = False
     uses_optimizer: ClassVar[bool] = True
@@ -131,9 +130,9 @@ class StackedModules:
     def restore(self) -> None:
         self._parameters.copy_(self._snapshot)
 
-    def model(self, configs: int) -> ModuleMembers:
+    def model(self) -> ModuleMembers:
         modules = []
-        for row in self._parameters[:configs]:
+        for row in self._parameters:
             module = deepcopy(self._template)  # which was never called and so keeps no activations
             _copy_into(module, self._layout.named(row))
             _require_nothing_else(deepcopy(module), partial(self._as_trained, row), self._seen)
@@ -215,9 +214,9 @@ class SeparateModules:
         for module, state in zip(self._modules, self._snapshot, strict=True):
             _copy_into(module, state)
 
-    def model(self, configs: int) -> ModuleMembers:
+    def model(self) -> ModuleMembers:
         copies = []
-        for module in self._modules[:configs]:
+        for module in self._modules:
             copy = deepcopy(self._template)  # which was never called and so keeps no activations
             _copy_into(copy, _numbers_of(module))
             _require_nothing_else(deepcopy(copy), module.eval(), self._seen)

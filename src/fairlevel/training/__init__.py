@@ -5,6 +5,6 @@ Files, in an order to read them:
 - ``engine.py``: the loop; ``outcome.py``: what it leaves behind
 - ``objective.py``, ``line_search.py``: one step against the gradient of loss + weight · penalty
 - ``ending.py``: when a configuration ends
-- ``rows.py``, ``ring.py``, ``acting_penalty.py``: which rows a step sees, and the penalty bound to them
-- ``execution``: groups of fixed size, threads and CUDA graphs, for speed alone
+- ``rows.py``, ``acting_penalty.py``: the rows of a step, and the penalty bound to them
+- ``execution``: threads and CUDA graphs, for speed alone
 """

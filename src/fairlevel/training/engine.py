@@ -22,7 +22,7 @@ from fairlevel.training.execution.cuda_graph import RecordedStep, RepeatedStep
 from fairlevel.training.execution.threads import Progress, StepCounter, in_threads
 from fairlevel.training.objective import HeldOutRows, Objective, ObjectiveStep
 from fairlevel.training.outcome import WORST_LOSS, Status, TraceRecorder, Trained
-from fairlevel.training.rows import AllRows, RowSampler, RowsOnDevice, StepRows, TrainingRows, require_attributes
+from fairlevel.training.rows import AllRows, StepRows, TrainingRows, require_attributes
 
 
 class Length(NamedTuple):
@@ -33,7 +33,7 @@ class Length(NamedTuple):
 
 
 def train(
-    rows: RowSampler,
+    rows: AllRows,
     configurations: Configurations,
     *,
     predictor: Predictor,
@@ -57,31 +57,30 @@ def train(
         keep_freed_memory_if_asked()
     acting = rows.bind(penalty, configurations.settings, seed, target)
     factory = predictor.prepare(rows.sample, seed, target, rows.x_scaler)
-    ready = rows.on_device(factory, acting.accuracy, seed, target)
+    ready = rows.on_device(factory, acting.accuracy, target)
     held = None if held_out is None else _held_out(held_out, ready, penalty, configurations, factory, seed, target)
-    tiling, length = rows.tiling(factory, len(configurations)), Length(factory.steps(optimizer), factory.patience)
-    acting = acting.grouped(tiling, target)
-    held = held and held._replace(penalty=held.penalty.grouped(tiling, target))
-    tiles = list(configurations.tiles(tiling.size, tiling.multiple))
+    tiling = factory.tiling(len(rows), len(configurations))
+    length = Length(factory.steps(optimizer), factory.patience)
+    tiles = list(configurations.tiles(tiling.size))
     count = StepCounter(len(tiles), length.steps, progress)
 
-    def train_one(number: int, check: Callable[[], None]) -> tuple[int, Trained]:
+    def train_one(number: int, check: Callable[[], None]) -> Trained:
         def advance(step: int) -> None:
             check()
             count(number, step)
 
-        real, tile = tiles[number]
+        tile = tiles[number]
         objective = Objective(loss or SquaredLoss(), acting, tile.weight.to(target, torch.float32), tile.settings)
         ending = _ending(tile, length, objective, held)
         recorder = TraceRecorder(length.steps, advance)
-        return real, _train_tile(factory.learner(tile, optimizer), ready, objective, ending, recorder, real)
+        return _train_tile(factory.learner(tile, optimizer), ready, objective, ending, recorder)
 
     return Trained.joined(in_threads(train_one, range(len(tiles)), tiling))
 
 
 def _held_out(
     rows: TrainingRows,
-    training: RowsOnDevice,
+    training: StepRows,
     penalty: Penalty,
     configurations: Configurations,
     factory: LearnerFactory,
@@ -89,10 +88,10 @@ def _held_out(
     device: torch.device,
 ) -> HeldOutRows:
     watched = AllRows(rows, ALL_TRAINING_ROWS)
-    known = training.final if training.same_every_step and bool((configurations.weight > 0).any()) else None
+    known = training if bool((configurations.weight > 0).any()) else None
     require_attributes(watched, configurations.weight)
     bound = watched.bind(watched.tuned(penalty, seed), configurations.settings, seed, device)
-    return HeldOutRows(watched.on_device(factory, bound.accuracy, seed, device).final, bound, known)
+    return HeldOutRows(watched.on_device(factory, bound.accuracy, device), bound, known)
 
 
 def _ending(tile: Configurations, length: Length, objective: Objective, held: HeldOutRows | None) -> Ending:
@@ -107,22 +106,22 @@ def _ending(tile: Configurations, length: Length, objective: Objective, held: He
 
 @torch.no_grad()
 def _train_tile(
-    learner: Learner, rows: RowsOnDevice, objective: Objective, ending: Ending, recorder: TraceRecorder, real: int
+    learner: Learner, rows: StepRows, objective: Objective, ending: Ending, recorder: TraceRecorder
 ) -> Trained:
-    final, state = rows.final, objective.start()
-    take = _repeated(ObjectiveStep(learner, objective), state, rows, final, learner)
+    state = objective.start()
+    take = _repeated(ObjectiveStep(learner, objective), state, rows, learner)
     ending.before(learner, state)
-    for taken, here in enumerate(rows.steps(ending.most_steps), start=1):
-        result = take(here)
+    for taken in range(1, ending.most_steps + 1):
+        result = take()
         recorder.add(taken - 1, result.loss, result.value)
         if ending.after(taken, learner, result.state):
             break
     ended = ending.final(learner)
-    found = objective.on(final, learner, result.state)
+    found = objective.on(rows, learner, result.state)
     trace = recorder.end(taken, found.loss, found.value)
-    usable = ended.sound & _bounded(found.loss, objective.loss, final)
+    usable = ended.sound & _bounded(found.loss, objective.loss, rows)
     return Trained(
-        learner.model(real),
+        learner.model(),
         tuple(map(_status, usable.tolist(), ended.early.tolist())),
         found.loss.cpu(),
         found.value.cpu(),
@@ -132,13 +131,11 @@ def _train_tile(
     )
 
 
-def _repeated(
-    step: ObjectiveStep, state: Any, rows: RowsOnDevice, final: StepRows, learner: Learner
-) -> RepeatedStep | RecordedStep:
+def _repeated(step: ObjectiveStep, state: Any, rows: StepRows, learner: Learner) -> RepeatedStep | RecordedStep:
     """The step as a CUDA graph where it can be recorded."""
-    if final.target.is_cuda and rows.same_every_step and learner.changing is not None:
-        return RecordedStep(step, state, final, learner.changing)
-    return RepeatedStep(step, state)
+    if rows.target.is_cuda and learner.changing is not None:
+        return RecordedStep(step, state, rows, learner.changing)
+    return RepeatedStep(step, state, rows)
 
 
 def _bounded(error: Tensor, loss: Loss, rows: StepRows) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor
 from fairlevel.losses import Loss, LossStep
 from fairlevel.penalties.protocol import Along
 from fairlevel.predictors.protocol import Move
-from fairlevel.training.acting_penalty import ActingPenalty
+from fairlevel.training.acting_penalty import BoundPenalty
 from fairlevel.training.rows import StepRows
 
 MOST_HALVINGS = 12
@@ -51,7 +51,7 @@ class LineSearch(NamedTuple):
 
     loss: Loss
     curvature: LossCurvature
-    penalty: ActingPenalty
+    penalty: BoundPenalty
     rows: StepRows
     weight: Tensor
     score: Tensor
@@ -95,7 +95,7 @@ class LineSearch(NamedTuple):
         return (of_loss * direction[:, self.rows.accuracy].square()).sum(dim=-1) + self.weight * along.curvature
 
     def _objective(self, score: Tensor) -> Tensor:
-        value = self.penalty.step(self.loss.link(score), self.rows.window, self.state).value
+        value = self.penalty.step(self.loss.link(score), self.state).value
         return accuracy_term(self.loss, score, self.rows).value + torch.where(self.weight > 0, self.weight * value, 0.0)
 
 

@@ -11,19 +11,17 @@ from fairlevel.losses import Loss
 from fairlevel.penalties.protocol import Settings
 from fairlevel.predictors import Learner
 from fairlevel.predictors.protocol import Move
-from fairlevel.training.acting_penalty import ActingPenalty, AllRowsPenalty
+from fairlevel.training.acting_penalty import BoundPenalty
 from fairlevel.training.execution.cuda_graph import StepResult
 from fairlevel.training.line_search import LineSearch, LossCurvature, accuracy_term
 from fairlevel.training.rows import StepRows
 
 
 class HeldOutRows(NamedTuple):
-    """Rows that decide when to stop, the penalty bound to them, and the training rows; None where steps see a part of
-    these, or no penalty counts.
-    """
+    """Rows that decide when to stop, the penalty bound to them, and the training rows; None where no penalty counts."""
 
     rows: StepRows
-    penalty: AllRowsPenalty
+    penalty: BoundPenalty
     training: StepRows | None
 
 
@@ -38,7 +36,7 @@ class Objective(NamedTuple):
     """loss + weight · penalty, with the weights, (config,), and the settings of the penalty for each configuration."""
 
     loss: Loss
-    penalty: ActingPenalty
+    penalty: BoundPenalty
     weight: Tensor
     settings: Settings
 
@@ -50,7 +48,7 @@ class Objective(NamedTuple):
         """Loss and penalty of the present models on training rows."""
         score = learner.evaluate(rows.inputs)
         error = accuracy_term(self.loss, score, rows).value
-        return LossAndPenalty(error, self.penalty.step(self.loss.link(score), rows.window, state).value)
+        return LossAndPenalty(error, self.penalty.step(self.loss.link(score), state).value)
 
     def on_held_out(self, held: HeldOutRows, learner: Learner, state: Any) -> Tensor:
         """Loss + weight · penalty of the present models on held-out rows, (config,).
@@ -60,9 +58,9 @@ class Objective(NamedTuple):
         """
         score = learner.evaluate(held.rows.inputs)
         error = self.loss.value(score, held.rows.target, held.rows.accuracy_weight)
-        value = self.penalty.value_on(held.penalty, self.loss.link(score), self.settings, state)
+        value = held.penalty.value(self.loss.link(score), state)
         if held.training is not None and not learner.grows:
-            on_training = self.penalty.training_value(self.loss.link(learner.evaluate(held.training.inputs)), state)
+            on_training = self.penalty.value(self.loss.link(learner.evaluate(held.training.inputs)), state)
             value = torch.maximum(value, on_training)
         return error + torch.where(self.weight > 0, self.weight * value, 0.0)
 
@@ -84,7 +82,7 @@ class ObjectiveStep:
         loss, penalty, weight, _ = self._objective
         score = self._learner.predictions(here.inputs)
         accuracy = accuracy_term(loss, score, here)
-        value, gradient, after = penalty.step(loss.link(score), here.window, state, self._move)
+        value, gradient, after = penalty.step(loss.link(score), state, self._move)
         disparity = weight.unsqueeze(1) * loss.through_link(score, gradient)
         total = accuracy.gradient + (disparity if self._all_fair else torch.where(self._fair, disparity, 0.0))
         local = LineSearch(loss, self._loss_curvature, penalty, here, weight, score, total, value, state)

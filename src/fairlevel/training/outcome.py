@@ -97,39 +97,39 @@ class Trained:
         return torch.tensor([status is not Status.DIVERGED for status in self.status], dtype=torch.bool).numpy()
 
     @classmethod
-    def joined(cls, parts: Sequence[tuple[int, Trained]]) -> Trained:
-        """One result from tiles, each with its number of real members."""
-        (_, first), *others = parts
+    def joined(cls, parts: Sequence[Trained]) -> Trained:
+        """One result from tiles."""
+        first, *others = parts
         return cls(
-            members=first.members.join([part.members for _, part in others]),
-            status=tuple(status for real, part in parts for status in part.status[:real]),
-            loss=torch.cat([part.loss[:real] for real, part in parts]),
-            penalty=torch.cat([part.penalty[:real] for real, part in parts]),
-            steps=torch.cat([part.steps[:real] for real, part in parts]),
+            members=first.members.join([part.members for part in others]),
+            status=tuple(status for part in parts for status in part.status),
+            loss=torch.cat([part.loss for part in parts]),
+            penalty=torch.cat([part.penalty for part in parts]),
+            steps=torch.cat([part.steps for part in parts]),
             trace=_joined_traces(parts),
             held_out=_joined_scores(parts),
         )
 
 
-def _joined_scores(parts: Sequence[tuple[int, Trained]]) -> HeldOutScores:
+def _joined_scores(parts: Sequence[Trained]) -> HeldOutScores:
     """Tiles that stopped early have fewer checks."""
-    longest = max((part.held_out.step for _, part in parts), key=len)
+    longest = max((part.held_out.step for part in parts), key=len)
 
     def extended(scores: Tensor) -> Tensor:
         return torch.cat([scores, scores.new_full((len(longest) - len(scores), scores.shape[1]), torch.inf)])
 
-    return HeldOutScores(longest, torch.cat([extended(part.held_out.score[:, :real]) for real, part in parts], dim=1))
+    return HeldOutScores(longest, torch.cat([extended(part.held_out.score) for part in parts], dim=1))
 
 
-def _joined_traces(parts: Sequence[tuple[int, Trained]]) -> Trace:
+def _joined_traces(parts: Sequence[Trained]) -> Trace:
     """Tiles that stopped early have shorter traces; their last record is repeated."""
-    longest = max((part.trace.step for _, part in parts), key=len)
+    longest = max((part.trace.step for part in parts), key=len)
 
     def extended(values: Tensor) -> Tensor:
         return torch.cat([values, values[-1:].expand(len(longest) - len(values), -1)])
 
     return Trace(
         longest,
-        torch.cat([extended(part.trace.loss[:, :real]) for real, part in parts], dim=1),
-        torch.cat([extended(part.trace.penalty[:, :real]) for real, part in parts], dim=1),
+        torch.cat([extended(part.trace.loss) for part in parts], dim=1),
+        torch.cat([extended(part.trace.penalty) for part in parts], dim=1),
     )

@@ -1,15 +1,8 @@
-"""Rows that a grid is trained on, and which of them each step sees.
-
-A row sampler is either all rows at every step (:class:`AllRows`) or windows on a ring of shuffled rows
-(:class:`fairlevel.training.ring.RingWindows`). The engine does not know which.
-"""
+"""Rows that a grid is trained on; every step sees all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import repeat
-from typing import ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -21,9 +14,9 @@ from fairlevel.data.scaling import Scaler
 from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
 from fairlevel.penalties import Penalty, within_factors
 from fairlevel.penalties.protocol import RowPlan, Settings
-from fairlevel.predictors.protocol import LearnerFactory, Tiling
+from fairlevel.predictors.protocol import LearnerFactory
 from fairlevel.tensors import weights_of_part
-from fairlevel.training.acting_penalty import ActingPenalty, AllRowsPenalty
+from fairlevel.training.acting_penalty import BoundPenalty
 
 
 @dataclass(frozen=True)
@@ -69,66 +62,14 @@ class StepRows:
     """What one step sees, on the device.
 
     Shapes: inputs (row, …), target (row,); ``accuracy`` are the rows that carry the accuracy term, with weights that
-    sum to 1, (accuracy row,); ``window`` is where the rows stand on a ring of batches; ``count`` is how many rows the
-    weights stand for.
+    sum to 1, (accuracy row,); ``count`` is how many rows the weights stand for.
     """
 
     inputs: Tensor
     target: Tensor
     accuracy: slice
     accuracy_weight: Tensor
-    window: slice
     count: float
-
-
-class RowsOnDevice(Protocol):
-    """Training rows ready for the engine; ``final`` are those that figures at the end are computed on."""
-
-    @property
-    def final(self) -> StepRows: ...
-
-    @property
-    def same_every_step(self) -> bool:
-        """Whether all steps see the same rows, so that a step can be recorded."""
-
-    def steps(self, count: int) -> Iterator[StepRows]:
-        """The rows of each step."""
-
-
-class RowSampler(Protocol):
-    """Training rows, and which of them each step sees."""
-
-    def __len__(self) -> int: ...
-
-    @property
-    def has_attributes(self) -> bool:
-        """Whether the rows carry sensitive attributes."""
-
-    @property
-    def sample(self) -> Tensor:
-        """Features that a predictor is prepared on, (row, feature)."""
-
-    @property
-    def x_scaler(self) -> Scaler | None:
-        """What standardises the features; None where they are standardised already."""
-
-    def all_rows(self, needed_by: str) -> AllRows:
-        """Itself, if every step sees all rows; else an error that names what needs that."""
-
-    def limited(self, most: int) -> RowSampler:
-        """The first ``most`` rows, where every step sees all of them; batches have a size of their own."""
-
-    def tiling(self, factory: LearnerFactory, configs: int) -> Tiling:
-        """How many configurations are trained together."""
-
-    def tuned(self, penalty: Penalty, seed: int) -> Penalty:
-        """The penalty with numbers that are chosen from the rows before training."""
-
-    def bind(self, penalty: Penalty, settings: Settings, seed: int, device: torch.device) -> ActingPenalty:
-        """The penalty bound to these rows: all that depends on A, computed once."""
-
-    def on_device(self, factory: LearnerFactory, accuracy: slice, seed: int, device: torch.device) -> RowsOnDevice:
-        """The rows as a learner reads them."""
 
 
 def _count(rows: int, row_weight: Array | None) -> float:
@@ -160,19 +101,13 @@ class AllRows:
     def sample(self) -> Tensor:
         return torch.from_numpy(self.rows.x)
 
-    def all_rows(self, needed_by: str) -> AllRows:
-        return self
-
     def limited(self, most: int) -> AllRows:
         return self if len(self) <= most else replace(self, rows=self.rows.take(np.arange(most)))
-
-    def tiling(self, factory: LearnerFactory, configs: int) -> Tiling:
-        return factory.tiling(len(self.rows), configs)
 
     def tuned(self, penalty: Penalty, seed: int) -> Penalty:
         return penalty.tuned(self.rows.some_attributes, self.rows.y, seed)
 
-    def bind(self, penalty: Penalty, settings: Settings, seed: int, device: torch.device) -> AllRowsPenalty:
+    def bind(self, penalty: Penalty, settings: Settings, seed: int, device: torch.device) -> BoundPenalty:
         if self.rows.some_attributes.given is not None and not penalty.within_factors:
             raise InvalidInput(
                 f"given was passed, but the penalty {penalty.name!r} cannot compare rows within legitimate factors; "
@@ -184,35 +119,21 @@ class AllRows:
                 f"{len(self.rows)} rows cannot be split into IN and OUT; at least 2 training rows are needed."
             )
         prepared = penalty.prepare(self.rows.some_attributes, assigned, settings, seed).to(torch.float32, device)
-        return AllRowsPenalty(penalty, prepared, assigned.accuracy)
+        return BoundPenalty(penalty, prepared, assigned.accuracy)
 
-    def on_device(self, factory: LearnerFactory, accuracy: slice, seed: int, device: torch.device) -> FixedRows:
+    def on_device(self, factory: LearnerFactory, accuracy: slice, device: torch.device) -> StepRows:
+        """The rows as a learner reads them."""
         weight = weights_of_part(self.rows.row_weight, accuracy, len(self.rows))
-        return FixedRows(
-            StepRows(
-                factory.inputs(torch.from_numpy(self.rows.x)),
-                torch.from_numpy(self.rows.y).to(device, torch.float32),
-                accuracy,
-                weight.to(device, torch.float32),
-                slice(0, len(self.rows)),
-                _count(len(self.rows), self.rows.row_weight),
-            )
+        return StepRows(
+            factory.inputs(torch.from_numpy(self.rows.x)),
+            torch.from_numpy(self.rows.y).to(device, torch.float32),
+            accuracy,
+            weight.to(device, torch.float32),
+            _count(len(self.rows), self.rows.row_weight),
         )
 
 
-@dataclass(frozen=True)
-class FixedRows:
-    """All rows on the device."""
-
-    final: StepRows
-
-    same_every_step: ClassVar[bool] = True
-
-    def steps(self, count: int) -> Iterator[StepRows]:
-        return repeat(self.final, count)
-
-
-def require_attributes(sampler: RowSampler, weight: Tensor) -> None:
+def require_attributes(rows: AllRows, weight: Tensor) -> None:
     """A positive weight asks for attributes."""
-    if not sampler.has_attributes and bool((weight > 0).any()):
+    if not rows.has_attributes and bool((weight > 0).any()):
         raise MissingSensitiveFeatures("weight > 0 asks for fairness, but the rows carry no sensitive attributes.")

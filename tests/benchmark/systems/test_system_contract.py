@@ -6,7 +6,6 @@ from pkgutil import iter_modules
 
 import numpy as np
 import pytest
-import torch
 
 import fairlevel.benchmark.systems
 from fairlevel.benchmark.methods import METHODS, SUITES, SYSTEM_METHODS
@@ -16,7 +15,6 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import FairLevelError, InvalidInput, MissingSensitiveFeatures
 from fairlevel.losses import Logistic
 from fairlevel.predictors import Boosting
-from fairlevel.training.ring import RingWindows
 from fairlevel.training.rows import AllRows, TrainingRows
 from tests.benchmark.systems.rows import SETUP, data
 
@@ -28,10 +26,6 @@ BINNED = sorted(name for name, system in SYSTEMS.items() if "bins" in {field.nam
 def rows_of(given, system, **changes):
     x = np.hstack([given.x, given.a]) if system.uses_attributes else given.x
     return TrainingRows(x, given.y, Attributes(given.a), **changes)
-
-
-def in_batches(rows):
-    return RingWindows(np.arange(len(rows)), 5, torch.zeros, torch.zeros(len(rows)), None)
 
 
 def trained(name, rows, setup=SETUP):
@@ -103,7 +97,6 @@ def test_what_it_cannot_do_is_refused_by_name(name):
     within = Attributes(given.a, given=np.ones((len(rows), 1)))
     refuses("legitimate factors; use one of fbo_closed", replace(rows, attributes=within))
     refuses("numbers without gaps", gaps=True)
-    refuses("all rows at once", sampler=in_batches)
     if system.uses_attributes:
         refuses("needs A to predict, and a model of this package gets X alone", replace(rows, x=given.x))
 

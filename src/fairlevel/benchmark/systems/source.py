@@ -53,7 +53,7 @@ class SystemGrid:
 
     def _data(self, rows: CandidateRows, setup: TrainingSetup) -> Data:
         """Training rows, or a sentence that says why this system cannot take them."""
-        known = rows.training.all_rows(self.name).rows
+        known = rows.training.rows
         if not setup.loss.quadratic:
             raise InvalidInput(
                 f"{self.name} is a regression here; for two classes use penalty='prejudice_remover' (groups) or "

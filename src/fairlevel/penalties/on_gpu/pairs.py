@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fairlevel.networks.backends.cuda import triton_kernels
+from fairlevel.networks.on_gpu import triton_kernels
 from fairlevel.penalties.kernel_rows import KernelRows, PairSums
 
 MOST_ATTRIBUTES = 64  # more do not fit the registers

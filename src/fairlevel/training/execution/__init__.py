@@ -1,1 +1,1 @@
-"""How a grid is executed, apart from the maths: groups of fixed size, threads, CUDA graphs."""
+"""How a grid is executed, apart from the maths: threads, CUDA graphs."""

@@ -32,11 +32,11 @@ Step = Callable[[StepRows, Any], StepResult]
 class RepeatedStep:
     """Takes the next step each time it is called."""
 
-    def __init__(self, step: Step, state: Any) -> None:
-        self._step, self._state = step, state
+    def __init__(self, step: Step, state: Any, rows: StepRows) -> None:
+        self._step, self._state, self._rows = step, state, rows
 
-    def __call__(self, rows: StepRows) -> StepResult:
-        result = self._step(rows, self._state)
+    def __call__(self) -> StepResult:
+        result = self._step(self._rows, self._state)
         self._state = result.state
         return result
 
@@ -72,7 +72,7 @@ class RecordedStep:
         self._replays = 0
         self._reached = [torch.cuda.Event(blocking=True) for _ in range(2)]  # type: ignore[no-untyped-call]
 
-    def __call__(self, rows: StepRows) -> StepResult:
+    def __call__(self) -> StepResult:
         """Replay. Every 64 replays this thread sleeps until the GPU has done all but the last 64: where its queue is
         full, CUDA would wait in a loop that takes a core from other processes.
         """

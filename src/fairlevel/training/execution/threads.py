@@ -1,8 +1,7 @@
 """Tiles of a grid in several threads of a CPU, and the count of their steps.
 
 PyTorch divides every small product among all threads, and starting them costs more than they save. Here each thread
-trains whole tiles and multiplies by itself. A tile that is alone gets all threads; some products then round
-differently in the last bit.
+trains whole tiles and multiplies by itself. A tile that is alone gets all threads.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import TypeVar
 
 from fairlevel.exceptions import FairLevelError
 from fairlevel.predictors.protocol import Tiling
-from fairlevel.threads import finish, is_shared, single_threads, workers
+from fairlevel.threads import finish, is_shared, single_threads
 
 Tile = TypeVar("Tile")
 Result = TypeVar("Result")
@@ -37,8 +36,7 @@ def in_threads(
         if stopped.is_set():
             raise Cancelled("training was stopped.")
 
-    alone = min(tiling.threads, len(tiles)) == 1
-    if is_shared() or (alone and (workers() == 1 or not tiling.one_thread_each)):
+    if is_shared() or min(tiling.threads, len(tiles)) == 1:
         return [work(tile, check) for tile in tiles]
     pool = single_threads(tiling.threads)
     running = [pool.submit(work, tile, check) for tile in tiles]

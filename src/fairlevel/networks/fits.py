@@ -1,15 +1,10 @@
-"""Where the layers of a 2×64 network lie in a row of parameters, and what such a network is fitted to."""
+"""What networks and critics are fitted to."""
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from torch import Tensor
-
-HIDDEN = (64, 64)
-_NAMES = ("inputs", "outputs", "stride", "w1", "b1", "w2", "b2", "w3", "b3")
 
 
 class Regression(NamedTuple):
@@ -54,21 +49,3 @@ class AdamNumbers(NamedTuple):
     epsilon: float
     final_fraction: float
     last_step: int
-
-
-class Shape(ctypes.Structure):
-    """The fields of ``Shape`` in the C source, all 64-bit integers: number of inputs and outputs, length of a row of
-    parameters, and where each weight and bias starts in it.
-    """
-
-    _fields_ = tuple((name, ctypes.c_int64) for name in _NAMES)
-
-    @classmethod
-    def of(cls, size: int, layers: Sequence[tuple[slice, slice, tuple[int, int]]]) -> Shape:
-        """From the layers of a network: weight, bias and shape of each."""
-        ends = layers[0][2][0], layers[-1][2][1]
-        return cls(*ends, size, *(part.start for weight, bias, _ in layers for part in (weight, bias)))
-
-    def values(self) -> tuple[int, ...]:
-        """The fields in order."""
-        return tuple(int(getattr(self, name)) for name in _NAMES)

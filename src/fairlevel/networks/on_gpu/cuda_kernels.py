@@ -1,4 +1,4 @@
-"""The kernels of :mod:`fairlevel.networks.backends.cuda`; importing this file needs Triton."""
+"""The kernels of :mod:`fairlevel.networks.on_gpu`; importing this file needs Triton."""
 
 # mypy: ignore-errors
 import triton
