@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
+
+
+def has_networks() -> bool:
+    """Whether PyTorch is installed."""
+    return find_spec("torch") is not None
 
 
 def networks(module: str) -> Any:

@@ -1,6 +1,6 @@
 """How many threads work, and tasks of many small products, each on one thread.
 
-PyTorch is imported where it is used: models that were saved need neither it nor threads.
+Where PyTorch has been imported, its number of threads is that of the tasks.
 """
 
 from __future__ import annotations
@@ -26,12 +26,15 @@ Result = TypeVar("Result")
 
 def use_one_thread() -> None:
     """PyTorch works on one thread from now on, also where it is imported later: it then reads OMP_NUM_THREADS."""
-    if "torch" in sys.modules:
-        import torch
-
-        torch.set_num_threads(1)
+    if _torch() is not None:
+        _torch().set_num_threads(1)
     else:
         os.environ["OMP_NUM_THREADS"] = "1"
+
+
+def _torch() -> Any:
+    """PyTorch, where it has been imported."""
+    return sys.modules.get("torch")
 
 
 @contextmanager
@@ -55,9 +58,13 @@ def use_threads(n_jobs: int | None) -> Iterator[None]:
 
 def workers() -> int:
     """How many tasks may work at a time, each on one thread."""
-    import torch
+    return getattr(_here, "workers", None) or (_asked_for() if _torch() is None else _torch().get_num_threads())
 
-    return getattr(_here, "workers", None) or torch.get_num_threads()
+
+def _asked_for() -> int:
+    """The user's OMP_NUM_THREADS, or all cores."""
+    asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
+    return int(asked) if asked.isdecimal() and int(asked) else cores()
 
 
 def _threads(n_jobs: Any) -> int:
@@ -79,11 +86,17 @@ def is_shared() -> bool:
 
 
 def _one_thread_here() -> None:
-    import torch
-
-    torch.get_num_threads()  # asked first, PyTorch takes over the number of the process, which it would do later
-    torch.set_num_threads(1)
     _here.shared = True
+    if _torch() is not None and not getattr(_here, "torch_is_single", False):
+        _torch().get_num_threads()  # asked first, PyTorch takes over the number of the process, which it would do later
+        _torch().set_num_threads(1)
+        _here.torch_is_single = True
+
+
+def _alone(task: Callable[..., Result], *arguments: Any) -> Result:
+    """The task on one thread, also where PyTorch was imported after the thread had started."""
+    _one_thread_here()
+    return task(*arguments)
 
 
 def single_threads(count: int) -> ThreadPoolExecutor:
@@ -96,13 +109,12 @@ def _single_threads(process: int, count: int) -> ThreadPoolExecutor:
     """A forked process has none of its parent's threads, and starts its own. No thread ever ends: one that is ending
     while another forks holds a lock of MKL's, for which the child would wait for ever.
     """
-    import torch
-
-    threads = torch.get_num_threads()
+    threads = None if _torch() is None else _torch().get_num_threads()
     pool = ThreadPoolExecutor(count, initializer=_one_thread_here)
     all_started = Barrier(count)
     list(pool.map(lambda _: all_started.wait(), range(count)))
-    torch.set_num_threads(threads)  # for threads that start from now on; this one's number did not change
+    if threads is not None:
+        _torch().set_num_threads(threads)  # for threads that start from now on; this one's number did not change
     return pool
 
 
@@ -121,7 +133,7 @@ def on_single_threads(*tasks: Callable[[], Result]) -> list[Result]:
     threads = workers()
     if threads == 1 or is_shared():
         return [task() for task in tasks]
-    running = [single_threads(threads).submit(task) for task in tasks]
+    running = [single_threads(threads).submit(_alone, task) for task in tasks]
     try:
         return [each.result() for each in running]
     finally:
@@ -141,12 +153,10 @@ def _libraries() -> Any:
 @contextmanager
 def numpy_on_one_thread() -> Iterator[None]:
     """NumPy's products use one thread inside, where tasks on several threads make them; PyTorch's number stays."""
-    import torch
-
-    threads = torch.get_num_threads()
+    threads = None if _torch() is None else _torch().get_num_threads()
     with _libraries().limit(limits=1, user_api="blas"):
-        if torch.get_num_threads() != threads:  # some builds of PyTorch share their number with that library
-            torch.set_num_threads(threads)
+        if threads is not None and _torch().get_num_threads() != threads:  # some builds share their number with BLAS
+            _torch().set_num_threads(threads)
         yield
 
 
@@ -161,7 +171,7 @@ def map_on_single_threads(function: Callable[[Item], Result], items: Iterable[It
     started = deque[Future[Result]]()
     try:
         for item in items:
-            started.append(single_threads(threads).submit(function, item))
+            started.append(single_threads(threads).submit(_alone, function, item))
             if len(started) > 2 * threads:
                 yield started.popleft().result()
         while started:

@@ -5,9 +5,10 @@ from scipy.spatial.distance import cdist
 from scipy.stats import norm
 
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.kernel_nodes import low_dimensional
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties import GDP
-from fairlevel.penalties.gdp_nodes import AuthorsNodes, AuthorsScale, low_dimensional
+from fairlevel.penalties.gdp_nodes import AuthorsNodes, AuthorsScale
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
 
 

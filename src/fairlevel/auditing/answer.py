@@ -82,8 +82,8 @@ class Audit:
     Attributes
     ----------
     interval : DPVar, debiased, with its interval, share and test, on all rows
-    plug_in : the paper's estimate; never zero, noise included
-    floor : the paper's estimate when A is paired at random with predictions
+    plug_in : the paper's estimate; never zero, noise included; None where PyTorch is not installed
+    floor : the paper's estimate when A is paired at random with predictions; None like ``plug_in``
     attributes : frame with columns attribute, alone, lost
     profiles : the average prediction along each attribute
     measures : other measures of dependence, with their values under random pairings
@@ -101,8 +101,8 @@ class Audit:
     """
 
     interval: DPVarInterval
-    plug_in: float
-    floor: float
+    plug_in: float | None
+    floor: float | None
     attributes: pd.DataFrame
     profiles: dict[str, MeanProfile]
     measures: tuple[Measure, ...]
@@ -132,7 +132,7 @@ class Audit:
         """From the headline, the figures beside it and the answers to questions, with the flags that follow from them;
         ``others`` are further fields.
         """
-        plug_in, floor = figures.paper
+        plug_in, floor = (None, None) if figures.paper is None else figures.paper
         return cls(
             interval=interval,
             plug_in=plug_in,

@@ -10,10 +10,10 @@ import numpy as np
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean import RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.kernel_nodes import low_dimensional, middle_nodes
 from fairlevel.conditional_mean.protocol import standardiser
 from fairlevel.conditional_mean.random_features import draw_waves, median_distance
 from fairlevel.metrics.choice import general_mean
-from fairlevel.penalties.gdp_nodes import MiddleNodes, low_dimensional
 
 PERMUTATIONS = 99
 _DEGREE = 3  # powers of the prediction that maximal correlation may use
@@ -83,13 +83,13 @@ def linear_r2(prediction: Array, attributes: Attributes, seed: int) -> PairedPro
 
 def gdp(prediction: Array, attributes: Attributes, seed: int) -> PairedProducts:
     """Generalised demographic parity, Σ_m |Σ_j k_mj f_j − π_m f̄|; see :class:`fairlevel.GDP`."""
-    weight, layout = attributes.weight, MiddleNodes()
+    weight = attributes.weight
     points = low_dimensional(attributes.values, weight)
     rows, dimension = 1 / np.square(weight).sum(), max(points.shape[1], 1)
     width = (rows * (dimension + 2) / 4) ** (-1 / (dimension + 4))
     kernel = weight[:, None]
     for along in points.T:
-        distance = along[:, None] - layout.nodes(along, points.shape[1], None)
+        distance = along[:, None] - middle_nodes(along, points.shape[1])
         factor = np.exp(-np.square(distance) / (2 * width**2))
         kernel = (kernel[:, :, None] * factor[:, None, :]).reshape(len(kernel), -1)
     kernel = kernel / kernel.sum()

@@ -252,11 +252,17 @@ def _numbers(findings: Audit) -> TableBlock:
         ("share of the prediction's variance", percent(interval.share, 2), share),
         ("test of no difference, p", p_cell(interval.p_value), ""),
         ("DPVar, debiased", number(interval.estimate), f"{number(interval.low)} to {number(interval.high)}"),
-        ("DPVar, the paper's estimate", number(findings.plug_in), ""),
-        ("the paper's estimate by chance alone", number(findings.floor), ""),
+        *_paper(findings),
         *_without_factors(findings),
     ]
     return TableBlock("Figures", ("figure", "value", f"{_confidence(findings)} interval"), tuple(rows))
+
+
+def _paper(findings: Audit) -> tuple[tuple[str, str, str], ...]:
+    if findings.plug_in is None or findings.floor is None:
+        return ()
+    chance = ("the paper's estimate by chance alone", number(findings.floor), "")
+    return (("DPVar, the paper's estimate", number(findings.plug_in), ""), chance)
 
 
 def _without_factors(findings: Audit) -> tuple[tuple[str, str, str], ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from fairlevel.auditing.attribution import attribute_shares
 from fairlevel.auditing.dependence import Measure, measure_dependence, random_pairings
 from fairlevel.auditing.worst_profiles import worst_profiles
 from fairlevel.data.sensitive import is_number
+from fairlevel.extras import has_networks
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.inputs import EvaluationRows
 from fairlevel.metrics.profile import MeanProfile, category_profiles, mean_profiles
@@ -23,12 +24,19 @@ PAPER_ROWS, FLOOR_DRAWS = 2000, 4
 """Rows of the paper's estimate, which trains networks, and random pairings that show its noise."""
 
 
+class PaperEstimate(NamedTuple):
+    """The paper's diagnostic, and its mean over random pairings of A with the predictions."""
+
+    value: float
+    by_chance: float
+
+
 @dataclass(frozen=True)
 class SideFigures:
     """See :class:`fairlevel.auditing.answer.Audit`."""
 
     measures: tuple[Measure, ...]
-    paper: tuple[float, float]
+    paper: PaperEstimate | None
     attributes: pd.DataFrame
     profiles: dict[str, MeanProfile]
     worst: pd.DataFrame
@@ -50,13 +58,15 @@ class SideFigures:
         )
 
 
-def _paper_estimate(rows: EvaluationRows, seed: int) -> tuple[float, float]:
-    """The paper's diagnostic, and its mean over random pairings of A with the predictions."""
+def _paper_estimate(rows: EvaluationRows, seed: int) -> PaperEstimate | None:
+    """It trains networks; None where PyTorch is not installed."""
+    if not has_networks():
+        return None
     first, random = rows.take(np.arange(min(PAPER_ROWS, len(rows)))), np.random.default_rng(seed)
     shuffled = first.prediction[random_pairings(len(first), FLOOR_DRAWS, first.groups, random)]
     predictions = np.vstack([first.prediction, shuffled])
     estimates = dpvar_of_many(predictions, first.attributes(seed), "paper", random_state=seed)
-    return float(estimates[0]), float(estimates[1:].mean())
+    return PaperEstimate(float(estimates[0]), float(estimates[1:].mean()))
 
 
 def _profiles(rows: EvaluationRows, frame: pd.DataFrame) -> dict[str, MeanProfile]:

@@ -81,7 +81,8 @@ def _show_audit(talk: Talk, found: Audit, verdicts: tuple[Verdict, ...], html: P
     numbers.add_row("average prediction moves by ±", number(found.moves_by), moves)
     limits = f"95 % interval: {number(interval.low)} to {number(interval.high)}"
     numbers.add_row("DPVar, debiased", number(interval.estimate), limits)
-    numbers.add_row("DPVar, the paper's estimate", number(found.plug_in), f"by chance alone: {number(found.floor)}")
+    if found.plug_in is not None and found.floor is not None:
+        numbers.add_row("DPVar, the paper's estimate", number(found.plug_in), f"by chance alone: {number(found.floor)}")
     for measure in found.measures:
         numbers.add_row(measure.name, number(measure.value), f"by chance: up to {number(measure.chance)}")
     if found.overall is not None:

@@ -6,6 +6,7 @@ Files, in an order to read them:
 - ``protocol.py``: what an estimator offers; linear ones are ``ridge.py``, ``splines.py``, ``random_features.py`` and
   ``groups.py``, which differ in their features of A; ``discrete_columns.py``: which columns have levels
 - ``functions.py``, ``smoother.py``: h = S f in orthonormal functions of A, for every ridge at once
+- ``kernel_nodes.py``: where a kernel regression is evaluated
 - ``learnt.py``: functions of A that boosted trees and nearest rows learn from a prediction
 """
 

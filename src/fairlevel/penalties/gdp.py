@@ -10,9 +10,10 @@ from torch import Tensor
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.conditional_mean.kernel_nodes import low_dimensional
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.blocks import row_blocks
-from fairlevel.penalties.gdp_nodes import MiddleNodes, NodeLayout, low_dimensional
+from fairlevel.penalties.gdp_nodes import MiddleNodes, NodeLayout
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
 from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared, check_positive, distinct, position, without_tiny
 

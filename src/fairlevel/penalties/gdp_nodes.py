@@ -8,9 +8,8 @@ from typing import Protocol
 import numpy as np
 
 from fairlevel.arrays import Array
+from fairlevel.conditional_mean.kernel_nodes import middle_nodes
 
-_BOX = (0.005, 0.995)  # quantiles of each coordinate between which nodes are laid
-_NODES = {1: 200, 2: 32}  # per axis, by the number of coordinates
 _STEPS = {1: (0.001, 998), 2: (0.05, 18)}  # of the authors' code: first node and distance, nodes per axis
 
 
@@ -32,9 +31,7 @@ class MiddleNodes:
         return points
 
     def nodes(self, along: Array, coordinates: int, count: int | None) -> Array:
-        low, high = np.quantile(along, _BOX)
-        grid: Array = np.linspace(low, high, _NODES[coordinates] if count is None else count)
-        return grid
+        return middle_nodes(along, coordinates, count)
 
 
 @dataclass(frozen=True)
@@ -60,18 +57,3 @@ class AuthorsScale(AuthorsNodes):
         low, high = points.min(axis=0), points.max(axis=0)
         scaled: Array = (points - low) / (high - low)
         return scaled
-
-
-def low_dimensional(sensitive: Array, row_weight: Array) -> Array:
-    """One or two attributes at unit variance, or the first two principal components of more: (row, attribute) -> (row,
-    ≤ 2). Directions that do not vary are dropped.
-    """
-    centred = sensitive - row_weight @ sensitive
-    if sensitive.shape[1] > 2:
-        _, directions = np.linalg.eigh(centred.T @ (row_weight[:, None] * centred))
-        leading = directions[:, :-3:-1]
-        centred = centred @ (leading * np.sign(leading.sum(axis=0)))
-    spread = np.sqrt(row_weight @ centred**2)
-    varies = spread > 1e-12
-    scaled: Array = centred[:, varies] / spread[varies]
-    return scaled

@@ -1,0 +1,77 @@
+"""Audits, DPVar and comparisons in an environment without PyTorch."""
+
+import json
+import os
+import site
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fairlevel
+from fairlevel import audit
+
+TORCH = ("torch", "torchgen", "functorch", "triton")
+RANDOM = np.random.default_rng(0)
+TABLE = pd.DataFrame({"age": RANDOM.standard_normal(300), "town": RANDOM.choice(["Bonn", "Ulm"], 300)})
+TABLE["score"] = TABLE["age"] + (TABLE["town"] == "Ulm") + RANDOM.standard_normal(300)
+PROGRAM = """
+import json, sys
+import pandas as pd
+from fairlevel import audit, compare, dpvar
+table = pd.read_csv("table.csv")
+A, score = table[["age", "town"]], table["score"]
+found = audit(score, sensitive_features=A)
+assert found.plug_in is None and found.floor is None
+found.to_html("page.html")
+compare(score, score / 2, sensitive_features=A)
+try:
+    dpvar(None, score, sensitive_features=A, method="paper")
+except ImportError as error:
+    print(error)
+assert "torch" not in sys.modules
+print(json.dumps(found.to_dict()["dpvar"]))
+"""
+
+
+@pytest.fixture(scope="module")
+def without_torch(tmp_path_factory):
+    """What to run Python with, and its environment: links to all installed packages but PyTorch."""
+    packages = tmp_path_factory.mktemp("packages")
+    for folder in site.getsitepackages():
+        for path in Path(folder).iterdir():
+            if path.name.partition("-")[0] not in TORCH and path.suffix != ".pth":
+                (packages / path.name).symlink_to(path)
+    source = Path(fairlevel.__file__).parents[1]
+    return [sys.executable, "-S"], os.environ | {"PYTHONPATH": os.pathsep.join([str(packages), str(source)])}
+
+
+def test_figures_are_those_with_it(without_torch, tmp_path):
+    TABLE.to_csv(tmp_path / "table.csv", index=False)
+    python, settings = without_torch
+    run = [*python, "-c", PROGRAM]
+    said = subprocess.run(run, cwd=tmp_path, env=settings, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr
+    refused, figures = said.stdout.splitlines()
+    assert refused.startswith("Networks need PyTorch: pip install")
+    here = audit(TABLE["score"], sensitive_features=TABLE[["age", "town"]])
+    assert here.plug_in > 0
+    there = json.loads(figures)
+    for name in ("estimate", "low", "high", "share", "p_value"):
+        assert there[name] == pytest.approx(getattr(here.interval, name), rel=1e-9)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "DPVar, debiased" in page
+    assert "paper's" not in page
+
+
+def test_the_command_line(without_torch, tmp_path):
+    TABLE.to_csv(tmp_path / "table.csv", index=False)
+    python, settings = without_torch
+    run = [*python, "-m", "fairlevel", "audit", "table.csv", "--prediction", "score", "--sensitive", "age,town"]
+    said = subprocess.run(run, cwd=tmp_path, env=settings, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr
+    assert "DPVar, debiased" in said.stdout
+    assert "paper" not in said.stdout
