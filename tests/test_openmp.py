@@ -15,7 +15,7 @@ import os
 {first}
 before = dict(os.environ)
 import fairlevel
-fairlevel.audit
+fairlevel.FBO
 import torch
 from fairlevel import openmp, threads
 threads.cores = lambda: 8
@@ -49,7 +49,7 @@ def test_threads_that_would_spin_are_not_used(first, policy, inside, may_spin):
     "use",
     [
         "fairlevel.FairRegressor(predictor='boosting', weight=0).fit([[k] for k in range(50)], list(range(50)))",
-        "fairlevel.audit",
+        "fairlevel.dpvar(None, range(50), sensitive_features=[k % 7 for k in range(50)], method='paper')",
     ],
 )
 def test_libraries_are_loaded_with_threads_that_sleep(use):

@@ -6,6 +6,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from fairlevel.openmp import waiting_asleep
+
 
 def has_networks() -> bool:
     """Whether PyTorch is installed."""
@@ -15,7 +17,8 @@ def has_networks() -> bool:
 def networks(module: str) -> Any:
     """A module of ``fairlevel.networks``; without PyTorch, an error that says what to type."""
     try:
-        return import_module(f"fairlevel.networks.{module}")
+        with waiting_asleep():
+            return import_module(f"fairlevel.networks.{module}")
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fairlevel.exceptions import InvalidInput
-from fairlevel.openmp import cores, may_spin, waiting_asleep
+from fairlevel.openmp import cores, may_spin
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -39,21 +39,21 @@ def _torch() -> Any:
 
 @contextmanager
 def use_threads(n_jobs: int | None) -> Iterator[None]:
-    """PyTorch's number of threads, which LightGBM and compiled code are given, too. None leaves it as it is; -1 stands
-    for all cores, -2 for all but one, as in scikit-learn. Where threads may spin, None gives each product one thread,
-    and tasks of many products as many as before.
+    """The number of threads that work, PyTorch's among them where it has been imported. None leaves it as it is; -1
+    stands for all cores, -2 for all but one, as in scikit-learn. Where threads may spin, None gives each product one
+    thread, and tasks of many products as many as before.
     """
-    with waiting_asleep():
-        import torch
-
-    before = torch.get_num_threads(), getattr(_here, "workers", None)
+    torch, before = _torch(), getattr(_here, "workers", None)
+    threads = None if torch is None else torch.get_num_threads()
     _here.workers = min(workers(), cores()) if n_jobs is None else _threads(n_jobs)
-    torch.set_num_threads(1 if n_jobs is None and may_spin() else _here.workers)
+    if torch is not None:
+        torch.set_num_threads(1 if n_jobs is None and may_spin() else _here.workers)
     try:
         yield
     finally:
-        torch.set_num_threads(before[0])
-        _here.workers = before[1]
+        _here.workers = before
+        if torch is not None:
+            torch.set_num_threads(threads)
 
 
 def workers() -> int:

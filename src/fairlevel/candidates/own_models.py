@@ -14,6 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.candidate_set import NO_HISTORY, CandidateKey, CandidateSet, candidate_table
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup
+from fairlevel.data.features import one_per_row
 from fairlevel.data.frames import GivenColumns
 from fairlevel.data.scaling import Scaler
 from fairlevel.exceptions import InvalidInput, InvalidType
@@ -185,17 +186,3 @@ def _predictions(model: Any, given: Any, rows: int, classes: Array | None) -> Ar
     except (TypeError, ValueError, AttributeError) as error:
         raise InvalidInput(f"{name} cannot predict these rows: {error}") from error
     return one_per_row(name, found, rows)
-
-
-def one_per_row(name: str, values: Any, rows: int) -> Array:
-    """Predictions of a model, ``name`` in words, as (row,) in float64, if there is one finite number per row."""
-    array = np.asarray(values, dtype=np.float64)
-    if array.shape == (rows, 1):
-        array = array[:, 0]
-    if array.shape != (rows,) or not np.isfinite(array).all():
-        raise InvalidInput(
-            f"{name} predicts an array of shape {array.shape} for {rows} rows"
-            + ("" if array.shape != (rows,) else ", with missing or infinite values")
-            + "; one finite number per row is needed."
-        )
-    return array

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array, Index
+from fairlevel.openmp import waiting_asleep
 from fairlevel.threads import on_single_threads
 
 FOLDS = 10
@@ -123,7 +124,8 @@ def _thin_directions(sensitive: Array, sampled: Array) -> Array:
 
 
 def _trees(rows: LearnerRows, train: Index) -> Predict:
-    import lightgbm
+    with waiting_asleep():
+        import lightgbm
 
     settings: dict[str, Any] = {"num_leaves": 31, "min_data_in_leaf": 5, "learning_rate": 0.08}
     settings["min_data_in_bin"] = 1  # narrow peaks, and codes without an order

@@ -15,18 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import torch
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.corrections.columns import Columns
 from fairlevel.metrics.choice import tuned_mean
-from fairlevel.threads import on_single_threads
 
 LEFT = (0.75, 0.55, 0.4, 0.27, 0.17, 0.1, 0.055, 0.025, 0.01, 0.003)
 """Shares of fᵀPf that the corrections of a path leave, from the least change to the most level."""
@@ -104,10 +102,10 @@ class CorrectionPath:
         few = columns + 1 < functions
         # (function, direction)
         reached = np.linalg.qr(np.column_stack([crossed.T, start]))[0] if few else np.eye(functions)
-        inner = torch.from_numpy((crossed @ reached).T @ (solved @ reached))
-        ((eigenvalues, vectors),) = on_single_threads(partial(torch.linalg.eigh, (inner + inner.T) / 2))
-        turned = reached @ vectors.numpy()
-        return cls(solved @ turned, eigenvalues.numpy().clip(min=0), turned.T @ start)
+        inner = (crossed @ reached).T @ (solved @ reached)
+        eigenvalues, vectors = np.linalg.eigh((inner + inner.T) / 2)
+        turned = reached @ vectors
+        return cls(solved @ turned, eigenvalues.clip(min=0), turned.T @ start)
 
     @cached_property
     def largest(self) -> float:

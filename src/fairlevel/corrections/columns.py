@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, Protocol, Self
 
 import numpy as np
-import torch
+from scipy.linalg import cho_solve, cholesky, lapack
 from scipy.sparse import csr_matrix
 
 from fairlevel.arrays import Array, Index
@@ -91,20 +91,17 @@ class DenseNormal:
         return max(float(np.trace(self.gram)) / len(self.gram), 1e-300)
 
     def factored(self, ridge: float) -> DenseFactored:
-        matrix = torch.from_numpy(self.gram + ridge * self.scale * np.eye(len(self.gram)))
-        (lower,) = on_single_threads(partial(torch.linalg.cholesky, matrix))
-        return DenseFactored(lower)
+        return DenseFactored(cholesky(self.gram + ridge * self.scale * np.eye(len(self.gram)), lower=True))
 
 
 @dataclass(frozen=True)
 class DenseFactored:
     """The lower Cholesky factor of M, (column, column)."""
 
-    lower: torch.Tensor
+    lower: Array
 
     def solve(self, right: Array) -> Array:
-        (found,) = on_single_threads(partial(torch.cholesky_solve, torch.from_numpy(right), self.lower))
-        solved: Array = found.numpy()
+        solved: Array = cho_solve((self.lower, True), right)
         return solved
 
 
@@ -174,10 +171,9 @@ class LeafNormal:
     def factored(self, ridge: float) -> LeafFactored:
         lower = self.table()
         lower[np.diag_indices_from(lower)] += np.float32(ridge * self.scale)
-        upper = torch.from_numpy(lower).T  # stored by columns, as LAPACK needs it to work in place
-        unused = torch.empty((), dtype=torch.int32)
-        # SciPy's would keep other threads waiting
-        on_single_threads(partial(torch.linalg.cholesky_ex, upper, upper=True, check_errors=True, out=(upper, unused)))
+        upper, failed = lapack.spotrf(lower.T, lower=0, clean=0, overwrite_a=1)  # by columns, in place
+        if failed:
+            raise np.linalg.LinAlgError(f"The normal matrix of {len(lower)} leaves is not positive definite.")
         return LeafFactored(self, ridge * self.scale, upper)
 
     def apply(self, coefficients: Array) -> Array:
@@ -219,7 +215,7 @@ class LeafFactored:
 
     normal: LeafNormal
     added: float
-    upper: torch.Tensor
+    upper: Table
 
     def solve(self, right: Array) -> Array:
         size = np.abs(right).max(axis=0, initial=1e-300)
@@ -227,19 +223,12 @@ class LeafFactored:
         scaled = right / size
         solved, rest = np.zeros_like(right), scaled
         for _ in range(_MOST_REFINEMENTS):
-            (found,) = on_single_threads(partial(self._rough, torch.from_numpy(rest.astype(np.float32))))
-            solved += found.numpy()
+            solved += lapack.spotrs(self.upper, rest.astype(np.float32), lower=0)[0]
             if np.abs(self._rest(scaled @ signs, solved @ signs)).max(initial=0) <= _ACCURACY:
                 break
             rest = self._rest(scaled, solved)
         in_units: Array = solved * size
         return in_units
-
-    def _rough(self, right: torch.Tensor) -> torch.Tensor:
-        """M⁻¹ times (column, function) in 32 bits; PyTorch's ``cholesky_solve`` would copy the factor."""
-        half = torch.linalg.solve_triangular(self.upper.T, right, upper=False)
-        solved: torch.Tensor = torch.linalg.solve_triangular(self.upper, half, upper=True)
-        return solved
 
     def _rest(self, right: Array, solved: Array) -> Array:
         """What is left of the right-hand side: (column,) or (column, function)."""

@@ -84,3 +84,17 @@ def is_frame(X: Any) -> bool:
 def as_pandas(X: Any) -> pd.DataFrame:
     """A frame of pandas from one of any library."""
     return X if isinstance(X, pd.DataFrame) else X.to_pandas()
+
+
+def one_per_row(name: str, values: Any, rows: int) -> Array:
+    """Predictions of a model, ``name`` in words, as (row,) in float64, if there is one finite number per row."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape == (rows, 1):
+        array = array[:, 0]
+    if array.shape != (rows,) or not np.isfinite(array).all():
+        raise InvalidInput(
+            f"{name} predicts an array of shape {array.shape} for {rows} rows"
+            + ("" if array.shape != (rows,) else ", with missing or infinite values")
+            + "; one finite number per row is needed."
+        )
+    return array

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -12,12 +13,14 @@ from fairlevel.arrays import Array, Index
 from fairlevel.auditing.questions import decisions
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.numbers import rounding_limit
-from fairlevel.estimators.path_fit import PathFit, ReportingRows
 from fairlevel.exceptions import AlreadyLevel, NoBetterThanTheMean
 from fairlevel.metrics.dpvar import interval_across
 from fairlevel.metrics.evaluator import DPVarEvaluator
 from fairlevel.metrics.interval import DPVarInterval, error_of, interval_columns
 from fairlevel.metrics.reliability import class_figures
+
+if TYPE_CHECKING:
+    from fairlevel.estimators.path_fit import PathFit, ReportingRows
 
 
 def measured_front(

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairlevel.arrays import Array, Index
 from fairlevel.data.table import Table
-from fairlevel.estimators.path_fit import ReportingRows
 from fairlevel.metrics.profile import MeanProfile, attribute_profiles, quantiles
 from fairlevel.metrics.reliability import Reliability, reliability
+
+if TYPE_CHECKING:
+    from fairlevel.estimators.path_fit import ReportingRows
 
 QUANTILES = 201  # of the conditional means
 

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.smoother import LinearSmoother
@@ -77,7 +77,7 @@ def tail(value: float, first: float, second: float, third: float) -> float:
     if second <= 0 or third <= 0:
         return 1.0 if value <= 0 else 0.0
     freedom = second**3 / third**2
-    return float(chi2.sf((value - first) / np.sqrt(2 * second) * np.sqrt(2 * freedom) + freedom, freedom))
+    return float(chdtrc(freedom, (value - first) / np.sqrt(2 * second) * np.sqrt(2 * freedom) + freedom))
 
 
 def _cauchy(p_values: Sequence[float]) -> float:

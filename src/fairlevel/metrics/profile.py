@@ -8,7 +8,7 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student_t
+from scipy.special import stdtrit
 
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean import SplineMean
@@ -178,7 +178,7 @@ def category_profiles(
     known = JackknifeError.of(size / divisor[place], place, len(categories))
     most, widths = (
         NormalDist().inv_cdf((1 + confidence) / 2),
-        student_t.ppf((1 + confidence) / 2, np.maximum(known.freedom, 1e-9)),
+        stdtrit(np.maximum(known.freedom, 1e-9), (1 + confidence) / 2),
     )
     profiles = []
     for prediction in predictions:

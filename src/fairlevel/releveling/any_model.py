@@ -13,10 +13,9 @@ from scipy.special import expit, logit
 from sklearn.base import ClassifierMixin
 
 from fairlevel.arrays import Array, Index
-from fairlevel.candidates.own_models import one_per_row
 from fairlevel.corrections.closed_form import RIDGES, Disparity
 from fairlevel.corrections.columns import DenseColumns
-from fairlevel.data.features import ordered_like_fit
+from fairlevel.data.features import one_per_row, ordered_like_fit
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.numbers import as_dense
 from fairlevel.exceptions import InvalidInput

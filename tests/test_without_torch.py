@@ -1,4 +1,4 @@
-"""Audits, DPVar and comparisons in an environment without PyTorch."""
+"""Audits, DPVar, comparisons and relevel in an environment without PyTorch."""
 
 import json
 import os
@@ -75,3 +75,35 @@ def test_the_command_line(without_torch, tmp_path):
     assert said.returncode == 0, said.stderr
     assert "DPVar, debiased" in said.stdout
     assert "paper" not in said.stdout
+
+
+RELEVEL = """
+import json, sys
+import numpy as np
+import lightgbm
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression
+from fairlevel import load, relevel
+random = np.random.default_rng(0)
+A = random.standard_normal((400, 1))
+X = np.hstack([A + random.standard_normal((400, 1)), random.standard_normal((400, 2))])
+y = X[:, 0] + X[:, 1] + random.standard_normal(400)
+shares = []
+for model in (lightgbm.LGBMRegressor(n_estimators=30, verbose=-1), LinearRegression(), RandomForestClassifier(20)):
+    target = y > 0 if hasattr(model, "predict_proba") else y
+    front = relevel(model.fit(X[:200], target[:200]), X[200:], sensitive_features=A[200:], y=target[200:], points=4)
+    front.model(0).predict(X)
+    shares.append(front.front_["share"].tolist())
+print(json.dumps([shares, "torch" in sys.modules]))
+"""
+
+
+def test_models_become_level(without_torch, tmp_path):
+    python, settings = without_torch
+    run = [*python, "-W", "ignore", "-c", RELEVEL]
+    said = subprocess.run(run, cwd=tmp_path, env=settings, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr
+    shares, has_torch = json.loads(said.stdout)
+    assert not has_torch
+    for of_model in shares:
+        assert of_model[0] < 0.5 * of_model[-1]
