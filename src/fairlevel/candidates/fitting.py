@@ -1,9 +1,8 @@
 """From a table to trained candidates: split, scale, train.
 
-Every fit of an estimator goes through here, with a weight or a budget, on all rows or in batches; when training ends is
-said in :mod:`fairlevel.candidates.stopping`. A study uses the same :class:`Scaling`. Scalers are fitted on all rows of
-the fit, early-stopping rows included. Predictors get features as given, and the scaler of features. In batches,
-held-out attributes are scaled by the first training rows.
+Every fit of an estimator goes through here, with a weight or a budget; when training ends is said in
+:mod:`fairlevel.candidates.stopping`. A study uses the same :class:`Scaling`. Scalers are fitted on all rows of
+the fit, early-stopping rows included. Predictors get features as given, and the scaler of features.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ from fairlevel.training.rows import AllRows, TrainingRows
 
 LEARNT_WITH = 0
 """Seed of the folds of functions of A that are learnt from y: all candidates share these functions."""
-MOST_HELD_OUT = 5_000  # rows for early stopping of training in batches: they are evaluated every few steps
 
 
 @dataclass(frozen=True)
@@ -157,13 +155,10 @@ def shuffled_rows(splits: Splitting, seed: int) -> Index:
     return np.random.default_rng(seed).permutation(len(splits))
 
 
-def split_rows(splits: Splitting, fraction: float, seed: int, most_held_out: int | None = None) -> tuple[Index, Index]:
+def split_rows(splits: Splitting, fraction: float, seed: int) -> tuple[Index, Index]:
     """Row numbers to train on, shuffled, and those held out for early stopping."""
     if isinstance(fraction, str) or not 0 < fraction < 1:
         raise InvalidInput(
             f"validation_fraction={fraction} was given; a number between 0 and 1 is needed, such as 0.2, or None."
         )
-    kept, held = splits.split_off(fraction, seed)
-    if most_held_out is None or len(held) <= most_held_out:
-        return kept, held
-    return np.concatenate([kept, held[most_held_out:]]), held[:most_held_out]
+    return splits.split_off(fraction, seed)

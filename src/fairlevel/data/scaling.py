@@ -42,20 +42,6 @@ class Scaler:
         """Leaves values as they are."""
         return cls(np.zeros(columns), np.ones(columns))
 
-    @classmethod
-    def fit_blocks(cls, values: Array, rows: int = 65_536) -> Scaler:
-        """Like :meth:`fit`, but reads ``rows`` rows at a time, for memory maps; a column whose standard deviation is
-        within rounding error counts as constant.
-        """
-        from sklearn.preprocessing import StandardScaler  # predictions need no scikit-learn
-
-        found = StandardScaler()
-        for start in range(0, len(values), rows):
-            found.partial_fit(np.asarray(values[start : start + rows], dtype=np.float64))
-        scale = np.sqrt(found.var_)
-        varies = scale > 8 * np.finfo(np.float64).eps * np.abs(found.mean_)
-        return cls(np.where(varies, found.mean_, values[0]), np.where(varies, scale, 0.0))
-
     @property
     def inverse_scale(self) -> Array:
         """1 / scale, and 0 for a constant column."""

@@ -8,12 +8,10 @@ from typing import Any, Protocol, Self
 import numpy as np
 import pandas as pd
 
-from fairlevel.arrays import Array, Index
+from fairlevel.arrays import Index
 from fairlevel.data.columns import Dates, Numbers, kind_of
 from fairlevel.data.numbers import refuse_lazy, refuse_other_kinds
 from fairlevel.exceptions import InvalidInput, InvalidType
-
-MOST_RARE_ROWS = 100  # per column
 
 
 def folds(rows: int, count: int, seed: int) -> Index:
@@ -31,26 +29,6 @@ def split_off(rows: int, fraction: float, seed: int) -> tuple[Index, Index]:
         )
     order = np.random.default_rng(seed).permutation(rows)
     return order[held:], order[:held]
-
-
-def sample_rows(rows: int, most: int, seed: int) -> Index:
-    """At most ``most`` row numbers, drawn by seed, ascending."""
-    if rows <= most:
-        return np.arange(rows)
-    return np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
-
-
-def rare_rows(columns: Array, drawn: Index) -> Index:
-    """Rows that a sample misses: for each column that is constant on the drawn rows but not on all, the first rows with
-    another value, at most 100. What is fitted on the sample alone would leave such a column out. Shapes: columns (row,
-    column), drawn (drawn row,) -> row numbers, ascending.
-    """
-    missed = [np.empty(0, dtype=np.int64)]
-    for column in columns.T:
-        usual = column[drawn[0]]
-        if (column[drawn] == usual).all():
-            missed.append(np.flatnonzero(column != usual)[:MOST_RARE_ROWS])
-    return np.setdiff1d(np.concatenate(missed), drawn)
 
 
 class Splitting(Protocol):

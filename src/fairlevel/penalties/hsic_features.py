@@ -16,8 +16,6 @@ from fairlevel.networks.blocks import row_blocks
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
 from fairlevel.penalties.toolkit import KernelWidths, PenaltyDefaults, Prepared, check_positive, distinct
 
-BATCH_BLOCK = 8_192  # rows whose features are computed at a time
-
 
 @dataclass(frozen=True)
 class CentredFeatures(Prepared):
