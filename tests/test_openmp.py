@@ -107,3 +107,30 @@ def test_limits_of_containers_count_as_cores(tmp_path, monkeypatch, files, grant
             assert workers() == min(openmp.cores(), 7)
     finally:
         torch.set_num_threads(before)
+
+
+LATE = """
+import numpy as np
+from fairlevel import audit, dpvar
+from fairlevel import threads
+random = np.random.default_rng(0)
+f, a = random.standard_normal((2, 200))
+{first}
+import torch
+before = torch.get_num_threads(), threads.workers()
+audit(f, sensitive_features=a)
+assert (torch.get_num_threads(), threads.workers()) == before, "after an audit"
+from fairlevel.predictors.protocol import Tiling
+from fairlevel.training.execution.threads import in_threads
+print(*in_threads(lambda tile, check: torch.get_num_threads(), range(4), Tiling(1, threads=2)))
+assert torch.get_num_threads() == before[0]
+"""
+
+
+@pytest.mark.parametrize("first", ["", "dpvar(None, f, sensitive_features=a)", "audit(f, sensitive_features=a)"])
+def test_threads_from_before_torch_was_imported_leave_its_number_alone(first):
+    settings = {name: value for name, value in os.environ.items() if not name.startswith("OMP_")}
+    run = [sys.executable, "-c", LATE.format(first=first)]
+    said = subprocess.run(run, env=settings, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr
+    assert said.stdout.split() == ["1"] * 4

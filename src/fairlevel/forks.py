@@ -1,7 +1,7 @@
 """Work in a process that was forked from one that has worked already.
 
 OpenMP's threads do not survive a fork: the first parallel loop of the child waits for them for ever, in PyTorch, in
-LightGBM and in compiled code alike. With one thread there is no such loop.
+LightGBM alike. With one thread there is no such loop.
 """
 
 from __future__ import annotations

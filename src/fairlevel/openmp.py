@@ -1,6 +1,6 @@
 """How OpenMP's threads wait, and how many cores there are for them.
 
-A thread of PyTorch, LightGBM or compiled code that has done its part of a product waits for the others, and keeps its
+A thread of PyTorch or LightGBM that has done its part of a product waits for the others, and keeps its
 core busy meanwhile. Where other work shares the cores, the thread that it waits for may not get one: a fit then takes
 many times its work. A library reads the environment when it is loaded; how its threads wait cannot be changed later.
 """

@@ -16,6 +16,7 @@ _BATCHES = "train on a sample of the rows, or in a loop of your own with fairlev
 REMOVED = {
     "FairRegressor(batch_size=)": _BATCHES,
     "FairClassifier(batch_size=)": _BATCHES,
+    "fairlevel.parquet_memmaps": "numpy.load(file, mmap_mode='r') opens a memory map, pyarrow.parquet reads parts",
     "fairlevel.audit_files": "audit(path, predictions=..., sensitive_features=...) reads files",
     "audit(baseline=)": _SINCE,
     "audit(state=)": f"{_SAMPLE}, which needs no state",

@@ -33,8 +33,9 @@ def use_one_thread() -> None:
 
 
 def _torch() -> Any:
-    """PyTorch, where it has been imported."""
-    return sys.modules.get("torch")
+    """PyTorch, where it has been imported, and not only in part, as by another thread that is still at it."""
+    torch = sys.modules.get("torch")
+    return torch if hasattr(torch, "set_num_threads") else None
 
 
 @contextmanager
@@ -87,33 +88,27 @@ def is_shared() -> bool:
 
 def _one_thread_here() -> None:
     _here.shared = True
-    if _torch() is not None and not getattr(_here, "torch_is_single", False):
+    if _torch() is not None:
         _torch().get_num_threads()  # asked first, PyTorch takes over the number of the process, which it would do later
         _torch().set_num_threads(1)
-        _here.torch_is_single = True
-
-
-def _alone(task: Callable[..., Result], *arguments: Any) -> Result:
-    """The task on one thread, also where PyTorch was imported after the thread had started."""
-    _one_thread_here()
-    return task(*arguments)
 
 
 def single_threads(count: int) -> ThreadPoolExecutor:
     """So many threads of this process, each with one PyTorch thread. They wait for work until the process ends."""
-    return _single_threads(os.getpid(), count)
+    return _single_threads(os.getpid(), count, _torch() is not None)
 
 
 @cache
-def _single_threads(process: int, count: int) -> ThreadPoolExecutor:
+def _single_threads(process: int, count: int, with_torch: bool) -> ThreadPoolExecutor:
     """A forked process has none of its parent's threads, and starts its own. No thread ever ends: one that is ending
-    while another forks holds a lock of MKL's, for which the child would wait for ever.
+    while another forks holds a lock of MKL's, for which the child would wait for ever. Threads from before PyTorch was
+    imported do not know its number, so that others work then.
     """
-    threads = None if _torch() is None else _torch().get_num_threads()
+    threads = _torch().get_num_threads() if with_torch else None
     pool = ThreadPoolExecutor(count, initializer=_one_thread_here)
     all_started = Barrier(count)
     list(pool.map(lambda _: all_started.wait(), range(count)))
-    if threads is not None:
+    if with_torch:
         _torch().set_num_threads(threads)  # for threads that start from now on; this one's number did not change
     return pool
 
@@ -133,7 +128,7 @@ def on_single_threads(*tasks: Callable[[], Result]) -> list[Result]:
     threads = workers()
     if threads == 1 or is_shared():
         return [task() for task in tasks]
-    running = [single_threads(threads).submit(_alone, task) for task in tasks]
+    running = [single_threads(threads).submit(task) for task in tasks]
     try:
         return [each.result() for each in running]
     finally:
@@ -171,7 +166,7 @@ def map_on_single_threads(function: Callable[[Item], Result], items: Iterable[It
     started = deque[Future[Result]]()
     try:
         for item in items:
-            started.append(single_threads(threads).submit(_alone, function, item))
+            started.append(single_threads(threads).submit(function, item))
             if len(started) > 2 * threads:
                 yield started.popleft().result()
         while started:

@@ -104,3 +104,24 @@ def test_a_difference_of_two_groups_is_found_as_often_as_by_students_t(effect):
         found.append(dpvar_interval(f, sensitive_features=group, regressor=GroupMean()).p_value < 0.05)
         expected.append(ttest_ind(f[group > 0], f[group == 0], equal_var=False).pvalue < 0.05)
     assert np.mean(found) > np.mean(expected) - 0.12
+
+
+def test_forms_below_their_mean_have_large_p_values():
+    """Where the form is far below its mean, the shifted χ² would be asked below 0."""
+    eigenvalues = np.r_[np.full(40, 0.01), 1.0]
+    sums = [float((eigenvalues**power).sum()) for power in (1, 2, 3)]
+    assert tail(0.0, *sums) == 1.0
+    values = [tail(value, *sums) for value in np.linspace(0, 10, 200)]
+    assert np.isfinite(values).all()
+    assert (np.diff(values) <= 0).all()
+
+
+def test_p_values_are_numbers_where_the_noise_is_uneven():
+    p_values = []
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        group = np.arange(210) % 21
+        f = random.standard_normal(210) * np.where(group == 0, 5.0, 1.0)
+        p_values.append(dpvar_interval(f, sensitive_features=group.astype(str)).p_value)
+    assert np.isfinite(p_values).all()
+    assert np.mean(np.array(p_values) <= 0.05) <= 0.15

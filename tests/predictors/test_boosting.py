@@ -56,7 +56,7 @@ def test_a_booster_is_the_same_alone_and_in_a_grid(penalty):
     few = Boosting(rounds=3, rows_in_leaf=5)
     grid = trained([0.0, 0.1, 1.0, 10.0], penalty, few).members.predict(x)
     alone = trained([1.0], penalty, few).members.predict(x)[0]
-    assert np.median(np.abs(alone - grid[2])) < 1e-4  # rounding may move a split by a row
+    assert np.mean(np.abs(alone - grid[2]) < 1e-4) > 0.6  # rounding may move a split by a row
     np.testing.assert_array_equal(trained([0.0, 0.1, 1.0, 10.0], penalty, few).members.predict(x), grid)
     assert np.ptp(grid, axis=0).max() > 0
 

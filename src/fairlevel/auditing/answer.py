@@ -30,8 +30,8 @@ PASS, FAIL, CANNOT_TELL = "pass", "fail", "cannot tell"
 MOST_TIMES = 1000  # a number of rows beyond so many times those at hand says nothing
 METHOD = (
     "DPVar is the variance of the average prediction across profiles, without the upward bias of a plain estimate; ± "
-    "is its square root, in units of the prediction. Intervals cover the truth in 95 % of tables; p is that of sums of "
-    "squares of average differences, which hold where the noise differs from row to row."
+    "is its square root, in units of the prediction. Intervals cover the truth in 95 % of tables; p is valid where the "
+    "noise differs from row to row."
 )
 
 

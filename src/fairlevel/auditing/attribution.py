@@ -41,7 +41,7 @@ def attribute_shares(
     general = general_mean(attributes.values)
     (chosen,) = choices_for(attributes, standardised, seed, general)
     together = replace(general, ridge=chosen.ridge)
-    whole = share(every, together)
+    whole = float(np.clip(chosen.debiased.estimates(standardised)[0], 0, 1))
     rows = []
     for number, name in enumerate(names):
         own, others = ([k for k in every if (behind[k] == number) == inside] for inside in (True, False))

@@ -24,6 +24,7 @@ from fairlevel.data.row_sample import Roles
 from fairlevel.data.sensitive import as_frame, refuse_one_profile
 from fairlevel.data.stored_rows import is_stored
 from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.extras import has_networks, networks
 from fairlevel.metrics.dpvar import interval_of_rows
 from fairlevel.metrics.inputs import MOST_ROWS, read_rows, read_seed, read_vector
 from fairlevel.metrics.reliability import class_figures, reliability
@@ -114,7 +115,7 @@ def audit(
     """
     _refuse_unknown(others)
     seed = read_seed(random_state)
-    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 2:
+    if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 2:
         raise InvalidInput(f"rows={rows!r} was given; a whole number of at least 2 is needed, such as 200_000.")
     if is_stored(y_pred):
         roles = Roles(
@@ -143,6 +144,8 @@ def audit(
     factors = () if given is None else tuple(map(str, as_frame(given).columns))
     chosen = _side_rows(len(counted), seed)
     side = counted.take(chosen)
+    if has_networks():
+        networks("diagnostic")  # which trains on one of the threads; all of them have to know PyTorch
     interval, *beside, overall, questions = on_single_threads(
         lambda: interval_of_rows(counted, None, seed),  # the longest where rows are many
         *SideFigures.tasks(side, frame.iloc[chosen], seed),

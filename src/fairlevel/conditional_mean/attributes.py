@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, TypeVar
 
 import numpy as np
@@ -59,7 +60,7 @@ class Attributes:
         """Some of the rows; for the same ones the same object."""
         if np.array_equal(rows, np.arange(len(self))):
             return self
-        return self.once(("rows", rows.tobytes()), lambda: self.part(rows))
+        return self.once(("rows", _digest(rows)), lambda: self.part(rows))
 
     def part(self, rows: Index | slice) -> Attributes:
         """Some of the rows; the whole does not keep them."""
@@ -79,7 +80,7 @@ class Attributes:
             given, factors = concatenated(self.given, other.given), concatenated(self.factors, other.factors)
             return Attributes(values, given, concatenated(self.row_weight, other.row_weight), factors)
 
-        return self.once(("and", other.columns.tobytes(), other.counts.tobytes()), both)
+        return self.once(("and", _digest(other.columns, other.given, other.counts)), both)
 
     @property
     def counts(self) -> Array:
@@ -101,3 +102,11 @@ class Attributes:
     def columns(self) -> Array:
         """A and L side by side, (row, attribute + factor); A alone where there is no L."""
         return self.values if self.factors is None else np.hstack([self.values, self.factors])
+
+
+def _digest(*arrays: Array | Index | None) -> bytes:
+    """A short name for the content of arrays."""
+    content = blake2b()
+    for array in arrays:
+        content.update(b"none" if array is None else array.tobytes())
+    return content.digest()

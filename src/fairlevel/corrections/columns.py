@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, Protocol, Self
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, lapack
+from scipy.linalg import cho_solve, lapack
 from scipy.sparse import csr_matrix
 
 from fairlevel.arrays import Array, Index
@@ -91,7 +91,8 @@ class DenseNormal:
         return max(float(np.trace(self.gram)) / len(self.gram), 1e-300)
 
     def factored(self, ridge: float) -> DenseFactored:
-        return DenseFactored(cholesky(self.gram + ridge * self.scale * np.eye(len(self.gram)), lower=True))
+        matrix: Array = self.gram + ridge * self.scale * np.eye(len(self.gram))
+        return DenseFactored(np.linalg.cholesky(matrix))
 
 
 @dataclass(frozen=True)

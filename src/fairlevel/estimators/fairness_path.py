@@ -262,7 +262,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 name, reporting.predictions[number], reporting.attributes, reporting.intervals[number], seed
             )
             if self._seen_by_an_audit is not None:
-                warnings.warn(AuditSeesMore(self._seen_by_an_audit), stacklevel=2)
+                warnings.warn(AuditSeesMore(self._seen_by_an_audit), stacklevel=3)
         return self
 
     def predict(self, X: Any) -> Array:

@@ -25,8 +25,6 @@ from fairlevel.forks import use_one_thread_after_fork
 FEW_ROWS = 10  # in which a column may well be empty
 SHOWN = 5  # names in a message
 
-"""Types of numbers that are left as they are; others become 64-bit numbers."""
-
 
 @dataclass(frozen=True)
 class FeatureRows:

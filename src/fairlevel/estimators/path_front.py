@@ -83,8 +83,9 @@ def seen_by_an_audit(
     """Where an audit of one model of a front finds more than its interval there: all models of a front are measured
     with the same functions of A, an audit learns more of them from the model's own predictions, (row,).
     """
-    audited = interval_across(replace(attributes, learnt=None), prediction, seed)
-    if not audited.learnt or audited.share <= interval.share_high:
+    plain = attributes if attributes.learnt is None else replace(attributes, learnt=None)
+    audited = interval_across(plain, prediction, seed)
+    if not audited.learnt or audited.cannot_tell or audited.share <= interval.share_high:
         return None
     return (
         f"An audit of the {name} sees more than this front: {audited.share:.1%} of the prediction's variance instead "

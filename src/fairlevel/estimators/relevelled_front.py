@@ -167,6 +167,10 @@ class RelevelledFront:
 
     def seen_by_an_audit(self) -> str | None:
         """What an audit of the knee would find beyond the front, in words; None where it agrees."""
+        return self._seen_by_an_audit
+
+    @cached_property
+    def _seen_by_an_audit(self) -> str | None:
         knee, rows = self.knee_index_, self._evaluated.evaluation.rows
         interval = self._evaluated.evaluation.intervals[knee]
         return seen_by_an_audit("knee", self._evaluated.predictions[knee], rows.attributes, interval, rows.seed)

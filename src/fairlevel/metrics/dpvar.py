@@ -139,6 +139,7 @@ def interval_across(
 ) -> DPVarInterval:
     """The same of a prediction, (row,), across attributes that vary."""
     learnt = _learnt(attributes, prediction, seed, regressor)
+    del attributes  # with the smoothers that it keeps, where others are made with learnt functions
     (evidence,) = DPVarEvaluator(learnt.rows, seed, regressor).evidence(prediction[None])
     interval = interval_of(evidence, level)
     if learnt.follow_factors or not interval.low:

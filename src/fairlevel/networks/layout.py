@@ -8,8 +8,8 @@ from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
-# Numbers of 32 bits in 64 bytes: weights and biases start on such a boundary, so that vector code takes the same path
-# for every configuration.
+# Numbers of 32 bits in 64 bytes: weights and biases start on such a boundary, as vector code likes it; saved models,
+# too.
 _ALIGNMENT = 16
 
 

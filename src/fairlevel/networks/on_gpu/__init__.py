@@ -189,7 +189,7 @@ ADAM_BLOCK = 1024
 
 
 def triton_kernels(module: str) -> Any:
-    """A module of kernels, or None where Triton is missing or compiled code is switched off."""
+    """A module of kernels, or None where Triton is missing or switched off."""
     if os.environ.get(SWITCH, "").lower() == "off":
         return None
     try:
