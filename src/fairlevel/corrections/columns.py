@@ -92,7 +92,7 @@ class DenseNormal:
 
     def factored(self, ridge: float) -> DenseFactored:
         matrix: Array = self.gram + ridge * self.scale * np.eye(len(self.gram))
-        return DenseFactored(np.linalg.cholesky(matrix))
+        return DenseFactored(np.asarray(np.linalg.cholesky(matrix), dtype=np.float64))
 
 
 @dataclass(frozen=True)
