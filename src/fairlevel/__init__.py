@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fairlevel._version import __version__ as __version__
-from fairlevel.extras import networks
+from fairlevel.extras import networks as from_networks
 from fairlevel.openmp import waiting_asleep
 from fairlevel.removed import refuse_removed
 
@@ -84,10 +84,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'fairlevel' has no attribute {name!r}; it offers {', '.join(__all__)}.")
     with waiting_asleep():  # libraries are loaded here
         if name == "torch":
-            networks("backend")  # without PyTorch, one sentence
+            from_networks("backend")  # without PyTorch, one sentence
             return import_module("fairlevel.torch")
         home = _HOME[name]
-        module = networks(home.removeprefix("networks.")) if home.startswith("networks.") else import_module(home)
+        module = from_networks(home.removeprefix("networks.")) if home.startswith("networks.") else import_module(home)
         value = getattr(module, name)
     globals()[name] = value
     return value

@@ -7,6 +7,7 @@ from scipy.special import k0
 from scipy.stats import norm
 
 from fairlevel.conditional_mean.attributes import Attributes
+from tests.drawn_rows import TENSORS_OF_32_BITS
 
 RHO = 0.6
 ROWS = 5000
@@ -27,7 +28,7 @@ def measure(penalty, rounds, attributes, rows):
     """The value of a penalty in each case, (case,), after so many calls: a trained part has to settle."""
     a, f = draw(rows)
     a = attributes(a)
-    prepared = penalty.prepare(Attributes(a), penalty.rows.assign(rows // 2, rows), {}, seed=0).to(torch.float32, "cpu")
+    prepared = penalty.prepare(Attributes(a), penalty.rows.assign(rows // 2, rows), {}, seed=0).to(TENSORS_OF_32_BITS)
     state = penalty.init(prepared, len(f), {})
     f = f.float()
     for _ in range(rounds):

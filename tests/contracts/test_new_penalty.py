@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 import torch
+from fairlevel.tensors import to_device
 from torch import nn
 
 from fairlevel import FairnessPath, FairRegressor, MLPMean, dpvar
@@ -18,7 +19,6 @@ from fairlevel.penalties import PENALTIES
 from fairlevel.penalties.protocol import PenaltyStep
 from fairlevel.penalties.toolkit import PenaltyDefaults
 from fairlevel.predictors import Boosting
-from fairlevel.tensors import to_device
 from tests.benchmark.quick_studies import SOME, use_few_profiles
 from tests.contracts.penalty_cases import CASES, PenaltyCase
 from tests.contracts.penalty_contract import CHECKS
