@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pandas as pd
 
-from fairlevel.benchmark.analysis.budgets import best_by_budget
-from fairlevel.benchmark.analysis.comparisons import (
+from fairlevel_study.analysis.budgets import (
     COMPARISONS,
+    best_by_budget,
     compared_rows,
     complete,
     in_units_of_the_constant,
     points_on_test,
 )
-from fairlevel.benchmark.analysis.regrets import regret_table
-from fairlevel.benchmark.analysis.wins import win_rates
-from fairlevel.benchmark.kept import kept_rows
-from fairlevel.benchmark.methods import METHODS
+from fairlevel_study.analysis.regrets import regret_table
+from fairlevel_study.analysis.wins import win_rates
+from fairlevel_study.methods import METHODS
+from fairlevel_study.rows import kept_rows
 
 DOCS = Path(__file__).parents[1] / "docs"
 ROWS = DOCS / "results" / "map.parquet"

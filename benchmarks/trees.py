@@ -16,24 +16,24 @@ from typing import Annotated, Any
 import lightgbm as lgb
 import numpy as np
 import typer
+from fairlevel_study.commit import commit
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.model_selection import KFold
 
 from benchmarks.kept_rows import run_tasks
 from fairlevel import FairnessPath, FairRegressor, dpvar_interval, relevel
 from fairlevel.arrays import Array
-from fairlevel.benchmark.commit import commit
-from fairlevel.benchmark.datasets import TableDataset
-from fairlevel.benchmark.protocol import Protocol
-from fairlevel.benchmark.task import train_candidates
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.native_columns import NativeColumns
-from fairlevel.data.sources import Source, resolve_source
 from fairlevel.exceptions import FairLevelError
 from fairlevel.fronts.combiners import Stacked
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.mixtures import shared_mean
 from fairlevel.predictors import Boosting
+from fairlevel_study.datasets import TableDataset
+from fairlevel_study.protocol import Protocol
+from fairlevel_study.sources import Source, resolve_source
+from fairlevel_study.task import train_candidates
 
 TABLES = [
     "abalone",
