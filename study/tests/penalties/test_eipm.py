@@ -4,9 +4,9 @@ import torch
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
-from fairlevel.penalties import EIPM
+from fairlevel_study.penalties import EIPM
 from fairlevel_study.penalties.eipm import gaussian_kernel_as_cosines
-from tests.contracts.sanity import smoothed_eipm
+from study.tests.penalties.sanity import smoothed_eipm
 
 
 def evaluated(penalty, f, a):

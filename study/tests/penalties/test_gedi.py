@@ -2,11 +2,11 @@ import maxcorr
 import numpy as np
 import pytest
 import torch
-from study.study.tests.penalties.test_hgr_kernel import drawn, evaluated
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
-from fairlevel.penalties import GeDI
+from fairlevel_study.penalties import GeDI
+from study.tests.penalties.test_hgr_kernel import drawn, evaluated
 from tests.drawn_rows import gaussian
 
 

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 import torch
-from study.study.tests.penalties.test_hgr_kernel import drawn
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
-from fairlevel.penalties import NeuralHGR
+from fairlevel_study.penalties import NeuralHGR
 from fairlevel_study.penalties.hgr import correlation
+from study.tests.penalties.test_hgr_kernel import drawn
 
 
 def settled(penalty, f, a, rounds):

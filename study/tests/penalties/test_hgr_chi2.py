@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 import torch
-from study.study.tests.penalties.test_hgr_kernel import RHOS, drawn, evaluated
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
-from fairlevel.penalties import ChiSquareHGR
-from tests.contracts.sanity import smoothed_chi2
+from fairlevel_study.penalties import ChiSquareHGR
+from study.tests.penalties.sanity import smoothed_chi2
+from study.tests.penalties.test_hgr_kernel import RHOS, drawn, evaluated
 
 
 def test_gaussian_pairs_have_the_smoothed_closed_form():

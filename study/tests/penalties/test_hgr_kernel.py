@@ -5,7 +5,7 @@ import torch
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
-from fairlevel.penalties import GeDI, KernelHGR
+from fairlevel_study.penalties import GeDI, KernelHGR
 from fairlevel_study.penalties.hgr_kernel import hermite, largest_share, lowered, products
 from tests.drawn_rows import gaussian
 

@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 import torch
-from study.study.tests.penalties.test_hgr import settled
-from study.study.tests.penalties.test_hgr_kernel import drawn
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
-from fairlevel.penalties import MINE
+from fairlevel_study.penalties import MINE
 from fairlevel_study.penalties.mine import bound
+from study.tests.penalties.test_hgr import settled
+from study.tests.penalties.test_hgr_kernel import drawn
 
 
 def test_gaussian_pairs():

@@ -6,11 +6,11 @@ from fairlevel import FairClassifier, FairRegressor
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.optimizers import Adam
-from fairlevel.penalties import PrejudiceRemover
 from fairlevel.predictors import Boosting
+from fairlevel_study.penalties import PrejudiceRemover
 from fairlevel_study.penalties.prejudice_remover import negative_entropy
 
-SETTINGS = {"penalty": "prejudice_remover", "optimizer": Adam(0.05, steps=60), "random_state": 0}
+SETTINGS = {"penalty": PrejudiceRemover(), "optimizer": Adam(0.05, steps=60), "random_state": 0}
 
 
 def evaluated(f, a, share=None, weight=None):
