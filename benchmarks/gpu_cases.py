@@ -11,7 +11,7 @@ from fairlevel import FBO, ClosedFBO
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel_study.datasets import SyntheticDataset
 from fairlevel_study.methods import PAPER_METHODS
-from fairlevel_study.protocol import Protocol
+from fairlevel_study.protocol import PROTOCOLS
 from fairlevel_study.task import Task
 
 CONFIGS, STEPS = 960, 100
@@ -51,7 +51,7 @@ def plain():
 
 
 def study():
-    dataset, protocol = SyntheticDataset(SyntheticDesign(beta_int=3.0), 4000), Protocol.paper()
+    dataset, protocol = SyntheticDataset(SyntheticDesign(beta_int=3.0), 4000), PROTOCOLS["paper"]
     taken = {method: seconds(Task(dataset, 0, method, protocol, "cuda")) for method in PAPER_METHODS}
     print({method: round(each, 1) for method, each in taken.items()})
     total = sum(taken.values())

@@ -31,7 +31,7 @@ from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.mixtures import shared_mean
 from fairlevel.predictors import Boosting
 from fairlevel_study.datasets import TableDataset
-from fairlevel_study.protocol import Protocol
+from fairlevel_study.protocol import PROTOCOLS
 from fairlevel_study.sources import Source, resolve_source
 from fairlevel_study.task import train_candidates
 
@@ -70,7 +70,7 @@ REAL_ATTRIBUTES = {
     "college_distance": "ethnicity",
 }
 LEVELS = (0.1, 0.25, 0.5)  # of the DPVar of a plain model
-PROTOCOL = replace(Protocol.medium(), clip=np.inf)
+PROTOCOL = replace(PROTOCOLS["medium"], clip=np.inf)
 BOOSTER = {"learning_rate": 0.05, "num_leaves": 31, "verbose": -1, "n_jobs": 1, "random_state": 0}
 DRAWS, FOLDS = 30, 5
 

@@ -11,13 +11,13 @@ from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.networks.optimizers import Adam, GradientDescent
 from fairlevel_study.cli import app
 from fairlevel_study.executors import Executor, call
-from fairlevel_study.protocol import PROTOCOLS, Protocol
+from fairlevel_study.protocol import PROTOCOLS
 from tests.terminal import run_here
 
 run_study = partial(run_here, program=app, name="fairlevel-study")
 
 FEW = replace(
-    Protocol.small(),
+    PROTOCOLS["small"],
     optimizer=Adam(steps=10),
     settings=1,
     weights=2,
@@ -69,10 +69,10 @@ class FewProfilesEach:
 def use_few_steps_here(patch):
     """Make ``fairlevel-study`` train by FEW, which is called small, and in this process."""
     patch.setattr("fairlevel_study.executors.LocalExecutor", InThisProcess)
-    patch.setitem(PROTOCOLS, "small", lambda: FEW)
+    patch.setitem(PROTOCOLS, "small", FEW)
     use_few_profiles(patch)
 
 
 def use_some_steps():
     """The same in a process of its own, with SOME, and with workers."""
-    PROTOCOLS["small"] = lambda: SOME
+    PROTOCOLS["small"] = SOME

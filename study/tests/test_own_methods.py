@@ -15,7 +15,7 @@ from fairlevel.predictors.boosting import BoosterFactory
 from fairlevel.training.rows import AllRows
 from fairlevel_study.datasets import SyntheticDataset
 from fairlevel_study.methods import METHODS, Method
-from fairlevel_study.protocol import Protocol
+from fairlevel_study.protocol import PROTOCOLS
 from fairlevel_study.task import Task
 from study.tests.quick_studies import SOME, use_few_profiles
 from tests.contracts.test_new_penalty import SquaredCovariance
@@ -29,7 +29,7 @@ def test_the_study_and_the_path_train_the_same_candidates(monkeypatch):
     x[:, 0] += a[:, 0]
     y = x[:, 0] + x[:, 1] + 0.3 * random.standard_normal(150)
     path = FairnessPath(optimizer=Adam(0.005, steps=10), device="cpu", random_state=0).fit(x, y, sensitive_features=a)
-    protocol = replace(Protocol.medium(), optimizer=Adam(0.005, steps=10))
+    protocol = replace(PROTOCOLS["medium"], optimizer=Adam(0.005, steps=10))
     problem = SyntheticDataset(SyntheticDesign(), rows=200).problem(0, protocol)
     setup = TrainingSetup(MLP(), protocol.optimizer, 0, "cpu", protocol.rate_scale)
     rows = CandidateRows(AllRows(problem.training))

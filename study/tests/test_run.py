@@ -42,7 +42,7 @@ app()
 def some_steps():
     """Rows name a commit of these tests, whichever process makes them: a commit meanwhile would change Git's answer."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(PROTOCOLS, "small", lambda: SOME)
+        patch.setitem(PROTOCOLS, "small", SOME)
         patch.setenv(COMMIT_VARIABLE, "0123456789")
         commit.cache_clear()
         yield

@@ -91,15 +91,16 @@ def test_one_run_at_a_time(store):
 
 
 def test_what_a_killed_run_left_is_removed(store):
+    path = store.path(("d", 0, "r2"))
+    partial = path.with_name(".rows.parquet.x7")
     with store.claimed(*PLAN):
-        pass
-    store.partial_folder.mkdir()
-    (store.partial_folder / "d-0-r2.parquet").write_bytes(b"half")
+        partial.mkdir(parents=True)
+        (partial / "rows.parquet").write_bytes(b"half")
     with store.claimed(*PLAN):
+        assert not partial.exists()
         assert not store.finished(("d", 0, "r2"))
-        assert not store.partial_folder.exists()
         store.write(("d", 0, "r2"), some_rows())
-    assert not store.partial_folder.exists()
+    assert [file.name for file in path.parent.iterdir()] == ["rows.parquet"]
 
 
 def test_a_full_disk_leaves_no_row(store):

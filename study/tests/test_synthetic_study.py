@@ -192,14 +192,14 @@ def test_budget_table_of_hand_made_rows():
 
 
 def test_protocol_ids_follow_their_values():
-    paper = Protocol.paper()
-    assert paper.id == Protocol.paper().id
+    paper = PROTOCOLS["paper"]
+    assert paper.id == replace(paper).id
     last_digits = tuple(float(np.nextafter(zeta, 2 * zeta)) for zeta in paper.zetas)
     assert replace(paper, zetas=last_digits).id == paper.id
     assert replace(paper, zetas=tuple(1.000001 * zeta for zeta in paper.zetas)).id != paper.id
     assert len({resolve_protocol(name).id for name in PROTOCOLS}) == len(PROTOCOLS)
     assert replace(TINY, clip=4.0).id != TINY.id
-    assert Protocol.paper().candidates == 96
+    assert PROTOCOLS["paper"].candidates == 96
 
 
 def test_every_variant_is_a_protocol_of_its_own():
@@ -245,7 +245,7 @@ def test_every_grid_offers_what_the_paper_allows(name):
 
 
 @pytest.mark.parametrize(
-    "protocol", [Protocol.paper(), Protocol.medium(), Protocol.small()], ids=lambda each: each.name
+    "protocol", [PROTOCOLS["paper"], PROTOCOLS["medium"], PROTOCOLS["small"]], ids=lambda each: each.name
 )
 def test_families_train_no_more_models_than_others(problem, protocol):
     quick = replace(protocol, optimizer=Adam(steps=2))

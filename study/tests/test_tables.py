@@ -12,11 +12,11 @@ from fairlevel.exceptions import InvalidInput, UnknownName
 from fairlevel.networks.optimizers import Adam
 from fairlevel_study.catalogue import catalogue, suite
 from fairlevel_study.datasets import TableDataset, resolve_datasets, split_rows
-from fairlevel_study.protocol import Protocol
+from fairlevel_study.protocol import PROTOCOLS, Protocol
 from fairlevel_study.sources import FolderSource
 from fairlevel_study.task import run_method
 
-SMALL = Protocol.small()
+SMALL = PROTOCOLS["small"]
 
 
 def make_folder(folder, **tables):

@@ -84,44 +84,24 @@ class Protocol:
         """The same as limits of a source of candidates."""
         return Limits(self.candidates, self.settings, self.weights, self.coarse, self.rounds)
 
-    @classmethod
-    def paper(cls) -> Protocol:
-        """Full-batch gradient descent, 8 settings × up to 12 weights, four of them as a pilot, the others in gaps."""
-        return cls("paper")
 
-    @classmethod
-    def paper2k(cls) -> Protocol:
-        """The same on at most 2000 rows."""
-        return cls("paper2k", most_rows=2000)
+_SMALL = Protocol("small", optimizer=Adam(steps=400), rate_scale=ADAM_RATE, settings=2, weights=6, most_rows=2000)
 
-    @classmethod
-    def adam(cls) -> Protocol:
-        """The paper's protocol with Adam for every method, which trains models to convergence."""
-        return cls("adam", optimizer=Adam(steps=1000), rate_scale=ADAM_RATE)
-
-    @classmethod
-    def small(cls) -> Protocol:
-        """For a laptop: at most 2000 rows, 2 settings × 6 weights, 400 steps of Adam."""
-        return cls("small", optimizer=Adam(steps=400), rate_scale=ADAM_RATE, settings=2, weights=6, most_rows=2000)
-
-    @classmethod
-    def tiny(cls) -> Protocol:
-        """The protocol ``small`` on at most 1000 rows: many methods, slow ones among them, on a few cores."""
-        return replace(cls.small(), name="tiny", most_rows=1000)
-
-    @classmethod
-    def medium(cls) -> Protocol:
-        """For a GPU, in minutes: at most 4000 rows, 4 settings × 6 weights, 500 steps of Adam."""
-        return replace(cls.small(), name="medium", optimizer=Adam(steps=500), settings=4, most_rows=4000)
-
-
-PROTOCOLS: dict[str, Callable[[], Protocol]] = {
-    "paper": Protocol.paper,
-    "paper2k": Protocol.paper2k,
-    "adam": Protocol.adam,
-    "medium": Protocol.medium,
-    "small": Protocol.small,
-    "tiny": Protocol.tiny,
+PROTOCOLS: dict[str, Protocol] = {
+    protocol.name: protocol
+    for protocol in (
+        # full-batch gradient descent, 8 settings × up to 12 weights, four of them as a pilot, the others in gaps
+        Protocol("paper"),
+        Protocol("paper2k", most_rows=2000),
+        # Adam for every method, which trains models to convergence
+        Protocol("adam", optimizer=Adam(steps=1000), rate_scale=ADAM_RATE),
+        # for a GPU, in minutes
+        replace(_SMALL, name="medium", optimizer=Adam(steps=500), settings=4, most_rows=4000),
+        # for a laptop
+        _SMALL,
+        # many methods, slow ones among them, on a few cores
+        replace(_SMALL, name="tiny", most_rows=1000),
+    )
 }
 
 SYNTHETIC_SEEDS = {"small": (0, 1), "tiny": (0, 1)}
@@ -171,7 +151,7 @@ def resolve_protocol(name: str) -> Protocol:
     base, *variants = name.split("+")
     if base not in PROTOCOLS:
         raise UnknownName("protocol", base, PROTOCOLS)
-    protocol = PROTOCOLS[base]()
+    protocol = PROTOCOLS[base]
     for variant in variants:
         if variant not in VARIANTS:
             raise UnknownName("variant of a protocol", variant, VARIANTS)

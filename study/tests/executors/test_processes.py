@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from fairlevel_study.executors import LocalExecutor
-from fairlevel_study.protocol import Protocol
+from fairlevel_study.protocol import PROTOCOLS
 from fairlevel_study.run import tasks_of
 from study.tests.small_tasks import Environment, Sleeps, Threads
 
@@ -45,7 +45,7 @@ def test_only_own_workers_are_ended():
 
 def test_seed_by_seed_a_dozen_tables_at_a_time_slow_methods_first():
     tables = [SimpleNamespace(name=f"t{number}") for number in range(14)]
-    tasks = tasks_of(tables, (1, 0), ("r2", "itd"), Protocol.small())
+    tasks = tasks_of(tables, (1, 0), ("r2", "itd"), PROTOCOLS["small"])
     order = [(task.seed, int(task.dataset.name[1:]) // 12, task.method) for task in tasks]
     assert order == sorted(order, key=lambda entry: (*entry[:2], entry[2] == "r2"))
     assert order[:13] == [(0, 0, "itd")] * 12 + [(0, 0, "r2")]

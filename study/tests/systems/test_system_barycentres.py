@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fairlevel_study.systems.barycentres import Barycentre, LocationScale, QuantileMap
-from fairlevel_study.systems.grouping import best_cuts, found_groups
+from fairlevel_study.systems.grouping import best_cuts, cuts_between
 from study.tests.systems.equipy_values import two_groups
 from study.tests.systems.rows import SETUP, data
 
@@ -83,5 +83,5 @@ def test_a_step_function_is_found():
     """Between the right cells lies all of the variance."""
     a = np.random.default_rng(0).uniform(-1, 1, 3000)
     h = np.where(a < -0.4, 0.0, np.where(a < 0.7, 2.0, -1.0))
-    edges = found_groups(a, h, 3).edges
+    edges = cuts_between(a, h, 3)
     assert np.allclose(edges, [-0.4, 0.7], atol=0.01)

@@ -13,7 +13,7 @@ from fairlevel.candidates import TrainingSetup
 from fairlevel.candidates.protocol import PLAIN_RATE
 from fairlevel.exceptions import InvalidInput
 from fairlevel_study.systems.barycentres import LocationScale, moved_by_group
-from fairlevel_study.systems.groups import Intervals
+from fairlevel_study.systems.groups import Groups
 from fairlevel_study.systems.networks import plain_network
 from fairlevel_study.systems.protocol import Data, FittedFunctions
 
@@ -43,9 +43,9 @@ def best_cuts(sums: Array, counts: Array, cells: int) -> Index:
     return np.array(cuts[::-1], dtype=np.int64)
 
 
-def found_groups(score: Array, prediction: Array, cells: int) -> Intervals:
-    """Intervals of ``score`` with the largest between-group variance of predictions; each (row,). Rows of one score
-    stay together.
+def cuts_between(score: Array, prediction: Array, cells: int) -> Array:
+    """Edges between intervals of ``score`` with the largest between-group variance of predictions; score and prediction
+    (row,) -> (cells − 1,). Rows of one score stay together.
     """
     values, of_value = np.unique(score, return_inverse=True)
     if not 2 <= cells <= len(values):
@@ -58,22 +58,8 @@ def found_groups(score: Array, prediction: Array, cells: int) -> Intervals:
     sums: Array = np.bincount(of_row, centred).astype(np.float64)
     cuts = best_cuts(sums, np.bincount(of_row).astype(np.float64), cells)
     first = np.searchsorted(block, cuts)
-    return Intervals((values[first - 1] + values[first]) / 2)
-
-
-@dataclass(frozen=True)
-class OnScore:
-    """Groups by intervals of one number that A determines."""
-
-    score: LocationScale | None
-    intervals: Intervals
-
-    @property
-    def count(self) -> int:
-        return self.intervals.count
-
-    def number(self, a: Array) -> Index:
-        return self.intervals.number(a if self.score is None else self.score.location_and_scale(a)[0][:, None])
+    edges: Array = (values[first - 1] + values[first]) / 2
+    return edges
 
 
 @dataclass(frozen=True)
@@ -93,7 +79,11 @@ class FairnessAwareGrouping:
     def fit(self, data: Data, strengths: Sequence[float], setup: TrainingSetup) -> FittedFunctions:
         members = plain_network(data.x, data.y, setup, self.learning_rate)
         prediction = members.predict(data.x)[0]
-        score = None if data.a.shape[1] == 1 else LocationScale.of(prediction, data.a, setup.seed)
-        number = data.a[:, 0] if score is None else score.location_and_scale(data.a)[0]
-        cells = min(self.bins, len(np.unique(number)))
-        return moved_by_group(members, OnScore(score, found_groups(number, prediction, cells)), data, strengths)
+        smoothed = LocationScale.of(prediction, data.a, setup.seed)
+
+        def score(a: Array) -> Array:
+            return a[:, 0] if a.shape[1] == 1 else smoothed.location_and_scale(a)[0]
+
+        number = score(data.a)
+        edges = cuts_between(number, prediction, min(self.bins, len(np.unique(number))))
+        return moved_by_group(members, Groups.intervals(edges, score), data, strengths)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -17,44 +17,24 @@ MOST_CELLS = 12  # of A whose values are groups as they are
 FEWEST_ROWS = 5  # of a group
 
 
-class Groups(Protocol):
-    """A rule that puts every value of A into one of ``count`` groups."""
+class Groups(NamedTuple):
+    """A rule that puts every value of A into one of ``count`` groups: ``number`` gives the group of each row, (row,
+    attribute) -> (row,).
+    """
 
-    @property
-    def count(self) -> int: ...
+    count: int
+    number: Callable[[Array], Index]
 
-    def number(self, a: Array) -> Index:
-        """The group of each row, (row, attribute) -> (row,)."""
+    @classmethod
+    def intervals(cls, edges: Array, score: Callable[[Array], Array]) -> Groups:
+        """Intervals of one number that A determines, (row,); edges (group − 1,), ascending."""
+        return cls(len(edges) + 1, lambda a: np.searchsorted(edges, score(a), side="right"))
 
-
-@dataclass(frozen=True)
-class Intervals:
-    """Intervals of one number; edges (group − 1,), ascending."""
-
-    edges: Array
-
-    @property
-    def count(self) -> int:
-        return len(self.edges) + 1
-
-    def number(self, a: Array) -> Index:
-        return np.searchsorted(self.edges, a[:, 0], side="right")
-
-
-@dataclass(frozen=True)
-class Nearest:
-    """The group with the nearest centre; centres (group, attribute)."""
-
-    centres: Array
-
-    @property
-    def count(self) -> int:
-        return len(self.centres)
-
-    def number(self, a: Array) -> Index:
-        distance = (a**2).sum(axis=1)[:, None] - 2 * a @ self.centres.T + (self.centres**2).sum(axis=1)
-        nearest: Index = np.argmin(distance, axis=1)
-        return nearest
+    @classmethod
+    def nearest(cls, centres: Array) -> Groups:
+        """The group with the nearest of the centres (group, attribute)."""
+        lengths = (centres**2).sum(axis=1)
+        return cls(len(centres), lambda a: np.argmin(lengths - 2 * a @ centres.T, axis=1))
 
 
 def groups_of(system: str, a: Array, bins: int | None, seed: int) -> Groups:
@@ -63,7 +43,7 @@ def groups_of(system: str, a: Array, bins: int | None, seed: int) -> Groups:
     """
     cells, counts = np.unique(a, axis=0, return_counts=True)
     if len(cells) <= MOST_CELLS:
-        return _at_least_two(system, Nearest(cells[counts >= FEWEST_ROWS]))
+        return _at_least_two(system, Groups.nearest(cells[counts >= FEWEST_ROWS]))
     if bins is None:
         raise InvalidInput(
             f"{system} compares groups, and A has {len(cells)} different values, more than {MOST_CELLS}. Say how many "
@@ -76,8 +56,8 @@ def groups_of(system: str, a: Array, bins: int | None, seed: int) -> Groups:
         )
     if a.shape[1] == 1:
         edges = np.unique(np.quantile(a[:, 0], np.arange(1, bins) / bins))
-        return _at_least_two(system, Intervals(edges[edges > a.min()]))
-    return Nearest(KMeans(bins, n_init=4, random_state=seed).fit(a).cluster_centers_)
+        return _at_least_two(system, Groups.intervals(edges[edges > a.min()], lambda a: a[:, 0]))
+    return Groups.nearest(KMeans(bins, n_init=4, random_state=seed).fit(a).cluster_centers_)
 
 
 def _at_least_two(system: str, groups: Groups) -> Groups:

@@ -13,11 +13,10 @@ from fairlevel.arrays import Array, Index
 from fairlevel.candidates import CandidateSet, Limits, TrainingSetup
 from fairlevel.candidates.candidate_set import NO_HISTORY, CandidateKey, candidate_table
 from fairlevel.candidates.protocol import CandidateRows, Report, portion
-from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
+from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.refinement import check_weights, coarse
 from fairlevel.members import Members
 from fairlevel.members.protocol import Device, MembersInMemory
-from fairlevel.penalties import within_factors
 from fairlevel.training.outcome import WORST_LOSS, Status
 
 
@@ -113,30 +112,21 @@ class SystemGrid:
         return setup.evaluated(found)
 
     def _data(self, rows: CandidateRows, setup: TrainingSetup) -> Data:
-        """Training rows, or a sentence that says why this system cannot take them."""
+        """Training rows as the study has them, or a sentence that says that this system takes no others."""
         known = rows.training.rows
-        if not setup.loss.quadratic:
+        plain = self.possible(rows, setup) and known.attributes is not None and known.row_weight is None
+        if not plain or known.some_attributes.given is not None:
             raise InvalidInput(
-                f"{self.name} is a regression here; for two classes use penalty='prejudice_remover' (groups) or "
-                "'fbo_closed' (any A)."
+                f"{self.name} takes a regression on numbers without gaps, with sensitive attributes and without row "
+                "weights or legitimate factors; use a penalty, such as 'fbo_closed', for anything else."
             )
-        if not rows.suits(setup.predictor):
-            raise InvalidInput(f"{self.name} needs numbers without gaps; fill or encode them, or use 'boosting'.")
-        if known.attributes is None:
-            raise MissingSensitiveFeatures(f"{self.name} needs sensitive attributes, and the rows carry none.")
-        if known.attributes.given is not None:
-            raise InvalidInput(
-                f"{self.name} cannot compare rows within legitimate factors; use one of {', '.join(within_factors())}."
-            )
-        if known.row_weight is not None:
-            raise InvalidInput(f"{self.name} counts all rows alike; for row weights use 'fbo_closed'.")
-        a = known.attributes.values
+        a = known.some_attributes.values
         if not self.uses_attributes:
             return Data(known.x, known.y, a)
         features = known.x.shape[1] - a.shape[1]
         if features < 0 or not np.array_equal(known.x[:, features:], a):
             raise InvalidInput(
-                f"{self.name} needs A to predict, and a model of this package gets X alone; compare with it in a study "
+                f"{self.name} needs A to predict, and a model of fairlevel gets X alone; compare with it in a study "
                 f"(fairlevel-study run --methods {self.name}), or use 'fbo_closed'."
             )
         return Data(np.ascontiguousarray(known.x[:, :features]), known.y, a)
