@@ -42,7 +42,7 @@ def test_the_page_has_every_figure_and_table(tmp_path, built):
     report, _, _ = built
     report.save_figures(tmp_path)
     names = {drawn.name for drawn in report.figures}
-    assert names == {"wins-single", "wins-default", "wins-stacked", "fronts", "seed-bands"}
+    assert names == {"wins-single", "wins-default", "wins-stacked"}
     assert {path.stem for path in tmp_path.glob("*.png")} == {path.stem for path in tmp_path.glob("*.svg")} == names
     wins = report.tables["wins-default"].set_index(["method", "budget"])
     assert wins.loc["auto", "share"].tolist() == [1, 1, 1]

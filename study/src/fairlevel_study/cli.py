@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fairlevel_study.executors import Executor, Failure
-    from fairlevel_study.store import Key
+    from fairlevel_study.rows import Key
 
 study = typer.Typer(help="Rerun the paper's studies.", no_args_is_help=True, rich_markup_mode="rich")
 data = typer.Typer(help="The tables of the study.", no_args_is_help=True, rich_markup_mode="rich")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -32,7 +32,7 @@ from fairlevel.penalties import (
     Penalty,
     PlainAdversarial,
 )
-from fairlevel.penalties.gdp_nodes import AuthorsNodes, AuthorsScale, NodeLayout
+from fairlevel.penalties.gdp_nodes import AuthorsNodes, AuthorsScale
 from fairlevel.penalties.protocol import IN_OUT_ALL_LABELS
 from fairlevel.predictors import MLP
 from fairlevel_study.penalties import EIPM, MINE, ChiSquareHGR, GeDI, KernelHGR, NeuralHGR
@@ -46,6 +46,7 @@ from fairlevel_study.systems import (
     FairBiNN,
     FairnessAwareGrouping,
     Reductions,
+    System,
     SystemGrid,
 )
 
@@ -69,80 +70,66 @@ class Method:
 
 
 FBO_WEIGHTS = (0, 0.03, 0.1, 0.3, 1, 2, 5, 10, 20, 50, 100, 300)
-_RATE_PAIRS = tuple(product((0.1, 0.05), (0.1, 0.2, 0.05, 0.02)))  # (inner, outer)
-
-
-def _bilevel(penalty: Penalty, setting: type[Setting] = Setting) -> tuple[Setting, ...]:
-    return tuple(setting(penalty, outer, {"inner_learning_rate": inner}) for inner, outer in _RATE_PAIRS)
-
-
 ITD_WEIGHTS = tuple(3 * weight for weight in FBO_WEIGHTS)
-CLOSED = PenaltyGrid(
-    tuple(
-        Setting(ClosedFBO(RandomFeaturesMean(bandwidth=bandwidth)), rate)
-        for bandwidth, rate in product((1.0, 0.5), (0.1, 0.2, 0.05, 0.02))
-    ),
-    FBO_WEIGHTS,
-)
-GDP_NODES = tuple(
-    Setting(GDP(nodes=nodes), numbers={"bandwidth": multiple})
-    for nodes, multiple in product((32, 16), (1.0, 0.5, 0.75, 1.5))
-)
-
-
-def _authors(layout: NodeLayout) -> tuple[Setting, ...]:
-    multiples = (1.0, 0.5, 0.75, 1.5, 0.25, 2.0, 0.1, 3.0)
-    return tuple(Setting(GDP(layout=layout), numbers={"bandwidth": multiple}) for multiple in multiples)
-
-
-def _ridges(penalty: LinearR2 | ClosedFBO) -> tuple[Setting, ...]:
-    values = (1e-3, 1e-1, 1e-6, 1e-5, 1e-4, 1e-2, 1, 10)
-    return tuple(Setting(penalty, numbers={"ridge": ridge}) for ridge in values)
-
-
 ADVERSARIAL_WEIGHTS = (0, 0.03, 0.1, 0.3, 0.5, 1, 2, 3, 5, 10, 30, 100)
-
-
-def _critics(penalty: type[Adversarial]) -> tuple[Setting, ...]:
-    return tuple(
-        Setting(penalty(critic_steps=steps), numbers={"critic_learning_rate": rate})
-        for steps, rate in product((5, 10, 20, 1), (1e-2, 1e-3))
-    )
-
-
 HSIC_WEIGHTS = (0, 0.3, 1, 3, 10, 30, 100, 200, 500, 1e3, 3e3, 1e4)
-BANDWIDTHS = tuple(
-    Setting(HSIC(), numbers={"sensitive_bandwidth": of_a, "bandwidth": of_f})
-    for of_f, of_a in product((1.0, 0.5), (1.0, 0.5, 0.25, 2.0))
-)
 CHI2_WEIGHTS = (0, 0.003, 0.01, 0.03, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
-DENSITIES = tuple(
-    Setting(ChiSquareHGR(nodes=nodes), numbers={"bandwidth": multiple})
-    for nodes, multiple in product((20, 50), (1.0, 0.5, 0.75, 1.5))
-)
 HGR_WEIGHTS = (0, 0.01, 0.03, 0.1, 0.2, 0.5, 1, 2, 3, 5, 10, 30)
-PAIRS_OF_NETWORKS = tuple(
-    Setting(NeuralHGR(steps, hidden=(width, width)), numbers={"critic_learning_rate": rate})
-    for steps, width, rate in product((10, 50), (16, 64), (2e-3, 5e-4))
-)
-DEGREES = tuple(Setting(KernelHGR(own, of_a)) for of_a, own in product((3, 5), (3, 1, 2, 5)))
-POLYNOMIALS = tuple(Setting(GeDI(degree), rate) for degree, rate in product((3, 5), (0.1, 0.2, 0.05, 0.02)))
-CRITICS_OF_PAIRS = tuple(
-    Setting(MINE(steps, hidden=(width, width)), numbers={"critic_learning_rate": rate})
-    for steps, width, rate in product((5, 20), (32, 100), (1e-3, 1e-4))
-)
 EIPM_WEIGHTS = (0, 0.01, 0.03, 0.1, 0.3, 0.5, 1, 2, 5, 10, 30, 100)
-DISTRIBUTIONS = tuple(
-    Setting(EIPM(), numbers={"sensitive_bandwidth": of_a, "bandwidth": of_f})
-    for of_a, of_f in product((1.0, 0.5), (1.0, 0.5, 2.0, 4.0))
-)
+RATES = (0.1, 0.2, 0.05, 0.02)  # step sizes of the predictor
+RIDGES = (1e-3, 1e-1, 1e-6, 1e-5, 1e-4, 1e-2, 1, 10)
+MULTIPLES = (1.0, 0.5, 0.75, 1.5)  # of a bandwidth
+ALL_MULTIPLES = (*MULTIPLES, 0.25, 2.0, 0.1, 3.0)
+
+
+def _grid(penalties: Iterable[Penalty], weights: tuple[float, ...], **numbers: tuple[float, ...]) -> PenaltyGrid:
+    """Weights × one setting for each penalty and each combination of numbers, such as ``bandwidth=(1.0, 0.5)``."""
+    combinations = [dict(zip(numbers, values, strict=True)) for values in product(*numbers.values())]
+    settings = tuple(Setting(penalty, numbers=chosen) for penalty, chosen in product(penalties, combinations))
+    return PenaltyGrid(settings, weights)
+
+
+def _at_rates(penalties: Iterable[Penalty], weights: tuple[float, ...], rates: tuple[float, ...]) -> PenaltyGrid:
+    """Weights × one setting for each penalty and step size of the predictor."""
+    return PenaltyGrid(tuple(Setting(penalty, rate) for penalty, rate in product(penalties, rates)), weights)
+
+
+def _bilevel(penalty: FBO | ITD, setting: type[Setting] = Setting) -> PenaltyGrid:
+    """Step sizes of the inner network × those of the predictor."""
+    pairs = product((0.1, 0.05), RATES)
+    settings = tuple(setting(penalty, outer, {"inner_learning_rate": inner}) for inner, outer in pairs)
+    return PenaltyGrid(settings, ITD_WEIGHTS if isinstance(penalty, ITD) else FBO_WEIGHTS)
+
+
+def _critics(penalty: type[Adversarial]) -> PenaltyGrid:
+    steps = (penalty(critic_steps=steps) for steps in (5, 10, 20, 1))
+    return _grid(steps, ADVERSARIAL_WEIGHTS, critic_learning_rate=(1e-2, 1e-3))
+
+
+def _networks(
+    penalty: type[NeuralHGR | MINE], steps: tuple[int, int], widths: tuple[int, int], rates: tuple[float, float]
+) -> PenaltyGrid:
+    made = (penalty(count, hidden=(width, width)) for count, width in product(steps, widths))
+    return _grid(made, HGR_WEIGHTS, critic_learning_rate=rates)
+
+
+CLOSED = _at_rates((ClosedFBO(RandomFeaturesMean(bandwidth=each)) for each in (1.0, 0.5)), FBO_WEIGHTS, RATES)
 
 SHARES_OF_A = (0, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1)  # CoD's ε
-KERNELS = tuple(CoD(*each) for each in ((200, 1e-2), (0, 1e-2), *product((200, 0), (1e-3, 1e-1, 1.0))))
 MOVES = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1)  # towards the barycentre
-BINS = tuple(product((0.1, 0.05), (4, 8, 2, 16)))  # (step size, number of groups)
 BATCH_STEPS = (0, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 3e-3, 5e-3, 0.01, 0.02, 0.03, 0.05)  # FairBatch's α
 LAYER_STEPS = (0, 0.003, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 1, 2, 5, 10)  # step sizes of FairBiNN's layer
+KERNELS = ((200, 1e-2), (0, 1e-2), *product((200, 0), (1e-3, 1e-1, 1.0)))  # CoD's features and ridge
+
+
+def _binned(
+    system: Callable[..., System], strengths: tuple[float, ...], bins: tuple[int, ...] = (4, 8, 2, 16)
+) -> SystemGrid:
+    """Strengths × step sizes × numbers of groups."""
+    return SystemGrid(
+        tuple(system(bins=count, learning_rate=rate) for rate, count in product((0.1, 0.05), bins)), strengths
+    )
+
 
 _PLAIN = (0.0,)
 _PLAIN_STAGES = WithStages(PenaltyGrid.over(NoPenalty(), _PLAIN))
@@ -154,53 +141,54 @@ PLAIN_NETWORK = WithConstant(
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        Method("fbo", "FBO", PenaltyGrid(_bilevel(FBO()), FBO_WEIGHTS), slow=True),
-        Method("itd", "ITD", PenaltyGrid(_bilevel(ITD()), ITD_WEIGHTS), slow=True),
-        Method("r2", "R²", PenaltyGrid(_ridges(LinearR2()), FBO_WEIGHTS)),
-        Method("gdp", "GDP*", PenaltyGrid(GDP_NODES, GDP_WEIGHTS)),
-        Method("adversarial", "adversarial", PenaltyGrid(_critics(Adversarial), ADVERSARIAL_WEIGHTS), slow=True),
-        Method("hsic", "HSIC", PenaltyGrid(BANDWIDTHS, HSIC_WEIGHTS), slow=True),
-        Method("hgr_chi2", "HGR, χ² bound", PenaltyGrid(DENSITIES, CHI2_WEIGHTS), slow=True),
-        Method("hgr", "HGR, networks", PenaltyGrid(PAIRS_OF_NETWORKS, HGR_WEIGHTS), slow=True),
-        Method("hgr_kernel", "HGR, kernels", PenaltyGrid(DEGREES, HGR_WEIGHTS)),
-        Method("gedi", "GeDI", PenaltyGrid(POLYNOMIALS, FBO_WEIGHTS)),
-        Method("mine", "MINE", PenaltyGrid(CRITICS_OF_PAIRS, HGR_WEIGHTS), slow=True),
-        Method("eipm", "EIPM", PenaltyGrid(DISTRIBUTIONS, EIPM_WEIGHTS), slow=True),
-        Method("cod", "CoD (A to predict)", SystemGrid(KERNELS, SHARES_OF_A)),
+        Method("fbo", "FBO", _bilevel(FBO()), slow=True),
+        Method("itd", "ITD", _bilevel(ITD()), slow=True),
+        Method("r2", "R²", _grid([LinearR2()], FBO_WEIGHTS, ridge=RIDGES)),
+        Method("gdp", "GDP*", _grid((GDP(nodes=count) for count in (32, 16)), GDP_WEIGHTS, bandwidth=MULTIPLES)),
+        Method("adversarial", "adversarial", _critics(Adversarial), slow=True),
         Method(
-            "barycentre",
-            "barycentre of groups (A to predict)",
-            SystemGrid(tuple(Barycentre(bins, rate) for rate, bins in BINS), MOVES),
+            "hsic",
+            "HSIC",
+            _grid([HSIC()], HSIC_WEIGHTS, bandwidth=(1.0, 0.5), sensitive_bandwidth=(1.0, 0.5, 0.25, 2.0)),
+            slow=True,
         ),
+        Method(
+            "hgr_chi2",
+            "HGR, χ² bound",
+            _grid((ChiSquareHGR(nodes=count) for count in (20, 50)), CHI2_WEIGHTS, bandwidth=MULTIPLES),
+            slow=True,
+        ),
+        Method("hgr", "HGR, networks", _networks(NeuralHGR, (10, 50), (16, 64), (2e-3, 5e-4)), slow=True),
+        Method(
+            "hgr_kernel",
+            "HGR, kernels",
+            _grid((KernelHGR(of_f, of_a) for of_a, of_f in product((3, 5), (3, 1, 2, 5))), HGR_WEIGHTS),
+        ),
+        Method("gedi", "GeDI", _at_rates((GeDI(degree) for degree in (3, 5)), FBO_WEIGHTS, RATES)),
+        Method("mine", "MINE", _networks(MINE, (5, 20), (32, 100), (1e-3, 1e-4)), slow=True),
+        Method(
+            "eipm",
+            "EIPM",
+            _grid([EIPM()], EIPM_WEIGHTS, sensitive_bandwidth=(1.0, 0.5), bandwidth=(1.0, 0.5, 2.0, 4.0)),
+            slow=True,
+        ),
+        Method("cod", "CoD (A to predict)", SystemGrid(tuple(CoD(*each) for each in KERNELS), SHARES_OF_A)),
+        Method("barycentre", "barycentre of groups (A to predict)", _binned(Barycentre, MOVES)),
         Method(
             "barycentre_continuous",
             "barycentre, continuous (A to predict)",
             SystemGrid(tuple(map(ContinuousBarycentre, (0.1, 0.05, 0.2, 0.02))), MOVES),
         ),
-        Method(
-            "grouping",
-            "fairness-aware grouping (A to predict)",
-            SystemGrid(tuple(FairnessAwareGrouping(bins, rate) for rate, bins in BINS), MOVES),
-        ),
-        Method(
-            "reductions",
-            "reductions (fairlearn)",
-            SystemGrid(
-                tuple(Reductions(bins, learning_rate=rate) for rate, bins in product((0.1, 0.05), (2, 4, 3, 5))),
-                FBO_WEIGHTS,
-            ),
-            slow=True,
-        ),
-        Method("fairbatch", "FairBatch", SystemGrid(tuple(FairBatch(bins, rate) for rate, bins in BINS), BATCH_STEPS)),
-        Method(
-            "bifair", "BiFair", SystemGrid(tuple(BiFair(bins, rate) for rate, bins in BINS), FBO_WEIGHTS), slow=True
-        ),
+        Method("grouping", "fairness-aware grouping (A to predict)", _binned(FairnessAwareGrouping, MOVES)),
+        Method("reductions", "reductions (fairlearn)", _binned(Reductions, FBO_WEIGHTS, (2, 4, 3, 5)), slow=True),
+        Method("fairbatch", "FairBatch", _binned(FairBatch, BATCH_STEPS)),
+        Method("bifair", "BiFair", _binned(BiFair, FBO_WEIGHTS), slow=True),
         Method(
             "fairbinn",
             "FairBiNN",
-            SystemGrid(tuple(FairBiNN(4, place, rate) for rate, place in product((0.1, 0.05), (1, 2))), LAYER_STEPS),
+            SystemGrid(tuple(FairBiNN(4, layer, rate) for rate, layer in product((0.1, 0.05), (1, 2))), LAYER_STEPS),
         ),
-        Method("badr", "BADR", SystemGrid(tuple(BADR(bins, rate) for rate, bins in BINS), FBO_WEIGHTS)),
+        Method("badr", "BADR", _binned(BADR, FBO_WEIGHTS)),
         Method("fbo_closed", "FBO closed form", CLOSED),
         Method("spectral", "spectral", SOURCES["spectral"]),
         Method("boosting", "fair boosting", SOURCES["boosting"], reference="plain_boosting"),
@@ -209,35 +197,22 @@ METHODS: dict[str, Method] = {
         Method("auto_networks", "auto on networks (0.1)", ON_ONE_PREDICTOR, slow=True),
         Method("plain_boosting", "plain booster, shrunk", PLAIN_BOOSTER, reference="plain_boosting"),
         Method("plain_network", "plain network, shrunk", PLAIN_NETWORK),
-        Method("gdp_authors", "GDP, authors' nodes", PenaltyGrid(_authors(AuthorsNodes()), GDP_WEIGHTS)),
         Method(
-            "gdp_authors_scaled", "GDP, authors' nodes, A in [0, 1]", PenaltyGrid(_authors(AuthorsScale()), GDP_WEIGHTS)
-        ),
-        Method("r2_covariance", "R², covariance form", PenaltyGrid(_ridges(ClosedFBO(RidgeMean())), FBO_WEIGHTS)),
-        Method(
-            "adversarial_plain",
-            "adversarial, unbounded",
-            PenaltyGrid(_critics(PlainAdversarial), ADVERSARIAL_WEIGHTS),
-            slow=True,
+            "gdp_authors",
+            "GDP, authors' nodes",
+            _grid([GDP(layout=AuthorsNodes())], GDP_WEIGHTS, bandwidth=ALL_MULTIPLES),
         ),
         Method(
-            "fbo_all_labels",
-            "FBO, all labels",
-            PenaltyGrid(_bilevel(FBO(rows=IN_OUT_ALL_LABELS)), FBO_WEIGHTS),
-            slow=True,
+            "gdp_authors_scaled",
+            "GDP, authors' nodes, A in [0, 1]",
+            _grid([GDP(layout=AuthorsScale())], GDP_WEIGHTS, bandwidth=ALL_MULTIPLES),
         ),
-        Method(
-            "fbo_plain_steps", "FBO, steps as printed", PenaltyGrid(_bilevel(FBO(), PlainSteps), FBO_WEIGHTS), slow=True
-        ),
-        Method(
-            "itd_all_labels",
-            "ITD, all labels",
-            PenaltyGrid(_bilevel(ITD(rows=IN_OUT_ALL_LABELS)), ITD_WEIGHTS),
-            slow=True,
-        ),
-        Method(
-            "itd_plain_steps", "ITD, steps as printed", PenaltyGrid(_bilevel(ITD(), PlainSteps), ITD_WEIGHTS), slow=True
-        ),
+        Method("r2_covariance", "R², covariance form", _grid([ClosedFBO(RidgeMean())], FBO_WEIGHTS, ridge=RIDGES)),
+        Method("adversarial_plain", "adversarial, unbounded", _critics(PlainAdversarial), slow=True),
+        Method("fbo_all_labels", "FBO, all labels", _bilevel(FBO(rows=IN_OUT_ALL_LABELS)), slow=True),
+        Method("fbo_plain_steps", "FBO, steps as printed", _bilevel(FBO(), PlainSteps), slow=True),
+        Method("itd_all_labels", "ITD, all labels", _bilevel(ITD(rows=IN_OUT_ALL_LABELS)), slow=True),
+        Method("itd_plain_steps", "ITD, steps as printed", _bilevel(ITD(), PlainSteps), slow=True),
     )
 }
 

@@ -11,7 +11,8 @@ from fairlevel_study.datasets import Dataset
 from fairlevel_study.executors import Executor, Failure
 from fairlevel_study.methods import METHODS
 from fairlevel_study.protocol import Protocol
-from fairlevel_study.store import Key, Store
+from fairlevel_study.rows import Key
+from fairlevel_study.store import Store
 from fairlevel_study.task import Task
 
 _TABLES_AT_ONCE = 12

@@ -9,21 +9,9 @@ import pytest
 
 from fairlevel.exceptions import InvalidInput
 from fairlevel_study.pages.charts import band_panel, wins_chart
-from fairlevel_study.pages.figures import draw_bands, draw_fronts, draw_wins, seed_bands
+from fairlevel_study.pages.figures import draw_bands, draw_wins, seed_bands
 
 EVIL = "<script>x</script>"
-
-
-def test_fronts_of_methods_are_lines_in_the_order_of_their_names():
-    points = pd.DataFrame({"method": ["b", "a", "b"], "mse": [1.0, 3.0, 2.0], "dpvar": [0.5, 0.2, 0.1]})
-    ax = plt.figure().subplots()
-    draw_fronts(ax, points, {"a": "Method A", "b": "Method B"})
-    first, second = ax.get_lines()
-    assert (first.get_label(), second.get_label()) == ("Method A", "Method B")
-    np.testing.assert_array_equal(second.get_xdata(), [0.1, 0.5])
-    np.testing.assert_array_equal(second.get_ydata(), [2.0, 1.0])
-    with pytest.raises(InvalidInput, match="lacks method"):
-        draw_fronts(ax, points.drop(columns="method"), {})
 
 
 def test_bands_are_the_quartiles_over_seeds_of_the_best_error_within_a_budget():
@@ -42,7 +30,7 @@ def test_bands_are_the_quartiles_over_seeds_of_the_best_error_within_a_budget():
     few = seed_bands(points, feasible=0.3)
     np.testing.assert_array_equal(few["median"].iloc[:-1], 5.0)
     ax = plt.figure().subplots()
-    draw_bands(ax, bands, {})
+    draw_bands(ax, bands, {"b": "B", "a": "A"})
     (line,) = ax.get_lines()
     np.testing.assert_array_equal(line.get_ydata(), bands["median"])
 

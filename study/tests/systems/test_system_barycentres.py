@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fairlevel_study.systems.barycentres import Barycentre, LocationScale, QuantileMap
-from fairlevel_study.systems.grouping import best_cuts, cuts_between
+from fairlevel_study.systems.barycentres import Barycentre, LocationScale, QuantileMap, best_cuts, cuts_between
 from study.tests.systems.equipy_values import two_groups
 from study.tests.systems.rows import SETUP, data
 

@@ -8,11 +8,17 @@ import torch
 
 from fairlevel.networks.network import Network
 from fairlevel_study.systems.badr import BADR, GroupFits, descend, onto_simplex
-from fairlevel_study.systems.bifair import BiFair, derivative_along
-from fairlevel_study.systems.fairbatch import BatchShares, FairBatch
-from fairlevel_study.systems.fairbinn import FairBiNN, of_layer
 from fairlevel_study.systems.groups import GroupVariance, groups_of
-from fairlevel_study.systems.networks import Stack, plain_network
+from fairlevel_study.systems.networks import (
+    BatchShares,
+    BiFair,
+    FairBatch,
+    FairBiNN,
+    Stack,
+    derivative_along,
+    of_layer,
+    plain_network,
+)
 from fairlevel_study.systems.reductions import Reductions
 from study.tests.systems.rows import SETUP, data
 

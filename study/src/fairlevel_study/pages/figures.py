@@ -1,14 +1,13 @@
-"""Figures of a study by matplotlib: fronts, bands over seeds, shares of datasets won."""
+"""Figures of a study by matplotlib: bands over seeds, shares of datasets won."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -16,7 +15,6 @@ from fairlevel.fronts.budgets import best_mse
 from fairlevel.fronts.points import require_columns
 
 _BUDGETS = 200  # along the axis of bands
-_COLUMNS = 4  # panels side by side
 
 
 @dataclass(frozen=True)
@@ -32,19 +30,6 @@ class NamedFigure:
         """Write it as PNG and SVG."""
         for ending in ("png", "svg"):
             self.figure.savefig(folder / f"{self.name}.{ending}", dpi=150)
-
-
-def draw_fronts(ax: Axes, points: pd.DataFrame, labels: Mapping[str, str]) -> None:
-    """One curve per method through its models, DPVar to the right, error upwards: points with columns method, mse,
-    dpvar. ``labels`` maps methods to what people read; its order fixes the colours.
-    """
-    require_columns(points, ("method", "mse", "dpvar"))
-    for number, method in _numbered(points["method"], labels):
-        front = points[points["method"] == method].sort_values("dpvar")
-        style = {"color": f"C{number % 10}", "marker": "osv^D"[number // 10 % 5], "markersize": 3, "linewidth": 1}
-        ax.plot(front["dpvar"], front["mse"], label=labels.get(method, method), **style)
-    ax.set_xlabel("DPVar on test rows")
-    ax.set_ylabel("mean squared error on test rows")
 
 
 def seed_bands(points: pd.DataFrame, feasible: float = 0.5) -> pd.DataFrame:
@@ -69,13 +54,14 @@ def seed_bands(points: pd.DataFrame, feasible: float = 0.5) -> pd.DataFrame:
 
 def draw_bands(ax: Axes, bands: pd.DataFrame, labels: Mapping[str, str]) -> None:
     """The best error within each budget as :func:`seed_bands` gives it: the median as a line, the middle half as a
-    band.
+    band. ``labels`` maps methods to what people read; its order fixes the colours.
     """
-    for number, method in _numbered(bands["method"], labels):
+    for number, (method, label) in enumerate(labels.items()):
         band = bands[bands["method"] == method]
-        colour, budget = f"C{number % 10}", band["budget"].to_numpy()
-        style = {"color": colour, "linestyle": ("-", "--", ":")[number // 10 % 3]}
-        ax.step(budget, band["median"], where="post", label=labels.get(method, method), **style)
+        if band.empty:
+            continue
+        colour, dashes, budget = f"C{number % 10}", ("-", "--", ":")[number // 10 % 3], band["budget"].to_numpy()
+        ax.step(budget, band["median"], where="post", label=label, color=colour, linestyle=dashes)
         ax.fill_between(budget, band["low"], band["high"], step="post", color=colour, alpha=0.12, linewidth=0)
     ax.set_xlabel("budget on DPVar")
     ax.set_ylabel("best mean squared error within the budget")
@@ -101,37 +87,3 @@ def draw_wins(ax: Axes, shares: pd.DataFrame, labels: Mapping[str, str]) -> None
     ax.set_xlim(-0.01, 1)
     ax.set_xlabel("share of datasets won, with a 95 % interval")
     ax.legend(title="budget on DPVar", frameon=False, fontsize=8, title_fontsize=8, loc="center right")
-
-
-def panels(datasets: Sequence[str], draw: Callable[[Axes, str], object]) -> Figure:
-    """One panel per dataset, one legend for all."""
-    columns = min(_COLUMNS, len(datasets))
-    lines = -(-len(datasets) // columns)
-    figure = Figure(figsize=(4 * columns, 3.1 * lines + 0.4), layout="constrained")
-    axes = figure.subplots(lines, columns, squeeze=False)
-    handles: dict[str, Artist] = {}
-    for axis, name in zip(axes.flat, datasets, strict=False):
-        draw(axis, name)
-        axis.set_title(name, fontsize=9)
-        axis.tick_params(labelsize=7)
-        axis.set_xlabel("")
-        axis.set_ylabel("")
-        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
-        if axis.get_legend() is not None:
-            axis.get_legend().remove()
-    for axis in axes.flat[len(datasets) :]:
-        axis.axis("off")
-    figure.supxlabel("DPVar", fontsize=9)
-    figure.supylabel("mean squared error", fontsize=9)
-    figure.legend(
-        list(handles.values()), list(handles), loc="outside upper center", ncols=min(9, len(handles)), fontsize=8
-    )
-    return figure
-
-
-def _numbered(methods: pd.Series, labels: Mapping[str, str]) -> list[tuple[int, str]]:
-    """The methods that occur, each with its number among the labelled ones, in that order."""
-    present = list(methods.unique())
-    known = [*labels, *(method for method in present if method not in labels)]
-    return [(number, method) for number, method in enumerate(known) if method in present]

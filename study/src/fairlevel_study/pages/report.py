@@ -25,12 +25,11 @@ from fairlevel_study.methods import LABELS, METHODS, PAPER_METHODS, VARIANT_METH
 from fairlevel_study.pages.figures import NamedFigure
 from fairlevel_study.pages.sections import (
     Compared,
-    DatasetPanels,
     advice_section,
     claims_section,
     costs_section,
+    datasets_section,
     definitions_section,
-    named,
     prices_section,
 )
 
@@ -129,24 +128,13 @@ def _part(rows: pd.DataFrame, stem: str, before: str) -> _Part:
     if variants and paper and not both.empty:
         title = "the paper's methods and other readings of them, single models"
         comparisons.append(Compared(both, "single", [*paper, *variants], title, "-variants"))
-    datasets = DatasetPanels(headline.points_of(used), {name: LABELS[name] for name in methods})
     by_default = compared_rows(used, methods, COMPARISONS["default"].combiner_of)
     within = budget_table(by_default, methods).rename(columns={"limit": "DPVar up to"})
-    numbers = TableBlock.of(named(within), "Smallest MSE within each budget", "median, smallest and largest over seeds")
     sections += [comparison.section() for comparison in comparisons]
     sections += [definitions_section(compared, methods), costs_section(rows, present)]
     if "auto" in methods:
         sections.append(prices_section(points_on_test(by_default[by_default["method"] == "auto"])))
-    sections.append(
-        Section(
-            "Fronts by dataset",
-            (
-                "Models selected on validation rows, measured on test rows; mixtures for auto and for plain models, "
-                "single models otherwise.",
-            ),
-            (*datasets.blocks(), Folded(numbers.title, numbers)),
-        )
-    )
+    sections.append(datasets_section(headline.points_of(used), methods, within))
     tables = {"datasets": _datasets(used, ranges)}
     for comparison in comparisons:
         tables |= {f"wins-{comparison.stem}": comparison.wins, f"regret-{comparison.stem}": comparison.regrets}
@@ -154,10 +142,7 @@ def _part(rows: pd.DataFrame, stem: str, before: str) -> _Part:
     return _Part(
         used,
         tuple(replace(section, title=before + section.title) for section in sections),
-        tuple(
-            replace(figure, name=stem + figure.name)
-            for figure in (*(comparison.figure for comparison in comparisons), *datasets.figures())
-        ),
+        tuple(replace(comparison.figure, name=stem + comparison.figure.name) for comparison in comparisons),
         {f"{stem}{name}": table for name, table in tables.items()},
         headline,
     )

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from fairlevel.fronts.budgets import SHARES
 from fairlevel.report.numbers import percent
-from fairlevel.report.page import Charts, Legend, Notes, Picker, PickerEntry, Section, TableBlock
+from fairlevel.report.page import Charts, Folded, Legend, Notes, Picker, PickerEntry, Section, TableBlock
 from fairlevel_study.analysis.budgets import COMPARISONS, FIXED_SHARES, compared_rows, points_on_test, with_shares
 from fairlevel_study.analysis.claims import informative_claim, regret_claims, win_claims
 from fairlevel_study.analysis.regrets import gain_table, regret_table
@@ -21,7 +21,7 @@ from fairlevel_study.catalogue import catalogue
 from fairlevel_study.datasets import NAMED
 from fairlevel_study.methods import LABELS, REFERENCES
 from fairlevel_study.pages.charts import band_panel, front_panel, method_legend, wins_chart
-from fairlevel_study.pages.figures import NamedFigure, draw_bands, draw_fronts, draw_wins, panels, seed_bands
+from fairlevel_study.pages.figures import NamedFigure, draw_wins, seed_bands
 
 GAIN = "gain over shrinking, same learner"
 SMALLEST_R2 = 0.01
@@ -76,44 +76,25 @@ class Compared:
         return Section(f"Wins: {self.title}", (), (picture, *tables))
 
 
-class DatasetPanels:
-    """Fronts of the first seed, and bands over seeds, one panel per dataset: as figures, and as charts of the page."""
-
-    def __init__(self, points: pd.DataFrame, labels: Mapping[str, str]) -> None:
-        self.labels = labels
-        first = points[points["seed"] == points.groupby("dataset")["seed"].transform("min")]
-        self.fronts = dict(tuple(first.groupby("dataset")))
-        self.bands = {name: seed_bands(of_dataset) for name, of_dataset in points.groupby("dataset")}
-
-    def figures(self) -> tuple[NamedFigure, NamedFigure]:
-        """All fronts in one figure, all bands in another."""
-        names, labels = list(self.fronts), self.labels
-        where = f"on {len(names)} datasets"
-        fronts = panels(names, lambda axis, name: draw_fronts(axis, self.fronts[name], labels))
-        bands = panels(names, lambda axis, name: draw_bands(axis, self.bands[name], labels))
-        return (
-            NamedFigure(
-                "fronts",
-                fronts,
-                "Fronts on test rows, first seed",
-                f"Test MSE against DPVar, one curve per method, {where}",
-            ),
-            NamedFigure(
-                "seed-bands",
-                bands,
-                "Smallest MSE within a budget: median and quartiles over seeds",
-                f"Smallest test MSE within each budget, median and quartiles over seeds, {where}",
-            ),
-        )
-
-    def blocks(self) -> tuple[Legend, Picker]:
-        """The same for the page: a legend, and a list of datasets to choose from."""
-        entries = []
-        for name, front in self.fronts.items():
-            left = front_panel(f"{name}: fronts of the first seed", front, self.labels)
-            right = band_panel(f"{name}: median and quartiles over seeds", self.bands[name], self.labels)
-            entries.append(PickerEntry(name, (Charts((left, right)),)))
-        return Legend(method_legend(self.labels)), Picker("Dataset", tuple(entries))
+def datasets_section(points: pd.DataFrame, methods: Sequence[str], within: pd.DataFrame) -> Section:
+    """Fronts of the first seed, and bands over seeds, for each dataset to choose from; ``within`` has the smallest
+    errors within each budget.
+    """
+    labels = {name: LABELS[name] for name in methods}
+    first = points[points["seed"] == points.groupby("dataset")["seed"].transform("min")]
+    entries = []
+    for name in sorted(points["dataset"].unique()):
+        front, bands = (rows[rows["dataset"] == name] for rows in (first, points))
+        left = front_panel(f"{name}: fronts of the first seed", front, labels)
+        right = band_panel(f"{name}: median and quartiles over seeds", seed_bands(bands), labels)
+        entries.append(PickerEntry(name, (Charts((left, right)),)))
+    text = (
+        "Models selected on validation rows, measured on test rows; mixtures for auto and for plain models, single "
+        "models otherwise."
+    )
+    numbers = TableBlock.of(named(within), "Smallest MSE within each budget", "median, smallest and largest over seeds")
+    blocks = Legend(method_legend(labels)), Picker("Dataset", tuple(entries)), Folded(numbers.title, numbers)
+    return Section("Fronts by dataset", (text,), blocks)
 
 
 def claims_section(paper: Compared, ranges: pd.DataFrame) -> Section:

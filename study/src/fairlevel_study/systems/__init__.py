@@ -1,12 +1,9 @@
 """Systems of the paper's map that are no penalties: one file each, one row each in the table below."""
 
 from fairlevel_study.systems.badr import BADR
-from fairlevel_study.systems.barycentres import Barycentre, ContinuousBarycentre
-from fairlevel_study.systems.bifair import BiFair
+from fairlevel_study.systems.barycentres import Barycentre, ContinuousBarycentre, FairnessAwareGrouping
 from fairlevel_study.systems.cod import CoD
-from fairlevel_study.systems.fairbatch import FairBatch
-from fairlevel_study.systems.fairbinn import FairBiNN
-from fairlevel_study.systems.grouping import FairnessAwareGrouping
+from fairlevel_study.systems.networks import BiFair, FairBatch, FairBiNN
 from fairlevel_study.systems.protocol import System, SystemGrid
 from fairlevel_study.systems.reductions import Reductions
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,8 @@ MOST_CELLS = 12  # of A whose values are groups as they are
 FEWEST_ROWS = 5  # of a group
 
 
-class Groups(NamedTuple):
+@dataclass(frozen=True)
+class Groups:
     """A rule that puts every value of A into one of ``count`` groups: ``number`` gives the group of each row, (row,
     attribute) -> (row,).
     """
