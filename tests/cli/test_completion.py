@@ -7,12 +7,8 @@ import sys
 import pytest
 
 from fairlevel import __version__
-from fairlevel.benchmark.methods import METHODS, SUITES
-from fairlevel.benchmark.protocol import PROTOCOLS
-from fairlevel.benchmark.variants import VARIANTS
 from fairlevel.candidates import SOURCES
 from fairlevel.cli import names
-from fairlevel.executors import EXECUTORS
 from fairlevel.penalties import PENALTIES
 from fairlevel.predictors import PREDICTORS
 from fairlevel.releveling.reading import METHODS as WAYS_OF_RELEVEL
@@ -32,12 +28,7 @@ def offered(words, monkeypatch):
     [
         ("PENALTIES", PENALTIES),
         ("SOURCES", SOURCES),
-        ("METHODS", METHODS),
-        ("SUITES", SUITES),
-        ("VARIANTS", VARIANTS),
         ("PREDICTORS", PREDICTORS),
-        ("PROTOCOLS", PROTOCOLS),
-        ("EXECUTORS", EXECUTORS),
         ("WAYS_OF_RELEVEL", WAYS_OF_RELEVEL),
     ],
 )
@@ -58,8 +49,6 @@ def test_the_help_of_relevel_names_all_ways():
         ("fairlevel front --sensitive-i", ["--sensitive-inputs"]),
         ("fairlevel front --method fbo_", ["fbo_closed", "fbo_root"]),
         ("fairlevel relevel model.txt rows.csv --method a", ["auto", "averages"]),
-        ("fairlevel bench run --methods paper,our", ["paper,ours"]),
-        ("fairlevel bench run --suite openml60,quic", ["openml60,quick"]),
         ("fairlevel front rows.csv --target p", ["pay"]),
         ("fairlevel front rows.csv --target pay --sensitive age,", ["age,pay", "age,income"]),
         ("fairlevel front missing.csv --target p", []),

@@ -27,14 +27,13 @@ def table(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("command", ["audit", "compare", "front", "relevel", "synthetic"])
+@pytest.mark.parametrize("command", ["audit", "compare", "front", "relevel"])
 def test_a_negative_seed_is_one_sentence(command, table, tmp_path):
     words = {
         "audit": (table, "--prediction", "f", "--sensitive", "g"),
         "compare": (table, "--predictions", "f,g", "--sensitive", "g"),
         "front": (table, "--target", "f", "--sensitive", "g"),
         "relevel": (table, table, "--sensitive", "g"),
-        "synthetic": ("--out", tmp_path / "rows.csv"),
     }[command]
     said = run_here(command, *words, "--seed", "-1")
     assert said.returncode == 2

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections.abc import Callable
 from traceback import print_exc
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -14,7 +15,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from fairlevel._version import __version__
-from fairlevel.cli.lazy import LazyCommand
+from fairlevel.cli.lazy import GoneCommand, LazyCommand
 from fairlevel.exceptions import FairLevelError
 from fairlevel.memory import SWITCH
 from fairlevel.openmp import POLICY
@@ -26,18 +27,11 @@ COMMANDS = {
     "front": "Train models along the trade-off between accuracy and level predictions.",
     "relevel": "Make a model that exists level, without training it again.",
     "predict": "Predict for every row of a file; the sensitive columns are not needed.",
-    "synthetic": "Write a table of the paper's synthetic design.",
-    "bench run": "Run a study; the same command resumes one that was stopped.",
-    "bench keep": "Add the rows of a run to one compact file.",
-    "bench status": "Show which tasks of a run are finished.",
-    "bench report": "Analyse a finished or running study: a page, figures and tables.",
-    "bench synthetic": "Run the paper's synthetic study; write rows, tables and figures.",
-    "data list": "List the tables of the benchmark.",
-    "data fetch": "Download tables of the benchmark to this machine.",
 }
-"""A command is the function of its name (words joined by _) in the file of that name; two words: group and command."""
+"""A command is the function of its name in the file of that name."""
 
-GROUPS = {"bench": "Rerun the paper's studies.", "data": "The tables of the benchmark."}
+GONE = ("bench", "data", "synthetic")
+"""Commands of 0.2 that are now those of ``fairlevel-study``."""
 
 _typer = typer.Typer(
     help="Predictors whose average prediction is level across sensitive attributes.", no_args_is_help=True
@@ -60,14 +54,11 @@ def _root(
 
 
 def _command_line() -> TyperGroup:
-    """The root with its commands and groups."""
+    """The root with its commands; one that is gone says what to type now."""
     root = get_command(_typer)
     assert isinstance(root, TyperGroup)  # it has a callback
-    groups = {name: TyperGroup(name=name, help=line, no_args_is_help=True) for name, line in GROUPS.items()}
-    for name, line in COMMANDS.items():
-        *group, word = name.split()
-        (groups[group[0]] if group else root).commands[word] = LazyCommand(word, name.replace(" ", "_"), line)
-    root.commands.update(groups)
+    root.commands |= {name: LazyCommand(name, line) for name, line in COMMANDS.items()}
+    root.commands |= {name: GoneCommand(name, hidden=True) for name in GONE}
     return root
 
 
@@ -80,12 +71,17 @@ def _set_up_process() -> None:
 
 
 def app() -> None:
-    """Run the command line; a mistake in the input is reported in one sentence, with exit code 2. Any other error is
-    shown in full, with exit code 3: 1 stands for a budget that is not met.
+    """Run the command line of ``fairlevel``."""
+    run_command_line(_command_line(), "fairlevel")
+
+
+def run_command_line(root: Callable[..., Any], name: str) -> None:
+    """Run a program of commands; a mistake in the input is reported in one sentence, with exit code 2. Any other error
+    is shown in full, with exit code 3: 1 stands for a budget that is not met.
     """
     _set_up_process()
     try:
-        _command_line()(prog_name="fairlevel")
+        root(prog_name=name)
     except FairLevelError as error:
         _end(str(error))
     except Exception as error:
@@ -101,4 +97,4 @@ def _end(sentence: str) -> NoReturn:
     raise SystemExit(2) from None
 
 
-__all__ = ["COMMANDS", "app"]
+__all__ = ["COMMANDS", "app", "run_command_line"]

@@ -10,7 +10,6 @@ import typer
 
 from fairlevel.cli import names as known
 from fairlevel.cli.checks import READERS, column_names
-from fairlevel.data.catalogue import SUITES, catalogue
 
 Completer = Callable[[typer.Context, str], list[str]]
 
@@ -34,11 +33,6 @@ def columns(ctx: typer.Context, incomplete: str) -> list[str]:
     return []
 
 
-def suites(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Suites and tables of the benchmark."""
-    return _continued(incomplete, (*SUITES, "synthetic", *catalogue()))
-
-
 def _continued(incomplete: str, names: Iterable[str]) -> list[str]:
     before, comma, last = incomplete.rpartition(",")
     taken = before.split(",")
@@ -54,11 +48,6 @@ COMPLETERS: dict[str, Completer] = {
     "method": one_of((*known.SOURCES, *known.PENALTIES)),
     "relevel method": one_of(known.WAYS_OF_RELEVEL),
     "predictor": one_of(known.PREDICTORS),
-    "methods": one_of((*known.SUITES, *known.METHODS)),
-    "suite": suites,
-    "data_fetch names": suites,
-    "protocol": one_of(known.PROTOCOLS),
-    "executor": one_of(known.EXECUTORS),
     "device": one_of(("auto", "cpu", "cuda")),
 }
 """Parameter -> what completes it; with the command's file before it where the name means something else there."""

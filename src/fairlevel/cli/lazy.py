@@ -15,11 +15,10 @@ from fairlevel.removed import refuse_removed
 
 
 class LazyCommand(TyperCommand):
-    """Stands for the function ``fairlevel.cli.<file>.<file>``; ``line`` describes it in the list of commands."""
+    """Stands for the function ``fairlevel.cli.<name>.<name>``; ``line`` describes it in the list of commands."""
 
-    def __init__(self, name: str, file: str, line: str) -> None:
+    def __init__(self, name: str, line: str) -> None:
         super().__init__(name, help=line)
-        self.file = file
 
     def make_context(self, info_name: Any, args: list[str], *arguments: Any, **settings: Any) -> Any:
         """Import the function and continue as its command, with its own options and help."""
@@ -30,8 +29,17 @@ class LazyCommand(TyperCommand):
     def command(self) -> Any:
         """The command itself; its help ends with the example of its file."""
         single = typer.Typer(add_completion=False, rich_markup_mode="rich")
-        home = import_module(f"fairlevel.cli.{self.file}")
+        home = import_module(f"fairlevel.cli.{self.name}")
         single.command(self.name, epilog=f"Example: [bold]{home.EXAMPLE}[/bold]")(
-            completed(getattr(home, self.file), self.file)
+            completed(getattr(home, self.name), self.name)
         )
         return get_command(single)
+
+
+class GoneCommand(TyperCommand):
+    """A command that there was: asking for it, whatever follows, raises the sentence that says what to type now."""
+
+    def make_context(self, info_name: Any, args: list[str], *arguments: Any, **settings: Any) -> Any:
+        """Raise the sentence on this command, or on the first of its subcommands that is named."""
+        for name in (f"fairlevel {self.name} {' '.join(args[:1])}".strip(), f"fairlevel {self.name}"):
+            refuse_removed(name, InvalidInput)

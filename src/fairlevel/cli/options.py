@@ -4,28 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
 
 from fairlevel.exceptions import InvalidInput
 
-if TYPE_CHECKING:
-    from fairlevel.executors import Executor
-
 _NAME = re.compile(r'\s*+(?:"((?:[^"]|"")*+)"\s*|(?!")([^,]*)),')
-
-
-def read_seeds(text: str) -> tuple[int, ...]:
-    """Seeds from text such as ``0-2``, ``0,3,5`` or ``0-2,5``, each once."""
-    seeds: list[int] = []
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise InvalidInput(f"--seeds {text!r} was given; whole numbers are needed, such as 0-9 or 0,3,5.")
-        seeds += range(int(first), int(last or first) + 1)
-    if not seeds:
-        raise InvalidInput(f"--seeds {text!r} names no seed; write the smaller number first, such as 0-9.")
-    return tuple(dict.fromkeys(seeds))
 
 
 def read_names(text: str) -> tuple[str, ...]:
@@ -63,15 +45,3 @@ def _quoted(name: str) -> str:
     if name == name.strip() and not set(name) & set(',"'):
         return name
     return '"' + name.replace('"', '""') + '"'
-
-
-def make_executor(name: str, **options: Any) -> Executor:
-    """The executor of this name, with the given options; an option of another executor is an error."""
-    from fairlevel.executors import EXECUTORS
-
-    given = {option: value for option, value in options.items() if value is not None}
-    own = {field.name for field in fields(EXECUTORS[name])}
-    for option in given:
-        if option not in own:
-            raise InvalidInput(f"--{option} does not belong to --executor {name}; leave it out.")
-    return EXECUTORS[name](**given)
