@@ -9,7 +9,7 @@ import pytest
 from fairlevel import __version__
 from fairlevel.candidates import SOURCES
 from fairlevel.cli import names
-from fairlevel.penalties import PENALTIES
+from fairlevel.penalties import NAMES
 from fairlevel.predictors import PREDICTORS
 from fairlevel.releveling.reading import METHODS as WAYS_OF_RELEVEL
 from tests.terminal import run_here
@@ -26,7 +26,7 @@ def offered(words, monkeypatch):
 @pytest.mark.parametrize(
     ("written", "table"),
     [
-        ("PENALTIES", PENALTIES),
+        ("PENALTIES", NAMES),
         ("SOURCES", SOURCES),
         ("PREDICTORS", PREDICTORS),
         ("WAYS_OF_RELEVEL", WAYS_OF_RELEVEL),
