@@ -12,7 +12,7 @@ from fairlevel.candidates.protocol import CandidateSource
 from fairlevel.candidates.reweighted_trees import ReweightedTrees
 from fairlevel.candidates.spectral_path import Head, SpectralPath
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
-from fairlevel.penalties import GDP, NAMES, Penalty, RootFBO, resolve_penalty
+from fairlevel.penalties import GDP, NAMES, PENALTIES, WITH_NETWORKS, Penalty, RootFBO, resolve_penalty
 from fairlevel.predictors import Boosting, Linear, RandomFeatures
 from fairlevel.removed import refuse_removed
 
@@ -69,7 +69,7 @@ def resolve_candidates(solver: str | Penalty | CandidateSource) -> CandidateSour
     if isinstance(solver, str):
         if solver in SOURCES:
             return SOURCES[solver]
-        if solver in NAMES:
+        if solver in PENALTIES or solver in WITH_NETWORKS:
             return PenaltyGrid.over(resolve_penalty(solver))
         refuse_removed(f"penalty={solver!r}", InvalidInput)
         raise UnknownName("solver", solver, (*SOURCES, *NAMES))

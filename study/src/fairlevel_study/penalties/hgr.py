@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import torch
+from fairlevel.penalties.standardised import standardised, through_standardising
+from fairlevel.penalties.trained_critic import ADAM, CriticDefaults, TrainedNetworks
 from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.networks.network import Network
 from fairlevel.penalties.protocol import PenaltyStep, Rows, Settings
-from fairlevel.penalties.standardised import standardised, through_standardising
 from fairlevel.penalties.toolkit import Prepared, setting
-from fairlevel.penalties.trained_critic import ADAM, CriticDefaults, TrainedNetworks
 
 _ROUNDING = 1e-9  # added to variances: a function that does not vary has no correlation
 

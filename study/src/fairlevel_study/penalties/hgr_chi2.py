@@ -7,13 +7,13 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
+from fairlevel.penalties.standardised import standardised, through_standardising
 from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.blocks import row_blocks
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.standardised import standardised, through_standardising
 from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared, check_positive, distinct, position, without_tiny
 
 _EDGE = 2.5  # nodes lie between −2.5 and 2.5 standard deviations

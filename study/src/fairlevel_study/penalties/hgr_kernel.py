@@ -9,13 +9,13 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
+from fairlevel.penalties.standardised import standardised, through_standardising
 from torch import Tensor
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.standardised import standardised, through_standardising
 from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared
 
 MOST_FUNCTIONS = 200

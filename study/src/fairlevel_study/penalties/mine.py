@@ -7,15 +7,15 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
+from fairlevel.penalties.standardised import standardised, through_standardising
+from fairlevel.penalties.trained_critic import ADAM, CriticDefaults, CriticState
 from torch import Tensor
 
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.networks.network import Network
 from fairlevel.penalties.protocol import PenaltyStep, Rows, Settings
-from fairlevel.penalties.standardised import standardised, through_standardising
 from fairlevel.penalties.toolkit import Prepared, setting
-from fairlevel.penalties.trained_critic import ADAM, CriticDefaults, CriticState
 
 _LARGEST = 20.0  # the critic's answers are cut off here: exp must not overflow
 _SHUFFLES = 4  # of all rows, at each step

@@ -8,6 +8,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 import torch
+from fairlevel.networks.layout import Layout
+from fairlevel.predictors.network_stack import NetworkFactory
 from torch import Tensor
 
 from fairlevel.arrays import Array
@@ -16,12 +18,10 @@ from fairlevel.candidates.protocol import PLAIN_RATE
 from fairlevel.exceptions import InvalidInput
 from fairlevel.members.input_map import InputMap
 from fairlevel.members.networks import NetworkMembers
-from fairlevel.networks.layout import Layout
 from fairlevel.networks.network import Kept, Network
 from fairlevel.networks.optimizers import Adam, Moments, Optimizer
 from fairlevel.penalties import NoPenalty
 from fairlevel.predictors import Configurations
-from fairlevel.predictors.network_stack import NetworkFactory
 from fairlevel.training.engine import resolve_device, train
 from fairlevel.training.rows import AllRows, TrainingRows
 from fairlevel_study.systems.groups import GroupVariance, groups_of
