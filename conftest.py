@@ -12,6 +12,7 @@ OF_NETWORKS = {"FBO", "ITD", "Adversarial", "MLPMean"}
 
 
 def pytest_addoption(parser):
+    """The option that takes the files which the run without PyTorch leaves out."""
     parser.addoption("--needing-torch", action="store_true", help="only files that need PyTorch, or are the study's")
 
 
