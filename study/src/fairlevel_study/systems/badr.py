@@ -61,13 +61,14 @@ class GroupFits:
         """w_λ, (config, unit)."""
         identity = torch.eye(self.grams.shape[1], dtype=torch.float64)
         curvature = torch.tensordot(weights, self.grams, 1) + self.ridge * identity
-        return torch.linalg.solve(curvature, weights @ self.products)
+        solution: Tensor = torch.linalg.solve(curvature, weights @ self.products)
+        return solution
 
     def outer(self, solution: Tensor, gamma: Tensor) -> Tensor:
         """U, (config,)."""
         gram, product = torch.tensordot(self.share, self.grams, 1), self.share @ self.products
         apart = solution @ (self.means - self.share @ self.means).T
-        error = ((solution @ gram) * solution).sum(dim=1) - 2 * solution @ product + self.constant
+        error: Tensor = ((solution @ gram) * solution).sum(dim=1) - 2 * solution @ product + self.constant
         return error + gamma * (apart.square() @ self.share)
 
     def hypergradient(self, weights: Tensor, gamma: Tensor) -> tuple[Tensor, Tensor]:

@@ -10,6 +10,7 @@ from typing import ClassVar, Self
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd.functional import jvp
 
 from fairlevel.arrays import Array
 from fairlevel.candidates import TrainingSetup
@@ -228,8 +229,8 @@ class BiFair:
         there, kept = stack.forward(ahead)
         outer = stack.slope(kept, stack.error_gradient(there) + gamma * variance.gradient(there), ahead)
         predictions = partial(_outputs, stack.network, stack.inputs)
-        _, change = torch.autograd.functional.jvp(predictions, stack.parameters, outer)
-        return -self.look_ahead * stack.error_gradient(prediction) * change
+        along: Tensor = jvp(predictions, stack.parameters, outer)[1]  # type: ignore[no-untyped-call]
+        return -self.look_ahead * stack.error_gradient(prediction) * along
 
 
 def _outputs(network: Network, inputs: Tensor, parameters: Tensor) -> Tensor:
