@@ -57,8 +57,8 @@ def _command_line() -> TyperGroup:
     """The root with its commands; one that is gone says what to type now."""
     root = get_command(_typer)
     assert isinstance(root, TyperGroup)  # it has a callback
-    root.commands |= {name: LazyCommand(name, line) for name, line in COMMANDS.items()}
-    root.commands |= {name: GoneCommand(name, hidden=True) for name in GONE}
+    root.commands.update({name: LazyCommand(name, line) for name, line in COMMANDS.items()})
+    root.commands.update({name: GoneCommand(name, hidden=True) for name in GONE})
     return root
 
 

@@ -19,6 +19,7 @@ class LazyCommand(TyperCommand):
 
     def __init__(self, name: str, line: str) -> None:
         super().__init__(name, help=line)
+        self.file = name
 
     def make_context(self, info_name: Any, args: list[str], *arguments: Any, **settings: Any) -> Any:
         """Import the function and continue as its command, with its own options and help."""
@@ -29,9 +30,9 @@ class LazyCommand(TyperCommand):
     def command(self) -> Any:
         """The command itself; its help ends with the example of its file."""
         single = typer.Typer(add_completion=False, rich_markup_mode="rich")
-        home = import_module(f"fairlevel.cli.{self.name}")
+        home = import_module(f"fairlevel.cli.{self.file}")
         single.command(self.name, epilog=f"Example: [bold]{home.EXAMPLE}[/bold]")(
-            completed(getattr(home, self.name), self.name)
+            completed(getattr(home, self.file), self.file)
         )
         return get_command(single)
 
