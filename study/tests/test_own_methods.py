@@ -9,8 +9,8 @@ from fairlevel import FairnessPath, MLPMean
 from fairlevel.candidates import PenaltyGrid, TrainingSetup
 from fairlevel.candidates.protocol import CandidateRows
 from fairlevel.data.synthetic import SyntheticDesign
+from fairlevel.networks.mlp import MLP
 from fairlevel.networks.optimizers import Adam, GradientDescent
-from fairlevel.predictors import MLP
 from fairlevel.predictors.boosting import BoosterFactory
 from fairlevel.training.rows import AllRows
 from fairlevel_study.datasets import SyntheticDataset

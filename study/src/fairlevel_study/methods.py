@@ -20,21 +20,11 @@ from fairlevel.candidates import (
 from fairlevel.candidates.sources import GDP_WEIGHTS, LARGE_TREES, ON_ONE_PREDICTOR, SMALL_TREES, STEP_SIZES
 from fairlevel.conditional_mean import RandomFeaturesMean, RidgeMean
 from fairlevel.exceptions import UnknownName
-from fairlevel.penalties import (
-    FBO,
-    GDP,
-    HSIC,
-    ITD,
-    Adversarial,
-    ClosedFBO,
-    LinearR2,
-    NoPenalty,
-    Penalty,
-    PlainAdversarial,
-)
+from fairlevel.networks.mlp import MLP
+from fairlevel.networks.penalties import FBO, ITD, Adversarial, PlainAdversarial
+from fairlevel.penalties import GDP, HSIC, ClosedFBO, LinearR2, NoPenalty, Penalty
 from fairlevel.penalties.gdp_nodes import AuthorsNodes, AuthorsScale
 from fairlevel.penalties.protocol import IN_OUT_ALL_LABELS
-from fairlevel.predictors import MLP
 from fairlevel_study.penalties import EIPM, MINE, ChiSquareHGR, GeDI, KernelHGR, NeuralHGR
 from fairlevel_study.systems import (
     BADR,

@@ -24,9 +24,9 @@ from fairlevel.fronts.selection import select
 from fairlevel.fronts.stacking import without_small_proportions
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.mixtures import most_accurate, shared_mean
+from fairlevel.networks.backend import resolve_device
 from fairlevel.networks.diagnostic import paper_diagnostic
-from fairlevel.predictors import MLP
-from fairlevel.training.engine import resolve_device
+from fairlevel.networks.mlp import MLP
 from fairlevel.training.rows import AllRows, TrainingRows
 from fairlevel_study.datasets import Dataset, Predict, Problem
 from fairlevel_study.methods import METHODS

@@ -7,10 +7,11 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel_study.penalties import EIPM
 from fairlevel_study.penalties.eipm import gaussian_kernel_as_cosines
 from study.tests.penalties.sanity import smoothed_eipm
+from tests.drawn_rows import TENSORS, TENSORS_OF_32_BITS
 
 
 def evaluated(penalty, f, a):
-    prepared = penalty.prepare(Attributes(a), None, {}, seed=0)
+    prepared = penalty.prepare(Attributes(a), None, {}, seed=0).to(TENSORS)
     return penalty.step(f, prepared, penalty.init(prepared, len(f), {}))
 
 
@@ -68,7 +69,7 @@ def test_the_held_out_value_has_no_floor():
     random = np.random.default_rng(3)
     a, f = random.standard_normal((400, 1)), torch.from_numpy(random.standard_normal((100, 400)))
     penalty = EIPM(anchors=64)
-    prepared = penalty.prepare(Attributes(a), None, {}, seed=0)
+    prepared = penalty.prepare(Attributes(a), None, {}, seed=0).to(TENSORS)
     state = penalty.init(prepared, 100, {})
     biased, held = penalty.step(f, prepared, state).value, penalty.value(f, prepared, state)
     assert float(held.mean().abs()) < 0.25 * float(biased.mean())
@@ -83,7 +84,7 @@ def test_the_held_out_value_weights_rows():
     penalty = EIPM(anchors=300)
     found = []
     for rows, row_weight in ((slice(None), weight), (slice(200), None)):
-        prepared = penalty.prepare(Attributes(a[rows], row_weight=row_weight), None, {}, seed=0)
+        prepared = penalty.prepare(Attributes(a[rows], row_weight=row_weight), None, {}, seed=0).to(TENSORS)
         found.append(float(penalty.value(f[:, rows], prepared, penalty.init(prepared, 1, {}))))
     assert found[0] == pytest.approx(found[1], rel=1e-6)
 
@@ -94,7 +95,7 @@ def test_equal_bits_for_one_bandwidth_and_several():
     steps = []
     for values in ([0.5, 1.0, 2.0], [1.0]):
         settings = {"sensitive_bandwidth": torch.tensor(values)}
-        prepared = EIPM().prepare(Attributes(a), None, settings, seed=0).to(torch.float32, "cpu")
+        prepared = EIPM().prepare(Attributes(a), None, settings, seed=0).to(TENSORS_OF_32_BITS)
         chosen = f[1:2] if len(values) == 1 else f
         steps.append(EIPM().step(chosen, prepared, EIPM().init(prepared, len(values), settings)).gradient)
     assert torch.equal(steps[0][1:2], steps[1])

@@ -7,6 +7,7 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel_study.penalties import ChiSquareHGR
 from study.tests.penalties.sanity import smoothed_chi2
 from study.tests.penalties.test_hgr_kernel import RHOS, drawn, evaluated
+from tests.drawn_rows import TENSORS
 
 
 def test_gaussian_pairs_have_the_smoothed_closed_form():
@@ -40,7 +41,7 @@ def test_the_held_out_value_has_no_floor():
     random = np.random.default_rng(3)
     a, f = random.standard_normal((300, 1)), torch.from_numpy(random.standard_normal((200, 300)))
     penalty = ChiSquareHGR()
-    prepared = penalty.prepare(Attributes(a), None, {}, seed=0)
+    prepared = penalty.prepare(Attributes(a), None, {}, seed=0).to(TENSORS)
     state = penalty.init(prepared, 200, {})
     biased, held = penalty.step(f, prepared, state).value, penalty.value(f, prepared, state)
     assert abs(float(held.mean())) < 4 * float(held.std()) / np.sqrt(200)

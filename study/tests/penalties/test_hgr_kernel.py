@@ -7,7 +7,7 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel_study.penalties import GeDI, KernelHGR
 from fairlevel_study.penalties.hgr_kernel import hermite, largest_share, lowered, products
-from tests.drawn_rows import gaussian
+from tests.drawn_rows import TENSORS, gaussian
 
 RHOS = np.array([[0.0], [0.3], [0.6], [0.9]])
 
@@ -21,7 +21,7 @@ def drawn(rows=5000):
 
 
 def evaluated(penalty, f, a, weight=None):
-    prepared = penalty.prepare(Attributes(a, row_weight=weight), None, {}, seed=0)
+    prepared = penalty.prepare(Attributes(a, row_weight=weight), None, {}, seed=0).to(TENSORS)
     return penalty.step(f, prepared, penalty.init(prepared, len(f), {}))
 
 
@@ -68,7 +68,7 @@ def test_the_held_out_value_has_no_floor():
     random = np.random.default_rng(1)
     a, f = random.standard_normal((2, 300, 1)), torch.from_numpy(random.standard_normal((2, 200, 300)))
     penalty = KernelHGR()
-    here, there = (penalty.prepare(Attributes(each), None, {}, seed=0) for each in a)
+    here, there = (penalty.prepare(Attributes(each), None, {}, seed=0).to(TENSORS) for each in a)
     step = penalty.step(f[0], here, penalty.init(here, 200, {}))
     assert float(step.value.mean()) > 6 / 300
     assert float(penalty.value(f[1], there, step.state).mean()) < 1 / 300

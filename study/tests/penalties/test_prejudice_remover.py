@@ -9,13 +9,14 @@ from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import Boosting
 from fairlevel_study.penalties import PrejudiceRemover
 from fairlevel_study.penalties.prejudice_remover import negative_entropy
+from tests.drawn_rows import TENSORS
 
 SETTINGS = {"penalty": PrejudiceRemover(), "optimizer": Adam(0.05, steps=60), "random_state": 0}
 
 
 def evaluated(f, a, share=None, weight=None):
     penalty = PrejudiceRemover(share)
-    prepared = penalty.prepare(Attributes(a, row_weight=weight), None, {}, seed=0)
+    prepared = penalty.prepare(Attributes(a, row_weight=weight), None, {}, seed=0).to(TENSORS)
     return penalty.step(f, prepared, None), penalty.value(f, prepared, None)
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from fairlevel.candidates import TrainingSetup
+from fairlevel.networks.mlp import MLP
 from fairlevel.networks.optimizers import Adam
-from fairlevel.predictors import MLP
 from fairlevel_study.systems.protocol import Data
 
 SETUP = TrainingSetup(MLP((8, 8)), Adam(steps=40), seed=0, device="cpu", rate_scale=0.2)

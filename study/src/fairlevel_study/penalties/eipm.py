@@ -13,15 +13,16 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.kernel_nodes import low_dimensional
 from fairlevel.exceptions import InvalidInput
+from fairlevel.networks.backend import PreparedTensors, on_tensors
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.toolkit import KernelWidths, PenaltyDefaults, Prepared, check_positive, distinct
+from fairlevel.penalties.toolkit import KernelWidths, PenaltyDefaults, check_positive, distinct
 
 _ROUNDING = 1e-12  # below the root: it has a slope where a distribution is that of all predictions
 _FREQUENCIES, _HIGHEST = 20, 6.2  # of the kernel of f: their number, and the end of the last one's cell
 
 
 @dataclass(frozen=True)
-class KernelAnchors(Prepared):
+class KernelAnchors(PreparedTensors):
     """How much each row differs from the average row around some anchors, for each of several bandwidths.
 
     Shapes: bandwidths (bandwidth,), contrast W − w (bandwidth, anchor, row), anchor_weight π (anchor,), frequencies and
@@ -80,7 +81,7 @@ class EIPM(PenaltyDefaults):
             raise InvalidInput(f"anchors={self.anchors} was given; a whole number ≥ 2 is needed, such as 128.")
 
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> KernelAnchors:
-        known = distinct(self, settings, "sensitive_bandwidth")
+        known = torch.from_numpy(distinct(self, settings, "sensitive_bandwidth"))
         weight = attributes.weight
         points = low_dimensional(attributes.values, weight)
         chosen = _anchors(points, self.anchors)
@@ -102,6 +103,7 @@ class EIPM(PenaltyDefaults):
     def init(self, prepared: KernelAnchors, configs: int, settings: Settings) -> KernelWidths:
         return KernelWidths.of(self, settings, prepared.bandwidths, prepared.anchor_weight, configs)
 
+    @on_tensors
     def step(self, prediction: Tensor, prepared: KernelAnchors, state: KernelWidths) -> PenaltyStep:
         frequencies = prepared.frequencies / state.bandwidth[:, None, None]
         turns = prediction.unsqueeze(-1) * frequencies
@@ -113,6 +115,7 @@ class EIPM(PenaltyDefaults):
         gradient = (frequencies * (of_sine * cosine - of_cosine * sine)).sum(dim=-1)
         return PenaltyStep((distances - _ROUNDING**0.5) @ prepared.anchor_weight, gradient, state)
 
+    @on_tensors
     def value(self, prediction: Tensor, prepared: KernelAnchors, state: KernelWidths) -> Tensor:
         """Each d² less what independence would leave of it, Σ_i (W_i − w_i)² times mean(1 − k), before the root."""
         turns = prediction.unsqueeze(-1) * (prepared.frequencies / state.bandwidth[:, None, None])

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from torch import Tensor
 
+from fairlevel.arrays import AnyArray, namespace
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.smoother import Features, factor
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.smoothing import TensorSmoother
+from fairlevel.penalties.smoothing import PenaltySmoother
 from fairlevel.penalties.toolkit import PenaltyDefaults
 from fairlevel_study.penalties.hgr_kernel import check_degrees, products
 
@@ -48,36 +48,36 @@ class GeDI(PenaltyDefaults):
     def __post_init__(self) -> None:
         check_degrees(degree=self.degree)
 
-    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> TensorSmoother:
+    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> PenaltySmoother:
         def polynomials(rows: Attributes) -> Features:
             nothing = np.empty((len(rows), 0))
             return Features(nothing, products(rows.values, self.degree), nothing)
 
-        return TensorSmoother.of(factor(polynomials, attributes))
+        return PenaltySmoother.of(factor(polynomials, attributes))
 
-    def init(self, prepared: TensorSmoother, configs: int, settings: Settings) -> Tensor:
-        """The coefficients c = BᵀWf of the last predictions on the orthonormal functions, (config, padded basis)."""
-        return prepared.row_weight.new_zeros(configs, prepared.products.count)
+    def init(self, prepared: PenaltySmoother, configs: int, settings: Settings) -> AnyArray:
+        """None: later the coefficients c = BᵀWf of the last predictions, (config, function)."""
+        return None
 
-    def step(self, prediction: Tensor, prepared: TensorSmoother, state: Tensor) -> PenaltyStep:
-        return self._solved(prepared.products.coefficients(prediction), prepared)
+    def step(self, prediction: AnyArray, prepared: PenaltySmoother, state: AnyArray) -> PenaltyStep:
+        return self._solved(prepared.coefficients(prediction), prepared)
 
-    def _solved(self, coefficients: Tensor, prepared: TensorSmoother) -> PenaltyStep:
+    def _solved(self, coefficients: AnyArray, prepared: PenaltySmoother) -> PenaltyStep:
         """P = Σ_j c_j², and its gradient 2 W B c."""
-        value = coefficients.square().sum(dim=-1)
-        return PenaltyStep(value, prepared.products.combined(2 * coefficients), coefficients)
+        value = (coefficients**2).sum(-1)
+        return PenaltyStep(value, prepared.combined(2 * coefficients), coefficients)
 
-    def along(self, direction: Tensor, value: Tensor, prepared: TensorSmoother, state: Tensor) -> Along:
+    def along(self, direction: AnyArray, value: AnyArray, prepared: PenaltySmoother, state: AnyArray) -> Along:
         """P is a quadratic function: 2 Σ_j (BᵀWt)_j², and BᵀWt."""
-        products_ = prepared.products.coefficients(direction)
-        return Along(2 * products_.square().sum(dim=-1), products_)
+        products_ = prepared.coefficients(direction)
+        return Along(2 * (products_**2).sum(-1), products_)
 
     def step_after(
-        self, prediction: Tensor, move: Tensor, along: Along, prepared: TensorSmoother, state: Tensor
+        self, prediction: AnyArray, move: AnyArray, along: Along, prepared: PenaltySmoother, state: AnyArray
     ) -> PenaltyStep:
         """c is linear in f: c + move · BᵀWt."""
-        return self._solved(state + move.unsqueeze(-1) * along.products, prepared)
+        return self._solved(state + move[:, None] * along.products, prepared)
 
-    def value(self, prediction: Tensor, prepared: TensorSmoother, state: Tensor) -> Tensor:
+    def value(self, prediction: AnyArray, prepared: PenaltySmoother, state: AnyArray) -> AnyArray:
         """With the leave-one-out regression in place of the fitted one: zero on average where A says nothing."""
-        return prepared.leave_out_covariance(prediction, prediction.new_zeros(len(prediction)))
+        return prepared.leave_out_covariance(prediction, namespace(prediction).zeros_like(prediction[:, 0]))

@@ -6,20 +6,21 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import torch
-from fairlevel.penalties.standardised import standardised, through_standardising
-from fairlevel.penalties.trained_critic import ADAM, CriticDefaults, TrainedNetworks
 from torch import Tensor
 
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.networks.backend import PreparedTensors, on_tensors
 from fairlevel.networks.network import Network
+from fairlevel.networks.penalties.trained_critic import ADAM, CriticDefaults, TrainedNetworks
+from fairlevel.networks.standardised import standardised, through_standardising
 from fairlevel.penalties.protocol import PenaltyStep, Rows, Settings
-from fairlevel.penalties.toolkit import Prepared, setting
+from fairlevel.penalties.toolkit import setting
 
 _ROUNDING = 1e-9  # added to variances: a function that does not vary has no correlation
 
 
 @dataclass(frozen=True)
-class PairRows(Prepared):
+class PairRows(PreparedTensors):
     """Shapes: sensitive (row, attribute), row_weight (row,)."""
 
     sensitive: Tensor
@@ -87,6 +88,7 @@ class NeuralHGR(CriticDefaults):
             torch.zeros((), dtype=torch.float64, device=like.device),
         )
 
+    @on_tensors
     def step(self, prediction: Tensor, prepared: PairRows, state: HGRState) -> PenaltyStep:
         weight, u = prepared.row_weight, standardised(prediction, prepared.row_weight)
         inputs, first, second = u.value.unsqueeze(-1), self._of_prediction, self._of_attributes(prepared)
@@ -109,6 +111,7 @@ class NeuralHGR(CriticDefaults):
         after = HGRState(phi, psi, state.learning_rate, steps)
         return PenaltyStep(spread * c.square(), through_standardising(gradient, u, weight), after)
 
+    @on_tensors
     def value(self, prediction: Tensor, prepared: PairRows, state: HGRState) -> Tensor:
         """The value with the present functions, which have not seen these rows."""
         u = standardised(prediction, prepared.row_weight).value

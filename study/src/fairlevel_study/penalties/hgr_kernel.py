@@ -9,14 +9,15 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
-from fairlevel.penalties.standardised import standardised, through_standardising
 from torch import Tensor
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
+from fairlevel.networks.backend import PreparedTensors, on_tensors
+from fairlevel.networks.standardised import standardised, through_standardising
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared
+from fairlevel.penalties.toolkit import PenaltyDefaults
 
 MOST_FUNCTIONS = 200
 """Products of polynomials of A. Their number grows like attributes^degree, so the degree is lowered until there are no
@@ -57,7 +58,7 @@ _SQUARINGS = 24  # two eigenvalues that differ by 1e-6 of themselves are told ap
 
 
 @dataclass(frozen=True)
-class Polynomials(Prepared):
+class Polynomials(PreparedTensors):
     """Functions of A. Shapes: functions G centred (row, function), whitening T (function, function) with
     T (GᵀWG + εI) T = I, row_weight (row,).
     """
@@ -124,6 +125,7 @@ class KernelHGR(PenaltyDefaults):
         like = prepared.functions
         return Pair(like.new_zeros(configs, self.degree), like.new_zeros(configs, like.shape[1]))
 
+    @on_tensors
     def step(self, prediction: Tensor, prepared: Polynomials, state: Pair) -> PenaltyStep:
         weight, u = prepared.row_weight, standardised(prediction, prepared.row_weight)
         found = hermite(u.value, self.degree)
@@ -140,6 +142,7 @@ class KernelHGR(PenaltyDefaults):
         gradient = spread.unsqueeze(1) * own_gradient + 2 * weight * u.value * largest.unsqueeze(1)
         return PenaltyStep(spread * largest, through_standardising(gradient, u, weight), Pair(alpha, beta))
 
+    @on_tensors
     def value(self, prediction: Tensor, prepared: Polynomials, state: Pair) -> Tensor:
         """The squared correlation of the pair as training left it, on these rows; none where the sign has changed."""
         weight, u = prepared.row_weight, standardised(prediction, prepared.row_weight)

@@ -7,15 +7,16 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
-from fairlevel.penalties.standardised import standardised, through_standardising
-from fairlevel.penalties.trained_critic import ADAM, CriticDefaults, CriticState
 from torch import Tensor
 
-from fairlevel.arrays import Array, Index
+from fairlevel.arrays import Array, Backend, Index
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.networks.backend import PreparedTensors, on_tensors
 from fairlevel.networks.network import Network
+from fairlevel.networks.penalties.trained_critic import ADAM, CriticDefaults, CriticState
+from fairlevel.networks.standardised import standardised, through_standardising
 from fairlevel.penalties.protocol import PenaltyStep, Rows, Settings
-from fairlevel.penalties.toolkit import Prepared, setting
+from fairlevel.penalties.toolkit import setting
 
 _LARGEST = 20.0  # the critic's answers are cut off here: exp must not overflow
 _SHUFFLES = 4  # of all rows, at each step
@@ -23,7 +24,7 @@ _GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, are spread evenly
 
 
 @dataclass(frozen=True)
-class ShuffledRows(Prepared):
+class ShuffledRows(PreparedTensors):
     """Shapes: sensitive (row, attribute), row_weight (row,), order and place (row,): row order[j] is at place j of
     an arbitrary order. Shuffle s pairs the row at place j with the row at place j + shift_s, modulo the number of rows.
     """
@@ -34,8 +35,10 @@ class ShuffledRows(Prepared):
     place: Tensor
     seed: int
 
-    def to(self, dtype: torch.dtype, device: torch.device | str) -> ShuffledRows:
-        return replace(super().to(dtype, device), order=self.order.to(device), place=self.place.to(device))
+    def to(self, backend: Backend) -> ShuffledRows:
+        moved = super().to(backend)
+        device = moved.row_weight.device
+        return replace(moved, order=self.order.to(device), place=self.place.to(device))
 
     def partners(self, steps: Tensor) -> Tensor:
         """The rows that each row is paired with at this step, one shuffle after the other, (shuffle · row,): never
@@ -99,6 +102,7 @@ class MINE(CriticDefaults):
         rate = setting(self, settings, "critic_learning_rate", prepared.sensitive, configs)
         return CriticState.start(self._network(prepared), prepared.seed, rate)
 
+    @on_tensors
     def step(self, prediction: Tensor, prepared: ShuffledRows, state: CriticState) -> PenaltyStep:
         network, weight = self._network(prepared), prepared.row_weight
         u = standardised(prediction, weight)
@@ -121,6 +125,7 @@ class MINE(CriticDefaults):
         after = CriticState(critic, rate, steps)
         return PenaltyStep(spread * information, through_standardising(gradient, u, weight), after)
 
+    @on_tensors
     def value(self, prediction: Tensor, prepared: ShuffledRows, state: CriticState) -> Tensor:
         """The bound with the present critic, which has not seen these rows."""
         u = standardised(prediction, prepared.row_weight).value

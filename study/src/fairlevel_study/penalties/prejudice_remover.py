@@ -13,15 +13,16 @@ from torch import Tensor, special
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
+from fairlevel.networks.backend import PreparedTensors, on_tensors
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared
+from fairlevel.penalties.toolkit import PenaltyDefaults
 
 MOST_GROUPS = 32
 _EDGE = 0.01  # group means closer to 0 or 1 than this are no probabilities of a fitted classifier
 
 
 @dataclass(frozen=True)
-class GroupRows(Prepared):
+class GroupRows(PreparedTensors):
     """Who belongs to which group. Shapes: weighted w_i 1[s_i = s] (row, group), share W_s = Σ_i w_i 1[s_i = s]
     (group,), repeats Σ_i w_i² 1[s_i = s] / W_s² (group,): one over the effective number of rows.
     """
@@ -92,6 +93,7 @@ class PrejudiceRemover(PenaltyDefaults):
         weighted, share = weighted[:, share > 0], share[share > 0]
         return GroupRows(*map(torch.from_numpy, (weighted, share, (weighted**2).sum(axis=0) / share**2)))
 
+    @on_tensors
     def step(self, prediction: Tensor, prepared: GroupRows, state: None) -> PenaltyStep:
         mean, total = self._means(prediction, prepared)
         (of_group, slope), (of_all, slope_of_all) = negative_entropy(mean), negative_entropy(total)
@@ -99,6 +101,7 @@ class PrejudiceRemover(PenaltyDefaults):
         gradient = (self._scale * (slope - slope_of_all)).to(prediction) @ prepared.weighted.T
         return PenaltyStep(value.to(prediction), gradient, state)
 
+    @on_tensors
     def value(self, prediction: Tensor, prepared: GroupRows, state: None) -> Tensor:
         """Less what the noise of group means adds to first order: zero on average where groups are alike."""
         mean, total = self._means(prediction, prepared)

@@ -8,7 +8,6 @@ from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-import torch
 from scipy.optimize import brentq
 
 from fairlevel.arrays import Array
@@ -100,7 +99,7 @@ class CoD:
         """Centred columns, or centred random features of them."""
         if not features:
             return partial(_centred, rows.mean(axis=0))
-        return RandomFeatures(features, ridge=1e-3).prepare(torch.from_numpy(rows), seed, torch.device("cpu")).input_map
+        return RandomFeatures(features, ridge=1e-3).prepare(rows, seed, "cpu").input_map
 
 
 def _centred(mean: Array, rows: Array) -> Array:

@@ -9,8 +9,6 @@ from typing import ClassVar, Self
 
 import numpy as np
 import torch
-from fairlevel.networks.layout import Layout
-from fairlevel.predictors.network_stack import NetworkFactory
 from torch import Tensor
 from torch.autograd.functional import jvp
 
@@ -19,12 +17,14 @@ from fairlevel.candidates import TrainingSetup
 from fairlevel.candidates.protocol import PLAIN_RATE
 from fairlevel.exceptions import InvalidInput
 from fairlevel.members.input_map import InputMap
+from fairlevel.members.layout import Layout
 from fairlevel.members.networks import NetworkMembers
 from fairlevel.networks.network import Kept, Network
+from fairlevel.networks.network_stack import NetworkFactory
 from fairlevel.networks.optimizers import Adam, Moments, Optimizer
 from fairlevel.penalties import NoPenalty
 from fairlevel.predictors import Configurations
-from fairlevel.training.engine import resolve_device, train
+from fairlevel.training.engine import train
 from fairlevel.training.rows import AllRows, TrainingRows
 from fairlevel_study.systems.groups import GroupVariance, groups_of
 from fairlevel_study.systems.protocol import Data
@@ -69,16 +69,14 @@ class Stack:
         """``configs`` equal networks before their first step, with ``inserted`` more hidden layers than the
         predictor has.
         """
-        device = resolve_device(setup.device)
-        features = torch.from_numpy(x)
-        factory = setup.predictor.prepare(features, setup.seed, device)
+        factory = setup.predictor.prepare(x, setup.seed, setup.device)
         if not isinstance(factory, NetworkFactory):
             raise _networks_only(setup)
         hidden = factory.network.hidden
         network = Network(factory.network.inputs, (*hidden, *hidden[-1:] * inserted))
-        start = network.init(setup.seed).to(device)
+        start = factory.backend.array(network.init(setup.seed))
         rate = start.new_full((configs,), learning_rate * setup.rate_scale)
-        inputs, target = factory.inputs(features), torch.from_numpy(y).to(start)
+        inputs, target = factory.inputs(x), factory.backend.array(y)
         parameters = start.repeat(configs, 1)
         return cls(network, factory.input_map, inputs, target, parameters, rate, setup.optimizer)
 
