@@ -39,7 +39,7 @@ def short_diagnostic(request):
     """
     with pytest.MonkeyPatch.context() as patch:
         if request.path.parent.name not in ("docs", "study"):
-            patch.setattr("fairlevel.auditing.side_figures.PAPER_ROWS", 50)
+            patch.setattr("fairlevel.auditing.dependence.PAPER_ROWS", 50)
         yield
 
 

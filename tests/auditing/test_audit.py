@@ -8,10 +8,10 @@ import pytest
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from fairlevel import audit
-from fairlevel.auditing.attribution import attribute_shares
-from fairlevel.auditing.by_group import group_table, read_groups
 from fairlevel.auditing.page import audit_page
+from fairlevel.auditing.tables import attribute_shares, group_table, read_groups
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.data.sensitive import GivenColumn
 from fairlevel.exceptions import InvalidInput
 from fairlevel.report.render import render
 
@@ -81,7 +81,8 @@ def test_twins_share_and_lose_nothing():
     random = np.random.default_rng(0)
     a = random.standard_normal(800)
     twins = np.column_stack([a, a + 0.01 * random.standard_normal(800)])
-    table = attribute_shares(a + random.standard_normal(800), Attributes(twins), ("one", "two"), None, 0)
+    columns = [GivenColumn("one", (0,)), GivenColumn("two", (1,))]
+    table = attribute_shares(a + random.standard_normal(800), Attributes(twins), columns, 0)
     assert (table["alone"] > 0.4).all()
     assert (table["lost"] < 0.05).all()
 
@@ -101,6 +102,19 @@ def test_groups_by_hand():
     gaps = group_table(np.where(np.arange(100) < 3, np.nan, np.arange(100.0)), np.arange(100.0), np.ones(100))
     assert gaps["group"].iloc[-1] == "(missing)"
     assert gaps["rows"].iloc[-1] == 3
+
+
+def test_integer_weights_of_groups_are_repeated_rows():
+    random = np.random.default_rng(0)
+    group, f, weight = random.integers(0, 3, 200), random.normal(size=200), random.integers(1, 5, 200)
+    rows = np.repeat(np.arange(200), weight)
+    found = group_table(group, f, weight.astype(float))
+    for number in range(3):
+        own = f[rows][group[rows] == number]
+        row = found.iloc[number]
+        low, high = np.quantile(own, [0.1, 0.9], method="inverted_cdf")
+        np.testing.assert_allclose([row["10 %"], row["90 %"]], [low, high])
+        np.testing.assert_allclose([row["mean"], row["sd"]], [own.mean(), own.std()])
 
 
 @pytest.mark.parametrize(

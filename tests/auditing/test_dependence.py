@@ -17,6 +17,7 @@ from fairlevel.auditing.dependence import (
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.random_features import median_distance
 from fairlevel.metrics.choice import general_mean
+from fairlevel.metrics.inputs import read_rows
 from fairlevel.penalties import GDP, LinearR2
 from tests.conditional_mean.discrete_rows import CASES
 
@@ -124,7 +125,7 @@ def test_maximal_correlation_in_known_cases():
 
 def test_measures_have_a_chance_value():
     random = np.random.default_rng(3)
-    measures = measure_dependence(random.standard_normal(500), random.standard_normal((500, 2)), np.ones(500), 0)
+    measures = measure_dependence(read_rows(random.standard_normal(500), random.standard_normal((500, 2))), 0)
     assert [measure.name for measure in measures] == list(MEASURES)
     assert all(measure.chance > 0 for measure in measures)
 
@@ -134,7 +135,7 @@ def test_powers_that_coincide_where_few_rows_weigh_most():
     random = np.random.default_rng(0)
     a, f, weight = random.standard_normal((40, 1)), random.standard_cauchy(40) ** 9, np.full(40, 1e-12)
     weight[:2] = 1.0
-    found = {each.name: each.value for each in measure_dependence(f, a, weight, 0)}
+    found = {each.name: each.value for each in measure_dependence(read_rows(f, a, weight), 0)}
     assert 0 <= found["maximal correlation"] <= 1
 
 
@@ -154,7 +155,7 @@ def test_groups_exchange_predictions_as_a_whole(sizes):
 def test_the_order_of_visits_does_not_matter():
     """100 people with five visits, in order: attribute and prediction are the number of the visit."""
     visit = np.tile(np.arange(5.0), 100) + 0.01 * np.random.default_rng(0).standard_normal(500)
-    found = measure_dependence(visit, visit[:, None], np.ones(500), 0, np.repeat(np.arange(100), 5))
+    found = measure_dependence(read_rows(visit, visit, groups=np.repeat(np.arange(100), 5)), 0)
     assert all(each.found for each in found)
 
 
@@ -164,7 +165,7 @@ def test_dependence_is_found_where_all_groups_differ_in_size():
     of_school, chance = random.standard_normal((2, 40))
     found = {
         effect: measure_dependence(
-            (effect * of_school + chance)[school], of_school[school][:, None], np.ones(len(school)), 0, school
+            read_rows((effect * of_school + chance)[school], of_school[school], groups=school), 0
         )
         for effect in (0, 2)
     }
@@ -176,6 +177,5 @@ def test_rows_that_belong_together_are_no_evidence_of_dependence():
     """300 people with six copies each: without groups, copies look like evidence."""
     random = np.random.default_rng(0)
     a, f, person = (np.repeat(each, 6) for each in (*random.standard_normal((2, 300)), np.arange(300)))
-    rows = np.ones(1800)
-    assert sum(each.found for each in measure_dependence(f, a[:, None], rows, 0)) >= 3
-    assert not any(each.found for each in measure_dependence(f, a[:, None], rows, 0, person))
+    assert sum(each.found for each in measure_dependence(read_rows(f, a), 0)) >= 3
+    assert not any(each.found for each in measure_dependence(read_rows(f, a, groups=person), 0))

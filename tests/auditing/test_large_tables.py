@@ -12,8 +12,6 @@ import pytest
 
 import fairlevel
 from fairlevel import audit
-from fairlevel.auditing import answer
-from fairlevel.auditing.side_figures import SideFigures
 from fairlevel.data import stored_rows
 from fairlevel.data.row_sample import Roles, sample_rows
 from fairlevel.exceptions import FairLevelError
@@ -45,13 +43,19 @@ def people(rows, seed=0, slope=0.3):
 def small(monkeypatch):
     """Small batches; side figures and the flags about them have tests of their own."""
     monkeypatch.setattr(stored_rows, "_BATCH", 128)
-    monkeypatch.setattr(SideFigures, "tasks", staticmethod(few_tasks))
-    monkeypatch.setattr(answer, "find_flags", lambda *figures: ())
+    monkeypatch.setattr("fairlevel.auditing.audit._side_tasks", few_tasks)
+    monkeypatch.setattr("fairlevel.auditing.audit.find_flags", lambda *figures: ())
 
 
 def few_tasks(side, frame, seed):
     attributes = pd.DataFrame({"attribute": list(frame.columns), "alone": 0.0, "lost": 0.0})
-    return (lambda: (), lambda: (0.0, 0.0), lambda: attributes, dict, pd.DataFrame)
+    return {
+        "measures": tuple,
+        "paper": lambda: None,
+        "attributes": lambda: attributes,
+        "profiles": dict,
+        "worst": pd.DataFrame,
+    }
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ import pytest
 from fairlevel import audit
 from fairlevel.auditing.page import audit_page
 from fairlevel.auditing.questions import ask
-from fairlevel.auditing.worst_profiles import worst_profiles
+from fairlevel.auditing.tables import worst_profiles
+from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.inputs import read_rows
 from fairlevel.report.render import render
@@ -81,7 +82,7 @@ def test_worst_profiles_of_groups_are_the_extreme_groups():
     town = RANDOM.choice(["north", "south", "west"], 1000, p=[0.5, 0.4, 0.1])
     frame = pd.DataFrame({"town": town})
     prediction = np.select([town == "west", town == "south"], [2.0, 0.5], 0.0) + 0.3 * E
-    found = worst_profiles(read_rows(prediction, frame), frame, 0)
+    found = worst_profiles(prediction, read_rows(prediction, frame).attributes(0), frame, 0)
     assert found.iloc[0]["town"] == "west"
     truth = pd.Series(prediction).groupby(town).mean() - prediction.mean()
     np.testing.assert_allclose(found["difference"], truth[found["town"]], rtol=1e-6)
@@ -95,7 +96,7 @@ def test_worst_profiles_of_a_curve_hold_its_values_at_once():
         random = np.random.default_rng(seed)
         a, noise = random.standard_normal((2, 400))
         frame = pd.DataFrame({"a": a})
-        found = worst_profiles(read_rows(a + noise, frame), frame, 0)
+        found = worst_profiles(a + noise, Attributes(a[:, None]), frame, 0)
         covered.append(((found["low"] <= found["a"]) & (found["a"] <= found["high"])).all())
     assert np.mean(covered) >= 0.885
 
@@ -109,7 +110,7 @@ def test_worst_profiles_of_a_bowl_are_not_flattened():
         random = np.random.default_rng(seed)
         a, other, noise = random.standard_normal((3, 400))
         frame = pd.DataFrame({"a": a, "other": other})
-        found = worst_profiles(read_rows((a**2 - 1) / 2 + noise, frame), frame, 0)
+        found = worst_profiles((a**2 - 1) / 2 + noise, Attributes(frame.to_numpy()), frame, 0)
         truth = (found["a"] ** 2 - 1) / 2
         covered.append(((found["low"] <= truth) & (truth <= found["high"])).all())
     assert np.sum(covered) >= 10

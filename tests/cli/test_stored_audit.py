@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairlevel.auditing import answer, stored_audit
-from fairlevel.auditing.side_figures import SideFigures
+from fairlevel.auditing import stored_audit
 from tests.terminal import run_here
 
 
@@ -23,9 +22,10 @@ def test_an_audit_without_a_prediction_is_one_sentence(tmp_path):
 def folder(tmp_path, monkeypatch):
     """Side figures have tests of their own."""
     empty = pd.DataFrame({"attribute": [], "alone": [], "lost": []})
-    tasks = (lambda: (), lambda: (0.0, 0.0), lambda: empty, dict, pd.DataFrame)
-    monkeypatch.setattr(SideFigures, "tasks", staticmethod(lambda side, frame, seed: tasks))
-    monkeypatch.setattr(answer, "find_flags", lambda *figures: ())
+    tasks = {"measures": tuple, "paper": lambda: None, "attributes": lambda: empty, "profiles": dict}
+    tasks["worst"] = pd.DataFrame
+    monkeypatch.setattr("fairlevel.auditing.audit._side_tasks", lambda side, frame, seed: tasks)
+    monkeypatch.setattr("fairlevel.auditing.audit.find_flags", lambda *figures: ())
     random = np.random.default_rng(0)
     table = pd.DataFrame({"age": random.normal(40, 10, 600), "town": random.choice(["a", "b"], 600)})
     table["old"] = table["age"] / 10 + random.standard_normal(600)

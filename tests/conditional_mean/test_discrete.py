@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fairlevel import GroupMean
-from fairlevel.conditional_mean.discrete_columns import few_categories
+from fairlevel.conditional_mean.groups import few_categories
 from fairlevel.conditional_mean.smoother import RIDGES
 from tests.conditional_mean.dense import Design
 from tests.conditional_mean.discrete_rows import ALL_CELLS, CASES, FREE_CASES, ROWS, WrittenOut

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fairlevel import GroupMean, dpvar_interval
-from fairlevel.conditional_mean.discrete_columns import discrete_columns
+from fairlevel.conditional_mean.groups import discrete_columns
 from fairlevel.exceptions import InvalidInput
 
 SIZES = (20, 15, 12)

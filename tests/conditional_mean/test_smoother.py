@@ -29,7 +29,7 @@ def test_ridge_is_scikit_learns_ridge_with_a_free_intercept():
 def test_curves_are_scikit_learns_splines_with_lines_beyond_the_knots(scale):
     a = scale * np.random.default_rng(0).standard_t(3, (200, 1))
     features = SplineMean(knots=7).feature_map(a, np.ones(200), 0)
-    knots = features.curves[0].knots[:, None]
+    knots = features.args[0][0].knots[:, None]
     there = np.concatenate([a, knots, scale * np.array([[-50.0], [30.0]])])
     peer = SplineTransformer(knots=knots, extrapolation="linear").fit(a).transform(there)
     roughness = np.diff(np.eye(peer.shape[1]), n=2, axis=0)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fairlevel import audit, dpvar, dpvar_interval
-from fairlevel.conditional_mean.discrete_columns import MOST_CATEGORIES, ROWS_PER_CELL
+from fairlevel.conditional_mean.groups import MOST_CATEGORIES, ROWS_PER_CELL
 from fairlevel.data import sensitive
 from fairlevel.data.sensitive import encode_sensitive
 from fairlevel.exceptions import InvalidInput, InvalidType

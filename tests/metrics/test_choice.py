@@ -6,7 +6,7 @@ import pytest
 from fairlevel import RandomFeaturesMean, dpvar_interval
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.smoother import RIDGES
-from fairlevel.metrics.choice import candidates_for, choose, chosen_for, shared_choice, tuned_mean
+from fairlevel.metrics.choice import candidates_for, choose, shared_choice, tuned_mean
 from fairlevel.metrics.debiased import leave_out_errors
 from fairlevel.metrics.units import Units
 
@@ -62,7 +62,7 @@ def test_each_prediction_gets_the_mean_and_ridge_of_least_error(groups):
                 if candidate is choice.candidate:
                     assert choice.ridge == candidate.ridges[ridge]
             assert candidates[int(np.argmin(errors))] is choice.candidate
-            assert chosen_for(F[config], candidates).ridge == choice.ridge
+            assert choose(F[config][None], candidates)[0].ridge == choice.ridge
 
 
 def test_several_predictions_share_the_choice_of_least_error_together():

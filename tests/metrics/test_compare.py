@@ -55,7 +55,7 @@ def test_variance_without_disparity_is_what_simulation_shows():
     shared, own = random.standard_normal((2, 1000, 200))
     candidates = candidates_for(rows, 0, RidgeMean(ridge=0.0))
     pairs = np.stack([shared, 0.8 * shared + 0.6 * own], axis=1)
-    found = [Paired.of(pair, shared_choice(pair, candidates)) for pair in pairs]
+    found = [Paired.of(pair, shared_choice(pair, candidates).debiased) for pair in pairs]
     differences = np.array([each.difference for each in found])
     assert abs(differences.mean()) < 4 * differences.std() / np.sqrt(1000)
     assert np.mean([each.degenerate for each in found]) == pytest.approx(differences.var(), rel=0.15)

@@ -8,9 +8,8 @@ import torch
 from fairlevel import FairRegressor, audit, compare, dpvar, dpvar_interval
 from fairlevel.auditing.flags import repeated_rows
 from fairlevel.exceptions import FairLevelError, InvalidInput, InvalidType
-from fairlevel.metrics.evidence import Evidence
 from fairlevel.metrics.inputs import read_rows
-from fairlevel.metrics.interval import interval_of
+from fairlevel.metrics.interval import Evidence, interval_of
 
 random = np.random.default_rng(0)
 A = random.standard_normal(200)

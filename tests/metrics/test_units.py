@@ -68,4 +68,3 @@ def test_traces_are_those_of_dense_matrices(scores):
         m = root[:, None] * k * root
         expected = [np.trace(np.linalg.matrix_power(m, power)) for power in (1, 2, 3)]
         np.testing.assert_allclose(found.traces(weights(smoother)), expected, rtol=1e-9)
-        assert found.trace_of_square(weights(smoother)) == pytest.approx(expected[1], rel=1e-9)

@@ -2,10 +2,11 @@
 
 Files, in an order to read them:
 
-- ``audit.py``: an audit of rows in memory; ``answer.py`` is what it returns, ``page.py`` the same as a page
-- ``questions.py``, ``flags.py``: what else is asked of the rows, and what a reader should not overlook
-- ``side_figures.py``: figures beside DPVar, from ``attribution.py``, ``dependence.py``, ``worst_profiles.py`` and
-  ``by_group.py``
+- ``audit.py``: an audit of rows in memory, from the call to its figures; ``answer.py`` is what it returns, ``page.py``
+  the same as a page
+- ``questions.py``, ``tables.py``, ``dependence.py``: DPVar of errors and decisions; where the disparity is; other
+  measures
+- ``flags.py``: what a reader should not overlook
 - ``stored_audit.py``: an audit of Parquet files of any size, by a random sample
 - ``drift.py``: how DPVar has changed since an earlier audit
 """

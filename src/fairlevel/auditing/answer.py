@@ -12,9 +12,8 @@ import pandas as pd
 
 from fairlevel.auditing.dependence import Measure
 from fairlevel.auditing.drift import Drift
-from fairlevel.auditing.flags import SIGNIFICANT, Flag, find_flags, question_flags
+from fairlevel.auditing.flags import SIGNIFICANT, Flag
 from fairlevel.auditing.questions import DECISIONS, Question
-from fairlevel.auditing.side_figures import SideFigures
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.limits import read_limit
 from fairlevel.metrics.interval import DPVarInterval
@@ -28,11 +27,6 @@ if TYPE_CHECKING:
 
 PASS, FAIL, CANNOT_TELL = "pass", "fail", "cannot tell"
 MOST_TIMES = 1000  # a number of rows beyond so many times those at hand says nothing
-METHOD = (
-    "DPVar is the variance of the average prediction across profiles, without the upward bias of a plain estimate; ± "
-    "is its square root, in units of the prediction. Intervals cover the truth in 95 % of tables; p is valid where the "
-    "noise differs from row to row."
-)
 
 
 @dataclass(frozen=True)
@@ -118,39 +112,6 @@ class Audit:
     reliability: Reliability | None = None
     provenance: Provenance = field(default_factory=Provenance)
 
-    @classmethod
-    def of(
-        cls,
-        interval: DPVarInterval,
-        figures: SideFigures,
-        questions: tuple[Question, ...],
-        *,
-        overall: DPVarInterval | None = None,
-        more_flags: tuple[Flag, ...] = (),
-        **others: Any,
-    ) -> Audit:
-        """From the headline, the figures beside it and the answers to questions, with the flags that follow from them;
-        ``others`` are further fields.
-        """
-        plug_in, floor = (None, None) if figures.paper is None else figures.paper
-        return cls(
-            interval=interval,
-            plug_in=plug_in,
-            floor=floor,
-            attributes=figures.attributes,
-            profiles=figures.profiles,
-            measures=figures.measures,
-            flags=(
-                *find_flags(interval, overall or interval, plug_in, figures.measures),
-                *question_flags(questions),
-                *more_flags,
-            ),
-            questions=questions,
-            worst=figures.worst,
-            overall=overall,
-            **others,
-        )
-
     @property
     def moves_by(self) -> float:
         """√DPVar, how many units the average prediction moves across profiles (± one standard deviation)."""
@@ -178,14 +139,15 @@ class Audit:
 
     def check(self, *, max_share: float | None = None, max_dpvar: float | None = None) -> tuple[Verdict, ...]:
         """What these rows say of budgets: each is judged by its interval."""
-        found, verdicts = self.interval, []
-        if max_share is not None:
-            most = read_limit("max_share", max_share)
-            verdicts.append(Verdict("max_share", most, found.share_low, found.share, found.share_high, self.rows))
-        if max_dpvar is not None:
-            most = read_limit("max_dpvar", max_dpvar)
-            verdicts.append(Verdict("max_dpvar", most, found.low, found.estimate, found.high, self.rows))
-        return tuple(verdicts)
+        interval = self.interval
+        share = interval.share_low, interval.share, interval.share_high
+        dpvar = interval.low, interval.estimate, interval.high
+        budgets = (("max_share", max_share, share), ("max_dpvar", max_dpvar, dpvar))
+        return tuple(
+            Verdict(name, read_limit(name, most), *figures, self.rows)
+            for name, most, figures in budgets
+            if most is not None
+        )
 
     def since(self, earlier: Audit) -> Drift:
         """How DPVar has changed since an earlier audit of other people and the same attributes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from inspect import Parameter, signature
@@ -12,21 +12,22 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array, Index
-from fairlevel.auditing.answer import METHOD, Audit, Verdict
-from fairlevel.auditing.by_group import group_table, is_grouping, read_groups
-from fairlevel.auditing.flags import rare_categories, repeated_rows
+from fairlevel.auditing.answer import Audit, Verdict
+from fairlevel.auditing.dependence import measure_dependence, paper_estimate
+from fairlevel.auditing.flags import find_flags, question_flags, rare_categories, repeated_rows
 from fairlevel.auditing.questions import ask, decisions, refuse_other_labels
-from fairlevel.auditing.side_figures import SIDE_ROWS, SideFigures
 from fairlevel.auditing.stored_audit import StoredAudit, audit_stored
+from fairlevel.auditing.tables import attribute_shares, group_table, is_grouping, read_groups, worst_profiles
 from fairlevel.data.numbers import rounding_limit
 from fairlevel.data.row_order import refuse_shuffled
 from fairlevel.data.row_sample import Roles
-from fairlevel.data.sensitive import as_frame, refuse_one_profile
+from fairlevel.data.sensitive import Sensitive, as_frame, refuse_one_profile
 from fairlevel.data.stored_rows import is_stored
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.extras import has_networks, networks
 from fairlevel.metrics.dpvar import interval_of_rows
-from fairlevel.metrics.inputs import MOST_ROWS, read_rows, read_seed, read_vector
+from fairlevel.metrics.inputs import MOST_ROWS, EvaluationRows, read_every_row, read_seed, read_vector, sample_of
+from fairlevel.metrics.profile import attribute_profiles
 from fairlevel.metrics.reliability import class_figures, reliability
 from fairlevel.removed import refuse_removed
 from fairlevel.report.provenance import Provenance
@@ -34,39 +35,21 @@ from fairlevel.threads import on_single_threads
 
 __all__ = ["Audit", "Verdict", "audit"]
 
-
-@overload
-def audit(
-    y_pred: Any,
-    *,
-    sensitive_features: Any,
-    given: Any = None,
-    y_true: Any = None,
-    sample_weight: Any = None,
-    groups: Any = None,
-    threshold: float | None = None,
-    by: Any = None,
-    rows: int = MOST_ROWS,
-    random_state: Any = 0,
-) -> Audit: ...
+SIDE_ROWS = 10_000
+"""Rows behind the figures beside DPVar, which uses all."""
+METHOD = (
+    "DPVar is the variance of the average prediction across profiles, without the upward bias of a plain estimate; ± "
+    "is its square root, in units of the prediction. Intervals cover the truth in 95 % of tables; p is valid where the "
+    "noise differs from row to row."
+)
 
 
 @overload
-def audit(
-    y_pred: Any,
-    *,
-    predictions: str | Sequence[str],
-    sensitive_features: str | Sequence[str],
-    given: str | Sequence[str] = (),
-    y_true: str | None = None,
-    sample_weight: str | None = None,
-    groups: str | None = None,
-    threshold: float | None = None,
-    by: str | None = None,
-    categories: str | Sequence[str] = (),
-    rows: int = MOST_ROWS,
-    random_state: Any = 0,
-) -> StoredAudit: ...
+def audit(y_pred: Any, *, sensitive_features: Any, predictions: None = None, **others: Any) -> Audit: ...
+
+
+@overload
+def audit(y_pred: Any, *, sensitive_features: Any, predictions: str | Sequence[str], **others: Any) -> StoredAudit: ...
 
 
 def audit(
@@ -126,60 +109,82 @@ def audit(
         return audit_stored(y_pred, roles, threshold, rows, seed)
     _refuse_names(y_pred, predictions=predictions is not None, categories=len(categories))
     refuse_shuffled(y_pred=y_pred, y_true=y_true, by=by)
-    counted = read_rows(y_pred, sensitive_features, sample_weight, given, groups)
+    every = read_every_row(y_pred, sensitive_features, sample_weight, given, groups)
     frame = as_frame(sensitive_features).reset_index(drop=True)
-    refuse_one_profile(counted.sensitive)
-    used = np.arange(len(frame))
-    if sample_weight is not None:
-        used = np.flatnonzero(read_vector("sample_weight", sample_weight))
+    counting = np.flatnonzero(every.row_weight)
+    refuse_one_profile(every.sensitive[counting])
     target = None if y_true is None else _aligned("y_true", read_vector("y_true", y_true), frame)
     tabulated = _tabulated(frame, by)
-    if threshold is not None:
-        decisions(counted.prediction, threshold)  # refused before the work
+    if threshold is not None:  # refused before the work
+        decisions(every.prediction[counting], threshold)
         if target is not None:
-            refuse_other_labels(target[used])
-    every, picked = len(counted), counted.sample(seed, rows)
-    counted, used = counted.take(picked), used[picked]
-    frame, target = frame.iloc[used].reset_index(drop=True), None if target is None else target[used]
-    factors = () if given is None else tuple(map(str, as_frame(given).columns))
-    chosen = _side_rows(len(counted), seed)
-    side = counted.take(chosen)
+            refuse_other_labels(target[counting])
+    used = counting[sample_of(len(counting), seed, rows)]
+    measured, frame, target = every.take(used), frame.iloc[used], None if target is None else target[used]
     if has_networks():
         networks("diagnostic")  # which trains on one of the threads; all of them have to know PyTorch
-    interval, *beside, overall, questions = on_single_threads(
-        lambda: interval_of_rows(counted, None, seed),  # the longest where rows are many
-        *SideFigures.tasks(side, frame.iloc[chosen], seed),
-        lambda: None if given is None else interval_of_rows(replace(counted, factors=None), None, seed),
-        lambda: ask(counted, target, threshold, seed),
+    side = _side_rows(len(used), seed)
+    tasks: dict[str, Callable[[], Any]] = {
+        "interval": lambda: interval_of_rows(measured, None, seed),  # the longest where rows are many
+        **_side_tasks(measured.take(side), frame.iloc[side], seed),
+        "overall": lambda: None if given is None else interval_of_rows(replace(measured, factors=None), None, seed),
+        "questions": lambda: ask(measured, target, threshold, seed),
+    }
+    figures = dict(zip(tasks, on_single_threads(*tasks.values()), strict=True))
+    interval, overall, paper = figures["interval"], figures["overall"], figures.pop("paper")
+    plug_in, floor = (None, None) if paper is None else (paper.value, paper.by_chance)
+    flags = (
+        *find_flags(interval, overall or interval, plug_in, figures["measures"]),
+        *question_flags(figures["questions"]),
+        *repeated_rows(measured),
+        *rare_categories(interval, frame),
     )
+    factors = () if given is None else tuple(map(str, as_frame(given).columns))
     provenance = Provenance(
-        rows_used=len(counted),
-        rows_dropped=len(y_pred) - every,
+        rows_used=len(used),
+        rows_dropped=len(y_pred) - len(counting),
         why_dropped="weight 0",
         columns={"sensitive": tuple(map(str, frame.columns)), "given": factors},
         settings={} if threshold is None else {"threshold": f"{threshold:g}"},
         seed=seed,
-        method=(METHOD, *sampled_in_words(len(counted), every, seed)),
+        method=(METHOD, *sampled_in_words(len(used), len(counting), seed)),
     )
-    return Audit.of(
-        interval,
-        SideFigures(*beside),
-        questions,
-        provenance=provenance,
-        given=factors,
-        rows=len(counted),
-        overall=overall,
-        more_flags=(*repeated_rows(counted), *rare_categories(interval, frame)),
-        groups={
-            name: group_table(column.iloc[used], counted.prediction, counted.row_weight, target)
-            for name, column in tabulated.items()
-        },
+    prediction, weight = measured.prediction, measured.row_weight
+    return Audit(
+        **figures,
+        plug_in=plug_in,
+        floor=floor,
+        flags=flags,
+        groups={name: group_table(column.iloc[used], prediction, weight, target) for name, column in tabulated.items()},
+        rows=len(used),
         side_rows=len(side),
-        accuracy=_accuracy(counted.prediction, target, counted.row_weight, threshold),
+        accuracy=_accuracy(prediction, target, weight, threshold),
         reliability=None
-        if target is None or not _are_probabilities(counted.prediction, target)
-        else reliability(target, counted.prediction, sample_weight=counted.row_weight),
+        if target is None or not _are_probabilities(prediction, target)
+        else reliability(target, prediction, sample_weight=weight),
+        given=factors,
+        provenance=provenance,
     )
+
+
+def _side_tasks(rows: EvaluationRows, frame: pd.DataFrame, seed: int) -> dict[str, Callable[[], Any]]:
+    """What computes the figures beside DPVar, by field of :class:`Audit`; ``frame`` holds the attributes as they were
+    given. The one that needs most memory comes first, beside the one that needs least, and short ones last.
+    """
+    attributes, prediction = rows.attributes(seed), rows.prediction
+
+    def profiles() -> dict[str, Any]:
+        sensitive = Sensitive(rows.sensitive, (), rows.columns)
+        along = attribute_profiles(prediction[None], sensitive, rows.row_weight, rows.groups)
+        return {name: profile for name, (profile,) in along.items()}
+
+    return {
+        "measures": lambda: measure_dependence(rows, seed),
+        "paper": lambda: paper_estimate(rows, seed),
+        "attributes": lambda: attribute_shares(prediction, attributes, rows.columns, seed),
+        "profiles": profiles,
+        "worst": lambda: worst_profiles(prediction, attributes, frame, seed),
+    }
 
 
 def _refuse_unknown(others: Mapping[str, Any]) -> None:
@@ -229,9 +234,9 @@ def sampled_in_words(rows: int, every: int, seed: int) -> tuple[str, ...]:
 
 
 def _side_rows(rows: int, seed: int) -> Index:
-    if rows <= SIDE_ROWS:
-        return np.random.default_rng(seed).permutation(rows)
-    return np.random.default_rng(seed).choice(rows, SIDE_ROWS, replace=False)
+    """The numbers of all rows, or of some, in random order."""
+    random = np.random.default_rng(seed)
+    return random.permutation(rows) if rows <= SIDE_ROWS else random.choice(rows, SIDE_ROWS, replace=False)
 
 
 def _accuracy(prediction: Array, target: Array | None, row_weight: Array, threshold: float | None) -> dict[str, float]:

@@ -1,9 +1,12 @@
-"""Other measures beside DPVar, each with its value under random pairings of predictions and attributes."""
+"""Other measures beside DPVar, the paper's estimate among them, and what random pairings of predictions and attributes
+show of each.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,15 +16,19 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.kernel_nodes import low_dimensional, middle_nodes
 from fairlevel.conditional_mean.protocol import standardiser
 from fairlevel.conditional_mean.random_features import draw_waves, median_distance
+from fairlevel.extras import has_networks
 from fairlevel.metrics.choice import general_mean
+from fairlevel.metrics.dpvar import dpvar_of_many
+from fairlevel.metrics.inputs import EvaluationRows
 
 PERMUTATIONS = 99
+PAPER_ROWS, FLOOR_DRAWS = 2000, 4
+"""Rows of the paper's estimate, which trains networks, and random pairings that show its noise."""
 _DEGREE = 3  # powers of the prediction that maximal correlation may use
 _RIDGE = 1e-3
 _WAVES = 100, 200  # of the prediction and of A
 _NEGLIGIBLE = 1e-12  # of the largest eigenvalue; directions below it are left out
 _BLOCK = 2**17  # gathered values at a time, which stay in cache
-
 
 Pairs = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 """Row numbers, (pairing, row)."""
@@ -74,8 +81,7 @@ def linear_r2(prediction: Array, attributes: Attributes, seed: int) -> PairedPro
 
     def share(products: Array) -> Array:
         mean, square = products[:, 0, -1], products[:, 1, -1]
-        explained: Array = np.square(products[:, 0, :-1]).sum(axis=1)
-        explained /= np.maximum(square - mean**2, 1e-300)
+        explained: Array = np.square(products[:, 0, :-1]).sum(axis=1) / np.maximum(square - mean**2, 1e-300)
         return explained
 
     return PairedProducts(np.stack([prediction, prediction**2], axis=1), np.hstack([functions * weight, weight]), share)
@@ -142,8 +148,8 @@ def maximal_correlation(prediction: Array, attributes: Attributes, seed: int) ->
         whitening = vectors * np.where(usable, 1 / np.sqrt(np.where(usable, moments, 1.0)), 0.0)[:, None, :]
         explained = (cross * shrinkage) @ cross.transpose(0, 2, 1)
         largest = np.linalg.eigvalsh(whitening.transpose(0, 2, 1) @ explained @ whitening)[:, -1]
-        found: Array = np.sqrt(np.clip(largest, 0.0, 1.0))
-        return found
+        correlations: Array = np.sqrt(np.clip(largest, 0.0, 1.0))
+        return correlations
 
     return PairedProducts(np.hstack([powers, squares]), np.hstack([functions * weight, weight]), correlation)
 
@@ -163,25 +169,41 @@ MEASURES: dict[str, tuple[str, Callable[[Array, Attributes, int], PairedProducts
 }
 
 
-def measure_dependence(
-    prediction: Array, sensitive: Array, row_weight: Array, seed: int, groups: Index | None = None
-) -> tuple[Measure, ...]:
-    """Every measure of a prediction (row,) on attributes (row, attribute), with its 95 % quantile over random
-    pairings, in which rows of a group (row,) stay together.
+def measure_dependence(rows: EvaluationRows, seed: int) -> tuple[Measure, ...]:
+    """Every measure of a prediction on attributes, with its 95 % quantile over random pairings, in which rows of a
+    group stay together.
     """
-    weight = row_weight / row_weight.sum()
-    centred = prediction - weight @ prediction
+    weight = rows.row_weight / rows.row_weight.sum()
+    centred = rows.prediction - weight @ rows.prediction
     spread = float(np.sqrt(weight @ centred**2))
-    varies = spread > 1e-12 * np.abs(prediction).max()
+    varies = spread > 1e-12 * np.abs(rows.prediction).max()
     standard = centred / spread if varies else np.zeros_like(centred)
-    pairings = random_pairings(len(prediction), PERMUTATIONS, groups, np.random.default_rng(seed))
-    order = np.insert(pairings, 0, np.arange(len(prediction)), axis=0)  # the own one first
-    attributes = Attributes(standardiser(sensitive, weight)(sensitive), row_weight=row_weight)
+    pairings = random_pairings(len(rows), PERMUTATIONS, rows.groups, np.random.default_rng(seed))
+    order = np.insert(pairings, 0, np.arange(len(rows)), axis=0)  # as they are, first
+    attributes = Attributes(standardiser(rows.sensitive, weight)(rows.sensitive), row_weight=rows.row_weight)
     measures = []
     for name, (sees, products) in MEASURES.items():
         values = products(standard, attributes, seed).values(order)
         measures.append(Measure(name, float(values[0]), float(np.quantile(values[1:], 0.95)), sees))
     return tuple(measures)
+
+
+class PaperEstimate(NamedTuple):
+    """The paper's diagnostic, and its mean over random pairings of A with the predictions."""
+
+    value: float
+    by_chance: float
+
+
+def paper_estimate(rows: EvaluationRows, seed: int) -> PaperEstimate | None:
+    """It trains networks; None where PyTorch is not installed."""
+    if not has_networks():
+        return None
+    first, random = rows.take(np.arange(min(PAPER_ROWS, len(rows)))), np.random.default_rng(seed)
+    shuffled = first.prediction[random_pairings(len(first), FLOOR_DRAWS, first.groups, random)]
+    predictions = np.vstack([first.prediction, shuffled])
+    estimates = dpvar_of_many(predictions, first.attributes(seed), "paper", random_state=seed)
+    return PaperEstimate(float(estimates[0]), float(estimates[1:].mean()))
 
 
 def random_pairings(rows: int, count: int, groups: Index | None, random: np.random.Generator) -> Pairs:

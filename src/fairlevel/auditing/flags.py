@@ -10,7 +10,7 @@ import pandas as pd
 
 from fairlevel.auditing.dependence import Measure
 from fairlevel.auditing.questions import DECISIONS, ERRORS, OPPORTUNITY, Question
-from fairlevel.conditional_mean.discrete_columns import ROWS_PER_CELL, discrete_columns
+from fairlevel.conditional_mean.groups import ROWS_PER_CELL, discrete_columns
 from fairlevel.data.sensitive import is_number
 from fairlevel.metrics.inputs import EvaluationRows
 from fairlevel.metrics.interval import DPVarInterval
@@ -85,7 +85,8 @@ def repeated_rows(rows: EvaluationRows) -> Iterator[Flag]:
     """Rows that equal another in the prediction, every attribute and every factor, where one of these is continuous, so
     that this is no chance. With groups the caller has said what belongs together.
     """
-    if rows.groups is not None or discrete_columns(profiles := rows.profiles).all():
+    profiles = rows.sensitive if rows.factors is None else np.column_stack([rows.sensitive, rows.factors])
+    if rows.groups is not None or discrete_columns(profiles).all():
         return
     many = MANY_COPIES * len(rows)
     if len(rows) - len(np.unique(rows.prediction)) < many:  # spares most audits the sorting of whole rows
@@ -104,50 +105,50 @@ def rare_categories(interval: DPVarInterval, attributes: pd.DataFrame) -> Iterat
     """Categories of so few rows that nothing is known of their average, where that leaves the upper limit open."""
     if interval.share_high < 1 or interval.share > UNCLEAR:
         return
-    named = [
+    rare = [
         f"{name} = {category} ({count})"
         for name, column in attributes.items()
         if not is_number(column.dtype)
         for category, count in column.value_counts(dropna=False).items()
         if 0 < count < ROWS_PER_CELL
     ]
-    if named:
+    if rare:
         yield Flag(
             "rare_categories",
             f"The upper limit is 100 %: hardly anything is known of categories with fewer than {ROWS_PER_CELL} rows, "
-            f"{', '.join(named[:5])}{' and others' if len(named) > 5 else ''}. Merge them with others, or leave their "
-            "rows out.",
+            f"{_first_five(rare)}. Merge them with others, or leave their rows out.",
         )
 
 
 def not_sampled(rows: Mapping[str, int]) -> Iterator[Flag]:
     """Categories of which a random sample has next to none, with their rows in all."""
     if rows:
-        named = [f"{category} ({count:,})" for category, count in rows.items()]
         yield Flag(
             "not_sampled",
-            f"Of these categories the sample has hardly any row: {', '.join(named[:5])}"
-            f"{' and others' if len(named) > 5 else ''}. Nothing is known of their averages: sample more rows, or "
-            "audit theirs alone.",
+            "Of these categories the sample has hardly any row: "
+            f"{_first_five([f'{category} ({count:,})' for category, count in rows.items()])}. Nothing is known of "
+            "their averages: sample more rows, or audit theirs alone.",
         )
+
+
+def _first_five(names: list[str]) -> str:
+    return f"{', '.join(names[:5])}{' and others' if len(names) > 5 else ''}"
 
 
 def question_flags(questions: tuple[Question, ...]) -> Iterator[Flag]:
     """Which of the further questions are answered with yes. Questions about errors are three tests of one thing, so
     each must reach a third of the usual p-value.
     """
-    errors = [each for each in questions if each.name in ERRORS]
-    differing = [each for each in errors if each.interval.p_value * len(errors) <= SIGNIFICANT]
+    errors = [question for question in questions if question.name in ERRORS]
+    differing = [question for question in errors if question.interval.p_value * len(errors) <= SIGNIFICANT]
     if differing:
-        which = ", ".join(f"{each.name} (± {number(each.moves_by, 3)})" for each in differing)
+        which = ", ".join(f"{question.name} (± {number(question.moves_by, 3)})" for question in differing)
         yield Flag("errors_differ", f"Errors differ between profiles: {which}.")
-    for each in questions:
-        if each.name == DECISIONS and each.interval.p_value <= SIGNIFICANT:
-            yield Flag(
-                "decisions_differ", f"The share of positive decisions moves by ± {each.moves_by:.1%} across profiles."
-            )
-        if each.name == OPPORTUNITY and each.interval.p_value <= SIGNIFICANT:
-            yield Flag(
-                "unequal_opportunity",
-                f"Among rows with y = 1 the average prediction moves by ± {number(each.moves_by, 3)} across profiles.",
-            )
+    different = {question.name: question.moves_by for question in questions if question.interval.p_value <= SIGNIFICANT}
+    if DECISIONS in different:
+        sentence = f"The share of positive decisions moves by ± {different[DECISIONS]:.1%} across profiles."
+        yield Flag("decisions_differ", sentence)
+    if OPPORTUNITY in different:
+        moves = number(different[OPPORTUNITY], 3)
+        sentence = f"Among rows with y = 1 the average prediction moves by ± {moves} across profiles."
+        yield Flag("unequal_opportunity", sentence)

@@ -16,43 +16,10 @@ from fairlevel.report.provenance import Provenance
 
 SHOWN_AT_ONCE = 8
 """Attributes; the others are behind a line to click on."""
-"""Share of the variance above which rows that show no difference cannot rule one out."""
 _OF_NUMBERS = {"rmse": "RMSE", "r2": "R²", "mse": "MSE"}
 _OF_CLASSES = {"log_loss": "log-loss", "auc": "AUC", "brier": "Brier score", "accuracy": "accuracy"}
 _BUDGETS = {"max_share": "share of the prediction's variance", "max_dpvar": "DPVar"}
-
-
-def audit_page(findings: Audit, verdicts: tuple[Verdict, ...] = (), provenance: Provenance | None = None) -> Page:
-    """Verdict, summary, warnings, attributes, errors, groups, all numbers, and where they come from."""
-    sections = [
-        Section("What to know", (), (Notes(_to_know(findings, verdicts)),)),
-        Section("Which attributes it comes from", (_ATTRIBUTES,), (_shares(findings), *_profiles(findings))),
-    ]
-    if findings.questions:
-        sections.append(Section("Errors and decisions", (_ERRORS,), (_questions(findings),)))
-    if findings.reliability is not None:
-        chart = reliability_chart(findings.reliability, "prediction")
-        sections.append(Section("Calibration", (), (Charts((chart,)),)))
-    if len(findings.worst):
-        sections.append(
-            Section("Worst profiles", (_WORST,), (TableBlock.of(_as_written(findings.worst), "Worst profiles"),))
-        )
-    if findings.groups:
-        tables = tuple(TableBlock.of(table, f"Predictions by {name}") for name, table in findings.groups.items())
-        sections.append(Section("By group", (), tables))
-    sections.append(
-        Section("All numbers", _notes(findings), (_numbers(findings), *_budgets(verdicts), _measures(findings)))
-    )
-    return Page(
-        "Audit: is the average prediction level?",
-        _summary(findings, verdicts),
-        tuple(sections),
-        _headlines(findings, verdicts),
-        _tiles(findings),
-        findings.provenance if provenance is None else provenance,
-    )
-
-
+_SHOW = {"max_share": percent, "max_dpvar": number}  # how the number of a budget is written
 _ATTRIBUTES = (
     "alone: share of the prediction's variance that the average over this attribute explains by itself; lost: by how "
     "much the share of all attributes falls without it."
@@ -67,65 +34,83 @@ _WORST = (
 )
 
 
+def audit_page(findings: Audit, verdicts: tuple[Verdict, ...] = (), provenance: Provenance | None = None) -> Page:
+    """Verdict, summary, warnings, attributes, errors, groups, all numbers, and where they come from."""
+    shares, worst, groups = findings.attributes, findings.worst, findings.groups
+    shares = shares.assign(alone=shares["alone"].map(percent), lost=shares["lost"].map(percent))
+    attributes = (TableBlock.of(shares, "Attributes"), *_profiles(findings))
+    sections = [
+        Section("What to know", (), (Notes(_to_know(findings, verdicts)),)),
+        Section("Which attributes it comes from", (_ATTRIBUTES,), attributes),
+    ]
+    if findings.questions:
+        sections.append(Section("Errors and decisions", (_ERRORS,), (_questions(findings),)))
+    if findings.reliability is not None:
+        chart = reliability_chart(findings.reliability, "prediction")
+        sections.append(Section("Calibration", (), (Charts((chart,)),)))
+    if len(worst):
+        sections.append(Section("Worst profiles", (_WORST,), (TableBlock.of(_as_written(worst), "Worst profiles"),)))
+    if groups:
+        tables = tuple(TableBlock.of(table, f"Predictions by {name}") for name, table in groups.items())
+        sections.append(Section("By group", (), tables))
+    sections.append(
+        Section("All numbers", (_rows_used(findings),), (_numbers(findings), *_budgets(verdicts), _measures(findings)))
+    )
+    return Page(
+        "Audit: is the average prediction level?",
+        _summary(findings, verdicts),
+        tuple(sections),
+        _headlines(findings, verdicts),
+        _tiles(findings),
+        findings.provenance if provenance is None else provenance,
+    )
+
+
 def _headlines(findings: Audit, verdicts: tuple[Verdict, ...]) -> tuple[Headline, ...]:
     """One per budget; without budgets, whether there is a difference."""
-    interval = findings.interval
+    interval, confidence = findings.interval, _confidence(findings)
+    within = f" within {', '.join(findings.given)}" if findings.given else ""
     if verdicts:
-        return tuple(_of_budget(findings, verdict) for verdict in verdicts)
-    upper, confidence = percent(interval.share_high), _confidence(findings)
+        return tuple(_of_budget(verdict, confidence, within) for verdict in verdicts)
+    share = _range(interval.share_low, interval.share_high, percent)
     if interval.p_value <= SIGNIFICANT:
         sentence = (
             f"It moves by ± {number(findings.moves_by, 3)}, {percent(interval.share)} of the prediction's variance "
-            f"({confidence} interval {percent(interval.share_low)} to {upper}), {p_phrase(interval.p_value)}."
+            f"({confidence} interval {share}), {p_phrase(interval.p_value)}."
         )
-        return (Headline("notice", f"The average prediction differs between profiles{_within(findings)}", sentence),)
+        return (Headline("notice", f"The average prediction differs between profiles{within}", sentence),)
     sentence = (
-        f"{p_phrase(interval.p_value)} in {findings.rows:,} rows. At most {upper} of the prediction's variance goes "
-        f"along with the attributes (upper end of the {confidence} interval)."
+        f"{p_phrase(interval.p_value)} in {findings.rows:,} rows. At most {percent(interval.share_high)} of the "
+        f"prediction's variance goes along with the attributes (upper end of the {confidence} interval)."
     )
     if interval.share_high > UNCERTAIN:
-        word = "No difference was found, but these rows cannot rule one out"
-        return (Headline("notice", word, sentence),)
-    return (Headline("good", f"No difference between profiles was found{_within(findings)}", sentence),)
+        return (Headline("notice", "No difference was found, but these rows cannot rule one out", sentence),)
+    return (Headline("good", f"No difference between profiles was found{within}", sentence),)
 
 
-def _shown(verdict: Verdict) -> Callable[[float], str]:
-    """How the number of a budget is written."""
-    return percent if verdict.budget == "max_share" else number
-
-
-def _of_budget(findings: Audit, verdict: Verdict) -> Headline:
-    name = _BUDGETS[verdict.budget]
-    shown = _shown(verdict)
-    source = f"{_confidence(findings)} interval"
+def _of_budget(verdict: Verdict, confidence: str, within: str) -> Headline:
+    name, show = _BUDGETS[verdict.budget], _SHOW[verdict.budget]
     sentence = (
-        f"The {name} is between {shown(verdict.lower)} and {shown(verdict.upper)} ({source}; estimate "
-        f"{shown(verdict.estimate)}). At most {shown(verdict.most)} was allowed."
+        f"The {name} is between {show(verdict.lower)} and {show(verdict.upper)} ({confidence} interval; estimate "
+        f"{show(verdict.estimate)}). At most {show(verdict.most)} was allowed."
     )
     if verdict.outcome == PASS:
-        return Headline("good", f"Passed: {name} within the budget{_within(findings)}", sentence)
+        return Headline("good", f"Passed: {name} within the budget{within}", sentence)
     if verdict.outcome == FAIL:
-        return Headline("bad", f"Failed: {name} above the budget{_within(findings)}", sentence)
-    return Headline(
-        "notice",
-        f"Cannot tell whether the {name} is within the budget{_within(findings)}",
-        sentence + _rows_needed(verdict),
-    )
-
-
-def _rows_needed(verdict: Verdict) -> str:
-    """How many rows would settle it."""
+        return Headline("bad", f"Failed: {name} above the budget{within}", sentence)
     if verdict.rows_needed is None:
-        return " The estimate is too near to the budget for any number of rows to be named."
-    return f" About {verdict.rows_needed:,} rows such as these {verdict.rows:,} would settle it."
+        sentence += " The estimate is too near to the budget for any number of rows to be named."
+    else:
+        sentence += f" About {verdict.rows_needed:,} rows such as these {verdict.rows:,} would settle it."
+    return Headline("notice", f"Cannot tell whether the {name} is within the budget{within}", sentence)
 
 
 def _confidence(findings: Audit) -> str:
     return f"{findings.interval.level:.0%}".replace("%", " %")
 
 
-def _within(findings: Audit) -> str:
-    return f" within {', '.join(findings.given)}" if findings.given else ""
+def _range(low: float, high: float, show: Callable[[float], str] = number) -> str:
+    return f"{show(low)} to {show(high)}"
 
 
 def _summary(findings: Audit, verdicts: tuple[Verdict, ...]) -> str:
@@ -177,7 +162,7 @@ def _to_know(findings: Audit, verdicts: tuple[Verdict, ...]) -> tuple[str, ...]:
 def _tiles(findings: Audit) -> Tiles:
     interval = findings.interval
     moves = f"95 %: {number(interval.low**0.5, 3)} to {number(interval.high**0.5, 3)}"
-    share = f"95 %: {percent(interval.share_low)} to {percent(interval.share_high)}"
+    share = f"95 %: {_range(interval.share_low, interval.share_high, percent)}"
     tiles = [
         Tile("moves by ±", number(findings.moves_by, 3), moves),
         Tile("share of variance", percent(interval.share), share),
@@ -191,13 +176,6 @@ def accuracy_figures(findings: Audit) -> list[tuple[str, float]]:
     """How accurate predictions are, where y is known: probabilities and numbers have figures of their own."""
     shown = _OF_CLASSES if "log_loss" in findings.accuracy else _OF_NUMBERS
     return [(name, findings.accuracy[key]) for key, name in shown.items() if key in findings.accuracy]
-
-
-def _shares(findings: Audit) -> TableBlock:
-    shown = findings.attributes.assign(
-        alone=findings.attributes["alone"].map(percent), lost=findings.attributes["lost"].map(percent)
-    )
-    return TableBlock.of(shown, "Attributes")
 
 
 def _profiles(findings: Audit) -> tuple[Block, ...]:
@@ -221,83 +199,60 @@ def _as_written(table: pd.DataFrame) -> pd.DataFrame:
 def _questions(findings: Audit) -> TableBlock:
     rows = tuple(
         (
-            each.asks,
-            number(each.moves_by),
-            f"{number(each.interval.low**0.5)} to {number(each.interval.high**0.5)}",
-            p_cell(each.interval.p_value),
-            f"{each.rows:,}",
+            question.asks,
+            number(question.moves_by),
+            _range(question.interval.low**0.5, question.interval.high**0.5),
+            p_cell(question.interval.p_value),
+            f"{question.rows:,}",
         )
-        for each in findings.questions
+        for question in findings.questions
     )
     headings = ("question", "moves by ±", f"{_confidence(findings)} interval", "p", "rows")
     return TableBlock("Questions", headings, rows)
 
 
-def _notes(findings: Audit) -> tuple[str, ...]:
+def _rows_used(findings: Audit) -> str:
+    """The conditional mean, and how many rows are behind which figures."""
+    mean = f"Conditional mean: {findings.interval.regressor}."
     if findings.side_rows == findings.rows:
-        return (f"Conditional mean: {findings.interval.regressor}.",)
+        return mean
     return (
-        f"Conditional mean: {findings.interval.regressor}. DPVar, its interval and the test use all {findings.rows:,} "
-        f"rows; the other figures {findings.side_rows:,} of them, drawn at random.",
+        f"{mean} DPVar, its interval and the test use all {findings.rows:,} rows; the other figures "
+        f"{findings.side_rows:,} of them, drawn at random."
     )
 
 
 def _numbers(findings: Audit) -> TableBlock:
-    interval = findings.interval
+    interval, overall = findings.interval, findings.overall
     share = f"{percent(interval.share_low, 2)} to {percent(interval.share_high, 2)}"
-    moves = f"{number(interval.low**0.5)} to {number(interval.high**0.5)}"
     rows = [
         *((name, number(value), "") for name, value in accuracy_figures(findings)),
-        ("average prediction moves by ±", number(findings.moves_by), moves),
+        ("average prediction moves by ±", number(findings.moves_by), _range(interval.low**0.5, interval.high**0.5)),
         ("share of the prediction's variance", percent(interval.share, 2), share),
         ("test of no difference, p", p_cell(interval.p_value), ""),
-        ("DPVar, debiased", number(interval.estimate), f"{number(interval.low)} to {number(interval.high)}"),
-        *_paper(findings),
-        *_without_factors(findings),
+        ("DPVar, debiased", number(interval.estimate), _range(interval.low, interval.high)),
     ]
+    if findings.plug_in is not None and findings.floor is not None:
+        rows.append(("DPVar, the paper's estimate", number(findings.plug_in), ""))
+        rows.append(("the paper's estimate by chance alone", number(findings.floor), ""))
+    if overall is not None:
+        name = f"DPVar without regard to {', '.join(findings.given)}"
+        rows.append((name, number(overall.estimate), _range(overall.low, overall.high)))
     return TableBlock("Figures", ("figure", "value", f"{_confidence(findings)} interval"), tuple(rows))
 
 
-def _paper(findings: Audit) -> tuple[tuple[str, str, str], ...]:
-    if findings.plug_in is None or findings.floor is None:
-        return ()
-    chance = ("the paper's estimate by chance alone", number(findings.floor), "")
-    return (("DPVar, the paper's estimate", number(findings.plug_in), ""), chance)
-
-
-def _without_factors(findings: Audit) -> tuple[tuple[str, str, str], ...]:
-    overall = findings.overall
-    if overall is None:
-        return ()
-    name = f"DPVar without regard to {', '.join(findings.given)}"
-    return ((name, number(overall.estimate), f"{number(overall.low)} to {number(overall.high)}"),)
-
-
 def _budgets(verdicts: tuple[Verdict, ...]) -> tuple[TableBlock, ...]:
-    if not verdicts:
-        return ()
-    rows = tuple(
-        (
-            _BUDGETS[verdict.budget],
-            *map(_shown(verdict), (verdict.most, verdict.lower, verdict.upper)),
-            verdict.outcome,
-        )
-        for verdict in verdicts
-    )
-    return (TableBlock("Budgets", ("budget", "allowed", "from", "to", "verdict"), rows),)
+    rows = []
+    for verdict in verdicts:
+        figures = map(_SHOW[verdict.budget], (verdict.most, verdict.lower, verdict.upper))
+        rows.append((_BUDGETS[verdict.budget], *figures, verdict.outcome))
+    headings = ("budget", "allowed", "from", "to", "verdict")
+    return (TableBlock("Budgets", headings, tuple(rows)),) if rows else ()
 
 
 def _measures(findings: Audit) -> TableBlock:
-    table = pd.DataFrame(
-        [
-            {
-                "measure": measure.name,
-                "value": measure.value,
-                "by chance, up to": measure.chance,
-                "found": "yes" if measure.found else "no",
-                "sees": measure.sees,
-            }
-            for measure in findings.measures
-        ]
-    )
-    return TableBlock.of(table, "Other measures of dependence", "chance: 95 % of random pairings stay below", digits=3)
+    rows = [
+        (each.name, each.value, each.chance, "yes" if each.found else "no", each.sees) for each in findings.measures
+    ]
+    table = pd.DataFrame(rows, columns=["measure", "value", "by chance, up to", "found", "sees"])
+    return TableBlock.of(table, "Other measures of dependence", "chance: 95 % of random pairings stay below")

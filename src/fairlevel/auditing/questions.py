@@ -37,24 +37,23 @@ def ask(rows: EvaluationRows, target: Array | None, threshold: float | None, see
     """All questions that these rows can answer. Errors need y; equal opportunity needs y of 0 and 1; decisions need a
     threshold.
     """
-    answers = _answers(rows, quantities(rows.prediction, target, threshold), seed)
-    if target is not None and np.isin(target, (0.0, 1.0)).all():
-        answers += _equal_opportunity(rows, target, seed)
-    return answers
-
-
-def quantities(prediction: Array, target: Array | None, threshold: float | None) -> dict[str, tuple[str, Array]]:
-    """What is asked about single rows, in words, and the values that answer it, (row,) each."""
-    asked: dict[str, tuple[str, Array]] = {}
+    asked: dict[str, tuple[str, Array]] = {}  # what is asked, and the values of rows that answer it, (row,)
     if target is not None:
-        error = target - prediction
+        error = target - rows.prediction
         asked["mean error"] = ("Does the average of y − prediction differ between profiles?", error)
         asked["squared error"] = ("Are predictions less accurate for some profiles?", error**2)
         asked["under-prediction"] = ("Is y under-predicted by more for some profiles?", np.maximum(error, 0.0))
     if threshold is not None:
         asks = f"Does the share of rows with a prediction of at least {threshold:g} differ between profiles?"
-        asked[DECISIONS] = (asks, decisions(prediction, threshold))
-    return asked
+        asked[DECISIONS] = (asks, decisions(rows.prediction, threshold))
+    answers = _answers(rows, asked, seed)
+    if target is not None and np.isin(target, (0.0, 1.0)).all():
+        positive = rows.take(np.flatnonzero(target == 1))
+        groups = 2 if positive.groups is None else len(np.unique(positive.groups))
+        if len(positive) >= _FEWEST_ROWS and groups >= 2:
+            asks = "Among rows with y = 1, does the average prediction differ between profiles?"
+            answers += _answers(positive, {OPPORTUNITY: (asks, positive.prediction)}, seed)
+    return answers
 
 
 def decisions(prediction: Array, threshold: float) -> Array:
@@ -84,16 +83,6 @@ def refuse_other_labels(target: Array) -> None:
             f"y_true holds {first:g} and {second:g}; beside probabilities, classes are 0 and 1: pass y_true == "
             f"{second:g}."
         )
-
-
-def _equal_opportunity(rows: EvaluationRows, target: Array, seed: int) -> tuple[Question, ...]:
-    positive = np.flatnonzero(target == 1)
-    some = rows.take(positive)
-    groups = 2 if some.groups is None else len(np.unique(some.groups))
-    if len(positive) < _FEWEST_ROWS or groups < 2:
-        return ()
-    asks = "Among rows with y = 1, does the average prediction differ between profiles?"
-    return _answers(some, {OPPORTUNITY: (asks, some.prediction)}, seed)
 
 
 def _answers(rows: EvaluationRows, asked: Mapping[str, tuple[str, Array]], seed: int) -> tuple[Question, ...]:

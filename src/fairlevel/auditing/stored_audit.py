@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pandas as pd
+
 from fairlevel.auditing.answer import Audit
-from fairlevel.auditing.flags import Flag, not_sampled
+from fairlevel.auditing.flags import not_sampled
 from fairlevel.auditing.questions import check_threshold
 from fairlevel.data.row_sample import WEIGHT_0, Roles, RowSample, sample_rows
 from fairlevel.exceptions import InvalidInput
@@ -55,38 +57,40 @@ def audit_stored(source: Any, roles: Roles, threshold: float | None, rows: int, 
         )
     if threshold is not None:
         check_threshold(threshold)
-    found = sample_rows(source, roles, rows, seed)
-    flags = tuple(not_sampled(found.not_sampled))
-    audits = {name: _audit(name, found, roles, flags, threshold, seed) for name in roles.predictions}
-    without_value = found.rows - found.used - found.left_out.get(WEIGHT_0, 0)
-    return StoredAudit(audits, dict(found.left_out), without_value, found.missing)
+    sample = sample_rows(source, roles, rows, seed)
+    audits = {prediction: _audit(prediction, sample, roles, threshold, seed) for prediction in roles.predictions}
+    without_value = sample.rows - sample.used - sample.left_out.get(WEIGHT_0, 0)
+    return StoredAudit(audits, dict(sample.left_out), without_value, sample.missing)
 
 
-def _audit(
-    prediction: str, found: RowSample, roles: Roles, flags: tuple[Flag, ...], threshold: float | None, seed: int
-) -> Audit:
+def _audit(prediction: str, sample: RowSample, roles: Roles, threshold: float | None, seed: int) -> Audit:
     from fairlevel.auditing.audit import audit, sampled_in_words  # which reads this module
 
-    frame = found.frame
-    own = audit(
+    frame = sample.frame
+
+    def column(name: str | None) -> pd.Series | None:
+        return None if name is None else frame[name]
+
+    of_sample = audit(
         frame[prediction],
         sensitive_features=frame[list(roles.sensitive)],
         given=frame[list(roles.given)] if roles.given else None,
-        y_true=None if roles.target is None else frame[roles.target],
-        sample_weight=None if roles.weight is None else frame[roles.weight],
-        groups=None if roles.groups is None else frame[roles.groups],
-        by=None if roles.by is None else frame[roles.by],
+        y_true=column(roles.target),
+        sample_weight=column(roles.weight),
+        groups=column(roles.groups),
+        by=column(roles.by),
         threshold=threshold,
         rows=max(len(frame), 2),
         random_state=seed,
     )
-    single = {"prediction": prediction, "target": roles.target, "weight": roles.weight, "group": roles.groups}
+    known, used = of_sample.provenance, of_sample.rows
+    named = {"prediction": prediction, "target": roles.target, "weight": roles.weight, "group": roles.groups}
     provenance = replace(
-        own.provenance,
-        rows_in_file=found.rows,
-        rows_dropped=found.rows - found.used,
+        known,
+        rows_in_file=sample.rows,
+        rows_dropped=sample.rows - sample.used,
         why_dropped="a value is missing, or weight 0",
-        columns={role: (name,) for role, name in single.items() if name} | dict(own.provenance.columns),
-        method=(*own.provenance.method, *sampled_in_words(own.rows, found.rows if found.sampled else own.rows, seed)),
+        columns={role: (name,) for role, name in named.items() if name} | dict(known.columns),
+        method=(*known.method, *sampled_in_words(used, sample.rows if sample.sampled else used, seed)),
     )
-    return replace(own, provenance=provenance, flags=(*own.flags, *flags))
+    return replace(of_sample, provenance=provenance, flags=(*of_sample.flags, *not_sampled(sample.not_sampled)))

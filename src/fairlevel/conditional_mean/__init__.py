@@ -3,17 +3,16 @@
 Files, in an order to read them:
 
 - ``attributes.py``: A, weights and groups of some rows; ``factors.py``: legitimate factors
-- ``protocol.py``: what an estimator offers; linear ones are ``ridge.py``, ``splines.py``, ``random_features.py`` and
-  ``groups.py``, which differ in their features of A; ``discrete_columns.py``: which columns have levels
-- ``functions.py``, ``smoother.py``: h = S f in orthonormal functions of A, for every ridge at once
+- ``protocol.py``: what an estimator offers, and ridge regression, the simplest; ``splines.py``, ``random_features.py``
+  and ``groups.py`` differ from it in their features of A
+- ``smoother.py``: h = S f in orthonormal functions of A, for every ridge at once
 - ``kernel_nodes.py``: where a kernel regression is evaluated
 - ``learnt.py``: functions of A that boosted trees and nearest rows learn from a prediction
 """
 
 from fairlevel.conditional_mean.groups import GroupMean
-from fairlevel.conditional_mean.protocol import LinearMean
+from fairlevel.conditional_mean.protocol import LinearMean, RidgeMean
 from fairlevel.conditional_mean.random_features import RandomFeaturesMean
-from fairlevel.conditional_mean.ridge import RidgeMean
 from fairlevel.conditional_mean.splines import SplineMean
 
 LINEAR_MEANS: dict[str, type[LinearMean]] = {

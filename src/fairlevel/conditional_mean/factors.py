@@ -6,16 +6,17 @@ not penalised, so that nothing of it is left over, and E[f | A, L] by functions 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 
 import numpy as np
 
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.discrete_columns import few_categories
-from fairlevel.conditional_mean.groups import GroupFeatures, GroupMean
-from fairlevel.conditional_mean.protocol import FeatureMap, Standardiser, indicators, standardiser
+from fairlevel.conditional_mean.groups import GroupFeatures, GroupMean, few_categories
+from fairlevel.conditional_mean.protocol import FeatureMap, indicators, standardiser
 from fairlevel.conditional_mean.random_features import RandomFeaturesMean
 from fairlevel.conditional_mean.smoother import orthonormal
 from fairlevel.conditional_mean.splines import SplineMean
@@ -41,7 +42,7 @@ class LegitimateFactors:
     >>> attributes = functions.attributes(A := L**2, L)  # for any penalty and any conditional mean
     """
 
-    standardise: Standardiser
+    standardise: Callable[[Array], Array]
     features: FeatureMap
     centre: Array
     transform: Array
@@ -56,7 +57,12 @@ class LegitimateFactors:
         standard = standardise(factors)
         units = len(factors) if groups is None else len(np.unique(groups))
         most = int(np.clip(units // ROWS_PER_FUNCTION, 1, MOST_FUNCTIONS))
-        features = _feature_map(standard, weight, most, seed)
+        categorical = few_categories(standard)
+        cells = GroupMean(counted=False).feature_map(standard[:, categorical], weight, seed)
+        knots = int(np.clip(most // (2 * max((~categorical).sum(), 1)), 3, _MOST_KNOTS))
+        curves = SplineMean(knots=knots).feature_map(standard[:, ~categorical], weight, seed)
+        together = RandomFeaturesMean().feature_map(standard, weight, seed)
+        features = partial(_functions_of_factors, categorical, replace(cells, columns_are_free=True), curves, together)
         free, penalised = features(standard)
         values = np.hstack([free, penalised])
         centre = weight @ values
@@ -89,35 +95,19 @@ def attributes_within(
     return LegitimateFactors.of(factors, row_weight, seed, groups).attributes(values, factors, row_weight, groups)
 
 
-def _feature_map(standard: Array, weight: Array, most: int, seed: int) -> FeatureMap:
-    """(functions that are always used, functions to use where the rows allow more) of standardised L."""
-    categorical = few_categories(standard)
-    continuous = int((~categorical).sum())
-    columns = GroupMean(counted=False).feature_map(standard[:, categorical], weight, seed)
-    cells = replace(columns, columns_are_free=True)
-    knots = int(np.clip(most // (2 * max(continuous, 1)), 3, _MOST_KNOTS))
-    curves = SplineMean(knots=knots).feature_map(standard[:, ~categorical], weight, seed)
-    together = RandomFeaturesMean().feature_map(standard, weight, seed)
-    return FactorFeatures(categorical, cells, curves, together)
-
-
-@dataclass(frozen=True)
-class FactorFeatures:
-    """Averages of cells and curves, then products and random features of all columns; categorical (column,)."""
-
-    categorical: Flags
-    cells: GroupFeatures
-    curves: FeatureMap
-    together: FeatureMap
-
-    def __call__(self, rows: Array) -> tuple[Array, Array]:
-        columns = rows[:, self.categorical]
-        averages, other_averages = self.cells(columns)
-        if self.cells.levels:
-            averages = indicators(self.cells.level(columns), self.cells.levels)
-        if self.categorical.all():
-            return averages, other_averages
-        smooth = self.curves(rows[:, ~self.categorical])
-        pairs = combinations(range(min(rows.shape[1], _MOST_MULTIPLIED)), 2)
-        products = [(rows[:, first] * rows[:, second])[:, None] for first, second in pairs]
-        return np.hstack([averages, *smooth]), np.hstack([other_averages, *products, self.together(rows)[1]])
+def _functions_of_factors(
+    categorical: Flags, cells: GroupFeatures, curves: FeatureMap, together: FeatureMap, rows: Array
+) -> tuple[Array, Array]:
+    """Averages of cells of the categorical columns, (column,), and curves, which are always used; then products and
+    random features of all columns.
+    """
+    columns = rows[:, categorical]
+    averages, other_averages = cells(columns)
+    if cells.levels:
+        averages = indicators(cells.level(columns), cells.levels)
+    if categorical.all():
+        return averages, other_averages
+    smooth = curves(rows[:, ~categorical])
+    pairs = combinations(range(min(rows.shape[1], _MOST_MULTIPLIED)), 2)
+    products = [(rows[:, first] * rows[:, second])[:, None] for first, second in pairs]
+    return np.hstack([averages, *smooth]), np.hstack([other_averages, *products, together(rows)[1]])

@@ -1,4 +1,4 @@
-"""Group averages for discrete attributes, and group-wise smooth curves where A is mixed."""
+"""Which columns of A are discrete, and averages within the cells that these form, with smooth curves beside them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,57 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 
 from fairlevel.arrays import Array, Flags, Index
-from fairlevel.conditional_mean.discrete_columns import ROWS_PER_CELL, Cells, discrete_columns
 from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean, indicators
 from fairlevel.conditional_mean.random_features import RandomFeaturesMean
 from fairlevel.exceptions import InvalidInput
 
+MOST_CATEGORIES = 12  # of a column that is surely discrete
+ROWS_PER_CELL = 5  # on average, so that values repeat
 _MOST_WRITTEN = 300  # indicators of cells, or of categories, that stand as columns
+_MOST_VALUES = 500  # of all columns of repeating values that are read as groups, unless there is one such column
+
+
+def few_categories(sensitive: Array) -> Flags:
+    """Which columns take at most 12 distinct values, and fewer than rows: surely discrete. (row, column) ->
+    (column,).
+    """
+    return np.array([_has_few_categories(column) for column in sensitive.T], dtype=bool)
+
+
+def discrete_columns(sensitive: Array) -> Flags:
+    """Which columns can be read as groups, (row, column) -> (column,): those with few categories, and those of evenly
+    spaced values that repeat five times on average. Of several columns of the second kind those with the fewest values
+    are taken, as long as they have at most 500 values in all; the first one always.
+    """
+    discrete = few_categories(sensitive)
+    repeating = {k: len(np.unique(sensitive[:, k])) for k in np.flatnonzero(~discrete) if _repeats(sensitive[:, k])}
+    values = 0
+    for k in sorted(repeating, key=repeating.__getitem__):
+        is_first = values == 0
+        values += repeating[k]
+        discrete[k] = is_first or values <= _MOST_VALUES
+    return discrete
+
+
+def _has_few_categories(column: Array) -> bool:
+    most = min(MOST_CATEGORIES, len(column) - 1)
+    first = column[:1000]  # most continuous columns are known by their first rows
+    return len(np.unique(first)) <= most and (len(first) == len(column) or len(np.unique(column)) <= most)
+
+
+def _repeats(column: Array) -> bool:
+    """Whether the values are evenly spaced, some perhaps missing, and repeat five times on average."""
+    most = len(column) // ROWS_PER_CELL
+    if len(np.unique(column[: most + 1])) > most:  # most continuous columns end here
+        return False
+    categories = np.unique(column)
+    if not 2 <= len(categories) <= most:
+        return False
+    steps = np.diff(categories) / np.diff(categories).min()  # whole numbers stay evenly spaced when standardised
+    return bool(np.allclose(steps, np.round(steps), atol=1e-6))
 
 
 @dataclass(frozen=True)
@@ -46,25 +89,24 @@ class GroupMean(LinearMean):
 
     def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> GroupFeatures:
         discrete = discrete_columns(sensitive)
-        cells = Cells.of(sensitive[:, discrete])
+        columns, slopes = sensitive[:, discrete], int((~discrete).sum())
+        profiles, filled = np.unique(columns, axis=0, return_counts=True)  # in lexicographic order
+        cells = pd.MultiIndex.from_arrays(list(profiles.T)) if discrete.any() else None
+        filled = filled if discrete.any() else filled[:0]
         smooth = RandomFeaturesMean().feature_map(sensitive[:, ~discrete], row_weight, seed)
-        rows, slopes = len(sensitive), int((~discrete).sum())
-        filled = np.zeros(0, dtype=np.int64)
-        if cells.count:
-            number = cells.number(cells.categories_of(sensitive[:, discrete]))
-            filled = np.bincount(number, minlength=cells.count)
-        categories = sum(map(len, cells.categories))
-        few = self.counted or cells.count <= _MOST_WRITTEN
-        are_free = few and cells.count * ROWS_PER_CELL <= rows and 4 * (cells.count + slopes) <= rows
-        columns_are_free = 4 * (categories + slopes) <= rows and categories <= _MOST_WRITTEN
+        categories = tuple(np.unique(column) for column in columns.T)
+        rows, count, written = len(sensitive), len(filled), sum(map(len, categories))
+        few = self.counted or count <= _MOST_WRITTEN
+        are_free = few and count * ROWS_PER_CELL <= rows and 4 * (count + slopes) <= rows
         return GroupFeatures(
             discrete,
+            categories,
             cells,
             smooth,
-            _fullest(filled, ROWS_PER_CELL),
-            _fullest(filled, self.least_rows),
-            cells.count if are_free else 0,
-            columns_are_free,
+            well_filled=_fullest(filled, ROWS_PER_CELL),
+            kept=_fullest(filled, self.least_rows),
+            levels=count if are_free else 0,
+            columns_are_free=4 * (written + slopes) <= rows and written <= _MOST_WRITTEN,
         )
 
 
@@ -77,12 +119,15 @@ def _fullest(filled: Index, least: int) -> Flags:
 
 @dataclass(frozen=True)
 class GroupFeatures:
-    """Averages of cells, and what is smooth within them. Shapes: discrete (column,); well_filled, cells with slopes of
-    their own, and kept, those with penalised averages, (cell,). ``levels`` counts the cells where they are free.
+    """Averages of cells, and what is smooth within them. ``cells`` are the profiles of discrete columns that occur, in
+    order; None where no column is discrete. Shapes: discrete (column,); categories, the sorted values of each discrete
+    column; well_filled, cells with slopes of their own, and kept, those with penalised averages, (cell,). ``levels``
+    counts the cells where they are free.
     """
 
     discrete: Flags
-    cells: Cells
+    categories: tuple[Array, ...]
+    cells: pd.MultiIndex | None
     smooth: FeatureMap
     well_filled: Flags
     kept: Flags
@@ -91,34 +136,32 @@ class GroupFeatures:
 
     def level(self, rows: Array) -> Index:
         """The cell of each row, −1 for one never seen."""
-        columns = self.cells.categories_of(rows[:, self.discrete])
-        return self.cells.number(columns) if columns else np.full(len(rows), -1)
+        if self.cells is None:
+            return np.full(len(rows), -1)
+        return self.cells.get_indexer(pd.MultiIndex.from_arrays(list(rows[:, self.discrete].T)))
 
     def __call__(self, rows: Array) -> tuple[Array, Array]:
         """The features beside the averages of free cells."""
         continuous, number = rows[:, ~self.discrete], self.level(rows)
-        curved = self._curved(continuous, number)
+        curved = continuous  # nothing where there are no continuous columns
+        if continuous.shape[1]:  # random features, and slopes by cell
+            cell = _indicators_of(self.well_filled, number)
+            curved = np.hstack([self.smooth(continuous)[1], *(cell * column[:, None] for column in continuous.T)])
         if self.levels:
             return continuous, curved
-        columns = self.cells.categories_of(rows[:, self.discrete])
-        known = zip(columns, self.cells.categories, strict=True)
-        each = [indicators(column, len(categories)) for column, categories in known if len(categories) <= _MOST_WRITTEN]
-        additive = np.hstack([*each, continuous])
-        cell = indicators(_renumbered(number, self.kept), int(self.kept.sum()))
+        columns = zip(self.categories, rows[:, self.discrete].T, strict=True)
+        averages = [
+            indicators(pd.Index(known).get_indexer(column), len(known))
+            for known, column in columns
+            if len(known) <= _MOST_WRITTEN
+        ]
+        additive, cell = np.hstack([*averages, continuous]), _indicators_of(self.kept, number)
         if self.columns_are_free:
             return additive, np.hstack([cell, curved])
         return additive[:, :0], np.hstack([additive, cell, curved])
 
-    def _curved(self, continuous: Array, number: Index) -> Array:
-        """Random features of the continuous columns and their slopes by cell; nothing where there are none."""
-        if not continuous.shape[1]:
-            return continuous
-        cell = indicators(_renumbered(number, self.well_filled), int(self.well_filled.sum()))
-        return np.hstack([self.smooth(continuous)[1], *(cell * column[:, None] for column in continuous.T)])
 
-
-def _renumbered(number: Index, some: Flags) -> Index:
-    """The number of each row's cell among some of the cells, −1 for the others and for rows of no cell."""
-    place = np.where(some, np.cumsum(some) - 1, -1)
-    renumbered: Index = np.append(place, -1)[number]
-    return renumbered
+def _indicators_of(some: Flags, number: Index) -> Array:
+    """One column for each of some cells, (cell,), from the cell of each row, −1 for none: (row,) -> (row, some)."""
+    position = np.append(np.where(some, np.cumsum(some) - 1, -1), -1)
+    return indicators(position[number], int(some.sum()))

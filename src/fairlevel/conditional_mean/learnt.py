@@ -52,14 +52,16 @@ def learnt_functions(
     which functions are better.
     """
     random = np.random.default_rng(seed)
-    unit = _repeated(np.column_stack([prediction, sensitive])) if groups is None else pd.factorize(groups)[0]
+    everything = pd.DataFrame(np.column_stack([prediction, sensitive]))
+    unit = pd.factorize(pd.util.hash_pandas_object(everything, index=False) if groups is None else groups)[0]
     if unit.max() + 1 < FEWEST_UNITS:
         return np.empty((len(prediction), 0))
     fold = random.permutation(unit.max() + 1)[unit] % FOLDS
     sampled = np.zeros(len(prediction), dtype=bool)
     sampled[random.permutation(np.flatnonzero(row_weight))[:MOST_ROWS]] = True
     attributes = np.hstack([sensitive, _thin_directions(sensitive, sampled)])
-    rows = LearnerRows(prediction, attributes, _ranks(sensitive), row_weight)
+    ranks = (pd.DataFrame(sensitive).rank(method="min").to_numpy() - 1) / len(sensitive)
+    rows = LearnerRows(prediction, attributes, ranks, row_weight)
 
     def learnt(which: int, number: int) -> tuple[Predict, Array]:
         predict = LEARNERS[which](rows, np.flatnonzero(sampled & (fold != number)))
@@ -69,8 +71,8 @@ def learnt_functions(
     promising = np.arange(len(LEARNERS))
     for numbers in ((0,), tuple(range(1, FOLDS))):  # who is worse in one fold need not learn in the others
         tasks = [(which, number) for number in numbers for which in promising.tolist()]
-        found = on_single_threads(*(partial(learnt, *task) for task in tasks))
-        for (which, number), (predict, values) in zip(tasks, found, strict=True):
+        results = on_single_threads(*(partial(learnt, *task) for task in tasks))
+        for (which, number), (predict, values) in zip(tasks, results, strict=True):
             models[which, number] = predict
             functions[sampled & (fold == number), which] = values
         done = sampled & (fold <= numbers[-1])
@@ -87,26 +89,13 @@ def learnt_functions(
     return functions[:, promising]
 
 
-def _repeated(rows: Array) -> Index:
-    """A number for each row, the same for rows that are the same: (row, column) -> (row,)."""
-    number: Index = pd.factorize(pd.util.hash_pandas_object(pd.DataFrame(rows), index=False))[0]
-    return number
-
-
 def _standardised(gain: Array, unit: Index) -> Array:
     """Means of (row, function) by their standard errors, where only units are independent; (function,)."""
     seen = np.bincount(unit) > 0
     totals = np.stack([np.bincount(unit, column)[seen] for column in gain.T])
-    error: Array = totals.std(axis=1)
-    standardised: Array = np.divide(
-        totals.mean(axis=1) * np.sqrt(seen.sum()), error, out=np.zeros(len(error)), where=error > 0
-    )
+    mean, error = totals.mean(axis=1) * np.sqrt(seen.sum()), totals.std(axis=1)
+    standardised: Array = np.divide(mean, error, out=np.zeros(len(error)), where=error > 0)
     return standardised
-
-
-def _ranks(sensitive: Array) -> Array:
-    ranks: Array = np.column_stack([np.searchsorted(np.sort(column), column) / len(column) for column in sensitive.T])
-    return ranks
 
 
 def _thin_directions(sensitive: Array, sampled: Array) -> Array:

@@ -8,28 +8,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.smoother import Features, LinearSmoother, factor
+from fairlevel.conditional_mean.smoother import Features, LinearSmoother, MakesFeatures, factor
 from fairlevel.data.scaling import vary
 from fairlevel.exceptions import InvalidInput, InvalidType
 
 FeatureMap = Callable[[Array], tuple[Array, Array]]
-"""A (row, attribute) -> (free features, penalised features), fitted on the rows that fit h."""
-
-
-@runtime_checkable
-class LevelMap(Protocol):
-    """A feature map that also has levels, whose indicators are free features; they are counted, not written out."""
-
-    levels: int
-
-    def level(self, rows: Array) -> Index:
-        """The level of each row, −1 for one never seen: (row, attribute) -> (row,)."""
+"""A (row, attribute) -> (free features, penalised features), fitted on the rows that fit h. It may also have
+``levels``, of which ``level(rows)`` is the number for each row, −1 for one never seen: their indicators are free
+features, counted and not written out.
+"""
 
 
 _MOST_FACTORED = 14  # columns of A and of L whose products are used: 14² products at most
@@ -87,65 +81,49 @@ class LinearMean(ABC):
         """Factor the smoother on these rows; the ridge is chosen, and training prepared, on the same ones."""
         return rows.once((replace(self, ridge=None), seed), lambda: factor(self.joint_map(rows, seed), rows))
 
-    def joint_map(self, fit: Attributes, seed: int) -> JointMap:
-        """Features of A, or of A and L together, fitted on these rows. A, or both side by side, are standardised."""
-        weight = fit.weight
-        uses_learnt = self.joined_by_learnt and fit.learnt is not None
-        standardise = standardiser(_values(fit, uses_learnt), weight)
-        here = standardise(_values(fit, uses_learnt))
-        of_given = None if fit.given is None else standardiser(fit.given, weight)
+    def joint_map(self, fit: Attributes, seed: int) -> MakesFeatures:
+        """Features of A, with functions that were learnt; with legitimate factors, functions of L and features of A and
+        L side by side, with products of their columns, or of the leading components of these. Fitted on these rows, on
+        which all columns are standardised.
+        """
+        weight, joined = fit.weight, self.joined_by_learnt and fit.learnt is not None
         mean = self if fit.given is None else self.beside_factors()
-        if fit.factors is None:
-            return JointMap(uses_learnt, standardise, mean.feature_map(here, weight, seed), of_given)
-        standardise_factors = standardiser(fit.factors, weight)
-        within = standardise_factors(fit.factors)
-        features = mean.feature_map(np.hstack([here, within]), weight, seed)
-        leading = _leading(here, weight), _leading(within, weight)
-        return JointMap(uses_learnt, standardise, features, of_given, standardise_factors, leading)
 
+        def attributes(rows: Attributes) -> Array:
+            return np.hstack([rows.values, rows.learnt]) if joined and rows.learnt is not None else rows.values
 
-@dataclass(frozen=True)
-class JointMap:
-    """Features of A, with functions that were learnt; with legitimate factors, functions of L and features of A and L
-    together, with products of their columns, or of their ``leading`` components, (column, component) each.
-    """
+        standardise = standardiser(attributes(fit), weight)
+        here = standardise(attributes(fit))
+        of_given = None if fit.given is None else standardiser(fit.given, weight)
+        of_factors = None if fit.factors is None else standardiser(fit.factors, weight)
+        if of_factors is None or fit.factors is None:
+            features = mean.feature_map(here, weight, seed)
+        else:
+            within = of_factors(fit.factors)
+            features = mean.feature_map(np.hstack([here, within]), weight, seed)
+            leading, leading_within = _leading(here, weight), _leading(within, weight)
 
-    uses_learnt: bool
-    standardise: Standardiser
-    features: FeatureMap
-    standardise_given: Standardiser | None = None
-    standardise_factors: Standardiser | None = None
-    leading: tuple[Array, Array] | None = None
+        def makes(rows: Attributes) -> Features:
+            columns, products = standardise(attributes(rows)), []
+            given = np.empty((len(rows), 0)) if of_given is None or rows.given is None else of_given(rows.given)
+            if of_factors is not None:
+                if rows.factors is None:
+                    raise InvalidInput("Legitimate factors are needed for both the fitted rows and the rows at.")
+                within = of_factors(rows.factors)
+                pairs = (columns @ leading)[:, :, None] * (within @ leading_within)[:, None, :]
+                products, columns = [pairs.reshape(len(rows), -1)], np.hstack([columns, within])
+            free, penalised = features(columns)
+            penalised = np.hstack([penalised, *products])
+            levels = getattr(features, "levels", 0)
+            if not levels:
+                return Features(given, free, penalised)
+            level: Index = features.level(columns)  # type: ignore[attr-defined]
+            if not given.shape[1]:
+                return Features(given, free, penalised, level, levels)
+            # functions of L differ within a level, so that indicators beside them are written out
+            return Features(given, np.hstack([indicators(level, levels), free]), penalised)
 
-    def __call__(self, rows: Attributes) -> Features:
-        here = self.standardise(_values(rows, self.uses_learnt))
-        given: Array = np.empty((len(rows), 0))
-        if self.standardise_given is not None and rows.given is not None:
-            given = self.standardise_given(rows.given)
-        if self.standardise_factors is None or self.leading is None:
-            return self._with_levels(given, here, *self.features(here))
-        if rows.factors is None:
-            raise InvalidInput("Legitimate factors are needed for both the fitted rows and the rows at.")
-        within = self.standardise_factors(rows.factors)
-        both = np.hstack([here, within])
-        free, penalised = self.features(both)
-        of_attributes, of_factors = self.leading
-        products = (here @ of_attributes)[:, :, None] * (within @ of_factors)[:, None, :]
-        return self._with_levels(given, both, free, np.hstack([penalised, products.reshape(len(rows), -1)]))
-
-    def _with_levels(self, given: Array, columns: Array, free: Array, penalised: Array) -> Features:
-        """Levels are counted; beside functions of L, which differ within a level, their indicators are written out."""
-        if not isinstance(self.features, LevelMap) or not self.features.levels:
-            return Features(given, free, penalised)
-        level, levels = self.features.level(columns), self.features.levels
-        if not given.shape[1]:
-            return Features(given, free, penalised, level, levels)
-        return Features(given, np.hstack([indicators(level, levels), free]), penalised)
-
-
-def _values(rows: Attributes, with_learnt: bool) -> Array:
-    """A, with functions of A that were learnt as further columns."""
-    return rows.values if rows.learnt is None or not with_learnt else np.hstack([rows.values, rows.learnt])
+        return makes
 
 
 def indicators(number: Index, count: int) -> Array:
@@ -167,35 +145,43 @@ def _leading(standard: Array, row_weight: Array) -> Array:
     return vectors[:, :_MOST_FACTORED]
 
 
-@dataclass(frozen=True)
-class Standardiser:
-    """Columns of any rows, centred and scaled as the rows that fit h; (row, column) -> (row, varying column).
-
-    Shapes: centre and scale (varying column,), varies (column,).
+def standardiser(sensitive: Array, row_weight: Array) -> Callable[[Array], Array]:
+    """Weighted centring and scaling of columns of any rows, as on these; those that do not vary on these are left out:
+    (row, column) -> (row, varying column).
     """
-
-    centre: Array
-    scale: Array
-    varies: Flags
-
-    def __call__(self, rows: Array) -> Array:
-        kept = slice(None) if self.varies.all() else self.varies  # a slice copies nothing
-        centred = rows[:, kept] - self.centre  # in 64 bits for rows of any type, so that equal values stay equal
-        return np.divide(centred, self.scale, out=centred)
-
-
-def standardiser(sensitive: Array, row_weight: Array) -> Standardiser:
-    """Weighted centring and scaling; columns that do not vary on these rows are left out."""
     centre = row_weight @ sensitive
     scale = np.sqrt(row_weight @ (sensitive - centre) ** 2)
     varies = vary(sensitive, centre, scale)
-    return Standardiser(centre[varies], scale[varies], varies)
+    kept = slice(None) if varies.all() else varies  # a slice copies nothing
+    return partial(_standardised, kept, centre[varies], scale[varies])
 
 
-def free_linear_part(sensitive: Array) -> tuple[Array, Array]:
-    """A itself as free features, or as penalised ones where A has too many columns for the rows.
+def _standardised(kept: slice | Flags, centre: Array, scale: Array, rows: Array) -> Array:
+    centred = rows[:, kept] - centre  # in 64 bits for rows of any type, so that equal values stay equal
+    return np.divide(centred, scale, out=centred)
 
-    The limit is one free function per four rows: beyond it unpenalised least squares fits mostly noise.
+
+def linear_part_is_free(sensitive: Array) -> bool:
+    """Whether A itself stands among the free features, (row, attribute), or has too many columns for the rows: beyond
+    one free function per four rows, unpenalised least squares fits mostly noise.
     """
-    nothing = np.empty((len(sensitive), 0))
-    return (sensitive, nothing) if 4 * sensitive.shape[1] <= len(sensitive) else (nothing, sensitive)
+    return 0 < 4 * sensitive.shape[1] <= len(sensitive)
+
+
+@dataclass(frozen=True)
+class RidgeMean(LinearMean):
+    r"""Linear conditional mean, h(a) = b + θᵀa with penalty λ‖θ‖² on standardised attributes; λ = 0 is least squares.
+
+    .. math:: S_\lambda = \tfrac1n 1 1^\top + \tfrac1n A_c (A_c^\top A_c / n + \lambda I)^{-1} A_c^\top
+    """
+
+    name: ClassVar[str] = "ridge"
+    joined_by_learnt: ClassVar[bool] = False
+
+    def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> FeatureMap:
+        return penalised_columns
+
+
+def penalised_columns(rows: Array) -> tuple[Array, Array]:
+    """A itself, penalised."""
+    return rows[:, :0], rows

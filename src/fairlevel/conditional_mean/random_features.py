@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from fairlevel.arrays import Array
-from fairlevel.conditional_mean.protocol import LinearMean, free_linear_part
+from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean, linear_part_is_free
 from fairlevel.exceptions import InvalidInput
 
 _MOST_COMPARED = 1000  # rows whose distances are computed
@@ -38,27 +39,19 @@ class RandomFeaturesMean(LinearMean):
         if self.features < 1:
             raise InvalidInput(f"features={self.features} was given; at least 1 is needed, such as 200.")
 
-    def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> Waves:
+    def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> FeatureMap:
         random = np.random.default_rng(seed)
         scale = self.bandwidth * median_distance(sensitive, random)
         frequencies, phases = draw_waves(sensitive.shape[1], self.features, scale, random)
-        linear_is_free = free_linear_part(sensitive)[0].shape[1] > 0
-        return Waves(frequencies, phases, linear_is_free)
+        return partial(_waves, frequencies, phases, linear_part_is_free(sensitive))
 
 
-@dataclass(frozen=True)
-class Waves:
-    """Straight lines and random Fourier features; frequencies (attribute, feature), phases (feature,)."""
-
-    frequencies: Array
-    phases: Array
-    linear_is_free: bool
-
-    def __call__(self, rows: Array) -> tuple[Array, Array]:
-        values = rows @ self.frequencies + self.phases
-        np.cos(values, out=values)
-        values *= np.sqrt(2 / len(self.phases))
-        return (rows, values) if self.linear_is_free else (rows[:, :0], np.hstack([rows, values]))
+def _waves(frequencies: Array, phases: Array, linear_is_free: bool, rows: Array) -> tuple[Array, Array]:
+    """Straight lines and random Fourier features of rows; frequencies (attribute, feature), phases (feature,)."""
+    values = rows @ frequencies + phases
+    np.cos(values, out=values)
+    values *= np.sqrt(2 / len(phases))
+    return (rows, values) if linear_is_free else (rows[:, :0], np.hstack([rows, values]))
 
 
 def draw_waves(attributes: int, features: int, scale: float, random: np.random.Generator) -> tuple[Array, Array]:

@@ -14,7 +14,7 @@ Any ridge λ is then a diagonal. Only what B explains is disparity.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -22,7 +22,6 @@ import numpy as np
 
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.functions import Functions
 from fairlevel.threads import map_on_single_threads
 
 RIDGES: Array = np.append(np.logspace(-7, 2, 28), np.inf)
@@ -33,7 +32,7 @@ RANK_TOLERANCE = 1e-10  # directions with less than this share of the largest se
 HIGH_LEVERAGE = 0.9  # above it a row all but determines its own fit
 LEAST_LEFT_OUT = 0.02
 """1 − S_ii, or the eigenvalues of I − S_gg of a group, count as at least this when ridges are compared."""
-_BLOCK = 4_096  # rows at a time
+_BLOCK = 4_096  # rows at a time, whose functions stay in cache
 
 
 class Features(NamedTuple):
@@ -58,24 +57,68 @@ MakesFeatures = Callable[[Attributes], Features]
 
 
 @dataclass(frozen=True)
-class Orthonormal:
-    """The map from features to orthonormal functions: (features − mean) T.
+class Functions:
+    r"""Orthonormal functions at rows: the indicators of levels, over the root of the level's weight, then columns.
 
-    Shapes: mean of the features at each level, or of all rows, (level or 1, feature); transform T (feature, function),
-    of which the first ``given`` functions are those of L; scale (level,).
+    Indicators are not written out, and not centred: their products are meant for predictions with mean 0, for which
+    both is the same. Shapes: columns (row, column); level, the number of each row's level, −1 for none, (row,); scale,
+    :math:`p^{-1/2}` for the weight p of each level, (level,).
     """
 
-    mean: Array
-    transform: Array
-    given: int
-    scale: Array
+    columns: Array
+    level: Index | None = None
+    scale: Array = field(default_factory=lambda: np.empty(0))
 
-    def __call__(self, values: Array, level: Index | None) -> tuple[Array, Functions]:
-        """Nuisance functions (row, nuisance), the constant first, and the functions of A, from (row, feature)."""
-        unknown = self.mean if level is None else np.vstack([self.mean, self.mean.mean(axis=0)])
-        functions = (values - (unknown[0] if level is None else unknown[level])) @ self.transform.astype(values.dtype)
-        nuisance = np.hstack([np.ones((len(values), 1)), functions[:, : self.given]])
-        return nuisance, Functions(functions[:, self.given :], level, self.scale)
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    @property
+    def count(self) -> int:
+        return len(self.scale) + self.columns.shape[1]
+
+    def take(self, rows: slice | Index) -> Functions:
+        """At some of the rows."""
+        return Functions(self.columns[rows], None if self.level is None else self.level[rows], self.scale)
+
+    def sums(self, values: Array) -> Array:
+        """Σ_i v_i b_i: (…, row) -> (…, function)."""
+        of_columns = values @ self.columns
+        if self.level is None:
+            return of_columns
+        flat = values.reshape(-1, values.shape[-1])
+        counted = np.stack([np.bincount(self.level, each, len(self.scale)) for each in flat]) * self.scale
+        return np.concatenate([counted.reshape(*values.shape[:-1], -1), of_columns], axis=-1)
+
+    def combined(self, coefficients: Array) -> Array:
+        """Σ_j c_j b_j at each row: (…, function) -> (…, row)."""
+        levels = len(self.scale)
+        values: Array = coefficients[..., levels:] @ self.columns.T
+        if self.level is not None:
+            values += np.append(coefficients[..., :levels] * self.scale, np.zeros_like(coefficients[..., :1]), axis=-1)[
+                ..., self.level
+            ]
+        return values
+
+    def squares(self, weights: Array) -> Array:
+        """Σ_j q_j b_j² at each row: (…, function) -> (…, row). All levels have the same weight q."""
+        levels = len(self.scale)
+        of_columns, result = weights[..., levels:].T, np.empty((*weights.shape[:-1], len(self)))
+        for start in range(0, len(self), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            result[..., rows] = (np.square(self.columns[rows], dtype=np.float64) @ of_columns).T
+        if self.level is not None:  # centred indicators have the sum of squares 1 / p − 1
+            result += weights[..., :1] * (self.scale**2 - 1)[self.level]
+        return result
+
+    def written_out(self) -> Array:
+        """All functions, with mean 0, (row, function)."""
+        if self.level is None:
+            return self.columns
+        indicators = np.zeros((len(self), len(self.scale)))
+        known = np.flatnonzero(self.level >= 0)
+        indicators[known, self.level[known]] = self.scale[self.level[known]]
+        indicators[known] -= 1 / self.scale
+        return np.hstack([indicators, self.columns])
 
 
 @dataclass(frozen=True)
@@ -83,8 +126,9 @@ class LinearSmoother:
     """The factored smoother, and its functions at the rows that it was fitted on.
 
     Shapes: nuisance functions (row, nuisance), the constant 1 first; moments s of the penalised functions, falling
-    (penalised function,); row_weight (row,) summing to 1. Predictions are (config, row). ``makes`` and ``orthonormal``
-    give the functions at other rows.
+    (penalised function,); row_weight (row,) summing to 1. Predictions are (config, row). The functions at other rows
+    are (features − mean) T for the features that ``makes`` returns, those of L first; mean at each level, or of all
+    rows, (level or 1, feature), transform T (feature, function).
     """
 
     nuisance: Array
@@ -92,7 +136,8 @@ class LinearSmoother:
     moments: Array
     row_weight: Array
     makes: MakesFeatures
-    orthonormal: Orthonormal
+    mean: Array
+    transform: Array
 
     @property
     def free(self) -> int:
@@ -111,8 +156,13 @@ class LinearSmoother:
 
     def at(self, rows: Attributes) -> tuple[Array, Functions]:
         """Nuisance functions (row, nuisance) and functions of A at other rows."""
-        features = self.makes(rows)
-        return self.orthonormal(features.together, features.level)
+        features, given = self.makes(rows), self.nuisance.shape[1] - 1
+        mean = self.mean[0]
+        if features.level is not None:  # −1, a level never seen, is the last one
+            mean = np.vstack([self.mean, self.mean.mean(axis=0)])[features.level]
+        functions = (features.together - mean) @ self.transform
+        nuisance = np.hstack([np.ones((len(functions), 1)), functions[:, :given]])
+        return nuisance, Functions(functions[:, given:], features.level, self.functions.scale)
 
     def shrinkage(self, ridge: Array | float) -> Array:
         """d_j for each ridge: (config,) -> (config, function); a number -> (function,)."""
@@ -162,10 +212,10 @@ class LinearSmoother:
         """
         penalised = self.shrinkage(ridge)[self.free :]
         count = int((penalised >= least * penalised[:1]).sum())  # moments fall
-        functions = self.functions.until(self.free + count)
-        columns = self.nuisance.shape[1] - 1 + functions.columns.shape[1]
-        kept = replace(self.orthonormal, transform=self.orthonormal.transform[:, :columns])
-        return replace(self, functions=functions, moments=self.moments[:count], orthonormal=kept)
+        dropped = len(self.moments) - count
+        columns, transform = (each[:, : each.shape[1] - dropped] for each in (self.functions.columns, self.transform))
+        functions = replace(self.functions, columns=columns)
+        return replace(self, functions=functions, moments=self.moments[:count], transform=transform)
 
     def choose_ridge(self, prediction: Array, ridges: Array = RIDGES, cost: float = 1.0) -> Array:
         r"""The ridge with the smallest generalised cross-validation error, (config,); the largest of several.
@@ -248,13 +298,15 @@ def factor(makes: MakesFeatures, rows: Attributes) -> LinearSmoother:
     parts = [slice(start, min(start + _BLOCK, len(rows))) for start in range(0, len(rows), _BLOCK)]
     list(map_on_single_threads(stored, parts))
     size: Array = np.ones(1) if level is None else np.bincount(level, weight, levels).astype(np.float64)
-    mean = (weight @ values)[None] if level is None else _level_means(values, level, weight, size)
+    if level is None:
+        mean = (weight @ values)[None]
+    else:  # of each level
+        sums = [np.bincount(level, weight * column, levels) for column in values.T]
+        mean = np.reshape(sums, (values.shape[1], levels)).T / size[:, None]
     covariance = np.zeros((values.shape[1],) * 2)
-    for own in map_on_single_threads(second, parts):
-        covariance += own
+    for moments in map_on_single_threads(second, parts):
+        covariance += moments
     transform, moments, of_factors = orthonormal(covariance, free, given)
-    scale = np.empty(0) if level is None else 1 / np.sqrt(size)
-    to_functions = Orthonormal(mean, transform, of_factors, scale)
     columns = transform.astype(values.dtype)
 
     def functions(part: slice) -> None:
@@ -262,16 +314,9 @@ def factor(makes: MakesFeatures, rows: Attributes) -> LinearSmoother:
 
     list(map_on_single_threads(functions, parts))
     nuisance = np.hstack([np.ones((len(rows), 1)), values[:, :of_factors]])
-    own_functions = Functions(values[:, of_factors : columns.shape[1]], level, scale)
-    return LinearSmoother(nuisance, own_functions, moments, weight, makes, to_functions)
-
-
-def _level_means(values: Array, level: Index, weight: Array, size: Array) -> Array:
-    """The weighted mean of each column in each level, (level, column)."""
-    means = np.empty((len(size), values.shape[1]))
-    for number, column in enumerate(values.T):
-        means[:, number] = np.bincount(level, weight * column, len(size)) / size
-    return means
+    scale = np.empty(0) if level is None else 1 / np.sqrt(size)
+    of_attributes = Functions(values[:, of_factors : columns.shape[1]], level, scale)
+    return LinearSmoother(nuisance, of_attributes, moments, weight, makes, mean, transform)
 
 
 def orthonormal(covariance: Array, free: int, given: int = 0) -> tuple[Array, Array, int]:
@@ -287,11 +332,11 @@ def orthonormal(covariance: Array, free: int, given: int = 0) -> tuple[Array, Ar
     whiten_free, _ = _whitened(rest[:free, :free], spread)
     beside = whiten_free.T @ rest[:free, free:]
     whiten, moments = (each[..., ::-1].copy() for each in _whitened(rest[free:, free:] - beside.T @ beside, spread))
-    upper = np.hstack([whiten_free, -whiten_free @ beside @ whiten])
-    of_attributes = np.vstack([upper, np.hstack([np.zeros((len(whiten), whiten_free.shape[1])), whiten])])
-    left = np.vstack([whiten_given, np.zeros((len(of_attributes), whiten_given.shape[1]))])
-    right = np.vstack([-whiten_given @ overlap @ of_attributes, of_attributes])
-    return np.hstack([left, right]), moments, whiten_given.shape[1]
+    nothing = np.zeros((len(whiten), whiten_free.shape[1]))
+    of_attributes = np.block([[whiten_free, -whiten_free @ beside @ whiten], [nothing, whiten]])
+    nothing = np.zeros((len(of_attributes), whiten_given.shape[1]))
+    transform = np.block([[whiten_given, -whiten_given @ overlap @ of_attributes], [nothing, of_attributes]])
+    return transform, moments, whiten_given.shape[1]
 
 
 def _whitened(covariance: Array, spread: float = 0.0) -> tuple[Array, Array]:

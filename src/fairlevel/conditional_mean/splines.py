@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
 from scipy.interpolate import BSpline
 
 from fairlevel.arrays import Array
-from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean, free_linear_part
+from fairlevel.conditional_mean.protocol import FeatureMap, LinearMean, linear_part_is_free
 from fairlevel.exceptions import InvalidInput
 
 _DEGREE = 3
@@ -37,21 +37,15 @@ class SplineMean(LinearMean):
     def feature_map(self, sensitive: Array, row_weight: Array, seed: int) -> FeatureMap:
         affordable = len(sensitive) // (2 * max(sensitive.shape[1], 1))
         knots = int(np.clip(self.knots, 3, max(affordable, 3)))
-        linear_is_free = free_linear_part(sensitive)[0].shape[1] > 0
-        return SplineFeatures(tuple(Curve(_knots(column, knots)) for column in sensitive.T), linear_is_free)
+        curves = tuple(Curve(_knots(column, knots)) for column in sensitive.T)
+        return partial(_additive, curves, linear_part_is_free(sensitive))
 
 
-@dataclass(frozen=True)
-class SplineFeatures:
-    """Straight lines and the curved parts of all attributes, one curve per attribute that has one."""
-
-    curves: tuple[Curve, ...]
-    linear_is_free: bool
-
-    def __call__(self, rows: Array) -> tuple[Array, Array]:
-        curved = [curve(column) for curve, column in zip(self.curves, rows.T, strict=True)]
-        straight = rows if self.linear_is_free else rows[:, :0]
-        return straight, np.hstack([rows[:, straight.shape[1] :], *curved])
+def _additive(curves: tuple[Curve, ...], linear_is_free: bool, rows: Array) -> tuple[Array, Array]:
+    """Straight lines and the curved parts of all attributes, one curve per attribute."""
+    curved = [curve(column) for curve, column in zip(curves, rows.T, strict=True)]
+    straight = rows if linear_is_free else rows[:, :0]
+    return straight, np.hstack([rows[:, straight.shape[1] :], *curved])
 
 
 def _knots(column: Array, count: int) -> Array:

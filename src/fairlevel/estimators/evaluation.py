@@ -15,8 +15,7 @@ from fairlevel.estimators.selection_budget import SelectionBudget, SelectionShar
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.combiners import CandidateChoice
 from fairlevel.metrics.evaluator import DPVarEvaluator
-from fairlevel.metrics.evidence import Evidence
-from fairlevel.metrics.interval import DPVarInterval, error_of, interval_of, share_error
+from fairlevel.metrics.interval import DPVarInterval, Evidence, error_of, interval_of, share_error
 from fairlevel.threads import on_single_threads
 
 FEWEST_ROWS = 60  # to evaluate a front on

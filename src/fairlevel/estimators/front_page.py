@@ -13,9 +13,8 @@ from fairlevel.estimators.front_figures import FrontFigures
 from fairlevel.fronts.point_names import point_name
 from fairlevel.metrics.profile import MeanProfile
 from fairlevel.metrics.reliability import Reliability
-from fairlevel.report.charts.front import FrontPoints, front_drawing
+from fairlevel.report.charts.front import FrontPoints, front_drawing, range_chart
 from fairlevel.report.charts.profiles import charts_of_attributes, profile_chart, shared_axis, spread_of
-from fairlevel.report.charts.ranges import range_chart
 from fairlevel.report.charts.reliability import reliability_chart
 from fairlevel.report.numbers import attributes_in_words, number, percent
 from fairlevel.report.page import Block, Chart, Chooser, Code, Headline, Notes, Option, Page, Section

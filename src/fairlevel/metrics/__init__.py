@@ -7,8 +7,7 @@ Files, in an order to read them:
   describes a prediction best
 - ``units.py``, ``debiased.py``: the estimate where rows, or groups of rows, are independent
 - ``no_disparity_test.py``: the test of DPVar = 0
-- ``evaluator.py``: many predictions on the same rows, each with the ``evidence.py`` from which ``interval.py`` makes an
-  interval; ``mixtures.py``: mixtures of predictions
-- ``profile.py``, ``few_units.py``, ``reliability.py``, ``scorers.py``: averages along an attribute, probabilities,
-  model selection
+- ``evaluator.py``: many predictions on the same rows; ``interval.py``: the evidence of each, and its interval
+- ``mixtures.py``: mixtures of predictions
+- ``profile.py``, ``reliability.py``, ``scorers.py``: averages along an attribute, probabilities, model selection
 """

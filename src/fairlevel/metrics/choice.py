@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean import GroupMean, LinearMean, RandomFeaturesMean, SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.discrete_columns import discrete_columns, few_categories
+from fairlevel.conditional_mean.groups import discrete_columns, few_categories
 from fairlevel.conditional_mean.smoother import RIDGES, LinearSmoother
 from fairlevel.metrics.debiased import Debiased, cross_validated_ridge, leave_out_errors
 from fairlevel.metrics.units import Units
@@ -20,8 +21,6 @@ from fairlevel.metrics.units import Units
 PARSIMONY = 2.0
 """The price of a degree of freedom. Choice and estimate use the same rows: at 1, noise that was fitted would look like
 DPVar where there is none."""
-
-
 CLEARLY = 3.0  # standard errors by chance
 
 
@@ -118,14 +117,15 @@ def choose(prediction: Array, candidates: Sequence[Candidate]) -> list[Choice]:
     with the same choice stand together. Between ridges parsimony decides, between candidates the error alone, unless
     another one shows clearly more DPVar: many degrees of freedom may cost more than they explain.
     """
-    found, errors = zip(*(each.best(prediction) for each in candidates), strict=True)
-    places = np.stack(found)
-    best = _with_clearly_more(prediction, candidates, places, np.stack(errors).argmin(axis=0))
-    chosen = list(zip(best.tolist(), places[best, np.arange(len(best))].tolist(), strict=True))
-    return [
-        Choice(candidates[number], float(candidates[number].ridges[place]), _where(chosen, (number, place)))
-        for number, place in dict.fromkeys(chosen)
-    ]
+    ridges, errors = map(np.stack, zip(*(candidate.best(prediction) for candidate in candidates), strict=True))
+    best = _with_clearly_more(prediction, candidates, ridges, errors.argmin(axis=0))
+    chosen = np.stack([best, ridges[best, np.arange(len(best))]], axis=1)
+    different, first, number = np.unique(chosen, axis=0, return_index=True, return_inverse=True)
+    choices = []
+    for which in np.argsort(first):
+        candidate, ridge = candidates[different[which, 0]], different[which, 1]
+        choices.append(Choice(candidate, float(candidate.ridges[ridge]), np.flatnonzero(number.ravel() == which)))
+    return choices
 
 
 def choices_for(
@@ -137,38 +137,28 @@ def choices_for(
     return rows.once(key, lambda: choose(predictions, candidates_for(rows, seed, means)))
 
 
-def _where(values: list[tuple[int, int]], wanted: tuple[int, int]) -> Index:
-    return np.array([number for number, value in enumerate(values) if value == wanted], dtype=np.int64)
-
-
-def _with_clearly_more(prediction: Array, candidates: Sequence[Candidate], places: Array, best: Array) -> Array:
+def _with_clearly_more(prediction: Array, candidates: Sequence[Candidate], ridges: Array, best: Array) -> Array:
     """For each prediction the candidate of the smallest error, (config,), or one that shows clearly more DPVar; ridges
-    are at these places, (candidate, config).
+    by their numbers, (candidate, config).
     """
-    known: dict[tuple[int, int], Debiased] = {}
+    if len(candidates) == 1:
+        return best
+    with_ridge = cache(lambda number, ridge: candidates[number].with_ridge(float(candidates[number].ridges[ridge])))
     result = best.copy()
-    for config, first in enumerate(best if len(candidates) > 1 else ()):
-        values, place = prediction[config][None], places[:, config].tolist()
-        for each in enumerate(place):
-            if each not in known:
-                known[each] = candidates[each[0]].with_ridge(float(candidates[each[0]].ridges[each[1]]))
-        debiased = [known[each] for each in enumerate(place)]
+    for config, first in enumerate(best):
+        values = prediction[config][None]
+        debiased = [with_ridge(number, ridge) for number, ridge in enumerate(ridges[:, config].tolist())]
         more = np.array([each.estimates(values)[0] for each in debiased])
         more -= more[first]
         square = float(values[0] ** 2 @ debiased[0].smoother.row_weight)
         for number in np.argsort(-more):  # the error that allows for unequal noise is asked for where it may decide
-            if more[number] <= CLEARLY * debiased[number].chance * square:
+            one = debiased[number]
+            if more[number] <= CLEARLY * one.chance * square:
                 break
-            own = debiased[number]
-            if own.noise_is_known and more[number] > CLEARLY * own.error_by_chance(values):
+            if one.noise_is_known and more[number] > CLEARLY * one.error_by_chance(values):
                 result[config] = number
                 break
     return result
-
-
-def chosen_for(prediction: Array, candidates: Sequence[Candidate]) -> Choice:
-    """The same for one prediction, (row,)."""
-    return choose(prediction[None], candidates)[0]
 
 
 def shared_choice(predictions: Array, candidates: Sequence[Candidate]) -> Choice:

@@ -16,7 +16,7 @@ interval where p is above 1 − level. Rows that are too few for the attributes 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import erfc
 from statistics import NormalDist
 from typing import Any
@@ -27,10 +27,12 @@ from scipy.optimize import brentq
 from fairlevel.arrays import Array
 from fairlevel.data.numbers import refuse_extremes, rounding_limit
 from fairlevel.data.row_order import refuse_shuffled
+from fairlevel.data.sensitive import is_one_profile
 from fairlevel.exceptions import InvalidInput
-from fairlevel.metrics.choice import Choice, candidates_for, shared_choice
-from fairlevel.metrics.evidence import CONSTANT, ONE_PROFILE
-from fairlevel.metrics.inputs import EvaluationRows, check_level, read_every_row, read_seed, read_vector
+from fairlevel.metrics.choice import candidates_for, shared_choice
+from fairlevel.metrics.debiased import Debiased
+from fairlevel.metrics.inputs import MOST_ROWS, check_level, read_every_row, read_seed, read_vector, sample_of
+from fairlevel.metrics.interval import CONSTANT, ONE_PROFILE
 from fairlevel.metrics.learnt_attributes import LearntAttributes
 
 
@@ -102,19 +104,27 @@ def compare(
     seed = read_seed(random_state)
     refuse_shuffled(y_pred_a=y_pred_a, y_pred_b=y_pred_b)
     every = read_every_row(y_pred_a, sensitive_features, sample_weight, given, groups)
-    first, second = (each.sampled(seed) for each in _with_other(every, y_pred_b))
-    if first.is_of_one_profile:
+    other = read_vector("y_pred_b", y_pred_b)
+    if len(other) != len(every):
+        raise InvalidInput(
+            f"y_pred_b has {len(other)} rows but y_pred_a has {len(every)}; both must predict the same rows."
+        )
+    refuse_extremes("y_pred_b", other)
+    counting = np.flatnonzero(every.row_weight)
+    used = counting[sample_of(len(counting), seed, MOST_ROWS)]
+    rows, pair = every.take(used), np.stack([every.prediction[used], other[used]])
+    if is_one_profile(rows.sensitive):
         return Comparison(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, ONE_PROFILE, level)
-    rows, pair = first.attributes(seed), np.stack([first.prediction, second.prediction])
     varies = np.ptp(pair, axis=1) > rounding_limit(pair)
-    centred = (pair - (pair @ rows.weight)[:, None]) * varies[:, None]
-    scale = float(np.sqrt((centred**2 @ rows.weight).max()))
     if not varies.any():
         return Comparison(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, CONSTANT, level)
+    attributes = rows.attributes(seed)
+    centred = (pair - (pair @ attributes.weight)[:, None]) * varies[:, None]
+    scale = float(np.sqrt((centred**2 @ attributes.weight).max()))
     predictions = centred / scale
-    attributes = LearntAttributes.of(rows, predictions[varies], seed)
-    choice = shared_choice(predictions, candidates_for(attributes.rows, seed))
-    paired = Paired.of(predictions, choice)
+    learnt = LearntAttributes.of(attributes, predictions[varies], seed)
+    choice = shared_choice(predictions, candidates_for(learnt.rows, seed))
+    paired = Paired.of(predictions, choice.debiased)
     low, high = paired.limits(NormalDist().inv_cdf((1 + level) / 2))
     return Comparison(
         difference=paired.difference * scale**2,
@@ -126,17 +136,6 @@ def compare(
         regressor=choice.candidate.in_words(choice.ridge),
         level=level,
     )
-
-
-def _with_other(every: EvaluationRows, y_pred_b: Any) -> tuple[EvaluationRows, EvaluationRows]:
-    """The rows that count with prediction A, and with prediction B; attributes and weights are read once."""
-    other = read_vector("y_pred_b", y_pred_b)
-    if len(other) != len(every):
-        raise InvalidInput(
-            f"y_pred_b has {len(other)} rows but y_pred_a has {len(every)}; both must predict the same rows."
-        )
-    refuse_extremes("y_pred_b", other)
-    return every.without_zero_weights(), replace(every, prediction=other).without_zero_weights()
 
 
 @dataclass(frozen=True)
@@ -167,10 +166,9 @@ class Paired:
     informative: bool
 
     @classmethod
-    def of(cls, predictions: Array, choice: Choice) -> Paired:
+    def of(cls, predictions: Array, debiased: Debiased) -> Paired:
         """From predictions A and B, (2, row)."""
-        debiased, units = choice.debiased, choice.candidate.units
-        smoother, kept = debiased.smoother, debiased.kept
+        smoother, units, kept = debiased.smoother, debiased.units, debiased.kept
         weight = smoother.row_weight
         every = np.vstack([predictions, predictions[1] - predictions[0], predictions.sum(axis=0)])  # A, B, u, s
         estimates, noise = debiased.estimates(every), debiased.noise(every)
@@ -181,12 +179,12 @@ class Paired:
         scores = [debiased.scores(each) for each in noise]
         covariances = [each.covariance() for each in scores]
         # K_BB, K_AA and K_AB = K_s/4 − K_u/4
-        crossed = (covariances[3] - covariances[2]).trace_of_square(kept) / 16
+        crossed = (covariances[3] - covariances[2]).traces(kept)[1] / 16
         forms_a, forms_b = (each.products(each, kept) for each in scores[:2])
         own_part = np.square(forms_b - forms_a).sum()  # of pairs of a unit with itself, which the estimates leave out
         variances = np.square(predictions) @ weight
         deviations = units.sums(((np.square(predictions) - variances[:, None]) * weight).T)
-        total = covariances[0].trace_of_square(kept) + covariances[1].trace_of_square(kept) - 2 * crossed - own_part
+        total = covariances[0].traces(kept)[1] + covariances[1].traces(kept)[1] - 2 * crossed - own_part
         return cls(
             estimates[:2],
             np.maximum(estimates[2:], 0.0),

@@ -26,8 +26,7 @@ from functools import cached_property
 import numpy as np
 
 from fairlevel.arrays import Array, Flags, Index
-from fairlevel.conditional_mean.functions import Functions
-from fairlevel.conditional_mean.smoother import HIGH_LEVERAGE, LEAST_LEFT_OUT, RIDGES, LinearSmoother
+from fairlevel.conditional_mean.smoother import HIGH_LEVERAGE, LEAST_LEFT_OUT, RIDGES, Functions, LinearSmoother
 from fairlevel.metrics.units import Scores, Units
 
 LARGE_LEVERAGE = 0.5 - 1e-9  # at or above it, what functions of L fit of a row is mostly its noise
@@ -136,10 +135,9 @@ class Debiased:
             return total
         weight = self.smoother.row_weight
         needed = units.sums(weight * self.smoother.leverage(self.kept))[unusable].sum()
-        own = units.sums(weight)[~unusable].sum()
-        if own > _FEWEST_USABLE:
-            usable_rows = ~unusable[units.number]
-            total += needed / own * (centred * usable_rows) @ right.T
+        known = units.sums(weight)[~unusable].sum()
+        if known > _FEWEST_USABLE:
+            total += needed / known * (centred * ~unusable[units.number]) @ right.T
         else:
             total += needed * centred @ left.T
         return total
@@ -172,8 +170,8 @@ class Debiased:
 
         The last sum is the part of tr(qKqK) that comes from pairs of a unit with itself, which the estimate leaves out.
         """
-        own = float(np.square(scores.products(scores, self.kept)).sum())
-        return max(2 * (scores.covariance().trace_of_square(self.kept) - own), 0.0)
+        with_itself = float(np.square(scores.products(scores, self.kept)).sum())
+        return max(2 * (float(scores.covariance().traces(self.kept)[1]) - with_itself), 0.0)
 
 
 def left_out(

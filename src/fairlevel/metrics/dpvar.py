@@ -10,12 +10,18 @@ import numpy as np
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.protocol import kind_of
+from fairlevel.data.sensitive import is_one_profile
 from fairlevel.exceptions import InvalidType, UnknownName
 from fairlevel.extras import networks
 from fairlevel.metrics.evaluator import DPVarEvaluator, Regressor
-from fairlevel.metrics.evidence import ONE_PROFILE, Evidence, StandardisedPredictions
 from fairlevel.metrics.inputs import EvaluationRows, check_level, read_rows, read_seed
-from fairlevel.metrics.interval import DPVarInterval, interval_of
+from fairlevel.metrics.interval import (
+    ONE_PROFILE,
+    DPVarInterval,
+    Evidence,
+    StandardisedPredictions,
+    interval_of,
+)
 from fairlevel.metrics.learnt_attributes import LearntAttributes
 
 METHODS = "debiased", "paper"
@@ -129,7 +135,7 @@ def dpvar_interval(
 
 def interval_of_rows(rows: EvaluationRows, regressor: Regressor, seed: int, level: float = 0.95) -> DPVarInterval:
     """The same of rows that have been read."""
-    if rows.is_of_one_profile:
+    if is_one_profile(rows.sensitive):
         return interval_of(Evidence.of_constant(ONE_PROFILE), level)
     return interval_across(rows.attributes(seed), rows.prediction, seed, regressor, level)
 
@@ -165,13 +171,8 @@ def dpvar_of_many(
     the rows or (row, attribute) -> (config,).
     """
     rows = sensitive if isinstance(sensitive, Attributes) else Attributes(sensitive)
-    if method == "paper":
-        return _paper(predictions, rows, regressor, random_state)
-    return DPVarEvaluator(rows, random_state, regressor).estimates(predictions)
-
-
-def _paper(predictions: Array, rows: Attributes, regressor: Regressor, seed: int) -> Array:
-    """The paper's diagnostic of several predictions: (config, row) -> (config,)."""
+    if method == "debiased":
+        return DPVarEvaluator(rows, random_state, regressor).estimates(predictions)
     if regressor is not None and kind_of(regressor) != "trained":
         raise InvalidType(
             f"method='paper' trains a network, but regressor={regressor} was given; pass regressor=MLPMean() or "
@@ -179,6 +180,6 @@ def _paper(predictions: Array, rows: Attributes, regressor: Regressor, seed: int
         )
     standardised, estimates = StandardisedPredictions.of(predictions, rows.counts), np.zeros(len(predictions))
     if len(standardised.configs):
-        of_varying = networks("diagnostic").paper_estimates(standardised.values, rows, regressor, seed)
+        of_varying = networks("diagnostic").paper_estimates(standardised.values, rows, regressor, random_state)
         estimates[standardised.configs] = of_varying * standardised.variance
     return estimates

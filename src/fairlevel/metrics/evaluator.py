@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -14,24 +14,13 @@ from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.protocol import ConditionalMean, kind_of
 from fairlevel.extras import networks
-from fairlevel.metrics.choice import Candidate, Choice, candidates_for, choices_for
-from fairlevel.metrics.evidence import Evidence, StandardisedPredictions, influence_sums
-from fairlevel.metrics.interval import DPVarInterval, interval_of
-from fairlevel.metrics.no_disparity_test import NoDisparityTest
+from fairlevel.metrics.choice import Candidate, candidates_for, choices_for
+from fairlevel.metrics.interval import DPVarInterval, Evidence, StandardisedPredictions, influence_sums, interval_of
+from fairlevel.metrics.no_disparity_test import p_value_of_no_disparity
 from fairlevel.threads import on_single_threads
 
 Regressor = ConditionalMean | Sequence[Any] | None
 """One conditional mean, or linear ones that join the default choice, or that choice alone."""
-
-
-class Estimator(Protocol):
-    """How DPVar is estimated on some rows for one kind of conditional mean; what depends on A is computed once."""
-
-    def estimates(self, predictions: Array) -> Array:
-        """Debiased DPVar of standardised predictions: (config, row) -> (config,)."""
-
-    def evidence(self, predictions: StandardisedPredictions) -> list[Evidence]:
-        """The same with its uncertainty, one entry per standardised prediction."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +34,13 @@ class DPVarEvaluator:
     regressor: Regressor = None
 
     @cached_property
-    def estimator(self) -> Estimator:
-        """Leave-one-out for linear means, cross-fitting for those that are trained."""
+    def estimator(self) -> Any:
+        """Leave-one-out for linear means, cross-fitting for those that are trained: ``estimates`` of standardised
+        predictions, and ``evidence``, one entry per :class:`StandardisedPredictions`.
+        """
         means: Any = self.regressor if isinstance(self.regressor, list | tuple) else (self.regressor,)
         if "trained" in {kind_of(mean) for mean in means if mean is not None}:
-            trained: Estimator = networks("trained_estimator").CrossFittedEstimator(
-                self.rows, self.regressor, self.seed
-            )
-            return trained
+            return networks("trained_estimator").CrossFittedEstimator(self.rows, self.regressor, self.seed)
         return LinearEstimator(self.rows, self.regressor, self.seed)  # type: ignore[arg-type]
 
     def estimates(self, predictions: Array) -> Array:
@@ -101,28 +89,19 @@ class LinearEstimator:
     def evidence(self, predictions: StandardisedPredictions) -> list[Evidence]:
         evidence: dict[int, Evidence] = {}
         for choice in choices_for(self.rows, predictions.values, self.seed, self.regressor):
-            evidence |= self._evidence(choice, predictions)
-        return [evidence[number] for number in range(len(predictions.values))]
-
-    def _evidence(self, choice: Choice, predictions: StandardisedPredictions) -> dict[int, Evidence]:
-        """Of the predictions with this choice, by number."""
-        debiased, test = choice.debiased, NoDisparityTest(self.candidates)
-        values = predictions.values[choice.configs]
-        fitted, noise = debiased.fitted(values), debiased.noise(values)
-        estimates = debiased.estimates(values)
-        return {
-            number: Evidence(
-                variance=float(predictions.variance[number]),
-                estimate=float(estimates[place]),
-                degenerate=debiased.null_variance(debiased.scores(noise[place])),
-                test=partial(test.p_value, values[place]),
-                regressor=choice.candidate.in_words(choice.ridge),
-                learnt=choice.candidate.learnt,
-                informative=debiased.informative,
-                spent=debiased.smoother.spent_on_factors,
-                **influence_sums(
-                    values[place], fitted[place], noise[place], predictions.row_weight, choice.candidate.units
-                ),
-            )
-            for place, number in enumerate(choice.configs.tolist())
-        }
+            debiased, values = choice.debiased, predictions.values[choice.configs]
+            estimates, fitted, noise = debiased.estimates(values), debiased.fitted(values), debiased.noise(values)
+            for prediction, config in enumerate(choice.configs.tolist()):
+                of_one = values[prediction], fitted[prediction], noise[prediction]
+                evidence[config] = Evidence(
+                    variance=float(predictions.variance[config]),
+                    estimate=float(estimates[prediction]),
+                    degenerate=debiased.null_variance(debiased.scores(noise[prediction])),
+                    test=partial(p_value_of_no_disparity, values[prediction], self.candidates),
+                    regressor=choice.candidate.in_words(choice.ridge),
+                    learnt=choice.candidate.learnt,
+                    informative=debiased.informative,
+                    spent=debiased.smoother.spent_on_factors,
+                    **influence_sums(*of_one, predictions.row_weight, debiased.units),
+                )
+        return [evidence[config] for config in range(len(predictions.values))]

@@ -11,11 +11,11 @@ import pandas as pd
 
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.discrete_columns import ROWS_PER_CELL, few_categories
 from fairlevel.conditional_mean.factors import attributes_within
+from fairlevel.conditional_mean.groups import ROWS_PER_CELL, few_categories
 from fairlevel.data.numbers import LARGEST, refuse_extremes, refuse_lost_digits, refuse_other_kinds
 from fairlevel.data.row_order import refuse_shuffled
-from fairlevel.data.sensitive import Sensitive, encode_sensitive, is_one_profile
+from fairlevel.data.sensitive import GivenColumn, Sensitive, encode_sensitive
 from fairlevel.data.splitting import read_groups
 from fairlevel.data.weights import read_weights
 from fairlevel.exceptions import FewRowsPerCombination, InvalidInput, InvalidType
@@ -29,17 +29,15 @@ _SAME = 1 - 1e-9  # correlation at which two columns hold the same information
 @dataclass(frozen=True)
 class EvaluationRows:
     """One prediction with its attributes and weights; prediction and row_weight (row,), sensitive (row, attribute)
-    with one name per attribute and, where indicators stand for categories, the number of the given column behind each
-    (``sources``), legitimate factors (row, factor) and groups (row,) where they were given.
+    with the columns as they were given, legitimate factors (row, factor) and groups (row,) where they were given.
     """
 
     prediction: Array
     sensitive: Array
     row_weight: Array
-    names: tuple[str, ...]
+    columns: tuple[GivenColumn, ...]
     factors: Array | None = None
     groups: Index | None = None
-    sources: tuple[int, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.prediction)
@@ -55,41 +53,26 @@ class EvaluationRows:
             groups=None if self.groups is None else self.groups[rows],
         )
 
-    def without_zero_weights(self) -> EvaluationRows:
-        """The rows that count."""
-        return self if self.row_weight.all() else self.take(np.flatnonzero(self.row_weight))
-
-    @property
-    def profiles(self) -> Array:
-        """A and L side by side, (row, attribute + factor); A alone where there is no L."""
-        return self.sensitive if self.factors is None else np.column_stack([self.sensitive, self.factors])
-
-    @property
-    def is_of_one_profile(self) -> bool:
-        """Whether no attribute differs between rows."""
-        return is_one_profile(self.sensitive)
-
     def attributes(self, seed: int) -> Attributes:
         """A, or A within L, with weights and groups."""
         return attributes_within(self.sensitive, self.factors, self.row_weight, self.groups, seed)
 
-    def sample(self, seed: int, most: int) -> Index:
-        """The numbers of all rows, or of so many of them, drawn at random."""
-        rows = len(self)
-        return (
-            np.arange(rows) if rows <= most else np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
-        )
-
     def sampled(self, seed: int) -> EvaluationRows:
         """These rows, or ``MOST_ROWS`` of them."""
-        return self if len(self) <= MOST_ROWS else self.take(self.sample(seed, MOST_ROWS))
+        return self if len(self) <= MOST_ROWS else self.take(sample_of(len(self), seed, MOST_ROWS))
+
+
+def sample_of(rows: int, seed: int, most: int) -> Index:
+    """The numbers of all rows, or of so many of them, drawn at random."""
+    return np.arange(rows) if rows <= most else np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
 
 
 def read_rows(
     y_pred: Any, sensitive_features: Any, sample_weight: Any = None, given: Any = None, groups: Any = None
 ) -> EvaluationRows:
     """Validate and align what a metric was given; rows of weight 0 are left out."""
-    return read_every_row(y_pred, sensitive_features, sample_weight, given, groups).without_zero_weights()
+    every = read_every_row(y_pred, sensitive_features, sample_weight, given, groups)
+    return every if every.row_weight.all() else every.take(np.flatnonzero(every.row_weight))
 
 
 def read_every_row(
@@ -116,7 +99,8 @@ def read_every_row(
     labels = None if groups is None else read_groups(groups, len(prediction))
     weight = read_weights(sample_weight, len(prediction))
     weight = np.ones(len(prediction)) if weight is None else weight / weight.max()
-    return EvaluationRows(prediction, sensitive.values, weight, sensitive.names, factors, labels, sensitive.sources)
+    columns = sensitive.columns or tuple(GivenColumn(name, (place,)) for place, name in enumerate(sensitive.names))
+    return EvaluationRows(prediction, sensitive.values, weight, columns, factors, labels)
 
 
 def read_factors(given: Any, sensitive: Sensitive) -> Array:

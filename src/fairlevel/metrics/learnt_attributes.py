@@ -14,8 +14,8 @@ from fairlevel.conditional_mean.learnt import learnt_functions
 from fairlevel.data.sensitive import is_one_profile
 from fairlevel.metrics.choice import candidates_for, choices_for
 from fairlevel.metrics.debiased import left_out
-from fairlevel.metrics.evidence import StandardisedPredictions
-from fairlevel.metrics.no_disparity_test import NoDisparityTest
+from fairlevel.metrics.interval import StandardisedPredictions
+from fairlevel.metrics.no_disparity_test import p_value_of_no_disparity
 from fairlevel.metrics.units import Units
 
 _SURELY = 0.01  # p-value
@@ -62,15 +62,15 @@ def with_learnt(rows: Attributes, prediction: Array, seed: int) -> Attributes:
 
 def _learnt(rows: Attributes, columns: Array, predictions: Array, residuals: Array, seed: int) -> Array:
     """Learnt from these columns of the rows, where they beat the mean that leaves the residuals, (config, row)."""
-    both = zip(predictions, residuals, strict=True)
-    return np.hstack([learnt_functions(*each, columns, rows.counts, rows.groups, seed) for each in both])
+    pairs = zip(predictions, residuals, strict=True)
+    return np.hstack([learnt_functions(*pair, columns, rows.counts, rows.groups, seed) for pair in pairs])
 
 
 def _more_is_known(rows: Attributes, factors: Array, predictions: Array, seed: int) -> bool:
     """Whether L explains more of a prediction than its functions do: whether it differs across L beyond them."""
     across = Attributes(factors, rows.given, rows.row_weight, groups=rows.groups)
-    test = NoDisparityTest(candidates_for(across, seed))
-    return any(test.p_value(each) < _SURELY for each in predictions)
+    candidates = candidates_for(across, seed)
+    return any(p_value_of_no_disparity(prediction, candidates) < _SURELY for prediction in predictions)
 
 
 def _beyond_factors(rows: Attributes, predictions: Array) -> Array:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import LinearMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.metrics.choice import candidates_for, chosen_for
+from fairlevel.metrics.choice import choices_for
 from fairlevel.metrics.debiased import Debiased
 from fairlevel.metrics.units import Units
 
@@ -44,5 +44,5 @@ def most_accurate(predictions: Array, target: Array, row_weight: Array) -> Array
 
 def shared_mean(prediction: Array, attributes: Attributes, seed: int) -> SharedMean:
     """The mean and the ridge that describe a prediction best, (row,)."""
-    choice = chosen_for(prediction - attributes.weight @ prediction, candidates_for(attributes, seed))
+    (choice,) = choices_for(attributes, (prediction - attributes.weight @ prediction)[None], seed)
     return SharedMean(choice.candidate.mean, choice.ridge)

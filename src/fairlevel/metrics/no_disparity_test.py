@@ -17,7 +17,6 @@ functions, those of L included, explain, over √(1 − P_uu) with P their lever
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import chdtrc
@@ -31,15 +30,9 @@ _EXTRA_DF = (4.0, 16.0)
 _LARGEST = 0.99  # p-value of a form: one near 1 would outweigh others however small
 
 
-@dataclass(frozen=True)
-class NoDisparityTest:
-    """The test on some rows with all functions of these candidates, for any number of predictions."""
-
-    candidates: Sequence[Candidate]
-
-    def p_value(self, prediction: Array) -> float:
-        """The test for one standardised prediction, (row,)."""
-        return _cauchy([p for candidate in self.candidates for p in _p_values(candidate, prediction)])
+def p_value_of_no_disparity(prediction: Array, candidates: Sequence[Candidate]) -> float:
+    """The test for one standardised prediction, (row,), with all functions of these candidates."""
+    return _cauchy([p for candidate in candidates for p in _p_values(candidate, prediction)])
 
 
 def _p_values(candidate: Candidate, prediction: Array) -> list[float]:

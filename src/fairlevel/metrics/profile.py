@@ -13,12 +13,11 @@ from scipy.special import stdtrit
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean import SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.discrete_columns import few_categories
+from fairlevel.conditional_mean.groups import few_categories
 from fairlevel.conditional_mean.smoother import HIGH_LEVERAGE
-from fairlevel.data.sensitive import GivenColumn, Sensitive, encode_sensitive
+from fairlevel.data.sensitive import GivenColumn, Sensitive
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.debiased import cross_validated_ridge, left_out
-from fairlevel.metrics.few_units import JackknifeError
 from fairlevel.metrics.inputs import read_rows
 from fairlevel.metrics.units import Units
 
@@ -69,17 +68,13 @@ def mean_profile(
     but not for the spline's penalty, which flattens bends: of a sine wave over 300 rows a 95 % band held 87 %.
     """
     rows = read_rows(y_pred, attribute, sample_weight)
-    sensitive = encode_sensitive(attribute)
-    columns = sensitive.columns
-    if len(columns or sensitive.names) > 1:
-        raise InvalidInput(
-            f"attribute has {len(columns or sensitive.names)} columns; one is needed, such as df['age']."
-        )
-    if columns and columns[0].levels:
-        codes = rows.sensitive[:, list(columns[0].places)].argmax(axis=1)
-        return category_profiles(rows.prediction[None], codes, columns[0].levels, rows.row_weight, confidence=level)[0]
-    attribute = rows.sensitive[:, :1]
-    return mean_profiles(rows.prediction[None], attribute, rows.row_weight, points=points, confidence=level)[0]
+    if len(rows.columns) > 1:
+        raise InvalidInput(f"attribute has {len(rows.columns)} columns; one is needed, such as df['age'].")
+    levels, prediction = rows.columns[0].levels, rows.prediction[None]
+    if levels:
+        codes = rows.sensitive.argmax(axis=1)
+        return category_profiles(prediction, codes, levels, rows.row_weight, confidence=level)[0]
+    return mean_profiles(prediction, rows.sensitive, rows.row_weight, points=points, confidence=level)[0]
 
 
 def mean_profiles(
@@ -168,28 +163,52 @@ def category_profiles(
     :math:`\bar f_{-u}` the mean of the others; few of them widen the band by Student's t. The spread of all predictions
     is the most that this may be, also of a single row or group. Categories without rows are left out.
     """
-    weight = np.ones(len(codes)) if row_weight is None else row_weight
-    total = np.bincount(codes, weight, len(categories))
+    count, weight = len(categories), np.ones(len(codes)) if row_weight is None else row_weight
+    total = np.bincount(codes, weight, count)
     filled, divisor = np.flatnonzero(total > 0), np.where(total > 0, total, 1.0)
     unit = np.arange(len(codes)) if groups is None else np.unique(groups, return_inverse=True)[1]
-    _, first, number = np.unique(unit * len(categories) + codes, return_index=True, return_inverse=True)
+    _, first, number = np.unique(unit * count + codes, return_index=True, return_inverse=True)
     size: Array = np.bincount(number, weight).astype(np.float64)  # of each row, or group in a category
-    place = codes[first]
-    known = JackknifeError.of(size / divisor[place], place, len(categories))
-    most, widths = (
-        NormalDist().inv_cdf((1 + confidence) / 2),
-        stdtrit(np.maximum(known.freedom, 1e-9), (1 + confidence) / 2),
-    )
+    category = codes[first]
+    share = size / divisor[category]
+    factor, freedom = jackknife_error(share, category, count)
+    most, width = NormalDist().inv_cdf((1 + confidence) / 2), stdtrit(np.maximum(freedom, 1e-9), (1 + confidence) / 2)
     profiles = []
     for prediction in predictions:
-        mean = np.bincount(codes, weight * prediction, len(categories)) / divisor
+        mean = np.bincount(codes, weight * prediction, count) / divisor
         overall = float(weight @ prediction / weight.sum())
         spread = float(np.sqrt(weight @ (prediction - overall) ** 2 / weight.sum()))
         away: Array = np.bincount(number, weight * (prediction - mean[codes])).astype(np.float64)
-        noise = _left_out(away, size / divisor[place], size * spread)
-        error = np.sqrt(np.bincount(place, noise**2, len(categories)) / known.factor) / divisor
-        half = np.minimum(widths * error, most * spread)[filled]
-        names = tuple(categories[each] for each in filled.tolist())
+        noise = _left_out(away, share, size * spread)
+        error = np.sqrt(np.bincount(category, noise**2, count) / factor) / divisor
+        half = np.minimum(width * error, most * spread)[filled]
+        names = tuple(categories[number] for number in filled.tolist())
         at = np.arange(len(filled), dtype=np.float64)
         profiles.append(MeanProfile(at, mean[filled], mean[filled] - half, mean[filled] + half, overall, names))
     return profiles
+
+
+def jackknife_error(share: Array, category: Index, count: int) -> tuple[Array, Array]:
+    r"""What the jackknife variance of the weighted mean of each category is too large by, and its degrees of freedom,
+    both (category,), from the share of each unit in the weight of its category, (unit,), and that category, (unit,).
+
+    With shares v the variance is :math:`f^\top A f`, :math:`A = (1 - \mathbf 1 v^\top)^\top \operatorname{diag}(q)
+    (1 - \mathbf 1 v^\top)`, :math:`q_u = v_u^2 / (1 - v_u)^2`; the factor is :math:`\operatorname{tr} A / \sum
+    v^2`, and the degrees of freedom :math:`(\operatorname{tr} A)^2 / \operatorname{tr} A^2` (Bell & McCaffrey,
+    Survey Methodology 2002). With k equal shares these are k / (k − 1) and k − 1; of a single unit 1 and 0.
+    """
+    alone = share > 1 - 1e-9
+    q = np.where(alone, 0.0, (share / np.where(alone, 1.0, 1 - share)) ** 2)
+
+    def total(values: Array) -> Array:
+        return np.bincount(category, values, count).astype(np.float64)
+
+    squares, first, second = total(share**2), total(q * share), total(q * share**2)
+    every = total(q)
+    trace = every * (1 + squares) - 2 * first
+    crossed = squares**2 * every**2 + 2 * every * second - 4 * squares * every * first + 2 * first**2
+    of_square = total(q**2 * (1 - 4 * share)) + 2 * squares * total(q**2) + crossed
+    known = trace > 0
+    divisor = np.where(known, of_square, 1.0)
+    factor = np.where(known, trace / np.where(squares > 0, squares, 1.0), 1.0)
+    return factor, np.where(known, trace**2 / divisor, 0.0)

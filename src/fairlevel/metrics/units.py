@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from fairlevel.arrays import Array, Flags, Index
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.conditional_mean.functions import Functions
+from fairlevel.conditional_mean.smoother import Functions
 
 
 @dataclass(frozen=True)
@@ -61,49 +60,38 @@ class Units:
 
     def scores(self, functions: Functions, weighted: Array) -> Scores:
         """Σ_i v_i b_i over the rows of each unit, v (row,)."""
-        columns = self.sums(functions.columns * weighted[:, None])
+        columns, root = self.sums(functions.columns * weighted[:, None]), 1 / functions.scale
         if functions.level is None:
-            return Scores(columns)
+            return Scores(columns, csr_array((self.count, 0)), np.zeros(self.count), root)
         values = weighted * functions.scale[functions.level]
-        shape = self.count, len(functions.scale)
-        levels = csr_array((values, (self.number, functions.level)), shape=shape)  # sums what is given twice
-        return Scores(columns, OfLevels(levels, self.sums(weighted), 1 / functions.scale))
-
-
-class OfLevels(NamedTuple):
-    """Scores of indicators of levels that are not centred, sparse (unit, level), the totals Σ_i v_i of each unit, and
-    the root r of the weight of each level: centred scores are S − total rᵀ, and S r are the totals.
-    """
-
-    scores: csr_array
-    total: Array
-    root: Array
+        levels = csr_array((values, (self.number, functions.level)), shape=(self.count, len(root)))  # sums what repeats
+        return Scores(columns, levels, self.sums(weighted), root)
 
 
 @dataclass(frozen=True)
 class Scores:
-    """The scores of units on columns (unit, column), and on levels, which all have the weight 1."""
+    """The scores of units on columns (unit, column), and on indicators of levels that are not centred, sparse (unit,
+    level), with the totals Σ_i v_i of each unit, (unit,), and the root r of the weight of each level, (level,): centred
+    scores are S − total rᵀ, and S r are the totals.
+    """
 
     columns: Array
-    levels: OfLevels | None = None
+    levels: csr_array
+    total: Array
+    root: Array
 
     def products(self, other: Scores, weights: Array) -> Array:
-        """s_uᵀ diag(q) t_u of each unit; weights q (function,)."""
-        of_columns = weights[len(weights) - self.columns.shape[1] :]
-        total: Array = np.einsum("uf,uf,f->u", self.columns, other.columns, of_columns)
-        if self.levels is not None and other.levels is not None:
-            total += self.levels.scores.multiply(other.levels.scores).sum(axis=1)
-            total -= self.levels.total * other.levels.total
-        return total
+        """s_uᵀ diag(q) t_u of each unit; weights q (function,), 1 for levels."""
+        products: Array = np.einsum("uf,uf,f->u", self.columns, other.columns, weights[len(self.root) :])
+        if len(self.root):
+            products += self.levels.multiply(other.levels).sum(axis=1) - self.total * other.total
+        return products
 
     def covariance(self) -> Covariance:
         """K = Σ_u s_u s_uᵀ."""
-        among_columns = self.columns.T @ self.columns
-        if self.levels is None:
-            return Covariance(among_columns)
-        scores, _, root = self.levels
-        across = scores.T @ self.columns
-        return Covariance(among_columns, across - np.outer(root, root @ across), (scores.T @ scores).tocsr(), root)
+        across = self.levels.T @ self.columns
+        across -= np.outer(self.root, self.root @ across)
+        return Covariance(self.columns.T @ self.columns, across, (self.levels.T @ self.levels).tocsr(), self.root)
 
 
 @dataclass(frozen=True)
@@ -114,34 +102,28 @@ class Covariance:
     """
 
     columns: Array
-    across: Array | None = None
-    levels: csr_array | None = None
-    root: Array | None = None
+    across: Array
+    levels: csr_array
+    root: Array
 
     def __sub__(self, other: Covariance) -> Covariance:
-        across = None if self.across is None or other.across is None else self.across - other.across
-        levels = None if self.levels is None or other.levels is None else self.levels - other.levels
-        return Covariance(self.columns - other.columns, across, levels, self.root)
-
-    def trace_of_square(self, weights: Array) -> float:
-        """tr(qKqK); weights q (function,)."""
-        return float(self.traces(weights)[1])
+        columns, across = self.columns - other.columns, self.across - other.across
+        return Covariance(columns, across, self.levels - other.levels, self.root)
 
     def traces(self, weights: Array) -> Array:
         """tr M, tr M² and tr M³ of M = √q K √q, (3,); weights q ≥ 0 (function,), 1 for levels."""
-        count = 0 if self.levels is None else self.levels.shape[0]
-        root = np.sqrt(weights[count:])
-        inner = root[:, None] * self.columns * root
+        weight = np.sqrt(weights[len(self.root) :])
+        inner = weight[:, None] * self.columns * weight
         squared = inner @ inner
-        found = np.array([np.trace(inner), np.trace(squared), (squared * inner).sum()])
-        if self.levels is None or self.across is None or self.root is None:
-            return found
-        levels, across = self.levels, self.across * root
+        traces = np.array([np.trace(inner), np.trace(squared), (squared * inner).sum()])
+        if not len(self.root):
+            return traces
+        levels, across = self.levels, self.across * weight
         once = levels @ self.root
         twice, square = levels @ once, levels @ levels
         first, second, third = self.root @ once, once @ once, once @ twice  # rᵀKr, rᵀK²r, rᵀK³r
-        found[0] += levels.trace() - first
-        found[1] += square.trace() - 2 * second + first**2 + 2 * np.square(across).sum()
-        found[2] += square.multiply(levels).sum() - 3 * third + 3 * first * second - first**3
-        found[2] += 3 * ((levels @ across) * across).sum() + 3 * ((across @ inner) * across).sum()
-        return found
+        traces[0] += levels.trace() - first
+        traces[1] += square.trace() - 2 * second + first**2 + 2 * np.square(across).sum()
+        traces[2] += square.multiply(levels).sum() - 3 * third + 3 * first * second - first**3
+        traces[2] += 3 * ((levels @ across) * across).sum() + 3 * ((across @ inner) * across).sum()
+        return traces

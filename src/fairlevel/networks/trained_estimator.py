@@ -11,7 +11,7 @@ from scipy.special import stdtr
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.metrics.evidence import Evidence, StandardisedPredictions, influence_sums
+from fairlevel.metrics.interval import Evidence, StandardisedPredictions, influence_sums
 from fairlevel.metrics.units import Units
 from fairlevel.networks.diagnostic import covariance_form
 from fairlevel.networks.mlp_mean import MLPMean

@@ -38,33 +38,29 @@ def profile_chart(
     first: int = 0,
 ) -> Chart:
     """``profile``, and one layer per choice, named by ``names``, drawn above it."""
-    styles = ("before", "after") if choices else ("after", "after")
+    style = "before" if choices else "after"
     draw = _bars if profile.levels else _curve
-    frame = _frame(profile, up)
+    if profile.levels:
+        frame = Frame(None, up, height=300, bottom=26 if _flat(profile) else 96)
+    else:
+        frame = Frame(Axis.over(float(profile.at[0]), float(profile.at[-1]), pad=0), up, height=260)
     moves = f"from {number(profile.mean.min(), 3)} to {number(profile.mean.max(), 3)}"
-    parts = [draw(frame, profile, styles[0], 0, 2 if choices else 1)]
+    parts = draw(frame, profile, style, 0, 2 if choices else 1)
     if choices:
-        drawn = [draw(frame, each, styles[1], 1, 2) for each in choices]
-        parts.append([layers(drawn, first)])
+        parts.append(layers([draw(frame, chosen, "after", 1, 2) for chosen in choices], first))
     overall = float(frame.y(profile.overall))
     mean = tag("line", x1=frame.left, x2=frame.right, y1=overall, y2=overall, class_="overall")
     svg = frame.drawing(
-        frame.inside(mean, *(each for part in parts for each in part)),
+        frame.inside(mean, *parts),
         *(_labels(frame, profile) if profile.levels else ()),
         alt=f"Average prediction along {attribute}. {label}: {moves}",
         scale=frame.scale,
     )
     hidden = max(0, len(profile.levels) - MOST_BARS)
     note = f"The first {MOST_BARS} of {len(profile.levels)} categories; all are in the numbers." if hidden else ""
-    legend = (Series(styles[0], label), *((Series("after", "chosen model"),) if choices else ()))
+    legend = (Series(style, label), Series("after", "chosen model")) if choices else ()
     columns = {label: profile} | dict(zip(names, choices, strict=True))
-    return Chart(attribute, svg, legend=legend if choices else (), note=note, table=_table(attribute, columns))
-
-
-def _frame(profile: MeanProfile, up: Axis) -> Frame:
-    if profile.levels:
-        return Frame(None, up, height=300, bottom=26 if _flat(profile) else 96)
-    return Frame(Axis.over(float(profile.at[0]), float(profile.at[-1]), pad=0), up, height=260)
+    return Chart(attribute, svg, legend=legend, note=note, table=_table(attribute, columns))
 
 
 def _flat(profile: MeanProfile) -> bool:
@@ -85,24 +81,15 @@ def _bars(frame: Frame, profile: MeanProfile, style: str, place: int, places: in
     slot, width = _slot(frame, profile), 0.72 * _slot(frame, profile) / places
     base = float(frame.y(profile.overall))
     parts = []
-    for k, (name, mean) in enumerate(zip(profile.levels[:MOST_BARS], profile.mean, strict=False)):
+    for k, name in enumerate(profile.levels[:MOST_BARS]):
+        values = profile.mean[k], profile.low[k], profile.high[k]
+        mean, low, high = (number(value, 3) for value in values)
+        top, bottom_of_whisker, top_of_whisker = frame.y(np.array(values)).tolist()
         left = frame.left + slot * (k + 0.14) + width * place
-        top, low, high = (float(frame.y(value)) for value in (mean, profile.low[k], profile.high[k]))
-        middle = left + width / 2
-        parts += [
-            tag(
-                "rect",
-                tag(
-                    "title", f"{name}: {number(mean, 3)} ({number(profile.low[k], 3)} to {number(profile.high[k], 3)})"
-                ),
-                x=left,
-                width=max(width - 1, 1.0),
-                y=min(top, base),
-                height=max(abs(top - base), 1.0),
-                class_=f"bar {style}",
-            ),
-            tag("line", x1=middle, x2=middle, y1=low, y2=high, class_="whisker"),
-        ]
+        box = {"x": left, "width": max(width - 1, 1.0), "y": min(top, base), "height": max(abs(top - base), 1.0)}
+        parts.append(tag("rect", tag("title", f"{name}: {mean} ({low} to {high})"), **box, class_=f"bar {style}"))
+        middle, ends = left + width / 2, {"y1": bottom_of_whisker, "y2": top_of_whisker}
+        parts.append(tag("line", x1=middle, x2=middle, **ends, class_="whisker"))
     return parts
 
 
@@ -123,17 +110,12 @@ def _labels(frame: Frame, profile: MeanProfile) -> list[Markup]:
 
 def _table(attribute: str, columns: dict[str, MeanProfile]) -> TableBlock:
     first = next(iter(columns.values()))
-    if first.levels:
-        frame = pd.DataFrame({attribute: first.levels})
-        step = 1
-    else:
-        step = max(1, (len(first.at) - 1) // 8)
-        frame = pd.DataFrame({attribute: first.at[::step]})
+    step = 1 if first.levels else max(1, (len(first.at) - 1) // 8)
+    frame = pd.DataFrame({attribute: first.levels or first.at[::step]})
     if len(columns) == 1:
         frame["average"], frame["95 % from"], frame["to"] = first.mean[::step], first.low[::step], first.high[::step]
     else:
-        for name, profile in columns.items():
-            frame[name] = profile.mean[::step]
+        frame = frame.assign(**{name: profile.mean[::step] for name, profile in columns.items()})
     return TableBlock.of(frame, f"Average prediction along {attribute}", "bands and whiskers are 95 % intervals")
 
 
