@@ -15,7 +15,7 @@ from fairlevel import audit
 from fairlevel.auditing import answer
 from fairlevel.auditing.side_figures import SideFigures
 from fairlevel.data import stored_rows
-from fairlevel.data.row_sample import Roles, sample_rows
+from fairlevel.data.stored_rows import Roles, sample_rows
 from fairlevel.exceptions import FairLevelError
 
 COLUMNS = ["age", "income", "town"]
@@ -145,7 +145,7 @@ def test_a_seed_is_a_sample_whatever_the_batches(tmp_path, monkeypatch):
 
 MEMORY = """
 import resource, sys
-from fairlevel.data.row_sample import Roles, sample_rows
+from fairlevel.data.stored_rows import Roles, sample_rows
 sample_rows(sys.argv[1], Roles(("f",), ("a", "b")), 1000, 0)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """

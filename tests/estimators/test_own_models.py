@@ -18,8 +18,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from fairlevel import FairnessPath
 from fairlevel.candidates.penalty_grid import PenaltyGrid
-from fairlevel.data.frames import GivenColumns
-from fairlevel.data.native_columns import NativeColumns
+from fairlevel.data.native_columns import GivenColumns, NativeColumns
 from fairlevel.exceptions import ChangedCells, InvalidInput, InvalidType
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import ClosedFBO

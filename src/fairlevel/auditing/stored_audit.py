@@ -9,7 +9,7 @@ from typing import Any
 from fairlevel.auditing.answer import Audit
 from fairlevel.auditing.flags import Flag, not_sampled
 from fairlevel.auditing.questions import check_threshold
-from fairlevel.data.row_sample import WEIGHT_0, Roles, RowSample, sample_rows
+from fairlevel.data.stored_rows import WEIGHT_0, Roles, RowSample, sample_rows
 from fairlevel.exceptions import InvalidInput
 
 

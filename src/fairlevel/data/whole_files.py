@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import shutil
 import stat
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -66,7 +64,7 @@ def whole_folder(out: Path, may_replace: Callable[[Path], None]) -> Iterator[Pat
     must stay: a folder that appears in the meantime is not lost. Several writers may replace the same folder at once.
     """
     place = _resolved(out)
-    _ask(place, may_replace)
+    _is_there(place, may_replace)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with _private_folder(place) as private:
@@ -75,8 +73,6 @@ def whole_folder(out: Path, may_replace: Callable[[Path], None]) -> Iterator[Pat
             yield partial
             _put(partial, place, may_replace)
     except OSError as error:
-        if isinstance(error, CannotWrite):
-            raise
         raise _cannot(out, error) from None
 
 
@@ -100,7 +96,28 @@ def _keep_permissions(old: Path, new: Path) -> None:
             shutil.copymode(replaced, written)
 
 
-def _ask(place: Path, may_replace: Callable[[Path], None]) -> bool:
+def _put(partial: Path, place: Path, may_replace: Callable[[Path], None]) -> None:
+    """Put the new folder in its place. One that is there steps aside for a moment, and comes back if that fails."""
+    for attempt in range(_ATTEMPTS):
+        aside = partial.with_name(f"old {attempt}")
+        try:
+            try:
+                if _is_there(place, may_replace):
+                    _keep_permissions(place, partial)
+                    place.rename(aside)
+                partial.rename(place)
+            finally:
+                if aside.exists() and not place.exists():
+                    aside.rename(place)
+        except OSError as error:  # somebody else has just put a folder there, or taken it away
+            in_the_meantime = error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT)
+            if not (partial.exists() and in_the_meantime) or attempt + 1 == _ATTEMPTS:
+                raise
+        else:
+            return
+
+
+def _is_there(place: Path, may_replace: Callable[[Path], None]) -> bool:
     """Whether a folder is there, which may be replaced; it is looked at again if it was replaced in the meantime."""
     while (identity := _identity(place)) is not None:
         try:
@@ -115,57 +132,10 @@ def _ask(place: Path, may_replace: Callable[[Path], None]) -> bool:
 
 def _identity(place: Path) -> tuple[int, ...] | None:
     try:
-        found = place.stat()
+        stat_result = place.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns
-
-
-def _put(partial: Path, place: Path, may_replace: Callable[[Path], None]) -> None:
-    """Put the new folder in its place; one that is there takes the place of ``partial``."""
-    for attempt in range(_ATTEMPTS):
-        try:
-            if _ask(place, may_replace):
-                _keep_permissions(place, partial)
-                exchange(partial, place)
-            else:
-                partial.rename(place)
-        except OSError as error:  # somebody else has just put a folder there, or taken it away
-            in_the_meantime = error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT) or place.exists()
-            if not (partial.exists() and in_the_meantime) or attempt + 1 == _ATTEMPTS:
-                raise
-        else:
-            return
-
-
-def exchange(one: Path, other: Path) -> None:
-    """Two folders change places: in one step where Linux can, so that a reader, or a process that is killed, never
-    finds neither. Elsewhere one steps aside for a moment, and comes back if the other cannot move.
-    """
-    if _exchanged_at_once(one, other):
-        return
-    aside = one.with_name("old")
-    other.rename(aside)
-    try:
-        one.rename(other)
-    except BaseException:
-        aside.rename(other)
-        raise
-    aside.rename(one)
-
-
-def _exchanged_at_once(one: Path, other: Path) -> bool:
-    """Whether the system and its disk know how to, and did it; Python has no name for it."""
-    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
-    if rename is None:
-        return False
-    here, swap = -100, 2  # AT_FDCWD and RENAME_EXCHANGE
-    if rename(here, os.fsencode(one), here, os.fsencode(other), swap) == 0:
-        return True
-    code = ctypes.get_errno()
-    if code in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
-        return False
-    raise OSError(code, os.strerror(code), str(other))
+    return stat_result.st_ino, stat_result.st_mtime_ns, stat_result.st_ctime_ns
 
 
 def _resolved(path: Path) -> Path:

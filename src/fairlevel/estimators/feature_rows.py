@@ -12,13 +12,25 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from fairlevel.arrays import Array
-from fairlevel.data.decimals import decimals_as_floats, without_decimals
-from fairlevel.data.encoder import TableEncoder
-from fairlevel.data.encoding import Encoding
-from fairlevel.data.features import as_pandas, is_frame, ordered_like_fit, refuse_missing, refuse_text
+from fairlevel.data.encoder import Encoding, TableEncoder
+from fairlevel.data.features import (
+    as_dense,
+    as_pandas,
+    decimals_as_floats,
+    is_frame,
+    named_columns,
+    ordered_like_fit,
+    refuse_text,
+    without_decimals,
+)
 from fairlevel.data.native_columns import NativeColumns
-from fairlevel.data.numbers import SMALLEST_FEATURE, as_dense, refuse_extremes, refuse_lost_digits, refuse_other_kinds
-from fairlevel.data.table_rules import named_columns
+from fairlevel.data.numbers import (
+    SMALLEST_FEATURE,
+    refuse_extremes,
+    refuse_lost_digits,
+    refuse_missing,
+    refuse_other_kinds,
+)
 from fairlevel.exceptions import EmptyColumns, FairLevelError, InvalidInput, InvalidType
 from fairlevel.forks import use_one_thread_after_fork
 

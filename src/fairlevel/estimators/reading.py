@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from fairlevel.arrays import Array, Flags
+from fairlevel.data.numbers import read_weights
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.sensitive import Sensitive, as_frame, encode_sensitive, refuse_too_many_attributes
 from fairlevel.data.splitting import Splitting
 from fairlevel.data.table import Table
-from fairlevel.data.weights import read_weights
 from fairlevel.estimators.feature_rows import FeatureRows
 from fairlevel.exceptions import (
     InvalidInput,
