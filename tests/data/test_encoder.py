@@ -212,6 +212,13 @@ def test_a_real_transformer(frame):
     np.testing.assert_array_equal(TableEncoder().fit_transform(array), [[1, 0, 1], [0, 1, 2], [1, 0, 4]])
 
 
+def test_masked_cells_are_refused():
+    """Their values were read."""
+    masked = np.ma.masked_array([[1.0, 2.0], [2.0, 3.0]], mask=[[True, False], [False, False]])
+    with pytest.raises(InvalidInput, match="X is a masked array with 1 masked values"):
+        TableEncoder().fit(masked)
+
+
 def test_numbers_beside_text_in_a_list_of_rows_are_numbers():
     """NumPy writes all cells of such a list as text: each number was a category."""
     rows = [[1, "a"], [2, "b"], [3, "a"], [2, "a"]]

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array, Flags
-from fairlevel.data.dates import AmbiguousDates, date_pattern, dates_as_text, days_since_1970, read_dates
+from fairlevel.data.dates import date_pattern, dates_as_text, days_since_1970, read_dates
 from fairlevel.data.numbers import Number
 from fairlevel.exceptions import InvalidInput, InvalidType, NumbersAsText
 
@@ -28,38 +28,35 @@ _WITH_COMMA = r"[+-]?\d{1,3}(?:\.\d{3})+(?:,\d+)?|[+-]?\d+(?:,\d+)?(?:[eE][+-]?\
 
 
 @dataclass(frozen=True)
-class Reading:
-    """Values of a column: numbers (NaN where missing) or text (None where missing); and which cells are neither missing
-    nor readable, which have missing values. Shapes: (row,) each.
-    """
-
-    values: Any
-    unreadable: Flags
-
-
-@dataclass(frozen=True)
 class Kind:
-    """What a column holds, and how it is read. ``wanted`` says in words what its cells must be."""
+    """What a column holds, and how it is read."""
 
     is_text: ClassVar[bool] = False
 
     @property
     def wanted(self) -> str:
-        raise NotImplementedError
+        """In words what its cells must be."""
+        return {"numbers": "finite numbers", "truths": "True or False"}.get(self.name, self.name)
 
     @property
     def name(self) -> str:
         """As files and messages call it."""
         return type(self).__name__.lower()
 
-    def values(self, cells: Any) -> Array:
-        """Cells as numbers, NaN or infinite for those that cannot be read; (cell,)."""
+    def values(self, cells: Any) -> Any:
+        """Distinct cells as numbers, NaN or infinite for those that cannot be read, or as text; (cell,)."""
         raise NotImplementedError
 
-    def read(self, column: pd.Series) -> Reading:
-        """Each distinct cell is read once."""
-        numbers, cells = _distinct(column)
-        return _reading(np.append(self.values(cells), np.nan)[numbers], column)
+    def read(self, column: pd.Series) -> Any:
+        """Numbers, NaN where missing or not readable, or text, NaN where missing; (row,)."""
+        cells = [cell if isinstance(cell, Hashable) else str(cell) for cell in column.astype(object)]
+        numbers, distinct = pd.factorize(pd.Series(cells, dtype=object))
+        return np.append(self.values(distinct), np.nan)[numbers]
+
+    def unreadable(self, column: pd.Series, values: Any) -> Flags:
+        """Which cells of a column, read as these values, are neither missing nor readable; (row,)."""
+        unreadable: Flags = pd.isna(values) & column.notna().to_numpy()
+        return unreadable
 
     def to_plain(self) -> dict[str, str]:
         """Plain values for JSON."""
@@ -72,19 +69,15 @@ class Numbers(Kind):
 
     decimal: str = "."
 
-    @property
-    def wanted(self) -> str:
-        return "finite numbers"
-
     def values(self, cells: Any) -> Array:
         text = pd.Series([_number_text(cell, self.decimal) for cell in cells], dtype=object)
         values: Array = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
         return values
 
-    def read(self, column: pd.Series) -> Reading:
-        if not pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_complex_dtype(column.dtype):
-            return super().read(column)
-        return _reading(column.to_numpy(dtype=np.float64, na_value=np.nan), column)
+    def read(self, column: pd.Series) -> Array:
+        is_number = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype)
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan) if is_number else super().read(column)
+        return np.where(np.isfinite(values), values, np.nan)
 
 
 @dataclass(frozen=True)
@@ -100,19 +93,14 @@ class Dates(Kind):
     def values(self, cells: Any) -> Array:
         return read_dates(cells, self.pattern)
 
-    def read(self, column: pd.Series) -> Reading:
-        if not pd.api.types.is_datetime64_any_dtype(column.dtype):
-            return super().read(column)
-        return _reading(days_since_1970(pd.to_datetime(column, utc=True)), column)
+    def read(self, column: pd.Series) -> Array:
+        is_date = pd.api.types.is_datetime64_any_dtype(column.dtype)
+        return days_since_1970(pd.to_datetime(column, utc=True)) if is_date else super().read(column)
 
 
 @dataclass(frozen=True)
 class Truths(Kind):
     """True and False as 1 and 0; also the words, in any case, and the numbers 1 and 0."""
-
-    @property
-    def wanted(self) -> str:
-        return "True or False"
 
     def values(self, cells: Any) -> Array:
         known = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
@@ -125,14 +113,8 @@ class Texts(Kind):
 
     is_text: ClassVar[bool] = True
 
-    @property
-    def wanted(self) -> str:
-        return "text"
-
-    def read(self, column: pd.Series) -> Reading:
-        numbers, cells = _distinct(column)
-        texts = np.array([*(text_of(cell) for cell in cells), None], dtype=object)
-        return Reading(texts[numbers], np.zeros(len(column), dtype=bool))
+    def values(self, cells: Any) -> Any:
+        return np.array(list(map(text_of, cells)), dtype=object)
 
 
 def kind_from(values: Mapping[str, Any]) -> Kind:
@@ -158,8 +140,9 @@ class Unreadable(InvalidType):
     """Cells that are not of the kind that their column held in training."""
 
 
-def refuse_unreadable(name: str, kind: Kind, column: pd.Series, unreadable: Flags) -> None:
-    """Name the cells that are not of the kind that the column held in training."""
+def refuse_unreadable(name: str, kind: Kind, column: pd.Series, values: Any) -> None:
+    """Name the cells that are not of the kind that the column held in training; it was read as these values."""
+    unreadable = kind.unreadable(column, values)
     if unreadable.any():
         raise Unreadable(
             f"Column {name!r} holds {cells_in_words(column[unreadable])}, which cannot be read; {kind.wanted} are "
@@ -224,10 +207,7 @@ def _kind_of_text(name: str, cells: pd.Series, values: Any) -> Kind:
         return Numbers(",")
     _refuse_thousands(name, values)
     readable: list[tuple[Kind, Flags]] = [(Numbers("."), points), (Numbers(","), commas)]
-    try:
-        pattern = date_pattern(values)
-    except AmbiguousDates as error:
-        raise InvalidInput(f"Column {name!r} holds {error}") from None
+    pattern = date_pattern(name, values)
     if pattern is not None:
         dates = np.isfinite(read_dates(values, pattern))
         if dates.all():
@@ -299,17 +279,6 @@ def text_of(value: Any) -> str:
         return str(int(value))
     text = str(value)
     return text.removesuffix(".0") if re.fullmatch(r"-?(?:0|[1-9]\d*)\.0", text) else text
-
-
-def _distinct(column: pd.Series) -> tuple[Any, Any]:
-    """The number of each cell's value, −1 where it is missing, and the values; what cannot be compared, as text."""
-    cells = [cell if isinstance(cell, Hashable) else str(cell) for cell in column.astype(object)]
-    return pd.factorize(pd.Series(cells, dtype=object))
-
-
-def _reading(values: Array, column: pd.Series) -> Reading:
-    finite = np.isfinite(values)
-    return Reading(np.where(finite, values, np.nan), ~finite & column.notna().to_numpy())
 
 
 def _number_text(cell: Any, decimal: str) -> Any:

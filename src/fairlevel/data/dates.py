@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
+from fairlevel.exceptions import InvalidInput
 
 _ISO = r"\d{4}-\d{2}(?:-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?)?"
 _DAYS = (
@@ -31,13 +32,6 @@ _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M", "T%H
 _ALIKE = [tuple(day + time for day in alike) for alike in _DAYS for time in _TIMES]
 _PATTERNS = ("", *(pattern for alike in _ALIKE for pattern in alike))
 
-_ISO_FORMATS = (
-    "%Y-%m-%d",
-    "%Y-%m",
-    *(f"%Y-%m-%d{mark}{time}" for mark in "T " for time in ("%H:%M", "%H:%M:%S", "%H:%M:%SZ", "%H:%M:%S.%f")),
-)
-"""Ways to write ISO 8601."""
-
 _UNCLEAR = tuple(date(year, 1, 1).toordinal() - date(1970, 1, 1).toordinal() for year in (2030, 2069))
 """Days since 1970 between which a year of two digits may as well be that of a hundred years before."""
 
@@ -49,16 +43,9 @@ _ORDER = (
 _CENTURY = "of which the century is not known; write years with four digits, such as 2020-12-31."
 
 
-class AmbiguousDates(ValueError):
-    """Cells are dates, which may mean different days."""
-
-    def __init__(self, example: str, advice: str) -> None:
-        super().__init__(f"dates such as {example!r}, {advice}")
-
-
-def date_pattern(values: Any) -> str | None:
-    """The format in which most values are dates: "" for ISO 8601; None where fewer than half of some of the texts are
-    dates in any format.
+def date_pattern(name: str, values: Any) -> str | None:
+    """The format in which most values of a column are dates: "" for ISO 8601; None where fewer than half of some of the
+    texts are dates in any format. Dates that may mean different days are refused.
     """
     texts = [value.strip() for value in values if isinstance(value, str)]
     looked_at = texts[:: -(-len(texts) // _LOOKED_AT)]
@@ -72,11 +59,15 @@ def date_pattern(values: Any) -> str | None:
     for other, second in days.items():
         differ = np.isfinite(first) & np.isfinite(second) & (first != second)
         if differ.any() and np.isfinite(first).sum() == np.isfinite(second).sum() and _look_alike(pattern, other):
-            raise AmbiguousDates(str(values[int(np.argmax(differ))]), _ORDER)
+            _refuse_ambiguous(name, values[int(np.argmax(differ))], _ORDER)
     unclear = (first >= _UNCLEAR[0]) & (first < _UNCLEAR[1])
     if "%y" in pattern and unclear.any():
-        raise AmbiguousDates(str(values[int(np.argmax(unclear))]), _CENTURY)
+        _refuse_ambiguous(name, values[int(np.argmax(unclear))], _CENTURY)
     return pattern
+
+
+def _refuse_ambiguous(name: str, example: Any, advice: str) -> NoReturn:
+    raise InvalidInput(f"Column {name!r} holds dates such as {str(example)!r}, {advice}")
 
 
 def _look_alike(one: str, other: str) -> bool:
@@ -134,14 +125,3 @@ def dates_as_text(days: Array, pattern: str) -> list[str | None]:
     known = days[np.isfinite(days)]
     iso = "%Y-%m-%d" if (known == np.floor(known)).all() else "%Y-%m-%d %H:%M:%S.%f"
     return [None if pd.isna(each) else each.strftime(pattern or iso) for each in dates]
-
-
-def format_of_dates(cells: Any, pattern: str) -> str:
-    """The format that writes all of these cells, dates in this pattern, as they are; where there is none, the
-    pattern.
-    """
-    days = read_dates(cells, pattern)
-    for known in (pattern, *_ISO_FORMATS):
-        if known and dates_as_text(days, known) == list(cells):
-            return known
-    return pattern

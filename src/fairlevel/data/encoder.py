@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairlevel.arrays import Array
-from fairlevel.data.columns import Kind, Reading, kind_of
+from fairlevel.data.columns import Kind, kind_of
 from fairlevel.data.features import named_columns, refuse_doubles
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.table_rules import MANY, TableRules, Values, rule_for
@@ -62,7 +62,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         refuse_doubles(frame, "X")
         validate_data(self, X, skip_check_array=True)
         kinds = {str(name): kind_of(str(name), column) for name, column in frame.items()}
-        columns = {name: kind.read(frame[name]).values for name, kind in kinds.items()}
+        columns = {name: kind.read(frame[name]) for name, kind in kinds.items()}
         return self.learn(kinds, columns)
 
     def learn(self, kinds: Mapping[str, Kind], columns: Mapping[str, Values]) -> Self:
@@ -108,7 +108,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """(row, column of the table) -> (row, column of the matrix); columns that are not needed are ignored."""
         return self.table_rules.transform(X)
 
-    def read(self, X: Any) -> dict[str, Reading]:
+    def read(self, X: Any) -> dict[str, Values]:
         """The columns that are needed, by name, each read by its rule."""
         return self.table_rules.read(named_columns(X))
 

@@ -168,11 +168,12 @@ def with_unreadable_as_missing(table: pd.DataFrame) -> tuple[pd.DataFrame, dict[
             kind = error.kind
         if kind is None:
             continue
-        reading = kind.read(column)
-        if reading.unreadable.any():
-            values = pd.Series(reading.values, index=column.index)
+        read = kind.read(column)
+        unreadable = kind.unreadable(column, read)
+        if unreadable.any():
+            values = pd.Series(read, index=column.index)
             found[str(name)] = pd.to_datetime(values, unit="D") if isinstance(kind, Dates) else values
-            counts[str(name)] = int(reading.unreadable.sum())
+            counts[str(name)] = int(unreadable.sum())
     return table.assign(**found), counts
 
 
@@ -185,11 +186,11 @@ def _target(column: pd.Series) -> pd.Series:
     if strange.size == column.notna().sum() and column.nunique() == 2:
         return column.astype(object)
     name, needed = str(column.name), "numbers or two classes are needed"
-    if Numbers(",").read(column).unreadable.any() and strange.size < column.notna().sum():
+    if np.isnan(Numbers(",").read(column)[column.notna()]).any() and strange.size < column.notna().sum():
         raise InvalidType(f"The target {name!r} holds {cells_in_words(strange)}; {needed}.")
     kind = kind_of(name, column)
     if kind == Numbers(","):
-        return pd.Series(kind.read(column).values, index=column.index, name=column.name)
+        return pd.Series(kind.read(column), index=column.index, name=column.name)
     if isinstance(kind, Dates):
         raise InvalidType(f"The target {name!r} holds dates; {needed}.")
     classes, such = column.nunique(), cells_in_words(strange.drop_duplicates().iloc[:SHOWN])

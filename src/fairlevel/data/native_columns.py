@@ -14,7 +14,7 @@ import pandas as pd
 
 from fairlevel.arrays import Array
 from fairlevel.data.columns import Dates, Kind, Numbers, Texts, Truths, kind_from, kind_of, refuse_unreadable, text_of
-from fairlevel.data.dates import dates_as_text, format_of_dates
+from fairlevel.data.dates import dates_as_text
 from fairlevel.data.features import as_pandas, decimals_as_floats
 from fairlevel.data.table_rules import MANY_UNSEEN, warn_of_cells
 from fairlevel.exceptions import ChangedCells, UnseenLevels
@@ -49,13 +49,13 @@ class NativeColumns:
         """
         columns, many = [], {}
         for (name, column), kind, known in zip(frame.items(), self.kinds, self.categories, strict=True):
-            reading = kind.read(column)
-            refuse_unreadable(str(name), kind, column, reading.unreadable)
+            values = kind.read(column)
+            refuse_unreadable(str(name), kind, column, values)
             if known is None:
-                columns.append(reading.values)
+                columns.append(values)
                 continue
             code_of = {text_of(category): float(code) for code, category in enumerate(known)}
-            columns.append(np.array([code_of.get(text, np.nan) for text in reading.values], dtype=np.float64))
+            columns.append(np.array([code_of.get(text, np.nan) for text in values], dtype=np.float64))
             unseen = int((np.isnan(columns[-1]) & column.notna().to_numpy()).sum())
             if unseen >= MANY_UNSEEN * len(frame):
                 many[str(name)] = unseen
@@ -142,33 +142,32 @@ class GivenColumns:
 
 @dataclass(frozen=True)
 class WrittenColumn:
-    """How one column looked: its type; the first cell of each category, or of False and True, by its number; and the
-    format of dates that are text.
+    """How one column looked: its type, what it held, and, where that is not its type's, the first cell of each number.
+    A date that was not there is written in the format of the others.
     """
 
     dtype: Any
+    kind: Kind = Numbers()
     cells: Mapping[float, Any] | None = None
-    date_format: str | None = None
 
     @classmethod
     def of(cls, column: pd.Series, kind: Kind, values: Array) -> WrittenColumn:
         """Of a column that was read as ``kind``, with these values, (row,)."""
         types = pd.api.types
-        known = column.dropna().astype(object)
-        if isinstance(kind, Dates) and not types.is_datetime64_any_dtype(column.dtype):
-            return cls(column.dtype, date_format=format_of_dates(known.unique(), kind.pattern))
-        if kind.is_text or (isinstance(kind, Truths) and not types.is_bool_dtype(column.dtype)):
-            cells = {} if kind.is_text else {0.0: False, 1.0: True}
-            first = dict(zip(values[column.notna()][::-1], known[::-1], strict=True))
-            return cls(column.dtype, cells | first)
-        return cls(column.dtype)
+        is_own_type = types.is_bool_dtype(column.dtype) or types.is_datetime64_any_dtype(column.dtype)
+        if isinstance(kind, Numbers) or (is_own_type and not kind.is_text):
+            return cls(column.dtype)
+        known = column.notna().to_numpy()
+        cells = {0.0: False, 1.0: True} if isinstance(kind, Truths) else {}
+        first = dict(zip(values[known][::-1], column[known].astype(object)[::-1], strict=True))
+        return cls(column.dtype, kind, cells | first)
 
     def restore(self, values: Array) -> pd.Series:
         """(row,)."""
-        if self.date_format is not None:
-            return pd.Series(dates_as_text(values, self.date_format), dtype=object).astype(self.dtype)
         if self.cells is not None:
-            return pd.Series([self.cells.get(value) for value in values], dtype=object).astype(self.dtype)
+            others = dates_as_text(values, self.kind.pattern) if isinstance(self.kind, Dates) else [None] * len(values)
+            cells = [self.cells.get(value, other) for value, other in zip(values, others, strict=True)]
+            return pd.Series(cells, dtype=object).astype(self.dtype)
         if pd.api.types.is_datetime64_any_dtype(self.dtype):
             dates = pd.to_datetime(pd.Series(values), unit="D", utc=True).dt.round("us")
             zone = getattr(self.dtype, "tz", None)

@@ -212,7 +212,7 @@ def _typed(name: str, column: pd.Series, argument: str) -> pd.Series:
             )
     kind = kind_of(name, column)
     if isinstance(kind, Numbers | Dates):
-        return pd.Series(kind.read(column).values, index=column.index, name=column.name)
+        return pd.Series(kind.read(column), index=column.index, name=column.name)
     if not column.isna().any():
         return column
     texts = [value if isinstance(value, str) else text_of(value) for value in column]

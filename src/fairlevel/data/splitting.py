@@ -33,69 +33,61 @@ def split_off(rows: int, fraction: float, seed: int) -> tuple[Index, Index]:
 
 
 @dataclass(frozen=True)
-class AnyRows:
-    """All rows are independent. ``groups`` says which rows belong together, (row,), and ``in_time`` whether held-out
-    rows must be later than the others.
-    """
+class WholeGroups:
+    """Rows of a group stay on one side of every split; ``labels`` are equal for those of one group, (row,)."""
 
-    rows: int
+    labels: Index
 
-    groups: ClassVar[None] = None
     in_time: ClassVar[bool] = False
+    """Whether held-out rows must be later than the others."""
+
+    @property
+    def groups(self) -> Index | None:
+        """Which rows belong together, (row,); None where all are independent."""
+        return self.labels
 
     def __len__(self) -> int:
-        return self.rows
+        return len(self.labels)
 
-    def take(self, rows: Index) -> AnyRows:
-        """Of some of the rows."""
-        return AnyRows(len(rows))
+    def take(self, rows: Index) -> WholeGroups:
+        """Of some of the rows. Groups are numbered anew, as if other rows had never been there."""
+        return WholeGroups(pd.factorize(self.labels[rows])[0])
 
     def folds(self, count: int, seed: int) -> Index:
         """A fold number for each row, (row,)."""
-        return folds(self.rows, count, seed)
-
-    def split_off(self, fraction: float, seed: int) -> tuple[Index, Index]:
-        """Row numbers of the (training, held-out) part."""
-        return split_off(self.rows, fraction, seed)
-
-    def others(self, part: Index) -> Index:
-        """Row numbers that may train what is judged on ``part``, ascending."""
-        return np.setdiff1d(np.arange(self.rows), part)
-
-
-@dataclass(frozen=True)
-class WholeGroups:
-    """Rows of a group stay on one side of every split."""
-
-    groups: Index
-
-    in_time: ClassVar[bool] = False
-
-    def __len__(self) -> int:
-        return len(self.groups)
-
-    def take(self, rows: Index) -> WholeGroups:
-        """Groups are numbered anew, as if other rows had never been there."""
-        return WholeGroups(pd.factorize(self.groups[rows])[0])
-
-    def folds(self, count: int, seed: int) -> Index:
         fold: Index = folds(int(self._numbers.max()) + 1, count, seed)[self._numbers]
         return fold
 
     def split_off(self, fraction: float, seed: int) -> tuple[Index, Index]:
+        """Row numbers of the (training, held-out) part."""
         _, held = split_off(int(self._numbers.max()) + 1, fraction, seed)
         inside = np.isin(self._numbers, held)
         order = np.random.default_rng(seed).permutation(len(inside))
         return order[~inside[order]], order[inside[order]]
 
     def others(self, part: Index) -> Index:
-        return np.flatnonzero(~np.isin(self.groups, self.groups[part]))
+        """Row numbers that may train what is judged on ``part``, ascending."""
+        return np.flatnonzero(~np.isin(self.labels, self.labels[part]))
 
     @cached_property
     def _numbers(self) -> Index:
         """Numbers of the groups, from 0 on; (row,)."""
-        numbers: Index = np.unique(self.groups, return_inverse=True)[1]
+        numbers: Index = np.unique(self.labels, return_inverse=True)[1]
         return numbers
+
+
+class AnyRows(WholeGroups):
+    """All rows are independent: each is a group of its own."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__(np.arange(rows))
+
+    @property
+    def groups(self) -> None:
+        return None
+
+    def take(self, rows: Index) -> AnyRows:
+        return AnyRows(len(rows))
 
 
 @dataclass(frozen=True)
@@ -129,8 +121,8 @@ class InTime:
         return np.setdiff1d(np.flatnonzero(self.rank <= self.rank[part].min()), part)
 
 
-Splitting = AnyRows | WholeGroups | InTime
-"""Which rows may stand on different sides of a split; the methods are explained in :class:`AnyRows`."""
+Splitting = WholeGroups | InTime
+"""Which rows may stand on different sides of a split; the methods are explained in :class:`WholeGroups`."""
 
 
 def read_splitting(groups: Any, time: Any, y: Any) -> Splitting | None:
@@ -169,7 +161,7 @@ def _read_time(time: Any, rows: int) -> Index:
     if given.dtype == object or pd.api.types.is_string_dtype(given):
         kind = kind_of("time", given)
         is_ordered = isinstance(kind, Numbers | Dates)
-        ordered = pd.Series(kind.read(given).values) if is_ordered else pd.to_numeric(given, errors="coerce")
+        ordered = pd.Series(kind.read(given)) if is_ordered else pd.to_numeric(given, errors="coerce")
         if ordered.isna().any():
             raise InvalidInput(
                 f"time holds {given.iloc[0]!r}, which is neither a number nor a date; pass pandas.to_datetime(...)."

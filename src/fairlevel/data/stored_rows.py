@@ -138,12 +138,10 @@ def sample_rows(source: Any, roles: Roles, most: int, seed: int) -> RowSample:
         first, last = np.searchsorted(drawn, [start, start + batch.num_rows])
         positions = drawn[first:last] - start
         start += batch.num_rows
-        counted = _counted(batch, roles, sample)
-        picked.append(batch.take(pa.array(positions[counted[positions]])))
-        rows = batch if counted.all() else batch.filter(pa.array(counted))
-        _refuse_bad(rows, [name for name in roles.names if name not in (*sample.levels, roles.by, roles.groups)])
-        _count_levels(rows, sample)
-        sample.used += rows.num_rows
+        rows = batch.to_pandas()
+        counts = _counts(rows, roles, sample)
+        picked.append(batch.take(pa.array(positions[counts[positions]])))
+        _add(rows[counts], roles, sample)
     frame = pa.Table.from_batches(picked).to_pandas(ignore_metadata=True)
     sample.frame = frame.astype({name: "category" for name in roles.categories if name in frame})
     if len(frame) < 2:
@@ -246,51 +244,47 @@ def _batches(dataset: arrow.Dataset, columns: dict[str, arrow.Expression]) -> It
     pa.default_memory_pool().release_unused()  # pages that were unpacked
 
 
-def _counted(batch: pa.RecordBatch, roles: Roles, sample: RowSample) -> Flags:
+def _counts(rows: pd.DataFrame, roles: Roles, sample: RowSample) -> Flags:
     """Which rows count, (row,); what the others lack is added to the sample's counts."""
-    gaps = {}
+    numeric = [name for name in roles.attributes if name not in sample.levels]
+    missing = rows[numeric].isna()
     if roles.lenient:
-        gaps = {name: ~np.isfinite(_numpy(batch.column(name))) for name in (roles.target, roles.weight) if name}
-    for name in roles.attributes:
-        if name not in sample.levels:
-            gaps[name] = _numpy(batch.column(name).is_null(nan_is_null=True))
-    counted = np.ones(batch.num_rows, dtype=bool)
-    for name, missing in gaps.items():
-        sample.left_out += Counter({name: int(missing.sum())})  # which keeps counts above zero
-        counted &= ~missing
+        for name in filter(None, (roles.weight, roles.target)):
+            missing.insert(0, name, ~np.isfinite(rows[name]))
+    sample.left_out += Counter({str(name): int(count) for name, count in missing.sum().items()})  # those above zero
+    counts: Flags = ~missing.any(axis=1).to_numpy(dtype=bool)
     if roles.weight is None:
-        return counted
-    weight = _numpy(batch.column(roles.weight))
-    known = weight[counted]
-    if not (np.isfinite(known).all() and (known >= 0).all() and known.max(initial=0) <= LARGEST):
+        return counts
+    weight = rows[roles.weight]
+    if not weight[counts].between(0, LARGEST).all():
         raise InvalidInput(
             f"Column {roles.weight!r} holds weights that are missing, infinite or negative; finite weights ≥ 0 are "
             "needed: use 0 for rows that should not count."
         )
-    sample.left_out += Counter({WEIGHT_0: int((known == 0).sum())})
-    counted &= weight != 0
-    return counted
+    sample.left_out += Counter({WEIGHT_0: int((weight[counts] == 0).sum())})
+    counts &= (weight != 0).to_numpy()
+    return counts
 
 
-def _refuse_bad(rows: pa.RecordBatch, numeric: Sequence[str]) -> None:
-    """Numbers that cannot be computed with, wherever they are: the sample may not have them."""
-    for name in numeric:
-        column = rows.column(name)
-        bad = int((~(np.abs(_numpy(column)) <= LARGEST)).sum()) if types.is_floating(column.type) else 0
+def _add(rows: pd.DataFrame, roles: Roles, sample: RowSample) -> None:
+    """Count rows that count. Numbers that cannot be computed with are refused wherever they are: the sample may not
+    have them. Columns of very many values are not counted on: they may hold dates, or text of any kind.
+    """
+    for name in (*roles.values, *roles.attributes):
+        column = rows[name]
+        if name in sample.levels:
+            if len(sample.levels[name]) <= MOST_CATEGORIES_OF_FACTORS:
+                rows_by_level: dict[Any, int] = column.astype(object).value_counts(dropna=False).to_dict()
+                for level, count in rows_by_level.items():
+                    sample.levels[name][None if pd.isna(level) else level] += count
+            continue
+        bad = int((~(column.abs() <= LARGEST)).sum()) if column.dtype.kind == "f" else 0
         if bad:
             raise InvalidInput(
                 f"Column {name!r} holds {bad} missing, infinite or huge values in one part of the rows; drop those "
                 "rows from the files."
             )
-
-
-def _count_levels(rows: pa.RecordBatch, sample: RowSample) -> None:
-    """Columns of very many values are not counted on: they may hold dates, or text of any kind."""
-    for name, counts in sample.levels.items():
-        if len(counts) <= MOST_CATEGORIES_OF_FACTORS:
-            for level in compute.value_counts(rows.column(name)).to_pylist():
-                value = level["values"]
-                counts[None if value != value else value] += level["counts"]
+    sample.used += len(rows)
 
 
 def _keep_categories(sample: RowSample) -> None:
@@ -321,7 +315,3 @@ def _one_line(error: Exception) -> str:
 def _is_any(kind: pa.DataType, *tests: Callable[[pa.DataType], bool]) -> bool:
     """Whether a type passes one of the tests."""
     return any(test(kind) for test in tests)
-
-
-def _numpy(values: pa.Array) -> Any:
-    return values.to_numpy(zero_copy_only=False)

@@ -18,7 +18,6 @@ from fairlevel.data.columns import (
     GAPS,
     Kind,
     Numbers,
-    Reading,
     Texts,
     filled,
     indicators,
@@ -49,10 +48,6 @@ class NumberRule:
     def encode(self, values: Values) -> Array:
         """(row,) -> (row, 1)."""
         return np.where(np.isfinite(values), values, self.median)[:, None]
-
-    def unseen(self, values: Values) -> int:
-        """Any number will do."""
-        return 0
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -208,19 +203,19 @@ class TableRules:
     def transform(self, X: Any) -> Array:
         """(row, column of the table) -> (row, column of the matrix); columns that are not needed are ignored."""
         frame = named_columns(X)
-        readings = self.read(frame)
+        columns = self.read(frame)
+        unreadable = {}
         for rule in self.rules:
             if self.unreadable == "error":
-                refuse_unreadable(rule.name, rule.reads, frame[rule.name], readings[rule.name].unreadable)
-        columns = {name: reading.values for name, reading in readings.items()}
-        unreadable = {name: int(reading.unreadable.sum()) for name, reading in readings.items()}
+                refuse_unreadable(rule.name, rule.reads, frame[rule.name], columns[rule.name])
+            unreadable[rule.name] = int(rule.reads.unreadable(frame[rule.name], columns[rule.name]).sum())
         warn_of_cells(UnreadableCells, "Cells that cannot be read count as missing", unreadable, len(frame))
-        unseen = {rule.name: rule.unseen(columns[rule.name]) for rule in self.rules}
+        unseen = {rule.name: rule.unseen(columns[rule.name]) for rule in self.rules if isinstance(rule, TextRule)}
         many = {name: count for name, count in unseen.items() if count >= MANY_UNSEEN * len(frame)}
         warn_of_cells(UnseenLevels, "Categories that the training rows lack", many, len(frame))
         return self.encode(columns)
 
-    def read(self, frame: pd.DataFrame) -> dict[str, Reading]:
+    def read(self, frame: pd.DataFrame) -> dict[str, Values]:
         """The columns that are needed, by name, each read by its rule."""
         missing = [name for name in self.needed if name not in frame]
         if missing:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 import stat
@@ -13,8 +12,6 @@ from shlex import quote
 from tempfile import mkdtemp
 
 from fairlevel.exceptions import CannotWrite, InvalidInput
-
-_ATTEMPTS = 100  # to replace a folder that others replace at the same time
 
 
 def require_writable(path: Path) -> Path:
@@ -61,10 +58,11 @@ def whole_folder(out: Path, may_replace: Callable[[Path], None]) -> Iterator[Pat
     stays until then, and lends its permissions.
 
     ``may_replace`` is called with a folder that is there, at the start and again at the end, and raises an error if it
-    must stay: a folder that appears in the meantime is not lost. Several writers may replace the same folder at once.
+    must stay: a folder that appears in the meantime is not lost.
     """
     place = _resolved(out)
-    _is_there(place, may_replace)
+    if place.exists():
+        may_replace(place)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with _private_folder(place) as private:
@@ -98,44 +96,16 @@ def _keep_permissions(old: Path, new: Path) -> None:
 
 def _put(partial: Path, place: Path, may_replace: Callable[[Path], None]) -> None:
     """Put the new folder in its place. One that is there steps aside for a moment, and comes back if that fails."""
-    for attempt in range(_ATTEMPTS):
-        aside = partial.with_name(f"old {attempt}")
-        try:
-            try:
-                if _is_there(place, may_replace):
-                    _keep_permissions(place, partial)
-                    place.rename(aside)
-                partial.rename(place)
-            finally:
-                if aside.exists() and not place.exists():
-                    aside.rename(place)
-        except OSError as error:  # somebody else has just put a folder there, or taken it away
-            in_the_meantime = error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT)
-            if not (partial.exists() and in_the_meantime) or attempt + 1 == _ATTEMPTS:
-                raise
-        else:
-            return
-
-
-def _is_there(place: Path, may_replace: Callable[[Path], None]) -> bool:
-    """Whether a folder is there, which may be replaced; it is looked at again if it was replaced in the meantime."""
-    while (identity := _identity(place)) is not None:
-        try:
-            may_replace(place)
-        except InvalidInput:
-            if _identity(place) == identity:
-                raise
-        else:
-            return True
-    return False
-
-
-def _identity(place: Path) -> tuple[int, ...] | None:
+    aside = partial.with_name("old")
     try:
-        stat_result = place.stat()
-    except OSError:
-        return None
-    return stat_result.st_ino, stat_result.st_mtime_ns, stat_result.st_ctime_ns
+        if place.exists():
+            may_replace(place)
+            _keep_permissions(place, partial)
+            place.rename(aside)
+        partial.rename(place)
+    finally:
+        if aside.exists() and not place.exists():
+            aside.rename(place)
 
 
 def _resolved(path: Path) -> Path:
