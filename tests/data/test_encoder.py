@@ -70,7 +70,7 @@ def test_many_categories_have_indicators_buckets_and_a_frequency():
     encoder = TableEncoder().fit(pd.DataFrame({"job": often + rare}))
     (rule,) = encoder.rules_
     assert isinstance(rule, FrequentRule)
-    assert rule.own == ("often 0", "often 1", "often 2")
+    assert rule.frequent == ("often 0", "often 1", "often 2")
     assert rule.buckets == 2  # 330 rows of rare ones, 150 for each
     later = pd.DataFrame({"job": ["often 1", "rare 07", "rare 07", "never seen"]})
     with pytest.warns(UnseenLevels, match="'job' 1 of 4 rows"):

@@ -124,4 +124,4 @@ def dates_as_text(days: Array, pattern: str) -> list[str | None]:
     dates = pd.to_datetime(pd.Series(days), unit="D", utc=True).dt.round("us")
     known = days[np.isfinite(days)]
     iso = "%Y-%m-%d" if (known == np.floor(known)).all() else "%Y-%m-%d %H:%M:%S.%f"
-    return [None if pd.isna(each) else each.strftime(pattern or iso) for each in dates]
+    return [None if pd.isna(moment) else moment.strftime(pattern or iso) for moment in dates]

@@ -158,7 +158,7 @@ def with_unreadable_as_missing(table: pd.DataFrame) -> tuple[pd.DataFrame, dict[
     """Columns that are mostly numbers or dates, with their other cells as missing, and infinite numbers as missing; and
     how many cells that are, by column.
     """
-    found, counts = {}, {}
+    changed, counts = {}, {}
     for name, column in table.items():
         kind: Kind | None = Numbers() if column.dtype.kind == "f" else None
         try:
@@ -172,9 +172,9 @@ def with_unreadable_as_missing(table: pd.DataFrame) -> tuple[pd.DataFrame, dict[
         unreadable = kind.unreadable(column, read)
         if unreadable.any():
             values = pd.Series(read, index=column.index)
-            found[str(name)] = pd.to_datetime(values, unit="D") if isinstance(kind, Dates) else values
+            changed[str(name)] = pd.to_datetime(values, unit="D") if isinstance(kind, Dates) else values
             counts[str(name)] = int(unreadable.sum())
-    return table.assign(**found), counts
+    return table.assign(**changed), counts
 
 
 def _target(column: pd.Series) -> pd.Series:

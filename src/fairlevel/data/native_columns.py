@@ -81,8 +81,12 @@ class NativeColumns:
     @classmethod
     def from_plain(cls, values: Any) -> Self:
         """What :meth:`to_plain` wrote; version 0.1 wrote None for numbers."""
-        kinds = [Texts() if isinstance(each, list) else kind_from(each) if each else Numbers() for each in values]
-        return cls(tuple(kinds), tuple(tuple(each) if isinstance(each, list) else None for each in values))
+        known = [tuple(described) if isinstance(described, list) else None for described in values]
+        kinds = [
+            Texts() if categories is not None else kind_from(described) if described else Numbers()
+            for described, categories in zip(values, known, strict=True)
+        ]
+        return cls(tuple(kinds), tuple(known))
 
 
 def _categories(column: pd.Series) -> tuple[Category, ...]:

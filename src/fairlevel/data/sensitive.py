@@ -84,7 +84,8 @@ def encode_sensitive(
     levels_of = {
         name: [] if is_number(column.dtype) else sorted(pd.unique(column), key=str) for name, column in frame.items()
     }
-    _refuse_many_categories({str(name): len(found) for name, found in levels_of.items() if found}, len(frame), argument)
+    counts = {str(name): len(levels) for name, levels in levels_of.items() if levels}
+    _refuse_many_categories(counts, len(frame), argument)
     parts: list[Array] = []
     names: list[str] = []
     given: list[GivenColumn] = []

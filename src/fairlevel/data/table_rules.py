@@ -96,33 +96,33 @@ class FrequentRule(TextRule):
     @cached_property
     def buckets(self) -> int:
         """How many indicators the other categories share: one for every 150 of their training rows."""
-        rows = sum(count for category, count in self._count_of.items() if category not in self.own)
+        rows = sum(count for category, count in self._count_of.items() if category not in self.frequent)
         return min(max(rows // ROWS_FOR_BUCKET, 1), MOST_BUCKETS)
 
     @cached_property
-    def own(self) -> tuple[str, ...]:
+    def frequent(self) -> tuple[str, ...]:
         """Categories with an indicator of their own, alphabetically."""
-        frequent = sorted(self.categories, key=lambda category: (-self._count_of[category], category))[:MOST_OWN]
-        return tuple(sorted(category for category in frequent if self._count_of[category] >= ROWS_FOR_OWN))
+        first = sorted(self.categories, key=lambda category: (-self._count_of[category], category))[:MOST_OWN]
+        return tuple(sorted(category for category in first if self._count_of[category] >= ROWS_FOR_OWN))
 
     @cached_property
     def _count_of(self) -> dict[str, int]:
         return dict(zip(self.categories, self.counts, strict=True))
 
     def encode(self, values: Values) -> Array:
-        """(row,) -> (row, own indicators + buckets + 1)."""
+        """(row,) -> (row, frequent categories + buckets + 1)."""
         number, known = pd.factorize(filled(values))
-        own = indicators(known, self.own)
+        frequent = indicators(known, self.frequent)
         shared = indicators([_hash(category) % self.buckets for category in known], range(self.buckets))
-        shared[own.any(axis=1)] = 0.0
+        shared[frequent.any(axis=1)] = 0.0
         frequency = np.log([self._count_of.get(category, min(self.counts)) for category in known])
-        encoded: Array = np.column_stack([own, shared, frequency])[number]
+        encoded: Array = np.column_stack([frequent, shared, frequency])[number]
         return encoded
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        own = (f"{self.name}={category}" for category in self.own)
-        return (*own, *(f"{self.name}#{bucket}" for bucket in range(self.buckets)), f"{self.name} frequency")
+        frequent = (f"{self.name}={category}" for category in self.frequent)
+        return (*frequent, *(f"{self.name}#{bucket}" for bucket in range(self.buckets)), f"{self.name} frequency")
 
 
 @dataclass(frozen=True)
@@ -162,8 +162,8 @@ def rule_for(name: str, kind: Kind, values: Values, many: str) -> Rule | None:
     if not kind.is_text:
         known = values[np.isfinite(values)]
         return NumberRule(name, float(np.median(known)), kind) if known.size and np.ptp(known) > 0 else None
-    found, counts = np.unique(filled(values).astype(str), return_counts=True)
-    categories = tuple(map(str, found))
+    texts, counts = np.unique(filled(values).astype(str), return_counts=True)
+    categories = tuple(map(str, texts))
     if len(categories) < 2:
         return None
     if len(categories) <= MOST_INDICATORS:

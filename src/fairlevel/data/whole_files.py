@@ -18,12 +18,12 @@ def require_writable(path: Path) -> Path:
     """Where a file would be written, links followed; an error where that is no place for a file, such as a folder or a
     device. To be called before long work, too.
     """
-    place = _resolved(path)
-    if not place.parent.is_dir():
+    target = _resolved(path)
+    if not target.parent.is_dir():
         folder = str(path.parent)
         raise InvalidInput(f"The folder {folder!r} does not exist; create it first: mkdir -p {quote(folder)}")
     try:
-        mode = place.stat().st_mode
+        mode = target.stat().st_mode
     except FileNotFoundError:
         pass
     except OSError as error:
@@ -33,21 +33,21 @@ def require_writable(path: Path) -> Path:
             raise InvalidInput(f"{str(path)!r} is a folder; the name of a file is needed, such as {path / 'report'}.")
         if not stat.S_ISREG(mode):
             raise InvalidInput(f"{str(path)!r} is no file but a device or a pipe; the name of a file is needed.")
-    if not os.access(place.parent, os.W_OK):
+    if not os.access(target.parent, os.W_OK):
         raise CannotWrite(f"{str(path)!r} cannot be written (Permission denied); choose another folder.")
-    return place
+    return target
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Let ``write`` fill a temporary file, which then takes the place of ``path`` and keeps the permissions of a file
     that is there. That file stays until then, and if anything fails.
     """
-    place = require_writable(path)
+    target = require_writable(path)
     try:
-        with _private_folder(place) as private:
-            write(private / place.name)
-            _keep_permissions(place, private / place.name)
-            (private / place.name).replace(place)
+        with _private_folder(target) as private:
+            write(private / target.name)
+            _keep_permissions(target, private / target.name)
+            (private / target.name).replace(target)
     except OSError as error:
         raise _cannot(path, error) from None
 
@@ -55,31 +55,40 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 @contextmanager
 def whole_folder(out: Path, may_replace: Callable[[Path], None]) -> Iterator[Path]:
     """A temporary folder to fill; it becomes ``out`` if the block succeeds and is deleted otherwise. What it replaces
-    stays until then, and lends its permissions.
+    stays until then, steps aside for the moment between two renames, and lends its permissions.
 
     ``may_replace`` is called with a folder that is there, at the start and again at the end, and raises an error if it
     must stay: a folder that appears in the meantime is not lost.
     """
-    place = _resolved(out)
-    if place.exists():
-        may_replace(place)
+    target = _resolved(out)
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with _private_folder(place) as private:
+        if target.exists():
+            may_replace(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _private_folder(target) as private:
             partial = private / "new"
             partial.mkdir()
             yield partial
-            _put(partial, place, may_replace)
+            aside = private / "old"
+            try:
+                if target.exists():
+                    may_replace(target)
+                    _keep_permissions(target, partial)
+                    target.rename(aside)
+                partial.rename(target)
+            finally:
+                if aside.exists() and not target.exists():
+                    aside.rename(target)
     except OSError as error:
         raise _cannot(out, error) from None
 
 
 @contextmanager
-def _private_folder(place: Path) -> Iterator[Path]:
-    """A folder beside ``place`` that nobody else can open. New files in it get the permissions that the user's umask
+def _private_folder(target: Path) -> Iterator[Path]:
+    """A folder beside ``target`` that nobody else can open. New files in it get the permissions that the user's umask
     says, and are as private as the folder until they leave it.
     """
-    private = Path(mkdtemp(dir=place.parent, prefix=f".{place.name}."))
+    private = Path(mkdtemp(dir=target.parent, prefix=f".{target.name}."))
     try:
         yield private
     finally:
@@ -92,20 +101,6 @@ def _keep_permissions(old: Path, new: Path) -> None:
         replaced = old / written.relative_to(new)
         if replaced.exists():
             shutil.copymode(replaced, written)
-
-
-def _put(partial: Path, place: Path, may_replace: Callable[[Path], None]) -> None:
-    """Put the new folder in its place. One that is there steps aside for a moment, and comes back if that fails."""
-    aside = partial.with_name("old")
-    try:
-        if place.exists():
-            may_replace(place)
-            _keep_permissions(place, partial)
-            place.rename(aside)
-        partial.rename(place)
-    finally:
-        if aside.exists() and not place.exists():
-            aside.rename(place)
 
 
 def _resolved(path: Path) -> Path:
