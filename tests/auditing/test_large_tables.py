@@ -13,7 +13,7 @@ import pytest
 import fairlevel
 from fairlevel import audit
 from fairlevel.data import stored_rows
-from fairlevel.data.row_sample import Roles, sample_rows
+from fairlevel.data.stored_rows import Roles, sample_rows
 from fairlevel.exceptions import FairLevelError
 
 COLUMNS = ["age", "income", "town"]
@@ -149,7 +149,7 @@ def test_a_seed_is_a_sample_whatever_the_batches(tmp_path, monkeypatch):
 
 MEMORY = """
 import resource, sys
-from fairlevel.data.row_sample import Roles, sample_rows
+from fairlevel.data.stored_rows import Roles, sample_rows
 sample_rows(sys.argv[1], Roles(("f",), ("a", "b")), 1000, 0)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """

@@ -11,9 +11,9 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairlevel.data.column_rules import FrequentRule, IndicatorRule, NumberRule, OrdinalRule
 from fairlevel.data.columns import Dates, Numbers, Texts, Truths
 from fairlevel.data.encoder import TableEncoder
+from fairlevel.data.table_rules import FrequentRule, IndicatorRule, NumberRule, OrdinalRule
 from fairlevel.exceptions import InvalidInput, InvalidType, NumbersAsText, UnknownName, UnreadableCells, UnseenLevels
 
 
@@ -70,7 +70,7 @@ def test_many_categories_have_indicators_buckets_and_a_frequency():
     encoder = TableEncoder().fit(pd.DataFrame({"job": often + rare}))
     (rule,) = encoder.rules_
     assert isinstance(rule, FrequentRule)
-    assert rule.own == ("often 0", "often 1", "often 2")
+    assert rule.frequent == ("often 0", "often 1", "often 2")
     assert rule.buckets == 2  # 330 rows of rare ones, 150 for each
     later = pd.DataFrame({"job": ["often 1", "rare 07", "rare 07", "never seen"]})
     with pytest.warns(UnseenLevels, match="'job' 1 of 4 rows"):
@@ -99,7 +99,7 @@ def test_bad_tables(frame):
         TableEncoder().fit(frame[["constant"]])
     with pytest.raises(InvalidInput, match=r"lacks 'town'.*needs 'age', 'town', 'joined', 'member'"):
         TableEncoder().fit(frame).transform(frame.drop(columns="town"))
-    with pytest.raises(InvalidInput, match="'age' appears more than once"):
+    with pytest.raises(InvalidInput, match="X has several columns named 'age'"):
         TableEncoder().fit(frame[["age", "age"]])
     with pytest.raises(UnknownName, match="frequent"):
         TableEncoder(many="some").fit(frame)
@@ -210,6 +210,13 @@ def test_a_real_transformer(frame):
     assert list(encoder.feature_names_in_) == list(frame.columns)
     array = np.array([["a", 1.0], ["b", 2.0], ["a", 4.0]], dtype=object)
     np.testing.assert_array_equal(TableEncoder().fit_transform(array), [[1, 0, 1], [0, 1, 2], [1, 0, 4]])
+
+
+def test_masked_cells_are_refused():
+    """Their values were read."""
+    masked = np.ma.masked_array([[1.0, 2.0], [2.0, 3.0]], mask=[[True, False], [False, False]])
+    with pytest.raises(InvalidInput, match="X is a masked array with 1 masked values"):
+        TableEncoder().fit(masked)
 
 
 def test_numbers_beside_text_in_a_list_of_rows_are_numbers():

@@ -82,11 +82,18 @@ def test_the_style_of_most_dates_reads_the_others_as_missing():
     with pytest.raises(MostlyReadable) as refused:
         kind_of("c", column)
     assert refused.value.kind == Dates("%d.%m.%Y")
-    reading = refused.value.kind.read(column)
-    np.testing.assert_array_equal(np.flatnonzero(reading.unreadable), np.arange(2, ROWS, 3))
+    kind = refused.value.kind
+    np.testing.assert_array_equal(np.flatnonzero(kind.unreadable(column, kind.read(column))), np.arange(2, ROWS, 3))
 
 
 def test_day_and_month_that_cannot_be_told_apart_are_refused_beside_another_style():
     days = [f"0{k % 9 + 1}/0{k % 8 + 1}/2020" for k in range(60)]
     with pytest.raises(InvalidInput, match="day and month cannot be told apart"):
+        kind_of("c", pd.Series([*days, "yesterday"]))
+
+
+def test_years_of_two_digits_need_a_century_beside_another_style():
+    """They were read as those of this century, once the other cells were left out."""
+    days = [f"{k % 28 + 1:02d}.03.{k % 90:02d}" for k in range(90)]
+    with pytest.raises(InvalidInput, match="the century is not known"):
         kind_of("c", pd.Series([*days, "yesterday"]))

@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from fairlevel import FairClassifier, FairnessPath, FairRegressor, audit, compare, dpvar, relevel
-from fairlevel.data.row_order import refuse_shuffled
+from fairlevel.data.features import refuse_shuffled
 from fairlevel.exceptions import InvalidInput
 
 RANDOM = np.random.default_rng(0)

@@ -38,6 +38,15 @@ def test_dates_are_days_however_they_are_written():
         np.testing.assert_array_equal(encode_sensitive(column).values[:, 0], expected)
 
 
+def test_sensitive_columns_become_numbers():
+    frame = pd.DataFrame({"age": [20, 30, 40], "race": ["b", "a", "b"], "member": [True, False, True]})
+    encoded = encode_sensitive(frame)
+    assert encoded.names == ("age", "race=a", "race=b", "member=False", "member=True")
+    np.testing.assert_array_equal(encoded.values[:, :3], [[20, 0, 1], [30, 1, 0], [40, 0, 1]])
+    assert encode_sensitive(frame["age"]).values.shape == (3, 1)
+    assert encode_sensitive([1.0, 2.0]).values.shape == (2, 1)
+
+
 def test_missing_categories_are_a_category_and_missing_numbers_an_error():
     found = encode_sensitive(pd.DataFrame({"g": ["b", None, "a"], "m": [True, None, False]}))
     assert found.names == ("g=(missing)", "g=a", "g=b", "m=(missing)", "m=False", "m=True")

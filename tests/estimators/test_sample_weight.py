@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fairlevel import ClosedFBO, FairnessPath, FairRegressor, RidgeMean, dpvar
-from fairlevel.data.weights import read_weights
+from fairlevel.data.numbers import read_weights
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.metrics.profile import quantiles
 from fairlevel.networks.mlp import MLP

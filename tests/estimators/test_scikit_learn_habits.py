@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import _NotAnArray, check_estimator
 
 from fairlevel import FairClassifier, FairnessPath, FairRegressor, dpvar, relevel
 from fairlevel.candidates import PenaltyGrid
-from fairlevel.data import numbers
+from fairlevel.data import features
 from fairlevel.exceptions import InvalidInput, InvalidType, UnusedOptimizer
 from fairlevel.fronts.combiners import Best
 from fairlevel.networks.optimizers import Adam
@@ -61,7 +61,7 @@ def test_sparse_features_of_a_path_and_of_a_model_that_exists():
 def test_sparse_input_that_is_refused_says_what_to_type(monkeypatch):
     with pytest.raises(InvalidType, match=r"sensitive_features is a sparse matrix.*sensitive_features\.toarray\(\)"):
         dpvar(None, Y, sensitive_features=sparse.csr_array(A))
-    monkeypatch.setattr(numbers, "MOST_DENSE", 100)
+    monkeypatch.setattr(features, "MOST_DENSE", 100)
     with pytest.raises(InvalidInput, match=r"120 rows and 3 columns, too large.*X\.toarray\(\)"):
         FairRegressor(predictor=FEW).fit(sparse.csr_array(X), Y, sensitive_features=A)
 

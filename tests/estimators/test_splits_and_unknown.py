@@ -65,7 +65,7 @@ def test_held_out_rows_are_the_latest():
     ],
 )
 def test_times_are_numbers_or_dates(time):
-    assert read_splitting(None, list(time), np.zeros(5)).place.tolist() == [1, 2, 3, 4, 5]
+    assert read_splitting(None, list(time), np.zeros(5)).rank.tolist() == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import json
 import re
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from hashlib import sha256
@@ -306,20 +305,6 @@ def test_links_are_followed(saved, tmp_path):
     with pytest.raises(FairLevelError, match="cannot be written"):
         model.save(tmp_path / "file" / "model")
     assert not list(tmp_path.glob(".*"))
-
-
-def test_many_may_replace_a_model_at_once(saved, tmp_path):
-    """65 of 450 failed: the folder was deleted, then made."""
-    model = saved("linear")
-
-    def write(_):
-        for _ in range(10):
-            model.save(tmp_path / "model", overwrite=True)
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(write, range(8)))
-    load(tmp_path / "model")
-    assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
 @pytest.mark.parametrize("predictor", sorted(PREDICTORS))

@@ -18,11 +18,10 @@ from fairlevel.auditing.flags import find_flags, question_flags, rare_categories
 from fairlevel.auditing.questions import ask, decisions, refuse_other_labels
 from fairlevel.auditing.stored_audit import StoredAudit, audit_stored
 from fairlevel.auditing.tables import attribute_shares, group_table, is_grouping, read_groups, worst_profiles
+from fairlevel.data.features import refuse_shuffled
 from fairlevel.data.numbers import rounding_limit
-from fairlevel.data.row_order import refuse_shuffled
-from fairlevel.data.row_sample import Roles
 from fairlevel.data.sensitive import Sensitive, as_frame, refuse_one_profile
-from fairlevel.data.stored_rows import is_stored
+from fairlevel.data.stored_rows import Roles, is_stored
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.extras import has_networks, networks
 from fairlevel.metrics.dpvar import interval_of_rows

@@ -11,7 +11,7 @@ import pandas as pd
 from fairlevel.auditing.answer import Audit
 from fairlevel.auditing.flags import not_sampled
 from fairlevel.auditing.questions import check_threshold
-from fairlevel.data.row_sample import WEIGHT_0, Roles, RowSample, sample_rows
+from fairlevel.data.stored_rows import WEIGHT_0, Roles, RowSample, sample_rows
 from fairlevel.exceptions import InvalidInput
 
 

@@ -17,7 +17,7 @@ from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.factors import LegitimateFactors, attributes_within
-from fairlevel.data.encoding import Encoding
+from fairlevel.data.encoder import Encoding
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.splitting import Splitting
 from fairlevel.data.table import Table

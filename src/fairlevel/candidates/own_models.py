@@ -14,8 +14,8 @@ from sklearn.utils.validation import has_fit_parameter
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.candidate_set import NO_HISTORY, CandidateKey, CandidateSet, candidate_table
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup
-from fairlevel.data.features import one_per_row
-from fairlevel.data.frames import GivenColumns
+from fairlevel.data.native_columns import GivenColumns
+from fairlevel.data.numbers import one_per_row
 from fairlevel.data.scaling import Scaler
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.members.protocol import Device, MembersInMemory

@@ -11,7 +11,7 @@ from fairlevel.cli.options import read_names, read_sensitive
 from fairlevel.exceptions import InvalidInput
 
 if TYPE_CHECKING:
-    from fairlevel.data.row_sample import Roles
+    from fairlevel.data.stored_rows import Roles
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class AuditColumns:
 
     def roles(self, positive: str | None) -> Roles:
         """As an audit of stored rows has them; ``positive`` is the word of the target that counts as 1."""
-        from fairlevel.data.row_sample import Roles  # which loads libraries
+        from fairlevel.data.stored_rows import Roles  # which loads libraries
 
         return Roles(**vars(self), positive=positive, lenient=True)
 

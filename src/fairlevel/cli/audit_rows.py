@@ -12,9 +12,8 @@ import pyarrow.dataset
 
 from fairlevel.cli.audit_columns import AuditColumns
 from fairlevel.cli.files import read_columns, read_numbers, read_predictions, read_target, two_words
-from fairlevel.data.row_sample import WEIGHT_0
 from fairlevel.data.sensitive import as_frame
-from fairlevel.data.stored_rows import texts_of
+from fairlevel.data.stored_rows import WEIGHT_0, texts_of
 
 if TYPE_CHECKING:
     from fairlevel.auditing.stored_audit import StoredAudit

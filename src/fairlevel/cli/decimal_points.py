@@ -56,7 +56,8 @@ def _has_decimal_commas(column: pd.Series) -> bool:
     if column.dtype.kind in "biufMm":
         return False
     cells = column.dropna().astype(str)
-    return bool(cells.str.contains(",", regex=False).any()) and not Numbers(",").read(cells).unreadable.any()
+    commas = Numbers(",")
+    return bool(cells.str.contains(",", regex=False).any()) and not commas.unreadable(cells, commas.read(cells)).any()
 
 
 def text_cells(path: Path, rows: int | None = None) -> pd.DataFrame:

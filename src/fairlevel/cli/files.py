@@ -81,9 +81,10 @@ def read_numbers(table: pd.DataFrame, column: str) -> pd.Series:
     values = numbers_of(table[column])
     strange = table[column][values.isna() & table[column].notna()]
     if len(strange):
-        with_comma = Numbers(",").read(table[column])
-        if not with_comma.unreadable.any() and kind_of(column, table[column]) == Numbers(","):
-            return pd.Series(with_comma.values, index=table.index, name=column)
+        commas = Numbers(",")
+        with_comma = commas.read(table[column])
+        if not commas.unreadable(table[column], with_comma).any() and kind_of(column, table[column]) == commas:
+            return pd.Series(with_comma, index=table.index, name=column)
         raise InvalidType(
             f"Column {column!r} holds {strange.iloc[0]!r} (row {int(strange.index[0]) + 1}); numbers are needed."
         )

@@ -8,9 +8,9 @@ import pandas as pd
 
 from fairlevel.cli.checks import column_names, is_parquet
 from fairlevel.cli.decimal_points import ROWS, text_cells
-from fairlevel.data.column_rules import FrequentRule, TextRule
 from fairlevel.data.columns import GAPS, Dates, Numbers, are_numbers
 from fairlevel.data.encoder import TableEncoder
+from fairlevel.data.table_rules import FrequentRule, TextRule
 
 
 def columns_in_words(features: pd.DataFrame, encoder: TableEncoder) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,14 +12,7 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array, Flags
-from fairlevel.data.dates import (
-    AmbiguousDates,
-    common_pattern,
-    date_pattern,
-    dates_as_text,
-    days_since_1970,
-    read_dates,
-)
+from fairlevel.data.dates import date_pattern, dates_as_text, days_since_1970, read_dates
 from fairlevel.data.numbers import Number
 from fairlevel.exceptions import InvalidInput, InvalidType, NumbersAsText
 
@@ -30,99 +23,105 @@ SHOWN = 3  # cells that an error names
 _NUMBER_GAPS = ("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN")
 GAPS = ("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "None", "NULL", "null", *_NUMBER_GAPS)
 """What files of text may hold where a value is missing; those that pandas knows."""
+_THOUSANDS = r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"
+_WITH_COMMA = r"[+-]?\d{1,3}(?:\.\d{3})+(?:,\d+)?|[+-]?\d+(?:,\d+)?(?:[eE][+-]?\d+)?"
 
 
 @dataclass(frozen=True)
-class Reading:
-    """Values of a column: numbers (NaN where missing) or text (None where missing); and which cells are neither missing
-    nor readable, which have missing values. Shapes: (row,) each.
-    """
+class Kind:
+    """What a column holds, and how it is read."""
 
-    values: Any
-    unreadable: Flags
+    is_text: ClassVar[bool] = False
+
+    @property
+    def wanted(self) -> str:
+        """In words what its cells must be."""
+        return {"numbers": "finite numbers", "truths": "True or False"}.get(self.name, self.name)
+
+    @property
+    def name(self) -> str:
+        """As files and messages call it."""
+        return type(self).__name__.lower()
+
+    def values(self, cells: Any) -> Any:
+        """Distinct cells as numbers, NaN or infinite for those that cannot be read, or as text; (cell,)."""
+        raise NotImplementedError
+
+    def read(self, column: pd.Series) -> Any:
+        """Numbers, NaN where missing or not readable, or text, NaN where missing; (row,)."""
+        cells = [cell if isinstance(cell, Hashable) else str(cell) for cell in column.astype(object)]
+        numbers, distinct = pd.factorize(pd.Series(cells, dtype=object))
+        return np.append(self.values(distinct), np.nan)[numbers]
+
+    def unreadable(self, column: pd.Series, values: Any) -> Flags:
+        """Which cells of a column, read as these values, are neither missing nor readable; (row,)."""
+        unreadable: Flags = pd.isna(values) & column.notna().to_numpy()
+        return unreadable
+
+    def to_plain(self) -> dict[str, str]:
+        """Plain values for JSON."""
+        return {"holds": self.name, **vars(self)}
 
 
 @dataclass(frozen=True)
-class Numbers:
+class Numbers(Kind):
     """Numbers; text is read with this decimal sign. Infinite values cannot be read."""
 
     decimal: str = "."
-    kind: ClassVar[str] = "numbers"
-    wanted: ClassVar[str] = "finite numbers"
-    is_text: ClassVar[bool] = False
 
-    def read(self, column: pd.Series) -> Reading:
-        types = pd.api.types
-        if types.is_numeric_dtype(column.dtype) and not types.is_complex_dtype(column.dtype):
-            values: Array = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        elif types.is_datetime64_any_dtype(column.dtype) or types.is_timedelta64_dtype(column.dtype):
-            values = np.full(len(column), np.nan)
-        else:
-            values = _by_value(column, lambda cells: _numbers(cells, self.decimal))
-        return _reading(np.where(np.isfinite(values), values, np.nan), column)
+    def values(self, cells: Any) -> Array:
+        text = pd.Series([_number_text(cell, self.decimal) for cell in cells], dtype=object)
+        values: Array = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+        return values
 
-
-def numbers_of(column: pd.Series) -> pd.Series:
-    """A column as numbers, also those that are written as text; all other cells are missing. Dates and spans of time,
-    which pandas would count in nanoseconds, are no numbers.
-    """
-    cells = column.astype(str) if column.dtype.kind in "mM" else column
-    return pd.to_numeric(cells, errors="coerce")
+    def read(self, column: pd.Series) -> Array:
+        is_number = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype)
+        values = column.to_numpy(dtype=np.float64, na_value=np.nan) if is_number else super().read(column)
+        return np.where(np.isfinite(values), values, np.nan)
 
 
 @dataclass(frozen=True)
-class Dates:
+class Dates(Kind):
     """Days since 1970. Text is read in this pattern, or as ISO 8601, which an empty pattern stands for."""
 
     pattern: str = ""
-    kind: ClassVar[str] = "dates"
-    is_text: ClassVar[bool] = False
 
     @property
     def wanted(self) -> str:
         return f"dates such as {dates_as_text(np.array([18321.0]), self.pattern)[0]!r}"
 
-    def read(self, column: pd.Series) -> Reading:
-        types = pd.api.types
-        if types.is_datetime64_any_dtype(column.dtype):
-            values = days_since_1970(pd.to_datetime(column, utc=True))
-        elif types.is_numeric_dtype(column.dtype) or types.is_timedelta64_dtype(column.dtype):
-            values = np.full(len(column), np.nan)
-        else:
-            values = _by_value(column, lambda cells: read_dates(cells, self.pattern))
-        return _reading(values, column)
+    def values(self, cells: Any) -> Array:
+        return read_dates(cells, self.pattern)
+
+    def read(self, column: pd.Series) -> Array:
+        is_date = pd.api.types.is_datetime64_any_dtype(column.dtype)
+        return days_since_1970(pd.to_datetime(column, utc=True)) if is_date else super().read(column)
 
 
 @dataclass(frozen=True)
-class Truths:
+class Truths(Kind):
     """True and False as 1 and 0; also the words, in any case, and the numbers 1 and 0."""
 
-    kind: ClassVar[str] = "truths"
-    wanted: ClassVar[str] = "True or False"
-    is_text: ClassVar[bool] = False
-
-    def read(self, column: pd.Series) -> Reading:
-        return _reading(_by_value(column, lambda cells: _truths(cells, {"1": 1.0, "0": 0.0})), column)
+    def values(self, cells: Any) -> Array:
+        known = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
+        return np.array([known.get(text_of(cell).lower(), np.nan) for cell in cells], dtype=np.float64)
 
 
 @dataclass(frozen=True)
-class Texts:
+class Texts(Kind):
     """Categories, as text; a whole number has no decimals, however it is stored or written."""
 
-    kind: ClassVar[str] = "texts"
-    wanted: ClassVar[str] = "text"
     is_text: ClassVar[bool] = True
 
-    def read(self, column: pd.Series) -> Reading:
-        numbers, cells = _distinct(column)
-        texts = np.array([*(text_of(cell) for cell in cells), None], dtype=object)
-        return Reading(texts[numbers], np.zeros(len(column), dtype=bool))
+    def values(self, cells: Any) -> Any:
+        return np.array(list(map(text_of, cells)), dtype=object)
 
 
-Kind = Numbers | Dates | Truths | Texts
-KINDS: dict[str, type[Numbers] | type[Dates] | type[Truths] | type[Texts]] = {
-    kind.kind: kind for kind in (Numbers, Dates, Truths, Texts)
-}
+def kind_from(values: Mapping[str, Any]) -> Kind:
+    """What :meth:`Kind.to_plain` wrote."""
+    kinds: dict[str, Any] = {kind.__name__.lower(): kind for kind in (Numbers, Dates, Truths, Texts)}
+    fields = dict(values)
+    return kinds[str(fields.pop("holds"))](**fields)  # type: ignore[no-any-return]
 
 
 class MostlyReadable(InvalidType):
@@ -131,9 +130,23 @@ class MostlyReadable(InvalidType):
     def __init__(self, name: str, kind: Kind, others: pd.Series) -> None:
         self.kind = kind
         super().__init__(
-            f"Column {name!r} is mostly {kind.kind}, but holds {cells_in_words(others)}; leave such cells empty, or "
+            f"Column {name!r} is mostly {kind.name}, but holds {cells_in_words(others)}; leave such cells empty, or "
             f"write them as {kind.wanted}. If the column holds categories, convert it with .astype('category'), or "
             "name it in --categories."
+        )
+
+
+class Unreadable(InvalidType):
+    """Cells that are not of the kind that their column held in training."""
+
+
+def refuse_unreadable(name: str, kind: Kind, column: pd.Series, values: Any) -> None:
+    """Name the cells that are not of the kind that the column held in training; it was read as these values."""
+    unreadable = kind.unreadable(column, values)
+    if unreadable.any():
+        raise Unreadable(
+            f"Column {name!r} holds {cells_in_words(column[unreadable])}, which cannot be read; {kind.wanted} are "
+            "needed, as in training. Correct these cells, or leave them empty to count as missing."
         )
 
 
@@ -156,16 +169,6 @@ def kind_of(name: str, column: pd.Series) -> Kind:
             f"Column {name!r} holds values of type {column.dtype}; convert it to numbers, such as with "
             ".dt.total_seconds()."
         )
-    return _kind_of_objects(name, column)
-
-
-def _are_codes(values: Any) -> bool:
-    """Whether text of digits looks like codes: all of one length, or some with a zero before other digits."""
-    of_digits = all(value.isdigit() for value in values)
-    return of_digits and (len(set(map(len, values))) == 1 or any(value.startswith("0") for value in values))
-
-
-def _kind_of_objects(name: str, column: pd.Series) -> Kind:
     cells = column.dropna()
     strange = next((cell for cell in cells if not isinstance(cell, Hashable)), None)
     if strange is not None:
@@ -176,16 +179,19 @@ def _kind_of_objects(name: str, column: pd.Series) -> Kind:
     values = pd.unique(cells.astype(object))
     if len(values) == 0:
         return Texts()
-    if np.isfinite(_truths(values)).all():
+    if all(text_of(value).lower() in ("true", "false") for value in values):
         return Truths()
-    if not any(isinstance(value, str) for value in values):
-        if all(isinstance(value, Number) for value in values):
-            return Numbers()
-        if np.isfinite(read_dates(values, "")).all():
-            return Dates()
-        return Texts()
-    numbers = {decimal: np.isfinite(_numbers(values, decimal)) for decimal in (".", ",")}
-    if numbers["."].all():
+    if any(isinstance(value, str) for value in values):
+        return _kind_of_text(name, cells, values)
+    if all(isinstance(value, Number) for value in values):
+        return Numbers()
+    return Dates() if np.isfinite(read_dates(values, "")).all() else Texts()
+
+
+def _kind_of_text(name: str, cells: pd.Series, values: Any) -> Kind:
+    """Of cells without gaps and their distinct values, some of which are text."""
+    points, commas = (np.isfinite(Numbers(decimal).values(values)) for decimal in ".,")
+    if points.all():
         if not all(isinstance(value, str) for value in values):
             return Numbers()
         if len(values) > FEW_LEVELS and not _are_codes(values):
@@ -196,19 +202,17 @@ def _kind_of_objects(name: str, column: pd.Series) -> Kind:
                 stacklevel=2,
             )
         return Texts()
-    if numbers[","].all():
-        return _with_comma(name, values)
+    if commas.all():
+        _refuse_unclear_commas(name, values)
+        return Numbers(",")
     _refuse_thousands(name, values)
-    try:
-        pattern = date_pattern(values)
-        common = common_pattern(values) if pattern is None else None
-    except AmbiguousDates as error:
-        raise InvalidInput(f"Column {name!r} holds {error}") from None
+    readable: list[tuple[Kind, Flags]] = [(Numbers("."), points), (Numbers(","), commas)]
+    pattern = date_pattern(name, values)
     if pattern is not None:
-        return Dates(pattern)
-    readable: list[tuple[Kind, Flags]] = [(Numbers(decimal), good) for decimal, good in numbers.items()]
-    if common is not None:
-        readable.append((Dates(common), np.isfinite(read_dates(values, common))))
+        dates = np.isfinite(read_dates(values, pattern))
+        if dates.all():
+            return Dates(pattern)
+        readable.append((Dates(pattern), dates))
     for kind, good in readable:
         good_cells = cells.isin(values[good])
         mostly = good.sum() > FEW_LEVELS and good_cells.mean() > 0.5
@@ -218,29 +222,20 @@ def _kind_of_objects(name: str, column: pd.Series) -> Kind:
     return Texts()
 
 
-def cells_in_words(cells: pd.Series) -> str:
-    """The first cells with their rows, counted from 1 where their labels are numbers, and how many more there are."""
-    counted = pd.api.types.is_integer_dtype(cells.index.dtype)
-    first = cells.iloc[:SHOWN]
-    rows = [int(row) + 1 for row in first.index] if counted else list(first.index)
-    shown = [f"{_plain(cell)!r} (row {row})" for row, cell in zip(rows, first, strict=True)]
-    more = len(cells) - len(shown)
-    return ", ".join(shown) + (f" and {more} more such cells" if more else "")
+def _are_codes(values: Any) -> bool:
+    """Whether text of digits looks like codes: all of one length, or some with a zero before other digits."""
+    of_digits = all(value.isdigit() for value in values)
+    return of_digits and (len(set(map(len, values))) == 1 or any(value.startswith("0") for value in values))
 
 
-def _plain(cell: Any) -> Any:
-    return cell.item() if isinstance(cell, np.generic) else cell
-
-
-def _with_comma(name: str, values: Any) -> Numbers:
-    """Numbers with a decimal comma, unless it may as well separate thousands."""
-    text = [value for value in values if isinstance(value, str) and "," in value]
-    if all(re.fullmatch(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*", value) for value in text):
+def _refuse_unclear_commas(name: str, values: Any) -> None:
+    """A decimal comma may as well separate thousands, where three digits follow each."""
+    texts = [value for value in values if isinstance(value, str) and "," in value]
+    if all(re.fullmatch(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*", text) for text in texts):
         raise InvalidInput(
-            f"Column {name!r} holds numbers such as {text[0]!r}, whose comma may be a decimal sign or separate "
+            f"Column {name!r} holds numbers such as {texts[0]!r}, whose comma may be a decimal sign or separate "
             "thousands; write them with a point, or without separators."
         )
-    return Numbers(",")
 
 
 def _refuse_thousands(name: str, values: Any) -> None:
@@ -253,7 +248,27 @@ def _refuse_thousands(name: str, values: Any) -> None:
         )
 
 
-_THOUSANDS = r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"
+def cells_in_words(cells: pd.Series) -> str:
+    """The first cells with their rows, counted from 1 where their labels are numbers, and how many more there are."""
+    first = cells.iloc[:SHOWN]
+    rows = first.index + 1 if pd.api.types.is_integer_dtype(cells.index.dtype) else first.index
+    shown = [f"{cell!r} (row {row})" for cell, row in zip(first.astype(object).tolist(), rows, strict=True)]
+    more = len(cells) - len(shown)
+    return ", ".join(shown) + (f" and {more} more such cells" if more else "")
+
+
+def filled(texts: Any) -> Any:
+    """Text with a category of its own for missing values."""
+    text = np.array(texts, dtype=object)
+    text[pd.isna(text)] = MISSING
+    return text
+
+
+def indicators(values: Any, categories: Sequence[Any]) -> Array:
+    """A column of zeros and ones for each category: (row,) -> (row, category)."""
+    numbers = pd.Index(categories, dtype=object).get_indexer(pd.Index(values, dtype=object))
+    columns: Array = np.eye(len(categories) + 1)[numbers, :-1]  # −1, for any other value, is the last row
+    return columns
 
 
 def text_of(value: Any) -> str:
@@ -266,28 +281,6 @@ def text_of(value: Any) -> str:
     return text.removesuffix(".0") if re.fullmatch(r"-?(?:0|[1-9]\d*)\.0", text) else text
 
 
-def _distinct(column: pd.Series) -> tuple[Any, Any]:
-    """The number of each cell's value, −1 where it is missing, and the values; what cannot be compared, as text."""
-    cells = [cell if isinstance(cell, Hashable) else str(cell) for cell in column.astype(object)]
-    return pd.factorize(pd.Series(cells, dtype=object))
-
-
-def _by_value(column: pd.Series, convert: Callable[[Any], Array]) -> Array:
-    """Convert each distinct value once; missing cells become NaN."""
-    numbers, cells = _distinct(column)
-    found: Array = np.append(np.asarray(convert(cells), dtype=np.float64), np.nan)[numbers]
-    return found
-
-
-def _truths(cells: Any, further: Mapping[str, float] | None = None) -> Array:
-    """1 and 0 for true and false, as values or words, and for ``further`` words; NaN for anything else."""
-    known = {"true": 1.0, "false": 0.0, **(further or {})}
-    return np.array([known.get(text_of(cell).lower(), np.nan) for cell in cells], dtype=np.float64)
-
-
-_GROUPED = r"[+-]?\d{1,3}(?:\.\d{3})+(?:,\d+)?|[+-]?\d+(?:,\d+)?(?:[eE][+-]?\d+)?"
-
-
 def _number_text(cell: Any, decimal: str) -> Any:
     """Text as pandas reads numbers; "" where it is none in this notation."""
     if not isinstance(cell, str):
@@ -295,14 +288,7 @@ def _number_text(cell: Any, decimal: str) -> Any:
     cell = cell.strip()
     if decimal == ".":
         return cell if cell.isascii() else ""
-    return cell.replace(".", "").replace(",", ".") if re.fullmatch(_GROUPED, cell) else ""
-
-
-def _numbers(cells: Any, decimal: str) -> Array:
-    """Numbers, and text that is one in this notation, as float64; NaN for anything else."""
-    text = pd.Series([_number_text(cell, decimal) for cell in cells], dtype=object)
-    values: Array = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    return values
+    return cell.replace(".", "").replace(",", ".") if re.fullmatch(_WITH_COMMA, cell) else ""
 
 
 def are_numbers(cells: pd.Series) -> Flags:
@@ -310,34 +296,13 @@ def are_numbers(cells: pd.Series) -> Flags:
     and -1,234.5. Shapes: (row,) -> (row,).
     """
     grouped = [isinstance(cell, str) and re.fullmatch(_THOUSANDS, cell.strip()) is not None for cell in cells]
-    found: Flags = np.array(grouped, dtype=bool)
-    return found | ~np.isnan(_numbers(cells, ".")) | ~np.isnan(_numbers(cells, ","))
+    points, commas = (~np.isnan(Numbers(decimal).values(cells)) for decimal in ".,")
+    return np.array(grouped, dtype=bool) | points | commas
 
 
-def _reading(values: Array, column: pd.Series) -> Reading:
-    return Reading(values, np.isnan(values) & column.notna().to_numpy())
-
-
-class Unreadable(InvalidType):
-    """Cells that are not of the kind that their column held in training."""
-
-
-def refuse_unreadable(name: str, kind: Kind, column: pd.Series, unreadable: Flags) -> None:
-    """Name the cells that are not of the kind that the column held in training."""
-    if unreadable.any():
-        raise Unreadable(
-            f"Column {name!r} holds {cells_in_words(column[unreadable])}, which cannot be read; {kind.wanted} are "
-            "needed, as in training. Correct these cells, or leave them empty to count as missing."
-        )
-
-
-def plain_kind(kind: Kind) -> dict[str, str]:
-    """Plain values for JSON."""
-    return {"holds": kind.kind, **vars(kind)}
-
-
-def kind_from(values: Mapping[str, Any]) -> Kind:
-    """What :func:`plain_kind` wrote."""
-    fields = dict(values)
-    kind: Any = KINDS[str(fields.pop("holds"))]
-    return kind(**fields)  # type: ignore[no-any-return]
+def numbers_of(column: pd.Series) -> pd.Series:
+    """A column as numbers, also those that are written as text; all other cells are missing. Dates and spans of time,
+    which pandas would count in nanoseconds, are no numbers.
+    """
+    cells = column.astype(str) if column.dtype.kind in "mM" else column
+    return pd.to_numeric(cells, errors="coerce")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from datetime import date, datetime
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
+from fairlevel.exceptions import InvalidInput
 
 _ISO = r"\d{4}-\d{2}(?:-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?)?"
 _DAYS = (
@@ -29,18 +29,13 @@ _DAYS = (
 )
 """Formats of days; those in one row look alike."""
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M", "T%H:%M:%S")
-
-_ISO_FORMATS = (
-    "%Y-%m-%d",
-    "%Y-%m",
-    *(f"%Y-%m-%d{mark}{time}" for mark in "T " for time in ("%H:%M", "%H:%M:%S", "%H:%M:%SZ", "%H:%M:%S.%f")),
-)
-"""Ways to write ISO 8601."""
-
+_ALIKE = [tuple(day + time for day in alike) for alike in _DAYS for time in _TIMES]
+_PATTERNS = ("", *(pattern for alike in _ALIKE for pattern in alike))
 
 _UNCLEAR = tuple(date(year, 1, 1).toordinal() - date(1970, 1, 1).toordinal() for year in (2030, 2069))
 """Days since 1970 between which a year of two digits may as well be that of a hundred years before."""
 
+_LOOKED_AT = 40  # values
 _ORDER = (
     "of which day and month cannot be told apart; write them as 2020-12-31, or convert them with "
     "pandas.to_datetime(..., dayfirst=True) or (dayfirst=False)."
@@ -48,62 +43,47 @@ _ORDER = (
 _CENTURY = "of which the century is not known; write years with four digits, such as 2020-12-31."
 
 
-class AmbiguousDates(ValueError):
-    """All cells are dates, which may mean different days."""
-
-    def __init__(self, example: str, advice: str) -> None:
-        super().__init__(f"dates such as {example!r}, {advice}")
-
-
-def date_pattern(values: Any) -> str | None:
-    """The format in which all values are dates: "" for ISO 8601; None where they are none."""
-    if np.isfinite(read_dates(values, "")).all():
-        return ""
-    first = next((value for value in values if isinstance(value, str)), "")
-    for alike in _DAYS:
-        for time in _TIMES:
-            patterns = [day + time for day in alike if any(_fits(first, other + time) for other in alike)]
-            found = {pattern: read_dates(values, pattern) for pattern in patterns}
-            whole = {pattern: days for pattern, days in found.items() if np.isfinite(days).all()}
-            if len(whole) == 2:
-                one, other = whole.values()
-                if (one != other).any():
-                    raise AmbiguousDates(str(values[int(np.argmax(one != other))]), _ORDER)
-            if whole:
-                pattern, days = next(iter(whole.items()))
-                unclear = (days >= _UNCLEAR[0]) & (days < _UNCLEAR[1])
-                if "%y" in pattern and unclear.any():
-                    raise AmbiguousDates(str(values[int(np.argmax(unclear))]), _CENTURY)
-                return pattern
-    return None
-
-
-def common_pattern(values: Any) -> str | None:
-    """The most common format among text of which at least half are dates, in any formats; "" for ISO 8601, None where
-    fewer are dates. Judged by some of the values.
+def date_pattern(name: str, values: Any) -> str | None:
+    """The format in which most values of a column are dates: "" for ISO 8601; None where fewer than half of some of the
+    texts are dates in any format. Dates that may mean different days are refused.
     """
     texts = [value.strip() for value in values if isinstance(value, str)]
-    some = texts[:: -(-len(texts) // _LOOKED_AT)] if texts else []
-    formats: Counter[str] = Counter()
-    dated = 0
-    for number, text in enumerate(some):
-        if 2 * (number - dated) > len(some):
-            return None
-        fitting = [""] if _is_iso(text) else [pattern for pattern in _PATTERNS if _fits(text, pattern)]
-        formats.update(fitting)
-        dated += bool(fitting)
-    if 2 * dated < len(some) or not formats:
+    looked_at = texts[:: -(-len(texts) // _LOOKED_AT)]
+    fits = {pattern: np.array([_fits(text, pattern) for text in looked_at]) for pattern in _PATTERNS}
+    most = max(int(fitting.sum()) for fitting in fits.values())
+    if most == 0 or np.any(list(fits.values()), axis=0).mean() < 0.5:
         return None
-    (pattern, most), *others = formats.most_common()
-    if any(count == most and {pattern, other} <= alike for other, count in others for alike in _ALIKE):
-        example = next(text for text in some if not _is_iso(text) and _fits(text, pattern))
-        raise AmbiguousDates(example, _ORDER)
+    days = {pattern: read_dates(values, pattern) for pattern, fitting in fits.items() if fitting.sum() == most}
+    pattern = max(days, key=lambda candidate: int(np.isfinite(days[candidate]).sum()))
+    first = days[pattern]
+    for other, second in days.items():
+        differ = np.isfinite(first) & np.isfinite(second) & (first != second)
+        if differ.any() and np.isfinite(first).sum() == np.isfinite(second).sum() and _look_alike(pattern, other):
+            _refuse_ambiguous(name, values[int(np.argmax(differ))], _ORDER)
+    unclear = (first >= _UNCLEAR[0]) & (first < _UNCLEAR[1])
+    if "%y" in pattern and unclear.any():
+        _refuse_ambiguous(name, values[int(np.argmax(unclear))], _CENTURY)
     return pattern
 
 
-_LOOKED_AT = 40  # values
-_PATTERNS = tuple(day + time for alike in _DAYS for day in alike for time in _TIMES)
-_ALIKE = [{day + time for day in alike} for alike in _DAYS if len(alike) > 1 for time in _TIMES]
+def _refuse_ambiguous(name: str, example: Any, advice: str) -> NoReturn:
+    raise InvalidInput(f"Column {name!r} holds dates such as {str(example)!r}, {advice}")
+
+
+def _look_alike(one: str, other: str) -> bool:
+    return any(one in alike and other in alike for alike in _ALIKE)
+
+
+def _fits(text: str, pattern: str) -> bool:
+    if not pattern:
+        return _is_iso(text)
+    if not (text[-1:].isdigit() or (pattern.endswith("%p") and any(map(str.isdigit, text)))):
+        return False  # sooner than by an error
+    try:
+        datetime.strptime(text, pattern)
+    except ValueError:
+        return False
+    return True
 
 
 def read_dates(values: Any, pattern: str) -> Array:
@@ -132,15 +112,11 @@ def _is_date(cell: Any) -> bool:
     return isinstance(cell, date) and not pd.isna(cell)
 
 
-def format_of_dates(cells: Any, pattern: str) -> str:
-    """The format that writes all of these cells, dates in this pattern, as they are; where there is none, the
-    pattern.
-    """
-    days = read_dates(cells, pattern)
-    for known in (pattern, *_ISO_FORMATS):
-        if known and dates_as_text(days, known) == list(cells):
-            return known
-    return pattern
+def days_since_1970(dates: pd.Series) -> Array:
+    """Of dates in UTC, (row,); NaN where they are missing."""
+    moments = dates.dt.tz_localize(None).to_numpy().astype("datetime64[us]")  # nanoseconds end in the year 2262
+    days: Array = (moments - np.datetime64(0, "us")) / np.timedelta64(1, "D")
+    return days
 
 
 def dates_as_text(days: Array, pattern: str) -> list[str | None]:
@@ -148,21 +124,4 @@ def dates_as_text(days: Array, pattern: str) -> list[str | None]:
     dates = pd.to_datetime(pd.Series(days), unit="D", utc=True).dt.round("us")
     known = days[np.isfinite(days)]
     iso = "%Y-%m-%d" if (known == np.floor(known)).all() else "%Y-%m-%d %H:%M:%S.%f"
-    return [None if pd.isna(each) else each.strftime(pattern or iso) for each in dates]
-
-
-def _fits(text: str, pattern: str) -> bool:
-    if not text[-1:].isdigit() and not pattern.endswith("%p"):
-        return False  # sooner than by an error
-    try:
-        datetime.strptime(text.strip(), pattern)
-    except ValueError:
-        return False
-    return True
-
-
-def days_since_1970(dates: pd.Series) -> Array:
-    """Of dates in UTC, (row,); NaN where they are missing."""
-    moments = dates.dt.tz_localize(None).to_numpy().astype("datetime64[us]")  # nanoseconds end in the year 2262
-    days: Array = (moments - np.datetime64(0, "us")) / np.timedelta64(1, "D")
-    return days
+    return [None if pd.isna(moment) else moment.strftime(pattern or iso) for moment in dates]

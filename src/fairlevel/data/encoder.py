@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairlevel.arrays import Array
-from fairlevel.data.column_rules import MANY, Values, rule_for
-from fairlevel.data.columns import Kind, Reading, kind_of
-from fairlevel.data.table_rules import TableRules, named_columns
+from fairlevel.data.columns import Kind, kind_of
+from fairlevel.data.features import named_columns, refuse_doubles
+from fairlevel.data.native_columns import NativeColumns
+from fairlevel.data.table_rules import MANY, TableRules, Values, rule_for
 from fairlevel.exceptions import InvalidInput, UnknownName
 
 UNREADABLE = ("error", "impute")
@@ -57,14 +59,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn medians and categories from training rows; columns that are empty or constant there are left out."""
         frame = named_columns(X)
-        if frame.columns.has_duplicates:
-            twice = frame.columns[frame.columns.duplicated()][0]
-            raise InvalidInput(f"The column {twice!r} appears more than once; give each column a name of its own.")
+        refuse_doubles(frame, "X")
         validate_data(self, X, skip_check_array=True)
         kinds = {str(name): kind_of(str(name), column) for name, column in frame.items()}
-        columns = {
-            name: kind.read(frame[given]).values for given, (name, kind) in zip(frame, kinds.items(), strict=True)
-        }
+        columns = {name: kind.read(frame[name]) for name, kind in kinds.items()}
         return self.learn(kinds, columns)
 
     def learn(self, kinds: Mapping[str, Kind], columns: Mapping[str, Values]) -> Self:
@@ -110,7 +108,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """(row, column of the table) -> (row, column of the matrix); columns that are not needed are ignored."""
         return self.table_rules.transform(X)
 
-    def read(self, X: Any) -> dict[str, Reading]:
+    def read(self, X: Any) -> dict[str, Values]:
         """The columns that are needed, by name, each read by its rule."""
         return self.table_rules.read(named_columns(X))
 
@@ -125,11 +123,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """The encoder that :meth:`to_dict` described."""
-        found = cls(values["many"], values["unreadable"])
-        found.rules_ = TableRules.from_plain(values["rules"]).rules
-        found.feature_names_in_ = np.array(found.needed, dtype=object)
-        found.n_features_in_ = len(found.needed)
-        return found
+        encoder = cls(values["many"], values["unreadable"])
+        encoder.rules_ = TableRules.from_plain(values["rules"]).rules
+        encoder.feature_names_in_ = np.array(encoder.needed, dtype=object)
+        encoder.n_features_in_ = len(encoder.needed)
+        return encoder
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -137,3 +135,24 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How rows of a :class:`fairlevel.data.table.Table`, with categories as whole numbers and gaps as NaN, become the
+    numbers that predictors see: by rules learnt anew in each fit, never from rows that judge. ``encoder`` may be
+    unfitted; what each column holds is known from all rows.
+    """
+
+    encoder: TableEncoder
+    columns: NativeColumns
+    names: tuple[str, ...]
+
+    def fit(self, x: Array) -> Encoding:
+        """With rules learnt from these rows, (row, column)."""
+        kinds = dict(zip(self.names, self.columns.kinds, strict=True))
+        return replace(self, encoder=clone(self.encoder).learn(kinds, self.columns.values(self.names, x)))
+
+    def transform(self, x: Array) -> Array:
+        """(row, column) -> (row, feature); the encoder must be fitted."""
+        return self.encoder.encode(self.columns.values(self.names, x))

@@ -1,15 +1,109 @@
-"""Features as they are given: what is refused, and with which sentence."""
+"""Tables as they are given, of any library: as frames of pandas; which columns and rows are refused."""
 
 from __future__ import annotations
 
+from decimal import Decimal
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fairlevel.arrays import Array
-from fairlevel.data.numbers import refuse_other_kinds
+from fairlevel.data.numbers import Number, is_sparse, refuse_lazy, refuse_other_kinds
 from fairlevel.exceptions import InvalidInput, InvalidType
+
+MOST_DENSE = 200_000_000  # numbers that a sparse matrix may have as an array: 1.6 GB
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a frame of any library: its columns have names and types."""
+    return hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def as_pandas(X: Any) -> pd.DataFrame:
+    """A frame of pandas from one of any library."""
+    return X if isinstance(X, pd.DataFrame) else X.to_pandas()
+
+
+def as_cells(values: Any) -> Any:
+    """An array of the cells as they are: NumPy would write the numbers of a list of rows as text beside text."""
+    array = np.asarray(values)
+    return np.asarray(values, dtype=object) if array.dtype.kind == "U" and array is not values else array
+
+
+def named_columns(X: Any) -> pd.DataFrame:
+    """A table with names; columns of an array are x0, x1, …"""
+    if isinstance(X, pd.DataFrame):
+        return X.rename(columns=str)
+    refuse_lazy("X", X)
+    if hasattr(X, "to_pandas"):
+        return as_pandas(X)
+    if is_sparse(X):
+        raise InvalidType("X is a sparse matrix; TableEncoder reads tables: pass a DataFrame, or X.toarray().")
+    array = as_cells(X)
+    if array.ndim != 2:
+        raise InvalidInput(
+            f"Expected 2D array, got {array.ndim}D array instead: a table of shape (rows, columns) is needed. Reshape "
+            "your data, such as with X.reshape(-1, 1)."
+        )
+    return pd.DataFrame(array, columns=[f"x{number}" for number in range(array.shape[1])])
+
+
+def as_dense(X: Any) -> Any:
+    """A sparse matrix as an array, where that fits; a frame of pandas with its sparse columns written out, also from a
+    table of pyarrow, whose columns have no names to ask for; anything else as it is.
+    """
+    refuse_lazy("X", X)
+    if is_sparse(X):
+        rows, columns = X.shape if X.ndim == 2 else (*X.shape, 1)
+        if rows * columns > MOST_DENSE:
+            raise InvalidInput(
+                f"X is a sparse matrix of {rows:,} rows and {columns:,} columns, too large for an array of "
+                f"{rows * columns * 8 / 1e9:.3g} GB; choose fewer columns, such as with "
+                "sklearn.decomposition.TruncatedSVD, or pass X.toarray() if your memory allows it."
+            )
+        return X.toarray(order="C")
+    if hasattr(X, "to_pandas") and not hasattr(X, "dtypes"):
+        return as_pandas(X)
+    if not isinstance(X, pd.DataFrame):
+        return X
+    sparse = {name: dtype.subtype for name, dtype in X.dtypes.items() if isinstance(dtype, pd.SparseDtype)}
+    return X.astype(sparse) if sparse else X
+
+
+def decimals_as_floats(X: Any) -> Any:
+    """A frame whose columns of Python's type Decimal, as databases and Parquet files hold them, are float64; anything
+    else as it is.
+    """
+    if not is_frame(X) or not any(map(_may_hold_decimals, X.dtypes)):
+        return X
+    frame = as_pandas(X)
+    if not frame.columns.is_unique:
+        return X
+    changed = frame.copy(deep=False)
+    for name, column in frame.items():
+        if _may_hold_decimals(column.dtype):
+            changed[name] = without_decimals(column.to_numpy(dtype=object))
+    return changed
+
+
+def without_decimals(values: Any) -> Any:
+    """An array of objects that are numbers, some of them of type Decimal, as float64, missing ones as NaN; any other
+    array as it is.
+    """
+    if values.dtype != object:
+        return values
+    missing = pd.isna(values)
+    kinds = set(map(type, values[~missing]))
+    if Decimal in kinds and all(issubclass(kind, Number) for kind in kinds):
+        return np.where(missing, np.nan, values).astype(np.float64)
+    return values
+
+
+def _may_hold_decimals(dtype: Any) -> bool:
+    """By the type of a column of pandas or polars."""
+    name = str(dtype).lower()
+    return name == "object" or "decimal" in name
 
 
 def refuse_text(X: Any) -> None:
@@ -17,18 +111,15 @@ def refuse_text(X: Any) -> None:
     if not is_frame(X):
         refuse_other_kinds("X", X)
         array = np.asarray(X) if isinstance(X, list | tuple) else X
-        if _holds_text(array):
+        kind = getattr(getattr(array, "dtype", None), "kind", "-")
+        if kind in "UST" or (kind == "O" and any(isinstance(cell, str) for cell in np.ravel(array))):
             raise InvalidType(
                 "X holds text; numbers are needed: encode it with sklearn.preprocessing.OneHotEncoder or "
                 "OrdinalEncoder."
             )
         return
     frame = as_pandas(X)
-    if not frame.columns.is_unique:
-        twice = frame.columns[frame.columns.duplicated()].unique().tolist()
-        raise InvalidInput(
-            f"X has several columns named {', '.join(map(repr, twice[:5]))}; give each column a name of its own."
-        )
+    refuse_doubles(frame, "X")
     text = [str(name) for name, dtype in frame.dtypes.items() if not pd.api.types.is_numeric_dtype(dtype)]
     if text:
         raise InvalidType(
@@ -37,24 +128,14 @@ def refuse_text(X: Any) -> None:
         )
 
 
-def _holds_text(array: Any) -> bool:
-    kind = getattr(getattr(array, "dtype", None), "kind", "")
-    return kind in ("U", "S", "T") or (kind == "O" and any(isinstance(value, str) for value in np.ravel(array)))
-
-
-def refuse_missing(name: str, values: Array, columns: Any = None, gaps: bool = False) -> None:
-    """Name and count missing and infinite values; where ``gaps`` are allowed, infinite ones only."""
-    missing, infinite = int(np.isnan(values).sum()), int(np.isinf(values).sum())
-    if (not missing or gaps) and not infinite:
-        return
-    where = ""
-    if values.ndim == 2 and columns is not None:
-        wrong = np.isinf(values) if gaps else ~np.isfinite(values)
-        where = f", first in column {str(columns[int(np.flatnonzero(wrong.any(axis=0))[0])])!r}"
-    raise InvalidInput(
-        f"{name} holds {missing} missing (NaN) and {infinite} infinite (inf) values{where}; finite numbers are needed: "
-        "drop those rows, or fill them with sklearn.impute.SimpleImputer."
-    )
+def refuse_doubles(frame: pd.DataFrame, argument: str) -> None:
+    """Columns of the same name cannot be told apart."""
+    twice = frame.columns[frame.columns.duplicated()].unique().tolist()
+    if twice:
+        raise InvalidInput(
+            f"{argument} has several columns named {', '.join(map(repr, twice[:5]))}; give each column a name of its "
+            "own."
+        )
 
 
 def ordered_like_fit(X: Any, names: Any) -> Any:
@@ -76,25 +157,33 @@ def ordered_like_fit(X: Any, names: Any) -> Any:
     return X[list(names)]
 
 
-def is_frame(X: Any) -> bool:
-    """Whether X is a frame of any library: its columns have names and types."""
-    return hasattr(X, "columns") and hasattr(X, "dtypes")
-
-
-def as_pandas(X: Any) -> pd.DataFrame:
-    """A frame of pandas from one of any library."""
-    return X if isinstance(X, pd.DataFrame) else X.to_pandas()
-
-
-def one_per_row(name: str, values: Any, rows: int) -> Array:
-    """Predictions of a model, ``name`` in words, as (row,) in float64, if there is one finite number per row."""
-    array = np.asarray(values, dtype=np.float64)
-    if array.shape == (rows, 1):
-        array = array[:, 0]
-    if array.shape != (rows,) or not np.isfinite(array).all():
+def refuse_shuffled(**arguments: Any) -> None:
+    """Rows of several arguments are matched by position. Other row labels, or the same ones in another order, are most
+    likely a mistake: rows of another split. Arguments by name, each of one entry per row; those without labels pass.
+    """
+    labels = {name: getattr(given, "index", None) for name, given in arguments.items()}
+    labelled = [(name, index) for name, index in labels.items() if isinstance(index, pd.Index)]
+    for (first, ours), (name, theirs) in combinations(labelled, 2):
+        if len(ours) != len(theirs) or ours.equals(theirs):
+            continue
+        if ours.is_unique and theirs.is_unique and ours.isin(theirs).all():
+            raise InvalidInput(
+                f"{name} has the same row labels as {first}, but in another order, and rows are matched by position: "
+                f"pass {name}.loc[{first}.index], or call .reset_index(drop=True) on both."
+            )
+        if _is_new(first, ours) or _is_new(name, theirs):
+            continue
+        row = next(row for row, (our, their) in enumerate(zip(ours, theirs, strict=True)) if our != their)
         raise InvalidInput(
-            f"{name} predicts an array of shape {array.shape} for {rows} rows"
-            + ("" if array.shape != (rows,) else ", with missing or infinite values")
-            + "; one finite number per row is needed."
+            f"{name} and {first} have different row labels ({theirs[row]!r} and {ours[row]!r} in row {row + 1}), as "
+            f"rows of another split have: pass the same rows. If they are the same, call .reset_index(drop=True) on "
+            "both."
         )
-    return array
+
+
+def _is_new(name: str, labels: pd.Index) -> bool:
+    """Whether rows were counted from 0 when an argument was made, as in pd.Series(model.predict(X)), so that labels say
+    nothing. Features and attributes are parts of a table, which may begin with its row 0.
+    """
+    is_table = name in ("X", "sensitive_features", "given")
+    return not is_table and isinstance(labels, pd.RangeIndex) and labels.start == 0 and labels.step == 1

@@ -42,29 +42,24 @@ class LearningTable:
         """Give every column its role; with ``sensitive_inputs`` the sensitive columns are features, too. Legitimate
         factors stay features; the column of weights does not.
         """
+        weights = () if weight is None else (weight,)
         known = [str(name) for name in table.columns]
-        others = {
-            "a sensitive column": sensitive,
-            "named as a column to drop": drop,
-            "the column of weights": () if weight is None else (weight,),
-        }
-        for name in (target, *sensitive, *drop, *given, *others["the column of weights"]):
+        for name in (target, *sensitive, *drop, *given, *weights):
             if name not in known:
                 raise UnknownName("column", name, known)
+        others = {"a sensitive column": sensitive, "named as a column to drop": drop, "the column of weights": weights}
         for role, names in others.items():
             if target in names:
                 raise InvalidInput(f"The target {target!r} is also {role}; a column has one role.")
         y = _target(table[target])
-        needed = (target, *others["the column of weights"])
-        gaps = Gaps.of(table.assign(**{target: y}), needed, (*sensitive, *given), for_accuracy=sensitive)
+        gaps = Gaps.of(table.assign(**{target: y}), (target, *weights), (*sensitive, *given), for_accuracy=sensitive)
         kept = table.loc[gaps.complete]
         judged = len(kept) - gaps.rows_for_accuracy_only
         if judged < FEWEST_ROWS:
             raise InvalidInput(
                 f"Only {judged} rows have a target and all sensitive values; at least {FEWEST_ROWS} are needed."
             )
-        out = {target, *drop, *others["the column of weights"]} | (set() if sensitive_inputs else set(sensitive))
-        features = kept[[name for name in table.columns if name not in out]]
+        features = kept.drop(columns=[target, *drop, *weights, *(() if sensitive_inputs else sensitive)])
         if not features.shape[1]:
             raise InvalidInput("No column is left to predict from; drop fewer columns.")
         return cls(
@@ -100,31 +95,29 @@ class Gaps:
         """``needed`` columns must be there; attributes may be categories. Attributes of type number in
         ``for_accuracy`` may be missing: such a row trains accuracy alone.
         """
-        categories = [name for name in dict.fromkeys(attributes) if _is_category(name, table[name])]
-        numbers = [*needed, *(name for name in dict.fromkeys(attributes) if name not in categories)]
-        missing = {name: table[name].isna() for name in (*numbers, *categories)}
-        lenient = [name for name in for_accuracy if name in numbers and table[name].dtype.kind in "iuf"]
-        complete, known = pd.Series(True, index=table.index), pd.Series(True, index=table.index)
-        for name in numbers:
-            values = pd.to_numeric(table[name], errors="coerce") if table[name].dtype.kind == "f" else None
-            if values is not None:
-                missing[name] |= np.isinf(values) if name in needed else False
-            if name in lenient:
-                known &= ~missing[name]
-            else:
-                complete &= ~missing[name]
+        names = list(dict.fromkeys((*needed, *attributes)))
+        categories = [name for name in names if name not in needed and _is_category(name, table[name])]
+        lenient = [
+            name
+            for name in names
+            if name in for_accuracy and name not in (*needed, *categories) and table[name].dtype.kind in "iuf"
+        ]
+        strict = [name for name in names if name not in (*categories, *lenient)]
+        missing = pd.DataFrame({name: table[name].isna() for name in names}, index=table.index)
+        for name in needed:
+            if table[name].dtype.kind == "f":
+                missing[name] |= np.isinf(table[name])
+        complete = ~missing[strict].any(axis=1).astype(bool)
 
-        def counts(names: Sequence[str], rows: pd.Series) -> dict[str, int]:
-            found = {name: int(missing[name][rows].sum()) for name in names}
-            return {name: count for name, count in found.items() if count}
+        def counts(names: Sequence[str], rows: pd.DataFrame) -> dict[str, int]:
+            return {name: int(rows[name].sum()) for name in names if rows[name].any()}
 
-        everywhere = pd.Series(True, index=table.index)
         return cls(
             complete,
-            known,
-            counts([name for name in numbers if name not in lenient], everywhere),
-            counts(lenient, complete),
-            counts(categories, everywhere),
+            ~missing[lenient].any(axis=1).astype(bool),
+            counts(strict, missing),
+            counts(lenient, missing[complete]),
+            counts(categories, missing),
         )
 
     @property
@@ -143,18 +136,13 @@ class Gaps:
         def columns(counts: dict[str, int]) -> str:
             return ", ".join(f"{name} ({missing})" for name, missing in counts.items())
 
-        said = []
-        if self.rows_left_out:
-            rows = "row" if self.rows_left_out == 1 else "rows"
-            said.append(f"{self.rows_left_out} {rows} left out, without a value in: {columns(self.left_out)}")
-        if self.rows_for_accuracy_only:
-            said.append(
-                f"{self.rows_for_accuracy_only} rows count for accuracy only, without a value in: "
-                f"{columns(self.for_accuracy)}"
-            )
-        if self.as_category:
-            said.append(f"missing categories count as the category (missing): {columns(self.as_category)}")
-        return said
+        rows = "row" if self.rows_left_out == 1 else "rows"
+        sentences = {
+            f"{self.rows_left_out} {rows} left out, without a value in: ": self.left_out,
+            f"{self.rows_for_accuracy_only} rows count for accuracy only, without a value in: ": self.for_accuracy,
+            "missing categories count as the category (missing): ": self.as_category,
+        }
+        return [said + columns(counts) for said, counts in sentences.items() if counts]
 
 
 def _is_category(name: str, column: pd.Series) -> bool:
@@ -170,7 +158,7 @@ def with_unreadable_as_missing(table: pd.DataFrame) -> tuple[pd.DataFrame, dict[
     """Columns that are mostly numbers or dates, with their other cells as missing, and infinite numbers as missing; and
     how many cells that are, by column.
     """
-    found, counts = {}, {}
+    changed, counts = {}, {}
     for name, column in table.items():
         kind: Kind | None = Numbers() if column.dtype.kind == "f" else None
         try:
@@ -180,12 +168,13 @@ def with_unreadable_as_missing(table: pd.DataFrame) -> tuple[pd.DataFrame, dict[
             kind = error.kind
         if kind is None:
             continue
-        reading = kind.read(column)
-        if reading.unreadable.any():
-            values = pd.Series(reading.values, index=column.index)
-            found[str(name)] = pd.to_datetime(values, unit="D") if isinstance(kind, Dates) else values
-            counts[str(name)] = int(reading.unreadable.sum())
-    return table.assign(**found), counts
+        read = kind.read(column)
+        unreadable = kind.unreadable(column, read)
+        if unreadable.any():
+            values = pd.Series(read, index=column.index)
+            changed[str(name)] = pd.to_datetime(values, unit="D") if isinstance(kind, Dates) else values
+            counts[str(name)] = int(unreadable.sum())
+    return table.assign(**changed), counts
 
 
 def _target(column: pd.Series) -> pd.Series:
@@ -197,11 +186,11 @@ def _target(column: pd.Series) -> pd.Series:
     if strange.size == column.notna().sum() and column.nunique() == 2:
         return column.astype(object)
     name, needed = str(column.name), "numbers or two classes are needed"
-    if Numbers(",").read(column).unreadable.any() and strange.size < column.notna().sum():
+    if np.isnan(Numbers(",").read(column)[column.notna()]).any() and strange.size < column.notna().sum():
         raise InvalidType(f"The target {name!r} holds {cells_in_words(strange)}; {needed}.")
     kind = kind_of(name, column)
     if kind == Numbers(","):
-        return pd.Series(kind.read(column).values, index=column.index, name=column.name)
+        return pd.Series(kind.read(column), index=column.index, name=column.name)
     if isinstance(kind, Dates):
         raise InvalidType(f"The target {name!r} holds dates; {needed}.")
     classes, such = column.nunique(), cells_in_words(strange.drop_duplicates().iloc[:SHOWN])

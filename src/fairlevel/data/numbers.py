@@ -1,8 +1,7 @@
-"""What counts as a number: guards that every reader of arrays shares."""
+"""Arrays of numbers as they are given: what is refused, and with which sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -19,7 +18,6 @@ LARGEST = 1e150  # the square of a larger number overflows
 SMALLEST = 1e-150  # the square of a smaller one is zero
 SMALLEST_FEATURE = 1e-30  # LightGBM reads numbers below 1e-35 as zero
 MOST_EXACT = 2**53  # whole numbers up to here are exact as 64-bit numbers
-MOST_DENSE = 200_000_000  # numbers that a sparse matrix may have as an array: 1.6 GB
 
 _ROUNDING = 8 * np.finfo(np.float64).eps
 
@@ -29,32 +27,28 @@ def is_sparse(values: Any) -> bool:
     return hasattr(values, "toarray") and hasattr(values, "nnz")
 
 
-def as_cells(values: Any) -> Any:
-    """An array of the cells as they are: NumPy would write the numbers of a list of rows as text beside text."""
-    array = np.asarray(values)
-    return np.asarray(values, dtype=object) if array.dtype.kind == "U" and array is not values else array
-
-
 def refuse_lazy(name: str, values: Any) -> None:
-    """Refuse a LazyFrame of polars, which holds a plan instead of rows, and a tensor whose gradients would be lost."""
+    """Refuse a LazyFrame of polars, which holds a plan instead of rows, a tensor whose gradients would be lost, and
+    masked entries, whose values would be read.
+    """
     if getattr(values, "requires_grad", False):
         raise InvalidType(f"{name} is a tensor that requires gradients, which end here; pass {name}.detach().")
     if hasattr(values, "collect") and hasattr(values, "collect_schema"):
         raise InvalidType(f"{name} is a {type(values).__name__}, which holds no rows yet; pass {name}.collect().")
+    masked = int(np.ma.getmaskarray(values).sum()) if np.ma.isMaskedArray(values) else 0
+    if masked:
+        raise InvalidInput(
+            f"{name} is a masked array with {masked} masked values; drop those rows, or fill them with {name}.filled()."
+        )
 
 
 def refuse_other_kinds(name: str, values: Any) -> None:
-    """Refuse masked entries, dates, spans of time and complex numbers, which NumPy would turn into numbers silently,
-    and sparse matrices and frames without rows, which it does not read.
+    """Refuse dates, spans of time and complex numbers, which NumPy would turn into numbers silently, sparse matrices,
+    which it does not read, and what :func:`refuse_lazy` refuses.
     """
     refuse_lazy(name, values)
     if is_sparse(values):
         raise InvalidType(f"{name} is a sparse matrix; an array is needed: pass {name}.toarray().")
-    hidden = int(np.ma.getmaskarray(values).sum()) if np.ma.isMaskedArray(values) else 0
-    if hidden:
-        raise InvalidInput(
-            f"{name} is a masked array with {hidden} masked values; drop those rows, or fill them with {name}.filled()."
-        )
     kind = getattr(getattr(values, "dtype", None), "kind", "")
     arrow = not kind and hasattr(values, "to_numpy") and not hasattr(values, "columns")  # a column of polars or pyarrow
     if kind == "O" or arrow or (not kind and isinstance(values, list | tuple)):
@@ -85,36 +79,7 @@ def refuse_lost_digits(name: str, numbers: Array) -> None:
         )
 
 
-def as_dense(X: Any) -> Any:
-    """A sparse matrix as an array, where that fits, and a table of pyarrow, whose columns have no names to ask for, as
-    a frame; anything else as it is.
-    """
-    refuse_lazy("X", X)
-    matrix: Any = X
-    if hasattr(X, "to_pandas") and not hasattr(X, "dtypes"):
-        return matrix.to_pandas()
-    if not is_sparse(X):
-        return _without_sparse_columns(matrix)
-    rows, columns = matrix.shape if matrix.ndim == 2 else (*matrix.shape, 1)
-    if rows * columns > MOST_DENSE:
-        raise InvalidInput(
-            f"X is a sparse matrix of {rows:,} rows and {columns:,} columns, too large for an array of "
-            f"{rows * columns * 8 / 1e9:.3g} GB; choose fewer columns, such as with "
-            "sklearn.decomposition.TruncatedSVD, or pass X.toarray() if your memory allows it."
-        )
-    return matrix.toarray(order="C")
-
-
-def _without_sparse_columns(X: Any) -> Any:
-    """A frame of pandas with its sparse columns written out; anything else as it is."""
-    dtypes: Any = getattr(X, "dtypes", None)
-    if not hasattr(dtypes, "items"):
-        return X
-    sparse = {name: dtype.subtype for name, dtype in dtypes.items() if hasattr(dtype, "fill_value")}
-    return X.astype(sparse) if sparse else X
-
-
-def refuse_extremes(name: str, values: Array, columns: Sequence[object] | None = None, least: float = SMALLEST) -> None:
+def refuse_extremes(name: str, values: Array, columns: Any = None, least: float = SMALLEST) -> None:
     """Refuse numbers whose squares overflow, and columns that vary by less than ``least``, whose squares vanish; gaps
     (NaN) are passed over. Shapes: (row,) or (row, column).
     """
@@ -147,3 +112,62 @@ def rounding_limit(values: Array) -> Array:
     """The spread up to which numbers of this size count as constant, a few units in the last digit: (…, row) -> (…)."""
     limit: Array = _ROUNDING * np.abs(values).max(axis=-1, initial=0.0)
     return np.maximum(limit, SMALLEST)
+
+
+def refuse_missing(name: str, values: Array, columns: Any = None, gaps: bool = False) -> None:
+    """Name and count missing and infinite values; where ``gaps`` are allowed, infinite ones only."""
+    missing, infinite = int(np.isnan(values).sum()), int(np.isinf(values).sum())
+    if (not missing or gaps) and not infinite:
+        return
+    where = ""
+    if values.ndim == 2 and columns is not None:
+        wrong = np.isinf(values) if gaps else ~np.isfinite(values)
+        where = f", first in column {str(columns[int(np.flatnonzero(wrong.any(axis=0))[0])])!r}"
+    raise InvalidInput(
+        f"{name} holds {missing} missing (NaN) and {infinite} infinite (inf) values{where}; finite numbers are needed: "
+        "drop those rows, or fill them with sklearn.impute.SimpleImputer."
+    )
+
+
+def one_per_row(name: str, values: Any, rows: int) -> Array:
+    """Predictions of a model, ``name`` in words, as (row,) in float64, if there is one finite number per row."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape == (rows, 1):
+        array = array[:, 0]
+    if array.shape != (rows,) or not np.isfinite(array).all():
+        raise InvalidInput(
+            f"{name} predicts an array of shape {array.shape} for {rows} rows"
+            + ("" if array.shape != (rows,) else ", with missing or infinite values")
+            + "; one finite number per row is needed."
+        )
+    return array
+
+
+def read_weights(sample_weight: Any, rows: int) -> Array | None:
+    """One finite weight ≥ 0 per row, (row,), not all of them zero; None where all rows count for one."""
+    if sample_weight is None:
+        return None
+    refuse_other_kinds("sample_weight", sample_weight)
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidType(f"sample_weight holds values that are not numbers ({error}); one number per row.") from None
+    if weight.ndim == 0:
+        weight = np.full(rows, float(weight))
+    if weight.ndim == 2 and weight.shape[1] == 1:
+        weight = weight[:, 0]
+    if weight.shape != (rows,):
+        raise InvalidInput(f"sample_weight has shape {weight.shape}; one weight for each of the {rows} rows is needed.")
+    bad, negative = int((~np.isfinite(weight)).sum()), int((weight < 0).sum())
+    if bad or negative:
+        raise InvalidInput(
+            f"sample_weight holds {bad} missing or infinite and {negative} negative values; finite weights ≥ 0 are "
+            "needed: use 0 for rows that should not count."
+        )
+    if weight.max(initial=0) > LARGEST:
+        raise InvalidInput(f"sample_weight holds values beyond {LARGEST:g}; divide all weights by the largest.")
+    if not weight.any():
+        raise InvalidInput("sample_weight is zero on all rows; positive weights are needed on at least 2.")
+    if (weight > 0).sum() < 2:
+        raise InvalidInput(f"sample_weight is above zero on {int((weight > 0).sum())} rows; at least 2 are needed.")
+    return None if (weight == 1).all() else weight

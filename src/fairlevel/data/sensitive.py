@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
-from fairlevel.data.columns import MISSING, Dates, Numbers, kind_of, text_of
-from fairlevel.data.numbers import LARGEST, as_cells, loses_digits, refuse_extremes, refuse_other_kinds
+from fairlevel.data.columns import MISSING, Dates, Numbers, indicators, kind_of, text_of
+from fairlevel.data.features import as_cells, refuse_doubles
+from fairlevel.data.numbers import LARGEST, loses_digits, refuse_extremes, refuse_other_kinds
 from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures
 
 FEW_CATEGORIES = 12  # which any rows can carry
@@ -66,9 +67,7 @@ def encode_sensitive(
     indicators, of missing categories too; dates become days since 1970. Text that is mostly numbers, and categories
     that have too few rows each to measure anything, are refused. Errors call the table ``argument``.
     """
-    frame = as_frame(sensitive_features, argument)
-    if any(pd.api.types.is_object_dtype(dtype) for dtype in frame.dtypes):
-        frame = frame.infer_objects()
+    frame = as_frame(sensitive_features, argument).infer_objects()
     if frame.shape[1] == 0 or frame.shape[0] == 0:
         raise InvalidInput(
             f"{argument} has shape {frame.shape}; at least one row and one column are needed, such as "
@@ -79,96 +78,75 @@ def encode_sensitive(
             f"{argument} has {len(frame)} rows but X and y have {rows}; pass the same rows in the same order."
         )
     _refuse_long_codes(frame, argument)
-    if all(is_number(dtype) for dtype in frame.dtypes):
-        values = frame.to_numpy(dtype=np.float64, na_value=np.nan)
-        if np.isnan(values.max()):
-            _refuse_missing(frame, argument)
-        return _finite(Sensitive(values, tuple(map(str, frame.columns))), argument)
     _refuse_missing(frame, argument)
-    if argument == "sensitive_features":
-        _refuse_many_categories(frame)
-    else:
-        _refuse_many_factors(frame, argument)
-    columns: list[Array] = []
+    if all(map(is_number, frame.dtypes)):
+        return _finite(Sensitive(frame.to_numpy(dtype=np.float64), tuple(map(str, frame.columns))), argument)
+    levels_of = {
+        name: [] if is_number(column.dtype) else sorted(pd.unique(column), key=str) for name, column in frame.items()
+    }
+    counts = {str(name): len(levels) for name, levels in levels_of.items() if levels}
+    _refuse_many_categories(counts, len(frame), argument)
+    parts: list[Array] = []
     names: list[str] = []
     given: list[GivenColumn] = []
     for name, column in frame.items():
-        if is_number(column.dtype):
-            given.append(GivenColumn(str(name), (len(columns),)))
-            columns.append(column.to_numpy(dtype=np.float64))
-            names.append(str(name))
-            continue
-        levels = sorted(pd.unique(column), key=str)
-        places = range(len(columns), len(columns) + len(levels))
+        levels = levels_of[name]
+        parts.append(indicators(column, levels) if levels else column.to_numpy(dtype=np.float64)[:, None])
+        places = range(len(names), len(names) + parts[-1].shape[1])
         given.append(GivenColumn(str(name), tuple(places), tuple(map(str, levels))))
-        for category in levels:
-            columns.append((column == category).to_numpy(dtype=np.float64))
-            names.append(f"{name}={category}")
-    return _finite(Sensitive(np.column_stack(columns), tuple(names), tuple(given)), argument)
+        names += [f"{name}={category}" for category in levels] or [str(name)]
+    return _finite(Sensitive(np.hstack(parts), tuple(names), tuple(given)), argument)
 
 
 def _refuse_long_codes(frame: pd.DataFrame, argument: str) -> None:
     """Whole numbers that would become equal as 64-bit numbers."""
     for name, column in frame.items():
-        known = column.dropna() if pd.api.types.is_integer_dtype(column.dtype) else column[:0]
-        if loses_digits(known):
+        if pd.api.types.is_integer_dtype(column.dtype) and loses_digits(column.dropna()):
             raise InvalidInput(
                 f"{argument} holds whole numbers in column {name!r} that differ beyond 16 digits, which floating-point "
                 "numbers do not keep; if they are codes, convert the column with .astype('category')."
             )
 
 
-def _refuse_many_categories(frame: pd.DataFrame) -> None:
-    """Averages of categories with few rows each are no evidence: no upper limit could be given."""
-    counts = _categories(frame)
+def _refuse_missing(frame: pd.DataFrame, argument: str) -> None:
+    missing = frame.isna().sum()
+    if missing.sum():
+        where = ", ".join(f"{name} ({count})" for name, count in missing[missing > 0].items())
+        raise InvalidInput(
+            f"{argument} holds {int(missing.sum())} missing values: {where}. "
+            "Drop those rows, or fill the gaps and add a column that marks them."
+        )
+
+
+def _refuse_many_categories(counts: Mapping[str, int], rows: int, argument: str) -> None:
+    """Averages of categories with few rows each are no evidence: no upper limit could be given. And each category is a
+    function, whose time grows with the cube of their number. ``counts`` of categories by column.
+    """
     for name, count in counts.items():
-        if _thin(count, len(frame)):
+        if count > FEW_CATEGORIES and rows < ROWS_PER_CATEGORY * count:
             raise InvalidInput(
-                f"Column {name!r} of sensitive_features has {count} categories on {len(frame)} rows; at least "
-                f"{ROWS_PER_CATEGORY} rows per category are needed to compare them: merge categories, or, if they are "
-                "amounts, pass numbers instead of text."
+                f"Column {name!r} of {argument} has {count} categories on {rows} rows; at least {ROWS_PER_CATEGORY} "
+                "rows per category are needed to compare them: merge categories, or, if they are amounts, pass numbers "
+                "instead of text."
             )
-        if count > MOST_CATEGORIES:
+        if count > MOST_CATEGORIES and argument == "sensitive_features":
             raise InvalidInput(
                 f"Column {name!r} of sensitive_features has {count} categories; at most {MOST_CATEGORIES} are "
                 "possible: merge categories."
             )
     total = sum(counts.values())
-    if len(counts) > 1 and total > 2 * FEW_CATEGORIES and len(frame) < ROWS_PER_CATEGORY_OF_SEVERAL * total:
-        raise InvalidInput(
-            f"Columns {', '.join(map(repr, counts))} of sensitive_features have {total} categories on {len(frame)} "
-            f"rows; at least {ROWS_PER_CATEGORY_OF_SEVERAL} rows per category are needed: merge categories, or leave a "
-            "column out."
-        )
-
-
-def _refuse_many_factors(frame: pd.DataFrame, argument: str) -> None:
-    """Rows that are alone in their category have nothing to be compared with; and each category is a function, whose
-    time grows with the cube of their number.
-    """
-    counts = _categories(frame)
-    if sum(counts.values()) > MOST_CATEGORIES_OF_FACTORS:
-        raise InvalidInput(
-            f"{argument} has {sum(counts.values())} categories; at most {MOST_CATEGORIES_OF_FACTORS} are possible: "
-            "merge categories, or leave a column out."
-        )
-    for name, count in counts.items():
-        if _thin(count, len(frame)):
+    if argument != "sensitive_features":
+        if total > MOST_CATEGORIES_OF_FACTORS:
             raise InvalidInput(
-                f"Column {name!r} of {argument} has {count} categories on {len(frame)} rows; at least "
-                f"{ROWS_PER_CATEGORY} rows per category are needed to compare rows within them: merge categories, or "
-                "leave the column out."
+                f"{argument} has {total} categories; at most {MOST_CATEGORIES_OF_FACTORS} are possible: merge "
+                "categories, or leave a column out."
             )
-
-
-def _categories(frame: pd.DataFrame) -> dict[str, int]:
-    """How many categories each column has that does not hold numbers."""
-    return {str(name): column.nunique() for name, column in frame.items() if not is_number(column.dtype)}
-
-
-def _thin(categories: int, rows: int) -> bool:
-    """Whether a column has too few rows per category."""
-    return categories > FEW_CATEGORIES and rows < ROWS_PER_CATEGORY * categories
+    elif len(counts) > 1 and total > 2 * FEW_CATEGORIES and rows < ROWS_PER_CATEGORY_OF_SEVERAL * total:
+        raise InvalidInput(
+            f"Columns {', '.join(map(repr, counts))} of sensitive_features have {total} categories on {rows} rows; at "
+            f"least {ROWS_PER_CATEGORY_OF_SEVERAL} rows per category are needed: merge categories, or leave a column "
+            "out."
+        )
 
 
 def is_number(dtype: Any) -> bool:
@@ -216,29 +194,30 @@ def as_frame(sensitive_features: Any, argument: str = "sensitive_features") -> p
     text, become days since 1970, and missing categories a category of their own.
     """
     frame = _as_given(sensitive_features, argument)
-    _refuse_doubles(frame, argument)
-    if all(is_number(dtype) for dtype in frame.dtypes):
+    refuse_doubles(frame, argument)
+    if all(map(is_number, frame.dtypes)):
         return frame
-    return pd.DataFrame(
-        {name: _typed(str(name), frame.iloc[:, k], argument) for k, name in enumerate(frame.columns)}, index=frame.index
-    )
+    return pd.DataFrame({name: _typed(str(name), column, argument) for name, column in frame.items()})
 
 
 def _typed(name: str, column: pd.Series, argument: str) -> pd.Series:
     if is_number(column.dtype):
         return column
     if column.dtype == object:
-        _refuse_objects(name, column.dropna(), argument)
+        plain = str | bool | np.bool_ | int | float | Decimal | date
+        strange = next((value for value in column.dropna() if not isinstance(value, plain)), None)
+        if strange is not None:
+            raise InvalidType(
+                f"Column {name!r} of {argument} holds {type(strange).__name__} objects; numbers, text or "
+                "categories are needed: convert it with .astype(str) or .astype(float)."
+            )
     kind = kind_of(name, column)
     if isinstance(kind, Numbers | Dates):
-        return pd.Series(kind.read(column).values, index=column.index, name=column.name)
+        return pd.Series(kind.read(column), index=column.index, name=column.name)
     if not column.isna().any():
         return column
-    return (
-        column.astype(object)
-        .where(column.notna(), MISSING)
-        .map(lambda value: value if isinstance(value, str) else text_of(value))
-    )
+    texts = [value if isinstance(value, str) else text_of(value) for value in column]
+    return pd.Series(texts, index=column.index, dtype=object).where(column.notna(), MISSING)
 
 
 def _as_given(sensitive_features: Any, argument: str) -> pd.DataFrame:
@@ -246,19 +225,17 @@ def _as_given(sensitive_features: Any, argument: str) -> pd.DataFrame:
         raise MissingSensitiveFeatures(
             "sensitive_features is None; the attributes are needed, such as sensitive_features=df[['age', 'income']]."
         )
-    if isinstance(sensitive_features, pd.DataFrame):
-        return sensitive_features
-    if isinstance(sensitive_features, pd.Series):
-        return sensitive_features.to_frame()
-    if hasattr(sensitive_features, "to_pandas"):  # polars and pyarrow
-        converted = sensitive_features.to_pandas()
-        return converted.to_frame() if isinstance(converted, pd.Series) else converted
-    refuse_other_kinds(argument, sensitive_features)
-    array = as_cells(sensitive_features)
-    records = isinstance(sensitive_features, list | tuple) and array.size and isinstance(array.flat[0], Mapping)
-    if isinstance(sensitive_features, Mapping) or array.dtype.names or records:
+    table = sensitive_features
+    if hasattr(table, "to_pandas") and not isinstance(table, pd.DataFrame | pd.Series):  # polars and pyarrow
+        table = table.to_pandas()
+    if isinstance(table, pd.DataFrame | pd.Series):
+        return table if isinstance(table, pd.DataFrame) else table.to_frame()
+    refuse_other_kinds(argument, table)
+    array = as_cells(table)
+    records = isinstance(table, list | tuple) and array.size and isinstance(array.flat[0], Mapping)
+    if isinstance(table, Mapping) or array.dtype.names or records:
         raise InvalidType(
-            f"{argument} is of type {type(sensitive_features).__name__} with names of columns; a table is needed: pass "
+            f"{argument} is of type {type(table).__name__} with names of columns; a table is needed: pass "
             f"pandas.DataFrame({argument})."
         )
     if array.ndim not in (1, 2):
@@ -266,35 +243,5 @@ def _as_given(sensitive_features: Any, argument: str) -> pd.DataFrame:
             f"{argument} has {array.ndim} dimensions; a column or a table is needed, such as an array of "
             "shape (rows, attributes)."
         )
-    table = array if array.ndim == 2 else array[:, None]
-    return pd.DataFrame(table, columns=[f"a{k}" for k in range(table.shape[1])], copy=False)
-
-
-def _refuse_doubles(frame: pd.DataFrame, argument: str) -> None:
-    """Columns of the same name cannot be told apart in an answer."""
-    twice = frame.columns[frame.columns.duplicated()].unique().tolist()
-    if twice:
-        raise InvalidInput(
-            f"{argument} has several columns named {', '.join(map(repr, twice[:5]))}; give each column a name of its "
-            "own."
-        )
-
-
-def _refuse_missing(frame: pd.DataFrame, argument: str) -> None:
-    missing = frame.isna().sum()
-    if missing.sum():
-        where = ", ".join(f"{name} ({count})" for name, count in missing[missing > 0].items())
-        raise InvalidInput(
-            f"{argument} holds {int(missing.sum())} missing values: {where}. "
-            "Drop those rows, or fill the gaps and add a column that marks them."
-        )
-
-
-def _refuse_objects(name: object, column: pd.Series, argument: str) -> None:
-    plain = str | bool | np.bool_ | int | float | Decimal | date
-    strange = next((value for value in column if not isinstance(value, plain)), None)
-    if strange is not None:
-        raise InvalidType(
-            f"Column {name!r} of {argument} holds {type(strange).__name__} objects; numbers, text or "
-            "categories are needed: convert it with .astype(str) or .astype(float)."
-        )
+    columns = array if array.ndim == 2 else array[:, None]
+    return pd.DataFrame(columns, columns=[f"a{number}" for number in range(columns.shape[1])], copy=False)

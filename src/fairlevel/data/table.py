@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from fairlevel.arrays import Array, Flags, Index
-from fairlevel.data.encoding import Encoding
+from fairlevel.data.encoder import Encoding
 from fairlevel.data.sensitive import Sensitive
 from fairlevel.data.splitting import AnyRows, Splitting
 from fairlevel.exceptions import MissingSensitiveFeatures

@@ -1,22 +1,176 @@
-"""The learnt rules of a table's columns: from a table to a matrix, without scikit-learn."""
+"""From the columns of a table to a matrix, by learnt rules: a class for each rule, without scikit-learn."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from hashlib import blake2b
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
-from fairlevel.data.column_rules import Rule, Values, plain_rule, rule_from
-from fairlevel.data.columns import GAPS, Numbers, Reading, refuse_unreadable
-from fairlevel.data.numbers import as_cells, refuse_lazy
-from fairlevel.exceptions import InvalidInput, InvalidType, UnreadableCells, UnseenLevels
+from fairlevel.data.columns import (
+    FEW_LEVELS,
+    GAPS,
+    Kind,
+    Numbers,
+    Texts,
+    filled,
+    indicators,
+    kind_from,
+    refuse_unreadable,
+)
+from fairlevel.data.features import named_columns
+from fairlevel.exceptions import InvalidInput, UnreadableCells, UnseenLevels
 
+MOST_INDICATORS = FEW_LEVELS  # categories of a text column that has one indicator for each
+MOST_OWN = 80  # of a text column with more: categories with an indicator of their own,
+ROWS_FOR_OWN = 40  # training rows that such a category has at least;
+ROWS_FOR_BUCKET, MOST_BUCKETS = 150, 16  # the others share indicators
 MANY_UNSEEN = 0.05  # a larger share of rows with unseen categories is worth a warning
+
+Values = Any
+"""A column as read: float64 with NaN, or text with None, (row,)."""
+
+
+@dataclass(frozen=True)
+class NumberRule:
+    """A column of numbers, dates or truths; missing values become the median of the training rows."""
+
+    name: str
+    median: float
+    reads: Kind = Numbers()
+
+    def encode(self, values: Values) -> Array:
+        """(row,) -> (row, 1)."""
+        return np.where(np.isfinite(values), values, self.median)[:, None]
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (self.name,)
+
+
+@dataclass(frozen=True)
+class TextRule:
+    """A text column with the categories of its training rows, in alphabetical order."""
+
+    name: str
+    categories: tuple[str, ...]
+
+    def unseen(self, values: Values) -> int:
+        """How many cells hold a category that the training rows lack; gaps are none."""
+        text = pd.Series(values, dtype=object)
+        return int((text.notna() & ~text.isin(self.categories)).sum())
+
+
+@dataclass(frozen=True)
+class IndicatorRule(TextRule):
+    """A text column with few categories: one column of zeros and ones per category; an unseen category is all zeros."""
+
+    reads: Kind = Texts()
+
+    def encode(self, values: Values) -> Array:
+        """(row,) -> (row, category)."""
+        return indicators(filled(values), self.categories)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return tuple(f"{self.name}={category}" for category in self.categories)
+
+
+@dataclass(frozen=True)
+class FrequentRule(TextRule):
+    r"""A text column with many categories. The 80 most frequent ones with at least 40 training rows have an indicator
+    each; each other category has the indicator :math:`h(\text{category}) \bmod m` for a fixed hash h and m ≤ 16. A last
+    column holds :math:`\log n`, with n the number of training rows of the category. An unseen category has its hash and
+    the smallest n of all.
+    """
+
+    counts: tuple[int, ...]
+    reads: Kind = Texts()
+
+    @cached_property
+    def buckets(self) -> int:
+        """How many indicators the other categories share: one for every 150 of their training rows."""
+        rows = sum(count for category, count in self._count_of.items() if category not in self.frequent)
+        return min(max(rows // ROWS_FOR_BUCKET, 1), MOST_BUCKETS)
+
+    @cached_property
+    def frequent(self) -> tuple[str, ...]:
+        """Categories with an indicator of their own, alphabetically."""
+        first = sorted(self.categories, key=lambda category: (-self._count_of[category], category))[:MOST_OWN]
+        return tuple(sorted(category for category in first if self._count_of[category] >= ROWS_FOR_OWN))
+
+    @cached_property
+    def _count_of(self) -> dict[str, int]:
+        return dict(zip(self.categories, self.counts, strict=True))
+
+    def encode(self, values: Values) -> Array:
+        """(row,) -> (row, frequent categories + buckets + 1)."""
+        number, known = pd.factorize(filled(values))
+        frequent = indicators(known, self.frequent)
+        shared = indicators([_hash(category) % self.buckets for category in known], range(self.buckets))
+        shared[frequent.any(axis=1)] = 0.0
+        frequency = np.log([self._count_of.get(category, min(self.counts)) for category in known])
+        encoded: Array = np.column_stack([frequent, shared, frequency])[number]
+        return encoded
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        frequent = (f"{self.name}={category}" for category in self.frequent)
+        return (*frequent, *(f"{self.name}#{bucket}" for bucket in range(self.buckets)), f"{self.name} frequency")
+
+
+@dataclass(frozen=True)
+class OrdinalRule(TextRule):
+    """A text column with many categories, numbered in alphabetical order; an unseen category gets the middle number.
+    For the study, whose protocol says so.
+    """
+
+    reads: Kind = Texts()
+
+    def encode(self, values: Values) -> Array:
+        """(row,) -> (row, 1)."""
+        numbers = pd.Index(self.categories, dtype=object).get_indexer(pd.Index(filled(values), dtype=object))
+        return np.where(numbers < 0, (len(self.categories) - 1) / 2, numbers)[:, None]
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (self.name,)
+
+
+Rule = NumberRule | IndicatorRule | FrequentRule | OrdinalRule
+RULES: dict[str, Any] = {
+    "number": NumberRule,
+    "indicator": IndicatorRule,
+    "frequent": FrequentRule,
+    "ordinal": OrdinalRule,
+}
+
+MANY = ("frequent", "ordinal")
+"""Rules for text with more than 20 categories."""
+
+
+def rule_for(name: str, kind: Kind, values: Values, many: str) -> Rule | None:
+    """The rule for a column that was read as ``kind``; None where it is empty or constant. ``many`` names the rule for
+    text with more than 20 categories.
+    """
+    if not kind.is_text:
+        known = values[np.isfinite(values)]
+        return NumberRule(name, float(np.median(known)), kind) if known.size and np.ptp(known) > 0 else None
+    texts, counts = np.unique(filled(values).astype(str), return_counts=True)
+    categories = tuple(map(str, texts))
+    if len(categories) < 2:
+        return None
+    if len(categories) <= MOST_INDICATORS:
+        return IndicatorRule(name, categories)
+    return (
+        FrequentRule(name, categories, tuple(counts.tolist())) if many == "frequent" else OrdinalRule(name, categories)
+    )
 
 
 @dataclass(frozen=True)
@@ -49,18 +203,19 @@ class TableRules:
     def transform(self, X: Any) -> Array:
         """(row, column of the table) -> (row, column of the matrix); columns that are not needed are ignored."""
         frame = named_columns(X)
-        readings = self.read(frame)
+        columns = self.read(frame)
+        unreadable = {}
         for rule in self.rules:
             if self.unreadable == "error":
-                refuse_unreadable(rule.name, rule.reads, frame[rule.name], readings[rule.name].unreadable)
-        counts = {name: int(reading.unreadable.sum()) for name, reading in readings.items()}
-        _warn(UnreadableCells, "Cells that cannot be read count as missing", counts, len(frame))
-        columns = {name: reading.values for name, reading in readings.items()}
-        many = {name: count for name, count in self.unseen(columns).items() if count >= MANY_UNSEEN * len(frame)}
-        _warn(UnseenLevels, "Categories that the training rows lack", many, len(frame))
+                refuse_unreadable(rule.name, rule.reads, frame[rule.name], columns[rule.name])
+            unreadable[rule.name] = int(rule.reads.unreadable(frame[rule.name], columns[rule.name]).sum())
+        warn_of_cells(UnreadableCells, "Cells that cannot be read count as missing", unreadable, len(frame))
+        unseen = {rule.name: rule.unseen(columns[rule.name]) for rule in self.rules if isinstance(rule, TextRule)}
+        many = {name: count for name, count in unseen.items() if count >= MANY_UNSEEN * len(frame)}
+        warn_of_cells(UnseenLevels, "Categories that the training rows lack", many, len(frame))
         return self.encode(columns)
 
-    def read(self, frame: pd.DataFrame) -> dict[str, Reading]:
+    def read(self, frame: pd.DataFrame) -> dict[str, Values]:
         """The columns that are needed, by name, each read by its rule."""
         missing = [name for name in self.needed if name not in frame]
         if missing:
@@ -74,39 +229,28 @@ class TableRules:
         """Columns that have been read -> (row, column of the matrix)."""
         return np.hstack([rule.encode(columns[rule.name]) for rule in self.rules])
 
-    def unseen(self, columns: Mapping[str, Values]) -> dict[str, int]:
-        """For each column the number of rows whose category the training rows lack."""
-        return {rule.name: rule.unseen(columns[rule.name]) for rule in self.rules}
-
     def to_plain(self) -> list[Any]:
         """Plain values, ready for JSON."""
-        return [plain_rule(rule) for rule in self.rules]
+        names = {rule: name for name, rule in RULES.items()}
+        return [{"kind": names[type(rule)], **asdict(rule), "reads": rule.reads.to_plain()} for rule in self.rules]
 
     @classmethod
     def from_plain(cls, values: Any, unreadable: str = "error") -> Self:
         """What :meth:`to_plain` wrote."""
-        return cls(tuple(map(rule_from, values)), unreadable)
+        rules = []
+        for described in values:
+            fields = {name: tuple(value) if isinstance(value, list) else value for name, value in described.items()}
+            fields["reads"] = kind_from(described["reads"])
+            rules.append(RULES[str(fields.pop("kind"))](**fields))
+        return cls(tuple(rules), unreadable)
 
 
-def named_columns(X: Any) -> pd.DataFrame:
-    """A table with names; columns of an array are x0, x1, …"""
-    if isinstance(X, pd.DataFrame):
-        return X.rename(columns=str)
-    if hasattr(X, "to_pandas"):
-        return X.to_pandas()  # type: ignore[no-any-return]
-    refuse_lazy("X", X)
-    if hasattr(X, "toarray"):
-        raise InvalidType("X is a sparse matrix; TableEncoder reads tables: pass a DataFrame, or X.toarray().")
-    array = as_cells(X)
-    if array.ndim != 2:
-        raise InvalidInput(
-            f"Expected 2D array, got {array.ndim}D array instead: a table of shape (rows, columns) is needed. Reshape "
-            "your data, such as with X.reshape(-1, 1)."
-        )
-    return pd.DataFrame(array, columns=[f"x{number}" for number in range(array.shape[1])])
+def warn_of_cells(category: type[Warning], what: str, counts: Mapping[str, int], rows: int) -> None:
+    """Say how many rows of which columns; nothing where there are none."""
+    said = [f"{name!r} {count} of {rows} rows" for name, count in counts.items() if count]
+    if said:
+        warnings.warn(f"{what}: {', '.join(said)}.", category, stacklevel=4)
 
 
-def _warn(category: type[Warning], what: str, counts: Mapping[str, int], rows: int) -> None:
-    found = [f"{name!r} {count} of {rows} rows" for name, count in counts.items() if count]
-    if found:
-        warnings.warn(f"{what}: {', '.join(found)}.", category, stacklevel=4)
+def _hash(category: str) -> int:
+    return int.from_bytes(blake2b(category.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")

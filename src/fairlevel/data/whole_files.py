@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
-import errno
 import os
 import shutil
 import stat
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,19 +13,17 @@ from tempfile import mkdtemp
 
 from fairlevel.exceptions import CannotWrite, InvalidInput
 
-_ATTEMPTS = 100  # to replace a folder that others replace at the same time
-
 
 def require_writable(path: Path) -> Path:
     """Where a file would be written, links followed; an error where that is no place for a file, such as a folder or a
     device. To be called before long work, too.
     """
-    place = _resolved(path)
-    if not place.parent.is_dir():
+    target = _resolved(path)
+    if not target.parent.is_dir():
         folder = str(path.parent)
         raise InvalidInput(f"The folder {folder!r} does not exist; create it first: mkdir -p {quote(folder)}")
     try:
-        mode = place.stat().st_mode
+        mode = target.stat().st_mode
     except FileNotFoundError:
         pass
     except OSError as error:
@@ -38,21 +33,21 @@ def require_writable(path: Path) -> Path:
             raise InvalidInput(f"{str(path)!r} is a folder; the name of a file is needed, such as {path / 'report'}.")
         if not stat.S_ISREG(mode):
             raise InvalidInput(f"{str(path)!r} is no file but a device or a pipe; the name of a file is needed.")
-    if not os.access(place.parent, os.W_OK):
+    if not os.access(target.parent, os.W_OK):
         raise CannotWrite(f"{str(path)!r} cannot be written (Permission denied); choose another folder.")
-    return place
+    return target
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Let ``write`` fill a temporary file, which then takes the place of ``path`` and keeps the permissions of a file
     that is there. That file stays until then, and if anything fails.
     """
-    place = require_writable(path)
+    target = require_writable(path)
     try:
-        with _private_folder(place) as private:
-            write(private / place.name)
-            _keep_permissions(place, private / place.name)
-            (private / place.name).replace(place)
+        with _private_folder(target) as private:
+            write(private / target.name)
+            _keep_permissions(target, private / target.name)
+            (private / target.name).replace(target)
     except OSError as error:
         raise _cannot(path, error) from None
 
@@ -60,32 +55,40 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 @contextmanager
 def whole_folder(out: Path, may_replace: Callable[[Path], None]) -> Iterator[Path]:
     """A temporary folder to fill; it becomes ``out`` if the block succeeds and is deleted otherwise. What it replaces
-    stays until then, and lends its permissions.
+    stays until then, steps aside for the moment between two renames, and lends its permissions.
 
     ``may_replace`` is called with a folder that is there, at the start and again at the end, and raises an error if it
-    must stay: a folder that appears in the meantime is not lost. Several writers may replace the same folder at once.
+    must stay: a folder that appears in the meantime is not lost.
     """
-    place = _resolved(out)
-    _ask(place, may_replace)
+    target = _resolved(out)
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with _private_folder(place) as private:
+        if target.exists():
+            may_replace(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _private_folder(target) as private:
             partial = private / "new"
             partial.mkdir()
             yield partial
-            _put(partial, place, may_replace)
+            aside = private / "old"
+            try:
+                if target.exists():
+                    may_replace(target)
+                    _keep_permissions(target, partial)
+                    target.rename(aside)
+                partial.rename(target)
+            finally:
+                if aside.exists() and not target.exists():
+                    aside.rename(target)
     except OSError as error:
-        if isinstance(error, CannotWrite):
-            raise
         raise _cannot(out, error) from None
 
 
 @contextmanager
-def _private_folder(place: Path) -> Iterator[Path]:
-    """A folder beside ``place`` that nobody else can open. New files in it get the permissions that the user's umask
+def _private_folder(target: Path) -> Iterator[Path]:
+    """A folder beside ``target`` that nobody else can open. New files in it get the permissions that the user's umask
     says, and are as private as the folder until they leave it.
     """
-    private = Path(mkdtemp(dir=place.parent, prefix=f".{place.name}."))
+    private = Path(mkdtemp(dir=target.parent, prefix=f".{target.name}."))
     try:
         yield private
     finally:
@@ -98,74 +101,6 @@ def _keep_permissions(old: Path, new: Path) -> None:
         replaced = old / written.relative_to(new)
         if replaced.exists():
             shutil.copymode(replaced, written)
-
-
-def _ask(place: Path, may_replace: Callable[[Path], None]) -> bool:
-    """Whether a folder is there, which may be replaced; it is looked at again if it was replaced in the meantime."""
-    while (identity := _identity(place)) is not None:
-        try:
-            may_replace(place)
-        except InvalidInput:
-            if _identity(place) == identity:
-                raise
-        else:
-            return True
-    return False
-
-
-def _identity(place: Path) -> tuple[int, ...] | None:
-    try:
-        found = place.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns
-
-
-def _put(partial: Path, place: Path, may_replace: Callable[[Path], None]) -> None:
-    """Put the new folder in its place; one that is there takes the place of ``partial``."""
-    for attempt in range(_ATTEMPTS):
-        try:
-            if _ask(place, may_replace):
-                _keep_permissions(place, partial)
-                exchange(partial, place)
-            else:
-                partial.rename(place)
-        except OSError as error:  # somebody else has just put a folder there, or taken it away
-            in_the_meantime = error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT) or place.exists()
-            if not (partial.exists() and in_the_meantime) or attempt + 1 == _ATTEMPTS:
-                raise
-        else:
-            return
-
-
-def exchange(one: Path, other: Path) -> None:
-    """Two folders change places: in one step where Linux can, so that a reader, or a process that is killed, never
-    finds neither. Elsewhere one steps aside for a moment, and comes back if the other cannot move.
-    """
-    if _exchanged_at_once(one, other):
-        return
-    aside = one.with_name("old")
-    other.rename(aside)
-    try:
-        one.rename(other)
-    except BaseException:
-        aside.rename(other)
-        raise
-    aside.rename(one)
-
-
-def _exchanged_at_once(one: Path, other: Path) -> bool:
-    """Whether the system and its disk know how to, and did it; Python has no name for it."""
-    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
-    if rename is None:
-        return False
-    here, swap = -100, 2  # AT_FDCWD and RENAME_EXCHANGE
-    if rename(here, os.fsencode(one), here, os.fsencode(other), swap) == 0:
-        return True
-    code = ctypes.get_errno()
-    if code in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
-        return False
-    raise OSError(code, os.strerror(code), str(other))
 
 
 def _resolved(path: Path) -> Path:

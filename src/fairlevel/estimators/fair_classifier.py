@@ -14,9 +14,8 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from fairlevel.arrays import Array, Index
-from fairlevel.data.decimals import without_decimals
+from fairlevel.data.features import refuse_shuffled, without_decimals
 from fairlevel.data.numbers import refuse_other_kinds
-from fairlevel.data.row_order import refuse_shuffled
 from fairlevel.data.table import Table
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.fair_estimator import FairEstimator

@@ -12,7 +12,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fairlevel.arrays import Array
-from fairlevel.data.row_order import refuse_shuffled
+from fairlevel.data.features import refuse_shuffled
 from fairlevel.estimators.fair_estimator import FairEstimator
 from fairlevel.estimators.feature_rows import read_features
 from fairlevel.estimators.fitted_model import FittedModel

@@ -21,8 +21,8 @@ from fairlevel.candidates import CandidateSource
 from fairlevel.candidates.own_models import WithOwnModels
 from fairlevel.candidates.protocol import for_columns
 from fairlevel.data.encoder import TableEncoder
-from fairlevel.data.frames import GivenColumns
-from fairlevel.data.row_order import refuse_shuffled
+from fairlevel.data.features import refuse_shuffled
+from fairlevel.data.native_columns import GivenColumns
 from fairlevel.data.sensitive import as_frame
 from fairlevel.data.splitting import read_splitting
 from fairlevel.estimators.budget import Budget

@@ -6,13 +6,14 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fairlevel.arrays import Array, Flags
+from fairlevel.data.numbers import read_weights
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.sensitive import Sensitive, as_frame, encode_sensitive, refuse_too_many_attributes
 from fairlevel.data.splitting import Splitting
 from fairlevel.data.table import Table
-from fairlevel.data.weights import read_weights
 from fairlevel.estimators.feature_rows import FeatureRows
 from fairlevel.exceptions import (
     InvalidInput,
@@ -32,14 +33,12 @@ def read_weight(weight: Any, has_sensitive: bool) -> float:
     """The penalty weight that ``weight`` stands for: "auto" is 1 with sensitive attributes and 0 without."""
     if isinstance(weight, str):
         if weight != "auto":
-            raise InvalidInput(f"weight={weight!r} was given; a number ≥ 0 or 'auto' is needed, such as weight=1.0.")
+            raise InvalidInput(_NO_WEIGHT.format(weight))
         return 1.0 if has_sensitive else 0.0
     try:
         number = float(weight)
     except (TypeError, ValueError):
-        raise InvalidType(
-            f"weight={weight!r} was given; a number ≥ 0 or 'auto' is needed, such as weight=1.0."
-        ) from None
+        raise InvalidType(_NO_WEIGHT.format(weight)) from None
     if not (np.isfinite(number) and number >= 0):
         raise InvalidInput(
             f"weight={number} was given; a finite number ≥ 0 is needed, such as weight=1.0 (0 is plain training)."
@@ -49,6 +48,7 @@ def read_weight(weight: Any, has_sensitive: bool) -> float:
     return number
 
 
+_NO_WEIGHT = "weight={!r} was given; a number ≥ 0 or 'auto' is needed, such as weight=1.0."
 _HOW_TO_PASS = (
     "fit got no sensitive_features. Pass fit(X, y, sensitive_features=A); inside a Pipeline or GridSearchCV also "
     "enable metadata routing and call set_fit_request(sensitive_features=True). For a fit without fairness, set "
@@ -72,28 +72,14 @@ def copies_of_sensitive(x: Array, names: Any, sensitive: Sensitive, categorical:
     thin = slice(None, None, -(-len(x) // _ROWS_FOR_COPIES))  # where rows are many, every k-th
     x, values = np.array(x[thin], dtype=np.float64), sensitive.values[thin]
     x[:, list(categorical)] = 0.0
-    if np.isnan(x).any():
-        known = ~np.isnan(x)
-        means = np.where(known, x, 0.0).sum(axis=0) / known.sum(axis=0).clip(min=1)
-        x = np.where(known, x, means)
+    frame = pd.DataFrame(x)
+    x = frame.fillna(frame.mean()).fillna(0.0).to_numpy()
     standard_x, standard_a = Scaler.fit(x).transform(x), Scaler.fit(values).transform(values)
     correlation = np.abs(standard_x.T @ standard_a) / len(x)
     return [
         f"{names[j] if names is not None else f'column {j}'} ~ {sensitive.names[k]}"
         for j, k in np.argwhere(correlation > NEARLY_A_COPY)
     ]
-
-
-def warn_of_copies(x: Array, names: Any, sensitive: Sensitive, categorical: tuple[int, ...] = ()) -> None:
-    """Warn when a feature is (nearly) a sensitive attribute: the model then sees what it should be level in."""
-    pairs = copies_of_sensitive(x, names, sensitive, categorical)
-    if pairs:
-        warnings.warn(
-            f"Features of X that are (nearly) copies of sensitive attributes: {', '.join(map(str, pairs[:5]))}. "
-            "Drop them from X unless the model is meant to use them.",
-            ProxyWarning,
-            stacklevel=6,  # the caller of fit
-        )
 
 
 def read_table(
@@ -112,7 +98,14 @@ def read_table(
         sensitive_features, known = without_unknown(sensitive_features, rows)
         sensitive = encode_sensitive(sensitive_features, rows)
         refuse_too_many_attributes(sensitive.values.shape[1], rows)
-        warn_of_copies(features.seen, features.names, sensitive, features.categorical)
+        copies = copies_of_sensitive(features.seen, features.names, sensitive, features.categorical)
+        if copies:
+            warnings.warn(
+                f"Features of X that are (nearly) copies of sensitive attributes: {', '.join(copies[:5])}. Drop them "
+                "from X unless the model is meant to use them.",
+                ProxyWarning,
+                stacklevel=5,  # the caller of fit
+            )
         if given is not None:
             from fairlevel.metrics.inputs import read_factors  # predictions need no PyTorch
 

@@ -11,9 +11,8 @@ from sklearn.utils import _safe_indexing
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.factors import attributes_within
-from fairlevel.data.features import as_pandas, refuse_missing
-from fairlevel.data.numbers import as_dense
-from fairlevel.data.row_order import refuse_shuffled
+from fairlevel.data.features import as_dense, as_pandas, refuse_shuffled
+from fairlevel.data.numbers import read_weights, refuse_missing
 from fairlevel.data.sensitive import (
     Sensitive,
     as_frame,
@@ -22,7 +21,6 @@ from fairlevel.data.sensitive import (
     refuse_too_many_attributes,
 )
 from fairlevel.data.splitting import AnyRows, read_splitting
-from fairlevel.data.weights import read_weights
 from fairlevel.estimators.evaluated_corrections import EvaluatedCorrections
 from fairlevel.estimators.evaluation import FEWEST_ROWS
 from fairlevel.estimators.reading import copies_of_sensitive

@@ -25,8 +25,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from fairlevel.arrays import Array
+from fairlevel.data.features import refuse_shuffled
 from fairlevel.data.numbers import refuse_extremes, rounding_limit
-from fairlevel.data.row_order import refuse_shuffled
 from fairlevel.data.sensitive import is_one_profile
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.choice import candidates_for, shared_choice

@@ -13,11 +13,10 @@ from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.factors import attributes_within
 from fairlevel.conditional_mean.groups import ROWS_PER_CELL, few_categories
-from fairlevel.data.numbers import LARGEST, refuse_extremes, refuse_lost_digits, refuse_other_kinds
-from fairlevel.data.row_order import refuse_shuffled
+from fairlevel.data.features import refuse_shuffled
+from fairlevel.data.numbers import LARGEST, read_weights, refuse_extremes, refuse_lost_digits, refuse_other_kinds
 from fairlevel.data.sensitive import GivenColumn, Sensitive, encode_sensitive
 from fairlevel.data.splitting import read_groups
-from fairlevel.data.weights import read_weights
 from fairlevel.exceptions import FewRowsPerCombination, InvalidInput, InvalidType
 from fairlevel.forks import use_one_thread_after_fork
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairlevel.arrays import Array
-from fairlevel.data.weights import read_weights
+from fairlevel.data.numbers import read_weights
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.inputs import read_vector
 

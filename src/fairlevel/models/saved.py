@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
-from fairlevel.data.decimals import decimals_as_floats
-from fairlevel.data.features import ordered_like_fit, refuse_missing, refuse_text
+from fairlevel.data.features import decimals_as_floats, ordered_like_fit, refuse_text
 from fairlevel.data.native_columns import NativeColumns
-from fairlevel.data.numbers import refuse_extremes
+from fairlevel.data.numbers import refuse_extremes, refuse_missing
 from fairlevel.data.table_rules import TableRules
 from fairlevel.exceptions import InvalidInput
 from fairlevel.models.folder import damage_in_one_sentence, read_models

@@ -57,9 +57,9 @@ class MeanProfileDisplay:
         """Draw on ``ax``, or on a new figure."""
         if ax is None:
             _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-        for place, (label, profile) in enumerate(self.profiles.items()):
+        for number, (label, profile) in enumerate(self.profiles.items()):
             if profile.levels:
-                self._draw_levels(ax, label, profile, place)
+                self._draw_levels(ax, label, profile, number)
                 continue
             (line,) = ax.plot(profile.at, profile.mean, label=label, linewidth=2)
             ax.fill_between(profile.at, profile.low, profile.high, color=line.get_color(), alpha=0.18, linewidth=0)
@@ -71,12 +71,12 @@ class MeanProfileDisplay:
         self.figure_ = ax.figure
         return self
 
-    def _draw_levels(self, ax: Axes, label: str, profile: MeanProfile, place: int) -> None:
+    def _draw_levels(self, ax: Axes, label: str, profile: MeanProfile, number: int) -> None:
         """Bars from the average of all rows, with intervals."""
         width, base = 0.8 / len(self.profiles), profile.overall
-        where = np.arange(len(profile.levels)) - 0.4 + width * (place + 0.5)
+        where = np.arange(len(profile.levels)) - 0.4 + width * (number + 0.5)
         error = np.stack([profile.mean - profile.low, profile.high - profile.mean])
-        colour = f"C{place}"
+        colour = f"C{number}"
         ax.bar(where, profile.mean - base, width, bottom=base, color=colour, alpha=0.75, label=label)
         ax.errorbar(where, profile.mean, error, fmt="none", ecolor="0.3", elinewidth=1, capsize=2)
         ax.axhline(base, color=colour, linewidth=0.8, linestyle=":")

@@ -15,9 +15,9 @@ from sklearn.base import ClassifierMixin
 from fairlevel.arrays import Array, Index
 from fairlevel.corrections.closed_form import RIDGES, Disparity
 from fairlevel.corrections.columns import DenseColumns
-from fairlevel.data.features import one_per_row, ordered_like_fit
+from fairlevel.data.features import as_dense, ordered_like_fit
 from fairlevel.data.native_columns import NativeColumns
-from fairlevel.data.numbers import as_dense
+from fairlevel.data.numbers import one_per_row
 from fairlevel.exceptions import InvalidInput
 from fairlevel.releveling.grown_trees import grow_trees
 from fairlevel.releveling.protocol import Change, Family

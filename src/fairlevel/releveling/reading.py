@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from fairlevel.data.numbers import as_dense
+from fairlevel.data.features import as_dense
 from fairlevel.exceptions import InvalidInput, InvalidType, NoTreesToChange
 from fairlevel.releveling.any_model import AnyClassifier, AnyModel
 from fairlevel.releveling.monotone import refuse_monotone

@@ -159,8 +159,7 @@ class TableDataset:
         parts = split_rows(self.name, len(y), seed, protocol)
         training = np.concatenate(parts[:2])
         encoder = TableEncoder(many="ordinal").fit(features.iloc[training])
-        readings = encoder.read(features)  # infinite values count as missing
-        matrix = encoder.encode({name: reading.values for name, reading in readings.items()})
+        matrix = encoder.encode(encoder.read(features))  # infinite values count as missing
         if self.attributes:
             chosen = self._named(encoder)
         else:

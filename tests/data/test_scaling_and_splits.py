@@ -1,9 +1,9 @@
+"""Scaling of columns, and random splits of rows."""
+
 import numpy as np
-import pandas as pd
 import pytest
 
 from fairlevel.data.scaling import Scaler
-from fairlevel.data.sensitive import encode_sensitive
 from fairlevel.data.splitting import folds, split_off
 from fairlevel.exceptions import InvalidInput
 
@@ -36,12 +36,3 @@ def test_folds_are_balanced_and_splits_partition():
     assert len(held) == 21
     with pytest.raises(InvalidInput, match="rows are needed"):
         split_off(1, 0.5, seed=0)
-
-
-def test_sensitive_columns_become_numbers():
-    frame = pd.DataFrame({"age": [20, 30, 40], "race": ["b", "a", "b"], "member": [True, False, True]})
-    encoded = encode_sensitive(frame)
-    assert encoded.names == ("age", "race=a", "race=b", "member=False", "member=True")
-    np.testing.assert_array_equal(encoded.values[:, :3], [[20, 0, 1], [30, 1, 0], [40, 0, 1]])
-    assert encode_sensitive(frame["age"]).values.shape == (3, 1)
-    assert encode_sensitive([1.0, 2.0]).values.shape == (2, 1)
