@@ -13,17 +13,18 @@ of A: one factorisation of M and one eigendecomposition of K give all α.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.corrections.columns import Columns
+from fairlevel.corrections.columns import DenseColumns
 from fairlevel.metrics.choice import tuned_mean
 
 LEFT = (0.75, 0.55, 0.4, 0.27, 0.17, 0.1, 0.055, 0.025, 0.01, 0.003)
@@ -61,6 +62,18 @@ class Disparity:
         return found
 
 
+def solver(gram: Array, added: float) -> Callable[[Array], Array]:
+    """(G + added · I)⁻¹ as a function of a right-hand side."""
+    matrix = gram.copy()
+    matrix[np.diag_indices_from(matrix)] += added
+    return partial(cho_solve, cho_factor(matrix, lower=True, overwrite_a=True))
+
+
+def typical_size(gram: Array) -> float:
+    """τ, what a ridge is a multiple of."""
+    return max(float(np.trace(gram)) / len(gram), 1e-300)
+
+
 @dataclass(frozen=True)
 class CorrectionPath:
     """The corrections u(α) for one ridge. Shapes: solved M⁻¹CV (column, direction), eigenvalues of K (direction,),
@@ -73,39 +86,36 @@ class CorrectionPath:
     solved: Array
     eigenvalues: Array
     start: Array
-    added: float = 0.0
+    added: float
     farthest: float = np.inf
 
     @classmethod
     def all(
-        cls, columns: Columns, prediction: Array, disparity: Disparity, ridges: Sequence[float]
+        cls, columns: DenseColumns, prediction: Array, disparity: Disparity, ridges: Sequence[float]
     ) -> list[CorrectionPath]:
         """One path per ridge ρ."""
-        normal = columns.normal(disparity.row_weight)
-        crossed, start = columns.cross(disparity.functions), disparity.coefficients(prediction)
-        variance = float(disparity.row_weight @ (prediction - disparity.row_weight @ prediction) ** 2)
-        return [
-            replace(
-                cls.of(normal.factored(ridge).solve(crossed), crossed, start),
-                added=ridge * normal.scale,
-                farthest=FARTHEST * variance,
-            )
-            for ridge in ridges
-        ]
+        weight = disparity.row_weight
+        gram, crossed = columns.gram(weight), columns.cross(disparity.functions)
+        start, farthest = (
+            disparity.coefficients(prediction),
+            FARTHEST * weight @ (prediction - weight @ prediction) ** 2,
+        )
+        added = [ridge * typical_size(gram) for ridge in ridges]
+        return [replace(cls.of(gram, more, crossed, start), farthest=float(farthest)) for more in added]
 
     @classmethod
-    def of(cls, solved: Array, crossed: Array, start: Array) -> CorrectionPath:
-        """From M⁻¹C and C, both (column, function), and c0 (function,); any change is allowed. K maps all functions to
-        combinations of the rows of C, so that only these and c0 are decomposed where columns are few.
+    def of(cls, gram: Array, added: float, crossed: Array, start: Array) -> CorrectionPath:
+        """From G (column, column), ρτ, C (column, function) and c0 (function,); any change is allowed. K maps all
+        functions to combinations of the rows of C, so that only these and c0 are decomposed where columns are few.
         """
         columns, functions = crossed.shape
-        few = columns + 1 < functions
+        solved, few = solver(gram, added)(crossed), columns + 1 < functions
         # (function, direction)
         reached = np.linalg.qr(np.column_stack([crossed.T, start]))[0] if few else np.eye(functions)
         inner = (crossed @ reached).T @ (solved @ reached)
         eigenvalues, vectors = np.linalg.eigh((inner + inner.T) / 2)
         turned = reached @ vectors
-        return cls(solved @ turned, eigenvalues.clip(min=0), turned.T @ start)
+        return cls(solved @ turned, eigenvalues.clip(min=0), turned.T @ start, added)
 
     @cached_property
     def largest(self) -> float:
@@ -126,7 +136,8 @@ class CorrectionPath:
 
     def coefficients(self, shares: Sequence[float] = LEFT) -> Array:
         """u for the α that leave these shares of fᵀPf, or as little as the columns can: (share, column)."""
-        return self.at(self.alphas(shares))
+        found: Array = -self._steps(self.alphas(shares)) @ self.solved.T
+        return found
 
     def alphas(self, shares: Sequence[float] = LEFT) -> Array:
         """The α that leave these shares of fᵀPf, or as little as the columns can without moving too far, (share,)."""
@@ -137,11 +148,6 @@ class CorrectionPath:
         grid = grid[: max(int(too_far.argmax()), 1)] if too_far.any() else grid
         left = self.left(grid)
         found: Array = np.exp(np.interp(-np.log(np.array(shares)), -np.log(left), np.log(grid)))
-        return found
-
-    def at(self, alphas: Array) -> Array:
-        """u(α), (alpha, column)."""
-        found: Array = -self._steps(alphas) @ self.solved.T
         return found
 
     def _steps(self, alphas: Array) -> Array:

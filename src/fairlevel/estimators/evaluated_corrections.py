@@ -16,8 +16,8 @@ from fairlevel.estimators.selection_budget import SelectionBudget
 from fairlevel.fronts.stacking import without_small_proportions
 from fairlevel.metrics.learnt_attributes import with_learnt
 from fairlevel.progress import stage
+from fairlevel.releveling.existing import ExistingModel
 from fairlevel.releveling.fitting import CrossFitted, FittedCorrections
-from fairlevel.releveling.protocol import ExistingModel
 from fairlevel.threads import numpy_on_one_thread
 
 CHANCE_ERRORS = 2.0  # added to DPVar: of many mixtures, some look level on few rows by chance

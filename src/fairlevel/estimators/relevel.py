@@ -30,8 +30,8 @@ from fairlevel.estimators.relevelled_front import AuditedRows, RelevelledFront
 from fairlevel.exceptions import InvalidInput, InvalidType, NegativePredictions, SeenRows, UnknownName
 from fairlevel.metrics.inputs import read_factors, read_seed
 from fairlevel.progress import stage
+from fairlevel.releveling.existing import UNNAMED
 from fairlevel.releveling.fitting import count_folds
-from fairlevel.releveling.protocol import UNNAMED
 from fairlevel.releveling.reading import METHODS, in_order, read_model
 from fairlevel.threads import use_threads
 

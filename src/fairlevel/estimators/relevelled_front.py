@@ -25,7 +25,7 @@ from fairlevel.metrics.interval import interval_columns
 from fairlevel.metrics.profile import MeanProfile, attribute_profiles, quantiles
 from fairlevel.metrics.reliability import Reliability, class_figures, reliability
 from fairlevel.plots.front import FrontDisplay
-from fairlevel.releveling.protocol import ExistingModel
+from fairlevel.releveling.existing import ExistingModel
 from fairlevel.report.numbers import p_phrase
 from fairlevel.report.provenance import Provenance
 from fairlevel.report.render import write_page
@@ -215,7 +215,7 @@ class RelevelledFront:
     def notes(self) -> tuple[str, ...]:
         """What a reader of the front has to know, in sentences."""
         notes = [f"The model: {self.kind_}. The last point is the model as it was given."]
-        if any(family.start is not None for family in self._evaluated.fitted.families.values()):
+        if any(family.starts for family in self._evaluated.fitted.families):
             notes.append("The other points have also learned from the target of these rows, where that lowers errors.")
         if self.front_["mse"].isna().all():
             notes.append("No target was given: the error is the mean squared change of the predictions.")
@@ -259,8 +259,7 @@ class RelevelledFront:
         return front
 
     def _changed(self, proportions: Array) -> Any:
-        fitted = self._evaluated.fitted
-        return self._model.changed(fitted.change(proportions), fitted.families)
+        return self._evaluated.fitted.mixed(proportions)
 
 
 def _front(evaluated: EvaluatedCorrections, target: Array | None, seen: bool) -> pd.DataFrame:
