@@ -5,7 +5,7 @@ import pytest
 
 from fairlevel.corrections.closed_form import Disparity
 from fairlevel.corrections.columns import LeafColumns
-from fairlevel.releveling.existing import LogOdds, Number
+from fairlevel.releveling.existing import LogOdds, Response
 from fairlevel.releveling.leaf_averages import (
     EMPTY_ROWS,
     LONGEST,
@@ -105,11 +105,11 @@ def by_hand(response, target):
     return np.clip((here @ error) / (mass @ here**2), 0, LONGEST) * column
 
 
-@pytest.mark.parametrize("response", [Number(), LogOdds()])
+@pytest.mark.parametrize("response", [Response(), LogOdds()])
 def test_the_first_step_towards_the_target_averages_errors(monkeypatch, response):
     monkeypatch.setattr("fairlevel.releveling.leaf_averages.STEPS", 1)
     middle = (LEAVES[FITTED].sum(axis=1) > 2).astype(float)
-    target = middle + 3 if isinstance(response, Number) else middle
+    target = middle + 3 if type(response) is Response else middle
     averages = Averages(COLUMNS, FITTED, COUNTS, len(FITTED) * WEIGHT * response.curvature(F[FITTED]))
     found = towards_target(averages, F, target, WEIGHT, response)
     expected = by_hand(response, target)
@@ -121,4 +121,4 @@ def test_leaves_stay_where_the_target_is_noise():
     target = F[FITTED] + np.random.default_rng(8).permutation(np.repeat([-1.0, 1.0], len(FITTED) // 2))
     alone = LeafColumns.of(np.arange(ROWS, dtype=np.int32)[:, None], (ROWS,))  # every row has a leaf of its own
     averages = Averages(alone, FITTED, np.ones(ROWS), len(FITTED) * WEIGHT)
-    assert not towards_target(averages, F, target, WEIGHT, Number()).columns.any()
+    assert not towards_target(averages, F, target, WEIGHT, Response()).columns.any()

@@ -58,8 +58,7 @@ class Disparity:
 
     def coefficients(self, prediction: Array) -> Array:
         """c = √d BᵀW f, (function,), with fᵀPf = |c|²."""
-        found: Array = prediction @ self.functions
-        return found
+        return np.asarray(prediction @ self.functions)
 
 
 def solver(gram: Array, added: float) -> Callable[[Array], Array]:
@@ -125,19 +124,16 @@ class CorrectionPath:
     def left(self, alphas: Array) -> Array:
         """fᵀPf after the correction, as a share of that before, (alpha,)."""
         shrunk = self.start / (1 + alphas[:, None] * self.eigenvalues)
-        found: Array = (shrunk**2).sum(axis=1) / max(self.largest, 1e-300)
-        return found
+        return np.asarray((shrunk**2).sum(axis=1) / max(self.largest, 1e-300))
 
     def changes(self, alphas: Array) -> Array:
         """|Φ̃u|²_W = uᵀMu − ρτ|u|², how far each correction moves the predictions, (alpha,)."""
         steps = self._steps(alphas)
-        found: Array = steps**2 @ self.eigenvalues - self.added * ((steps @ self.solved.T) ** 2).sum(axis=1)
-        return found
+        return np.asarray(steps**2 @ self.eigenvalues - self.added * ((steps @ self.solved.T) ** 2).sum(axis=1))
 
     def coefficients(self, shares: Sequence[float] = LEFT) -> Array:
         """u for the α that leave these shares of fᵀPf, or as little as the columns can: (share, column)."""
-        found: Array = -self._steps(self.alphas(shares)) @ self.solved.T
-        return found
+        return np.asarray(-self._steps(self.alphas(shares)) @ self.solved.T)
 
     def alphas(self, shares: Sequence[float] = LEFT) -> Array:
         """The α that leave these shares of fᵀPf, or as little as the columns can without moving too far, (share,)."""
@@ -147,10 +143,8 @@ class CorrectionPath:
         too_far = self.changes(grid) > self.farthest
         grid = grid[: max(int(too_far.argmax()), 1)] if too_far.any() else grid
         left = self.left(grid)
-        found: Array = np.exp(np.interp(-np.log(np.array(shares)), -np.log(left), np.log(grid)))
-        return found
+        return np.asarray(np.exp(np.interp(-np.log(np.array(shares)), -np.log(left), np.log(grid))))
 
     def _steps(self, alphas: Array) -> Array:
         """α (I + αK)⁻¹ c0 along the eigenvectors of K, (alpha, direction)."""
-        steps: Array = alphas[:, None] / (1 + alphas[:, None] * self.eigenvalues) * self.start
-        return steps
+        return np.asarray(alphas[:, None] / (1 + alphas[:, None] * self.eigenvalues) * self.start)

@@ -29,18 +29,15 @@ class DenseColumns:
         """G = Φ̃ᵀWΦ̃ with centred columns, for row weights that sum to 1: (row,) -> (column, column)."""
         centred = self.values - weight @ self.values
         centred *= np.sqrt(weight)[:, None]
-        product: Array = centred.T @ centred
-        return product
+        return np.asarray(centred.T @ centred)
 
     def cross(self, functions: Array) -> Array:
         """Φᵀ times functions: (row, function) -> (column, function), or (row,) -> (column,)."""
-        product: Array = self.values.T @ functions
-        return product
+        return np.asarray(self.values.T @ functions)
 
     def apply(self, coefficients: Array) -> Array:
         """Φ u: (candidate, column) -> (candidate, row)."""
-        product: Array = (self.values @ np.ascontiguousarray(coefficients.T)).T
-        return product
+        return np.asarray((self.values @ np.ascontiguousarray(coefficients.T)).T)
 
 
 @dataclass(frozen=True)

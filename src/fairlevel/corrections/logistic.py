@@ -37,15 +37,15 @@ _LARGEST_SHIFT = 3.0  # of the intercept in one Newton step
 
 def keeping_mean(log_odds: Array, weight: Array, mean: float) -> Array:
     """The b with which the weighted mean of σ(s + b) is ``mean``, (candidate,) for s (candidate, row)."""
-    found = np.zeros(len(log_odds))
+    shift = np.zeros(len(log_odds))
     for _ in range(100):
-        p = expit(log_odds + found[:, None])
+        p = expit(log_odds + shift[:, None])
         slope = np.maximum((p * (1 - p)) @ weight, 1e-12)
         step = ((mean - p @ weight) / slope).clip(-_LARGEST_SHIFT, _LARGEST_SHIFT)
-        found += step
-        if np.abs(step).max() <= 1e-13 * (1 + np.abs(found).max()):
+        shift += step
+        if np.abs(step).max() <= 1e-13 * (1 + np.abs(shift).max()):
             break
-    return found
+    return shift
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,7 @@ class LogisticObjective:
     @cached_property
     def before(self) -> Array:
         """p0, (row,)."""
-        found: Array = expit(self.start)
-        return found
+        return np.asarray(expit(self.start))
 
     def at(self, u: Array) -> Point:
         """The value, with the intercept that keeps the mean."""
@@ -106,8 +105,7 @@ class Point:
     @property
     def probability(self) -> Array:
         """p, (row,)."""
-        found: Array = expit(self.log_odds)
-        return found
+        return np.asarray(expit(self.log_odds))
 
     @property
     def half_gradient(self) -> Array:

@@ -19,7 +19,7 @@ from fairlevel.data.features import one_per_row, ordered_like_fit
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.numbers import as_dense
 from fairlevel.exceptions import InvalidInput
-from fairlevel.releveling.existing import Corrections, ExistingModel, Family, LogOdds, Number
+from fairlevel.releveling.existing import Corrections, ExistingModel, Family, LogOdds, Response
 from fairlevel.trees.lightgbm_model import LightGBMEnsemble
 from fairlevel.trees.protocol import by_tree
 
@@ -57,7 +57,7 @@ class AnyModel(ExistingModel):
         if classifies:
             total, classes = log_odds_of(model, X), tuple(model.classes_)
             return cls(model, total, LogOdds(), classes, features, columns, names, seed)
-        return cls(model, predictions_of(model, X), Number(), None, features, columns, names, seed)
+        return cls(model, predictions_of(model, X), Response(), None, features, columns, names, seed)
 
     @property
     def kind(self) -> str:
@@ -133,8 +133,7 @@ class AddedTrees:
 
     def __call__(self, total: Array, X: Any) -> Array:
         correction: Any = lgb.Booster(model_str=self.trees).predict(read_features(X, self.columns))
-        corrected: Array = self.scale * total + self.intercept + correction
-        return corrected
+        return np.asarray(self.scale * total + self.intercept + correction)
 
 
 @dataclass(frozen=True)

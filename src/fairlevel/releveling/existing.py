@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
@@ -56,55 +56,40 @@ class Corrections:
         return columns.apply(self.coefficients) + self.kept[:, None] * total + self.intercepts[:, None]
 
 
-class Response(Protocol):
-    """From totals to predictions."""
+class Response:
+    """From totals to predictions. Here the total is the prediction: candidates can be mixed, and mixing with the
+    constant shrinks them.
+    """
 
-    combiner: Combiner
+    combiner: Combiner = Stacked()
     """How a model is made from candidates: mixtures where they can be written as one model of the same type."""
 
-    starts: tuple[float, ...]
+    starts: tuple[float, ...] = (1.0,)
     """From how much of the move of leaves towards y corrections start; mixtures with the model as it is reach less."""
 
     def prediction(self, total: Array) -> Array:
         """Of the shape of the total."""
-
-    def total(self, prediction: float) -> float:
-        """The total that gives a prediction."""
-
-    def curvature(self, total: Array) -> Array:
-        """The second derivative of the loss in the total, of its shape; the first one is prediction − y."""
-
-    def corrections(
-        self, columns: DenseColumns, total: Array, disparity: Disparity, ridges: Sequence[float]
-    ) -> Corrections:
-        """Candidates that change the model little and level it; ``disparity`` is that of its predictions."""
-
-
-class Number:
-    """The total is the prediction. Candidates can be mixed, and mixing with the constant shrinks them."""
-
-    combiner: Combiner = Stacked()
-    starts: tuple[float, ...] = (1.0,)
-
-    def prediction(self, total: Array) -> Array:
         return total
 
     def total(self, prediction: float) -> float:
+        """The total that gives a prediction."""
         return prediction
 
     def curvature(self, total: Array) -> Array:
+        """The second derivative of the loss in the total, of its shape; the first one is prediction − y."""
         return np.ones_like(total)
 
     def corrections(
         self, columns: DenseColumns, total: Array, disparity: Disparity, ridges: Sequence[float]
     ) -> Corrections:
+        """Candidates that change the model little and level it; ``disparity`` is that of its predictions."""
         paths = CorrectionPath.all(columns, total, disparity, ridges)
         coefficients = np.concatenate([path.coefficients() for path in paths])
         intercepts = -columns.apply(coefficients) @ disparity.row_weight
         return Corrections(coefficients, np.ones(len(coefficients)), intercepts)
 
 
-class LogOdds:
+class LogOdds(Response):
     """The total are log-odds, the prediction is a probability. A mixture of probabilities is no model of the same type,
     so single candidates are taken, each of them also shrunk towards the constant.
     """

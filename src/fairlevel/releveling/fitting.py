@@ -51,13 +51,13 @@ class FittedCorrections:
 
     def __len__(self) -> int:
         """How many candidates there are."""
-        return sum(len(each.kept) for each in self.corrections)
+        return sum(len(part.kept) for part in self.corrections)
 
     def predict(self, rows: Index) -> Array:
         """Predictions of all candidates on some of the model's rows, (candidate, row)."""
         totals = [
-            each.totals(family.columns.take(rows), self.model.total[rows])
-            for family, each in zip(self.families, self.corrections, strict=True)
+            corrections.totals(family.columns.take(rows), self.model.total[rows])
+            for family, corrections in zip(self.families, self.corrections, strict=True)
         ]
         return self.model.response.prediction(np.concatenate(totals))
 
@@ -65,9 +65,9 @@ class FittedCorrections:
         """The model that a mixture of the candidates is, (candidate,)."""
         if proportions[0] == 1:
             return self.model.unchanged
-        ends = np.cumsum([len(each.kept) for each in self.corrections])
-        parts = zip(self.corrections, np.split(proportions, ends[:-1]), strict=True)
-        return self.model.changed(self.families, [each.mixed(part) for each, part in parts])
+        ends = np.cumsum([len(part.kept) for part in self.corrections])
+        by_family = zip(self.corrections, np.split(proportions, ends[:-1]), strict=True)
+        return self.model.changed(self.families, [part.mixed(shares) for part, shares in by_family])
 
 
 def _fitted(model: ExistingModel, family: Family, rows: Index, disparity: Disparity) -> Corrections:
@@ -76,10 +76,10 @@ def _fitted(model: ExistingModel, family: Family, rows: Index, disparity: Dispar
     if not family.starts:
         return model.response.corrections(columns, total, disparity, ridges)
     movable, start = DenseColumns(columns.values[:, :-1]), columns.values[:, -1]
-    found = model.response.corrections(movable, total + start, disparity, ridges)
-    alone = Corrections(np.zeros_like(found.coefficients[:1]), np.ones(1), np.zeros(1))
-    every = _joined(alone, found)
-    return replace(every, coefficients=np.column_stack([every.coefficients, every.kept]))
+    level = model.response.corrections(movable, total + start, disparity, ridges)
+    alone = Corrections(np.zeros_like(level.coefficients[:1]), np.ones(1), np.zeros(1))
+    both = _joined(alone, level)
+    return replace(both, coefficients=np.column_stack([both.coefficients, both.kept]))
 
 
 def _joined(one: Corrections, other: Corrections) -> Corrections:

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, eye_array
 from fairlevel.arrays import Array, Index
 from fairlevel.corrections.closed_form import RIDGES, Disparity
 from fairlevel.corrections.columns import DenseColumns, LeafColumns
-from fairlevel.releveling.existing import UNNAMED, Corrections, ExistingModel, Family, LogOdds, Number
+from fairlevel.releveling.existing import UNNAMED, Corrections, ExistingModel, Family, LogOdds, Response
 from fairlevel.releveling.leaf_averages import Averages, counts_of_leaves, leaf_averages, towards_target
 from fairlevel.trees.protocol import Leaves, TreeEnsemble, by_tree
 
@@ -38,7 +38,7 @@ class TreeModel(ExistingModel):
     def of(cls, ensemble: TreeEnsemble, X: Any, original: Any, wrapped: Callable[[Any], Any], method: str) -> TreeModel:
         """Pass the rows through all trees."""
         classes = tuple(getattr(original, "classes_", UNNAMED)) if ensemble.log_odds else None
-        response = LogOdds() if ensemble.log_odds else Number()
+        response = LogOdds() if ensemble.log_odds else Response()
         chosen = AVERAGES if method == "auto" else method
         return cls(original, ensemble.total(X), response, classes, ensemble, ensemble.leaves(X), wrapped, chosen)
 
@@ -54,8 +54,7 @@ class TreeModel(ExistingModel):
     @cached_property
     def offset(self) -> Array:
         """What the trees do not explain, (row,): a constant."""
-        rest: Array = self.total - self.columns.apply(np.concatenate(self.values)[None])[0]
-        return rest
+        return np.asarray(self.total - self.columns.apply(np.concatenate(self.values)[None])[0])
 
     @property
     def seen(self) -> bool:
