@@ -8,20 +8,22 @@ from __future__ import annotations
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
+from numbers import Integral
 from threading import Barrier, local
 from typing import Any, TypeVar
 
-import numpy as np
-
 from fairlevel.exceptions import InvalidInput
-from fairlevel.openmp import cores, may_spin
+from fairlevel.forks import forked
+from fairlevel.openmp import cores
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+_here = local()
 
 
 def use_one_thread() -> None:
@@ -41,14 +43,13 @@ def _torch() -> Any:
 @contextmanager
 def use_threads(n_jobs: int | None) -> Iterator[None]:
     """The number of threads that work, PyTorch's among them where it has been imported. None leaves it as it is; -1
-    stands for all cores, -2 for all but one, as in scikit-learn. Where threads may spin, None gives each product one
-    thread, and tasks of many products as many as before.
+    stands for all cores, -2 for all but one, as in scikit-learn.
     """
     torch, before = _torch(), getattr(_here, "workers", None)
     threads = None if torch is None else torch.get_num_threads()
     _here.workers = min(workers(), cores()) if n_jobs is None else _threads(n_jobs)
     if torch is not None:
-        torch.set_num_threads(1 if n_jobs is None and may_spin() else _here.workers)
+        torch.set_num_threads(_here.workers)
     try:
         yield
     finally:
@@ -58,27 +59,23 @@ def use_threads(n_jobs: int | None) -> Iterator[None]:
 
 
 def workers() -> int:
-    """How many tasks may work at a time, each on one thread."""
-    return getattr(_here, "workers", None) or (_asked_for() if _torch() is None else _torch().get_num_threads())
-
-
-def _asked_for() -> int:
-    """The user's OMP_NUM_THREADS, or all cores."""
+    """How many tasks may work at a time, each on one thread: as was asked for, or all cores. In a task, and in a forked
+    process, which has lost the threads of LightGBM and PyTorch, one.
+    """
+    if is_shared() or forked():
+        return 1
     asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
-    return int(asked) if asked.isdecimal() and int(asked) else cores()
+    by_default = int(asked) if asked.isdecimal() and int(asked) else None
+    return getattr(_here, "workers", None) or (_torch().get_num_threads() if _torch() else by_default or cores())
 
 
 def _threads(n_jobs: Any) -> int:
-    if not isinstance(n_jobs, int | np.integer) or isinstance(n_jobs, bool) or n_jobs == 0:
+    if not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0:
         raise InvalidInput(
             f"n_jobs={n_jobs!r} was given; a whole number of threads is needed, -1 for all cores, or None."
         )
-    if n_jobs > 0:
-        return int(n_jobs)
-    return max(cores() + 1 + int(n_jobs), 1)
-
-
-_here = local()
+    asked = int(n_jobs)
+    return asked if asked > 0 else max(cores() + 1 + asked, 1)
 
 
 def is_shared() -> bool:
@@ -113,26 +110,35 @@ def _single_threads(process: int, count: int, with_torch: bool) -> ThreadPoolExe
     return pool
 
 
-def finish(running: Sequence[Future[Any]]) -> None:
+def finish(running: Iterable[Future[Any]]) -> None:
     """Cancel what has not begun, and wait for the rest."""
-    for each in running:
-        each.cancel()
-    wait(running)
+    wait([each for each in running if not each.cancel()])
 
 
 def on_single_threads(*tasks: Callable[[], Result]) -> list[Result]:
-    """The results of all tasks, which run in parallel, each on a single PyTorch thread.
+    """The results of all tasks, which run in parallel, each on a single thread."""
+    return list(map_on_single_threads(lambda task: task(), tasks))
 
-    PyTorch divides every small product among all threads, and waking them costs more than they save.
+
+def map_on_single_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """The function of each item, in order; as many items at a time as there are workers, each on one thread: libraries
+    divide every small product among all threads, and waking them costs more than they save. This thread takes items
+    only a few ahead of the work, so that they may come from a file of any size.
     """
     threads = workers()
-    if threads == 1 or is_shared():
-        return [task() for task in tasks]
-    running = [single_threads(threads).submit(task) for task in tasks]
+    if threads == 1:
+        yield from map(function, items)
+        return
+    started = deque[Future[Result]]()
     try:
-        return [each.result() for each in running]
+        for item in items:
+            started.append(single_threads(threads).submit(function, item))
+            if len(started) > 2 * threads:
+                yield started.popleft().result()
+        while started:
+            yield started.popleft().result()
     finally:
-        finish(running)
+        finish(started)
 
 
 @cache
@@ -153,23 +159,3 @@ def numpy_on_one_thread() -> Iterator[None]:
         if threads is not None and _torch().get_num_threads() != threads:  # some builds share their number with BLAS
             _torch().set_num_threads(threads)
         yield
-
-
-def map_on_single_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    """The function of each item, in order; as many items at a time as PyTorch has threads, each on one of them. This
-    thread takes items only a few ahead of the work, so that they may come from a file of any size.
-    """
-    threads = workers()
-    if threads == 1 or is_shared():
-        yield from map(function, items)
-        return
-    started = deque[Future[Result]]()
-    try:
-        for item in items:
-            started.append(single_threads(threads).submit(function, item))
-            if len(started) > 2 * threads:
-                yield started.popleft().result()
-        while started:
-            yield started.popleft().result()
-    finally:
-        finish(started)

@@ -69,7 +69,6 @@ def test_sparse_input_that_is_refused_says_what_to_type(monkeypatch):
 @pytest.mark.parametrize(("n_jobs", "threads"), [(None, 3), (2, 2), (-1, None)])
 def test_n_jobs_sets_threads_for_the_fit_alone(n_jobs, threads, monkeypatch):
     seen = []
-    monkeypatch.setattr("fairlevel.threads.may_spin", lambda: False)
     monkeypatch.setattr("fairlevel.threads.cores", lambda: 8)
     monkeypatch.setattr(
         Boosting,

@@ -237,7 +237,7 @@ def test_descriptions_that_contradict_the_model_are_refused(folder, changes, say
         ("random_features", "group0/input_phases", lambda value: value[:1], "input_phases has shape"),
         ("linear", "shares", lambda value: value * np.inf, "missing or infinite"),
         ("linear", "shares", lambda value: value[None], "shares of shape"),
-        ("linear", "y_scale", lambda value: value.repeat(2), "y_scale has shape"),
+        ("linear", "y_scale", lambda value: value.repeat(2), "y_scale of shape"),
         ("boosting", "group0/trees", lambda value: -value, "numbers of trees"),
         ("boosting", "group0/source", lambda value: value + 7, "members of boosters"),
     ],

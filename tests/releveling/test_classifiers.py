@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from fairlevel import relevel
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics.evaluator import DPVarEvaluator
-from fairlevel.trees import NotASumOfLeaves, Output, read_ensemble
+from fairlevel.trees import NotASumOfLeaves, read_ensemble
 from tests.releveling.elsewhere import predictions_elsewhere
 
 
@@ -77,7 +77,7 @@ def test_leaves_add_up_to_log_odds(case):
     if name in (*WITH_CORRECTION, "pipeline"):
         return
     ensemble, x = read_ensemble(model), OWN[0]
-    assert ensemble.output is Output.LOG_ODDS
+    assert ensemble.log_odds
     probability = model.predict_proba(x)[:, 1]
     np.testing.assert_allclose(1 / (1 + np.exp(-ensemble.total(x))), probability, rtol=1e-5)
     leaves = ensemble.leaves(x)

@@ -4,9 +4,16 @@ import numpy as np
 import pytest
 
 from fairlevel.corrections.closed_form import Disparity
-from fairlevel.releveling.joint_leaves import JointLeaves
-from fairlevel.releveling.leaf_averages import EMPTY_ROWS, LONGEST, Averages, LeafRows, leaf_averages, towards_target
-from fairlevel.releveling.responses import LogOdds, Number
+from fairlevel.corrections.columns import LeafColumns
+from fairlevel.releveling.existing import LogOdds, Response
+from fairlevel.releveling.leaf_averages import (
+    EMPTY_ROWS,
+    LONGEST,
+    Averages,
+    counts_of_leaves,
+    leaf_averages,
+    towards_target,
+)
 
 RANDOM = np.random.default_rng(0)
 ROWS, SIZES = 30, (3, 4)
@@ -15,8 +22,9 @@ FITTED = np.arange(4, 26)
 VALUES = [np.array([0.0, 1.0, 3.0]), np.array([0.5, -0.5, 0.2, 1.0])]
 WEIGHT = RANDOM.uniform(0.5, 2, len(FITTED))
 WEIGHT /= WEIGHT.sum()
-WITHIN = LeafRows.of(JointLeaves.of(LEAVES, SIZES), FITTED, WEIGHT, VALUES)
-AVERAGES = Averages(WITHIN, len(FITTED) * WEIGHT)
+COLUMNS = LeafColumns.of(LEAVES, SIZES)
+COUNTS = counts_of_leaves(COLUMNS, FITTED, WEIGHT, VALUES)
+AVERAGES = Averages(COLUMNS, FITTED, COUNTS, len(FITTED) * WEIGHT)
 F = RANDOM.standard_normal(ROWS) + 3
 FUNCTIONS = RANDOM.standard_normal((len(FITTED), 2))
 FUNCTIONS -= WEIGHT @ FUNCTIONS
@@ -34,13 +42,12 @@ TREE_COUNTS = tree_counts()
 
 
 def test_leaves_count_by_how_far_their_tree_tells_rows_apart():
-    np.testing.assert_allclose(WITHIN.counts, np.repeat(TREE_COUNTS, SIZES), rtol=1e-12)
+    np.testing.assert_allclose(COUNTS, np.repeat(TREE_COUNTS, SIZES), rtol=1e-12)
     assert TREE_COUNTS[0] > 1.5 * TREE_COUNTS[1]
 
 
 def test_trees_that_tell_no_rows_apart_count_the_same():
-    within = LeafRows.of(JointLeaves.of(LEAVES, SIZES), FITTED, WEIGHT, [np.ones(size) for size in SIZES])
-    assert (within.counts == 1).all()
+    assert (counts_of_leaves(COLUMNS, FITTED, WEIGHT, [np.ones(size) for size in SIZES]) == 1).all()
 
 
 def first_column(row):
@@ -98,22 +105,20 @@ def by_hand(response, target):
     return np.clip((here @ error) / (mass @ here**2), 0, LONGEST) * column
 
 
-@pytest.mark.parametrize("response", [Number(), LogOdds()])
+@pytest.mark.parametrize("response", [Response(), LogOdds()])
 def test_the_first_step_towards_the_target_averages_errors(monkeypatch, response):
     monkeypatch.setattr("fairlevel.releveling.leaf_averages.STEPS", 1)
     middle = (LEAVES[FITTED].sum(axis=1) > 2).astype(float)
-    target = middle + 3 if isinstance(response, Number) else middle
-    found = towards_target(WITHIN, F, target, WEIGHT, response)
+    target = middle + 3 if type(response) is Response else middle
+    averages = Averages(COLUMNS, FITTED, COUNTS, len(FITTED) * WEIGHT * response.curvature(F[FITTED]))
+    found = towards_target(averages, F, target, WEIGHT, response)
     expected = by_hand(response, target)
     assert np.abs(expected).max() > 0.01
-    np.testing.assert_allclose(found.column, expected, rtol=1e-10)
-    new = np.setdiff1d(np.arange(ROWS), FITTED)
-    by_leaf = found.values[LEAVES[new, 0]] + found.values[3 + LEAVES[new, 1]]
-    np.testing.assert_allclose(found.column[new], by_leaf, rtol=1e-10)
+    np.testing.assert_allclose(found.columns[:, 0], expected, rtol=1e-10)
 
 
 def test_leaves_stay_where_the_target_is_noise():
     target = F[FITTED] + np.random.default_rng(8).permutation(np.repeat([-1.0, 1.0], len(FITTED) // 2))
-    alone = JointLeaves.of(np.arange(ROWS, dtype=np.int32)[:, None], (ROWS,))  # every row has a leaf of its own
-    found = towards_target(LeafRows.of(alone, FITTED, WEIGHT, [F]), F, target, WEIGHT, Number())
-    assert not found.column.any()
+    alone = LeafColumns.of(np.arange(ROWS, dtype=np.int32)[:, None], (ROWS,))  # every row has a leaf of its own
+    averages = Averages(alone, FITTED, np.ones(ROWS), len(FITTED) * WEIGHT)
+    assert not towards_target(averages, F, target, WEIGHT, Response()).columns.any()

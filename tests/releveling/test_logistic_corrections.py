@@ -9,7 +9,7 @@ from scipy.special import expit
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.corrections.closed_form import Disparity
 from fairlevel.corrections.columns import DenseColumns, LeafColumns
-from fairlevel.corrections.logistic import LogisticCorrections, LogisticObjective, keeping_mean
+from fairlevel.corrections.logistic import LogisticObjective, keeping_mean, logistic_corrections
 
 RIDGE = 0.03
 
@@ -53,24 +53,23 @@ def test_value_and_gradient(rows, alpha):
     objective = LogisticObjective(columns, log_odds, disparity, alpha, ridge=0.01)
     point = objective.at(0.3 * np.random.default_rng(1).standard_normal(15))
     free = torch.from_numpy(point.u).requires_grad_()
-    value = written_again(free, columns.matrix.toarray(), log_odds, disparity, alpha, 0.01)
+    value = written_again(free, columns.values.toarray(), log_odds, disparity, alpha, 0.01)
     value.backward()
     assert point.value == pytest.approx(float(value.detach()), rel=1e-10)
-    np.testing.assert_allclose(2 * objective.half_gradient(point), free.grad.numpy(), atol=1e-10)
+    np.testing.assert_allclose(2 * point.half_gradient, free.grad.numpy(), atol=1e-10)
 
 
 @pytest.mark.parametrize("kind", ["leaves", "dense"])
 def test_corrections_minimise_the_objective(rows, kind):
     leaves, log_odds, disparity = rows
-    phi = leaves.matrix.toarray()
+    phi = leaves.values.toarray()
     columns = leaves if kind == "leaves" else DenseColumns(phi)
-    (found,) = LogisticCorrections.all(columns, log_odds, disparity, (RIDGE,), (0.6, 0.3, 0.1), accuracy=1e-12)
     left = []
-    for objective, point in zip(found.objectives, found.points, strict=True):
+    for point in logistic_corrections(columns, log_odds, disparity, (RIDGE,), (0.6, 0.3, 0.1), accuracy=1e-12):
         left.append(float((disparity.coefficients(point.probability) ** 2).sum()))
         assert disparity.row_weight @ point.probability == pytest.approx(disparity.row_weight @ expit(log_odds))
 
-        def of(v, objective=objective):
+        def of(v, objective=point.objective):
             free = torch.from_numpy(v).requires_grad_()
             value = written_again(free, phi, log_odds, disparity, objective.alpha, objective.ridge)
             value.backward()

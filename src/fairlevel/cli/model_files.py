@@ -121,7 +121,7 @@ def _catboost(path: Path) -> Any:
 
 
 def _write_onnx(model: Any, path: Path) -> None:
-    from fairlevel.models.onnx_correction import write_corrected_onnx
+    from fairlevel.models.onnx import write_corrected_onnx
 
     write_corrected_onnx(model, path)
 

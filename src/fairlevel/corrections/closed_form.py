@@ -13,17 +13,18 @@ of A: one factorisation of M and one eigendecomposition of K give all α.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.corrections.columns import Columns
+from fairlevel.corrections.columns import DenseColumns
 from fairlevel.metrics.choice import tuned_mean
 
 LEFT = (0.75, 0.55, 0.4, 0.27, 0.17, 0.1, 0.055, 0.025, 0.01, 0.003)
@@ -57,8 +58,19 @@ class Disparity:
 
     def coefficients(self, prediction: Array) -> Array:
         """c = √d BᵀW f, (function,), with fᵀPf = |c|²."""
-        found: Array = prediction @ self.functions
-        return found
+        return np.asarray(prediction @ self.functions)
+
+
+def solver(gram: Array, added: float) -> Callable[[Array], Array]:
+    """(G + added · I)⁻¹ as a function of a right-hand side."""
+    matrix = gram.copy()
+    matrix[np.diag_indices_from(matrix)] += added
+    return partial(cho_solve, cho_factor(matrix, lower=True, overwrite_a=True))
+
+
+def typical_size(gram: Array) -> float:
+    """τ, what a ridge is a multiple of."""
+    return max(float(np.trace(gram)) / len(gram), 1e-300)
 
 
 @dataclass(frozen=True)
@@ -73,39 +85,36 @@ class CorrectionPath:
     solved: Array
     eigenvalues: Array
     start: Array
-    added: float = 0.0
+    added: float
     farthest: float = np.inf
 
     @classmethod
     def all(
-        cls, columns: Columns, prediction: Array, disparity: Disparity, ridges: Sequence[float]
+        cls, columns: DenseColumns, prediction: Array, disparity: Disparity, ridges: Sequence[float]
     ) -> list[CorrectionPath]:
         """One path per ridge ρ."""
-        normal = columns.normal(disparity.row_weight)
-        crossed, start = columns.cross(disparity.functions), disparity.coefficients(prediction)
-        variance = float(disparity.row_weight @ (prediction - disparity.row_weight @ prediction) ** 2)
-        return [
-            replace(
-                cls.of(normal.factored(ridge).solve(crossed), crossed, start),
-                added=ridge * normal.scale,
-                farthest=FARTHEST * variance,
-            )
-            for ridge in ridges
-        ]
+        weight = disparity.row_weight
+        gram, crossed = columns.gram(weight), columns.cross(disparity.functions)
+        start, farthest = (
+            disparity.coefficients(prediction),
+            FARTHEST * weight @ (prediction - weight @ prediction) ** 2,
+        )
+        added = [ridge * typical_size(gram) for ridge in ridges]
+        return [replace(cls.of(gram, more, crossed, start), farthest=float(farthest)) for more in added]
 
     @classmethod
-    def of(cls, solved: Array, crossed: Array, start: Array) -> CorrectionPath:
-        """From M⁻¹C and C, both (column, function), and c0 (function,); any change is allowed. K maps all functions to
-        combinations of the rows of C, so that only these and c0 are decomposed where columns are few.
+    def of(cls, gram: Array, added: float, crossed: Array, start: Array) -> CorrectionPath:
+        """From G (column, column), ρτ, C (column, function) and c0 (function,); any change is allowed. K maps all
+        functions to combinations of the rows of C, so that only these and c0 are decomposed where columns are few.
         """
         columns, functions = crossed.shape
-        few = columns + 1 < functions
+        solved, few = solver(gram, added)(crossed), columns + 1 < functions
         # (function, direction)
         reached = np.linalg.qr(np.column_stack([crossed.T, start]))[0] if few else np.eye(functions)
         inner = (crossed @ reached).T @ (solved @ reached)
         eigenvalues, vectors = np.linalg.eigh((inner + inner.T) / 2)
         turned = reached @ vectors
-        return cls(solved @ turned, eigenvalues.clip(min=0), turned.T @ start)
+        return cls(solved @ turned, eigenvalues.clip(min=0), turned.T @ start, added)
 
     @cached_property
     def largest(self) -> float:
@@ -115,18 +124,16 @@ class CorrectionPath:
     def left(self, alphas: Array) -> Array:
         """fᵀPf after the correction, as a share of that before, (alpha,)."""
         shrunk = self.start / (1 + alphas[:, None] * self.eigenvalues)
-        found: Array = (shrunk**2).sum(axis=1) / max(self.largest, 1e-300)
-        return found
+        return np.asarray((shrunk**2).sum(axis=1) / max(self.largest, 1e-300))
 
     def changes(self, alphas: Array) -> Array:
         """|Φ̃u|²_W = uᵀMu − ρτ|u|², how far each correction moves the predictions, (alpha,)."""
         steps = self._steps(alphas)
-        found: Array = steps**2 @ self.eigenvalues - self.added * ((steps @ self.solved.T) ** 2).sum(axis=1)
-        return found
+        return np.asarray(steps**2 @ self.eigenvalues - self.added * ((steps @ self.solved.T) ** 2).sum(axis=1))
 
     def coefficients(self, shares: Sequence[float] = LEFT) -> Array:
         """u for the α that leave these shares of fᵀPf, or as little as the columns can: (share, column)."""
-        return self.at(self.alphas(shares))
+        return np.asarray(-self._steps(self.alphas(shares)) @ self.solved.T)
 
     def alphas(self, shares: Sequence[float] = LEFT) -> Array:
         """The α that leave these shares of fᵀPf, or as little as the columns can without moving too far, (share,)."""
@@ -136,15 +143,8 @@ class CorrectionPath:
         too_far = self.changes(grid) > self.farthest
         grid = grid[: max(int(too_far.argmax()), 1)] if too_far.any() else grid
         left = self.left(grid)
-        found: Array = np.exp(np.interp(-np.log(np.array(shares)), -np.log(left), np.log(grid)))
-        return found
-
-    def at(self, alphas: Array) -> Array:
-        """u(α), (alpha, column)."""
-        found: Array = -self._steps(alphas) @ self.solved.T
-        return found
+        return np.asarray(np.exp(np.interp(-np.log(np.array(shares)), -np.log(left), np.log(grid))))
 
     def _steps(self, alphas: Array) -> Array:
         """α (I + αK)⁻¹ c0 along the eigenvectors of K, (alpha, direction)."""
-        steps: Array = alphas[:, None] / (1 + alphas[:, None] * self.eigenvalues) * self.start
-        return steps
+        return np.asarray(alphas[:, None] / (1 + alphas[:, None] * self.eigenvalues) * self.start)

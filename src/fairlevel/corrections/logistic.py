@@ -21,8 +21,8 @@ import numpy as np
 from scipy.special import expit
 
 from fairlevel.arrays import Array
-from fairlevel.corrections.closed_form import LEFT, CorrectionPath, Disparity
-from fairlevel.corrections.columns import Columns, Factored, Normal
+from fairlevel.corrections.closed_form import LEFT, CorrectionPath, Disparity, solver, typical_size
+from fairlevel.corrections.columns import DenseColumns
 
 ACCURACY = 1e-3
 """Share by which an objective must fall in a step for another one to follow."""
@@ -37,38 +37,22 @@ _LARGEST_SHIFT = 3.0  # of the intercept in one Newton step
 
 def keeping_mean(log_odds: Array, weight: Array, mean: float) -> Array:
     """The b with which the weighted mean of σ(s + b) is ``mean``, (candidate,) for s (candidate, row)."""
-    found = np.zeros(len(log_odds))
+    shift = np.zeros(len(log_odds))
     for _ in range(100):
-        p = expit(log_odds + found[:, None])
+        p = expit(log_odds + shift[:, None])
         slope = np.maximum((p * (1 - p)) @ weight, 1e-12)
         step = ((mean - p @ weight) / slope).clip(-_LARGEST_SHIFT, _LARGEST_SHIFT)
-        found += step
-        if np.abs(step).max() <= 1e-13 * (1 + np.abs(found).max()):
+        shift += step
+        if np.abs(step).max() <= 1e-13 * (1 + np.abs(shift).max()):
             break
-    return found
-
-
-@dataclass(frozen=True)
-class Point:
-    """A correction. Shapes: u (column,), log_odds after it (row,)."""
-
-    u: Array
-    log_odds: Array
-    intercept: float
-    value: float
-
-    @property
-    def probability(self) -> Array:
-        """p, (row,)."""
-        found: Array = expit(self.log_odds)
-        return found
+    return shift
 
 
 @dataclass(frozen=True)
 class LogisticObjective:
     """The objective for one α. Shapes: start s0 (row,); ``ridge`` is λ."""
 
-    columns: Columns
+    columns: DenseColumns
     start: Array
     disparity: Disparity
     alpha: float
@@ -77,8 +61,7 @@ class LogisticObjective:
     @cached_property
     def before(self) -> Array:
         """p0, (row,)."""
-        found: Array = expit(self.start)
-        return found
+        return np.asarray(expit(self.start))
 
     def at(self, u: Array) -> Point:
         """The value, with the intercept that keeps the mean."""
@@ -89,132 +72,102 @@ class LogisticObjective:
         away = weight @ (_log_loss(self.before, log_odds) - _log_loss(self.before, self.start))
         disparity = self.disparity.coefficients(expit(log_odds))
         value = 2 * away + self.alpha * (disparity @ disparity) + self.ridge * (u @ u)
-        return Point(u, log_odds, intercept, float(value))
-
-    def half_gradient(self, point: Point) -> Array:
-        """Half the gradient with respect to u, b(u) included: (column,)."""
-        weight, p = self.disparity.row_weight, point.probability
-        slope = p * (1 - p)
-        pull = self.disparity.functions @ self.disparity.coefficients(p)
-        by_row = weight * (p - self.before) + self.alpha * slope * pull
-        by_row -= by_row.sum() / max(float(slope @ weight), 1e-300) * weight * slope
-        found: Array = self.columns.cross(by_row[:, None])[:, 0] + self.ridge * point.u
-        return found
+        return Point(self, u, log_odds, intercept, float(value))
 
     def minimised(self, u: Array, accuracy: float) -> Point:
-        """From u until the objective falls by no more than its share ``accuracy`` in one step; the matrix of u, which
-        is most of the work, serves all steps.
+        """From u until the objective falls by no more than its share ``accuracy`` in one step. The matrix M + αCCᵀ of
+        Gauss–Newton steps, with M = G + λI, is that of the first u, and serves all steps: it is most of the work.
         """
         point = self.at(u)
-        matrix = GaussNewton.at(point, self)
+        rows = Linearised.at(self.columns, point.probability, self.disparity)
+        solve = solver(rows.gram, self.ridge)
+        solved = solve(rows.crossed)  # M⁻¹C
+        inner = np.eye(solved.shape[1]) / self.alpha + rows.crossed.T @ solved  # I/α + CᵀM⁻¹C
         for _ in range(_MOST_STEPS):
-            found = self._lower(point, matrix.step(self.half_gradient(point)))
-            if point.value - found.value <= accuracy * abs(point.value):
-                return found
-            point = found
-        return point
-
-    def _lower(self, point: Point, step: Array) -> Point:
-        """The point after a step that is halved until the objective falls; the same point where it never does."""
-        for halvings in range(_MOST_HALVINGS):
-            found = self.at(point.u + step / 2**halvings)
-            if found.value < point.value:
-                return found
+            direct = solve(point.half_gradient)
+            lower = point.lowered(solved @ np.linalg.solve(inner, rows.crossed.T @ direct) - direct)
+            if point.value - lower.value <= accuracy * abs(point.value):
+                return lower
+            point = lower
         return point
 
 
 @dataclass(frozen=True)
+class Point:
+    """A correction. Shapes: u (column,), log_odds after it (row,)."""
+
+    objective: LogisticObjective
+    u: Array
+    log_odds: Array
+    intercept: float
+    value: float
+
+    @property
+    def probability(self) -> Array:
+        """p, (row,)."""
+        return np.asarray(expit(self.log_odds))
+
+    @property
+    def half_gradient(self) -> Array:
+        """Half the gradient with respect to u, b(u) included: (column,)."""
+        objective, p = self.objective, self.probability
+        weight, slope = objective.disparity.row_weight, p * (1 - p)
+        pull = objective.disparity.functions @ objective.disparity.coefficients(p)
+        by_row = weight * (p - objective.before) + objective.alpha * slope * pull
+        by_row -= by_row.sum() / max(float(slope @ weight), 1e-300) * weight * slope
+        return objective.columns.cross(by_row) + objective.ridge * self.u
+
+    def lowered(self, step: Array) -> Point:
+        """The point after a step that is halved until the objective falls; the same point where it never does."""
+        for halvings in range(_MOST_HALVINGS):
+            there = self.objective.at(self.u + step / 2**halvings)
+            if there.value < self.value:
+                return there
+        return self
+
+
+@dataclass(frozen=True)
 class Linearised:
-    """Columns, weighted by how far probabilities follow log-odds. Shapes: metric, proportional to Wp(1−p) and of sum 1,
-    (row,); crossed C (column, function). ``size`` is the sum of Wp(1−p).
+    """The problem to first order around probabilities. Shapes: gram G of columns that count by Wp(1−p), by how far
+    probabilities follow log-odds, (column, column); crossed C (column, function).
     """
 
-    columns: Columns
-    metric: Array
-    size: float
+    gram: Array
     crossed: Array
 
     @classmethod
-    def at(cls, columns: Columns, probability: Array, disparity: Disparity) -> Linearised:
+    def at(cls, columns: DenseColumns, probability: Array, disparity: Disparity) -> Linearised:
         """For probabilities (row,)."""
         slope = np.maximum(probability * (1 - probability), _SMALLEST_SLOPE)
         size = float(disparity.row_weight @ slope)
         metric = disparity.row_weight * slope / size
         weighted = slope[:, None] * disparity.functions
-        return cls(columns, metric, size, columns.cross(weighted - metric[:, None] * weighted.sum(axis=0)))
-
-    @cached_property
-    def normal(self) -> Normal:
-        """G for these weights."""
-        return self.columns.normal(self.metric)
-
-    def factored(self, added: float) -> Factored:
-        """G + added · I."""
-        return self.normal.factored(added / self.normal.scale)
+        return cls(size * columns.gram(metric), columns.cross(weighted - metric[:, None] * weighted.sum(axis=0)))
 
 
-@dataclass(frozen=True)
-class GaussNewton:
-    """The matrix M + αCCᵀ of Gauss–Newton steps with M = σG + λI. Shapes: solved M⁻¹C (column, function), inner
-    I/α + CᵀM⁻¹C (function, function).
+def logistic_corrections(
+    columns: DenseColumns,
+    log_odds: Array,
+    disparity: Disparity,
+    ridges: Sequence[float],
+    shares: Sequence[float] = LEFT,
+    accuracy: float = ACCURACY,
+) -> list[Point]:
+    """For each ridge ρ one correction per share of pᵀPp that is left to first order, from the least change to the most
+    level.
     """
-
-    rows: Linearised
-    factored: Factored
-    solved: Array
-    inner: Array
-
-    @classmethod
-    def at(cls, point: Point, objective: LogisticObjective) -> GaussNewton:
-        """With the weights p(1−p) of a point."""
-        rows = Linearised.at(objective.columns, point.probability, objective.disparity)
-        factored = rows.factored(objective.ridge / rows.size)
-        solved = factored.solve(rows.crossed) / rows.size
-        return cls(rows, factored, solved, np.eye(solved.shape[1]) / objective.alpha + rows.crossed.T @ solved)
-
-    def step(self, half_gradient: Array) -> Array:
-        """−(M + αCCᵀ)⁻¹ times half the gradient, (column,)."""
-        direct = self.factored.solve(half_gradient[:, None])[:, 0] / self.rows.size
-        step: Array = self.solved @ np.linalg.solve(self.inner, self.rows.crossed.T @ direct) - direct
-        return step
-
-
-@dataclass(frozen=True)
-class LogisticCorrections:
-    """Corrections of one ridge, from the least change to the most level, and what each of them minimises."""
-
-    objectives: tuple[LogisticObjective, ...]
-    points: tuple[Point, ...]
-
-    @classmethod
-    def all(
-        cls,
-        columns: Columns,
-        log_odds: Array,
-        disparity: Disparity,
-        ridges: Sequence[float],
-        shares: Sequence[float] = LEFT,
-        accuracy: float = ACCURACY,
-    ) -> list[LogisticCorrections]:
-        """One per ridge ρ, each with one point per share of pᵀPp that is left to first order."""
-        p = expit(log_odds)
-        rows = Linearised.at(columns, p, disparity)
-        found = []
-        for ridge in ridges:
-            added = ridge * rows.normal.scale
-            solved = rows.factored(added).solve(rows.crossed) / rows.size
-            path = CorrectionPath.of(solved, rows.crossed, disparity.coefficients(p))
-            least = float(path.left(np.array([_LARGEST_ALPHA]))[0])
-            alphas = path.alphas([max(share, _ABOVE_LEAST * least) for share in shares])
-            objectives = tuple(
-                LogisticObjective(columns, log_odds, disparity, float(alpha), rows.size * added) for alpha in alphas
-            )
-            points: list[Point] = []
-            for objective in objectives:
-                start = points[-1].u if points else np.zeros(len(rows.crossed))
-                points.append(objective.minimised(start, accuracy))
-            found.append(cls(objectives, tuple(points)))
-        return found
+    p = expit(log_odds)
+    rows = Linearised.at(columns, p, disparity)
+    points: list[Point] = []
+    for ridge in ridges:
+        added = ridge * typical_size(rows.gram)
+        path = CorrectionPath.of(rows.gram, added, rows.crossed, disparity.coefficients(p))
+        least = float(path.left(np.array([_LARGEST_ALPHA]))[0])
+        u: Array = np.zeros(len(rows.crossed))
+        for alpha in path.alphas([max(share, _ABOVE_LEAST * least) for share in shares]):
+            points.append(LogisticObjective(columns, log_odds, disparity, float(alpha), added).minimised(u, accuracy))
+            u = points[-1].u
+    return points
 
 
 def _log_loss(target: Array, log_odds: Array) -> Array:

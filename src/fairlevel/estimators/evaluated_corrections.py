@@ -7,20 +7,36 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.data.sensitive import Sensitive
 from fairlevel.estimators.evaluated_rows import EvaluatedRows
 from fairlevel.estimators.evaluation import Evaluation
 from fairlevel.estimators.selection_budget import SelectionBudget
 from fairlevel.fronts.stacking import without_small_proportions
 from fairlevel.metrics.learnt_attributes import with_learnt
 from fairlevel.progress import stage
+from fairlevel.releveling.existing import ExistingModel
 from fairlevel.releveling.fitting import CrossFitted, FittedCorrections
-from fairlevel.releveling.protocol import ExistingModel
 from fairlevel.threads import numpy_on_one_thread
 
 CHANCE_ERRORS = 2.0  # added to DPVar: of many mixtures, some look level on few rows by chance
+
+
+@dataclass(frozen=True)
+class RelevelledRows:
+    """Rows on which a model becomes level: attributes, ready for functions of A and as columns; y where it is known,
+    (row,); which rows belong together, (row,); attributes and legitimate factors as they were given.
+    """
+
+    attributes: Attributes
+    columns: Sensitive
+    target: Array | None
+    groups: Index | None
+    sensitive: pd.DataFrame | None
+    factors: pd.DataFrame | None
 
 
 @dataclass(frozen=True)
@@ -36,30 +52,22 @@ class EvaluatedCorrections:
 
     @classmethod
     def of(
-        cls,
-        model: ExistingModel,
-        attributes: Attributes,
-        target: Array | None,
-        points: int,
-        fold: Index,
-        seed: int,
-        seen: bool,
+        cls, model: ExistingModel, rows: RelevelledRows, points: int, fold: Index, seed: int, seen: bool
     ) -> EvaluatedCorrections:
         """What is evaluated on a fold is fitted on the others; fold (row,). Errors on rows that the model has ``seen``
         are too small to learn from. Budgets end below the DPVar of the model as it is.
         """
-        rows = with_learnt(attributes, model.prediction, seed)
-        weight = rows.weight
-        aim = model.prediction if target is None else target
+        attributes = with_learnt(rows.attributes, model.prediction, seed)
+        weight = attributes.weight
+        aim = model.prediction if rows.target is None else rows.target
         centre = float(weight @ aim)
         scale = float(np.sqrt(weight @ (aim - centre) ** 2)) or 1.0
-        learned = None if seen else target
-        found = CrossFitted.of(model, rows, learned, fold, seed)
-        candidates = (found.predictions - centre) / scale
+        found = CrossFitted.of(model, attributes, None if seen else rows.target, fold, seed)
+        candidates, aim = (found.predictions - centre) / scale, (aim - centre) / scale
         stage("choosing among them")
         with numpy_on_one_thread():  # its threads would keep a core busy after their work
             combiner = model.response.combiner
-            evaluated = EvaluatedRows.of(candidates, (aim - centre) / scale, rows, fold, combiner, seed, CHANCE_ERRORS)
+            evaluated = EvaluatedRows.of(candidates, aim, attributes, fold, combiner, seed, CHANCE_ERRORS)
             most = evaluated.choice.figures(np.eye(len(candidates))[0]).dpvar
             budgets = SelectionBudget.grid(evaluated.choice, points + 1, most)[1:-1]  # the first is the constant
         return cls(found.fitted, Evaluation(evaluated, budgets, scale, extra=candidates[0]), centre, scale)
@@ -77,28 +85,7 @@ class EvaluatedCorrections:
     @cached_property
     def predictions(self) -> Array:
         """Of the points, in units of y, (point, row)."""
-        shown: Array = self.evaluation.predictions * self.scale + self.centre
-        return shown
-
-    @cached_property
-    def means(self) -> Array:
-        """E[f | A] of the points, (point, row)."""
-        evaluated = self.evaluation.rows
-        return evaluated.mean.fitted(self.predictions, evaluated.attributes, evaluated.seed)
-
-    @cached_property
-    def rows_below_zero(self) -> int:
-        """Of the model that predicts the most rows below 0, how many; 0 where the model as it is predicts some."""
-        if (self._candidates[0] < 0).any():
-            return 0
-        chosen = np.stack([self.proportions(budget) for budget in self.budgets])
-        return int((chosen @ self._candidates < 0).sum(axis=1).max())
-
-    @property
-    def _candidates(self) -> Array:
-        """Predictions of the candidates, in units of y, (candidate, row)."""
-        candidates: Array = self.evaluation.rows.predictions * self.scale + self.centre
-        return candidates
+        return np.asarray(self.evaluation.predictions * self.scale + self.centre)
 
     def proportions(self, budget: SelectionBudget) -> Array:
         """Proportions of the candidates within a budget on these rows, (candidate,)."""

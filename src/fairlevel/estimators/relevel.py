@@ -21,15 +21,15 @@ from fairlevel.data.sensitive import (
     refuse_too_many_attributes,
 )
 from fairlevel.data.splitting import AnyRows, read_splitting
-from fairlevel.estimators.evaluated_corrections import EvaluatedCorrections
+from fairlevel.estimators.evaluated_corrections import EvaluatedCorrections, RelevelledRows
 from fairlevel.estimators.evaluation import FEWEST_ROWS
 from fairlevel.estimators.reading import copies_of_sensitive
-from fairlevel.estimators.relevelled_front import AuditedRows, RelevelledFront
+from fairlevel.estimators.relevelled_front import RelevelledFront
 from fairlevel.exceptions import InvalidInput, InvalidType, NegativePredictions, SeenRows, UnknownName
 from fairlevel.metrics.inputs import read_factors, read_seed
 from fairlevel.progress import stage
+from fairlevel.releveling.existing import UNNAMED
 from fairlevel.releveling.fitting import count_folds
-from fairlevel.releveling.protocol import UNNAMED
 from fairlevel.releveling.reading import METHODS, in_order, read_model
 from fairlevel.threads import use_threads
 
@@ -100,22 +100,14 @@ def relevel(
     seed = read_seed(random_state)
     if not isinstance(points, int | np.integer) or points < 2:
         raise InvalidInput(f"points={points!r} was given; a whole number ≥ 2 is needed.")
-    refuse_shuffled(
-        X=X,
-        sensitive_features=sensitive_features,
-        y=y,
-        sample_weight=sample_weight,
-        given=given,
-        groups=groups,
-        time=time,
-    )
+    by_row = {"sensitive_features": sensitive_features, "y": y, "given": given, "groups": groups, "time": time}
+    refuse_shuffled(X=X, sample_weight=sample_weight, **by_row)
     weight = read_weights(sample_weight, len(X))
     if weight is not None and not weight.all():
         counted = np.flatnonzero(weight)
-        weight = weight[counted]
-        X, sensitive_features, y, given, groups, time = (
-            None if each is None else _safe_indexing(each, counted)
-            for each in (X, sensitive_features, y, given, groups, time)
+        X, weight = _safe_indexing(X, counted), weight[counted]
+        sensitive_features, y, given, groups, time = (
+            None if each is None else _safe_indexing(each, counted) for each in by_row.values()
         )
     rows = len(X)
     if rows < FEWEST_ROWS:
@@ -140,15 +132,14 @@ def relevel(
     splits = read_splitting(groups, time, X) or AnyRows(rows)
     attributes = attributes_within(sensitive.values, factors, weight, splits.groups, seed)
     stage("finding corrections")
+    frames = (None if each is None else as_frame(each).reset_index(drop=True) for each in (sensitive_features, given))
+    read = RelevelledRows(attributes, sensitive, target, splits.groups, *frames)
     with use_threads(n_jobs):
         trained_on = seen or existing.seen
         fold = splits.folds(count_folds(rows), seed)
-        found = EvaluatedCorrections.of(existing, attributes, target, int(points), fold, seed, trained_on)
-    audited = AuditedRows(_frame(sensitive_features), None if given is None else _frame(given), splits.groups)
+        evaluated = EvaluatedCorrections.of(existing, read, int(points), fold, seed, trained_on)
     copies = _copies(in_order(model, X), sensitive)
-    front = RelevelledFront(
-        existing, found, sensitive, target, audited, seen=trained_on, sensitive_inputs=copies, reason=reason
-    )
+    front = RelevelledFront(evaluated, read, seen=trained_on, sensitive_inputs=copies, reason=reason)
     if front.below_zero_:
         warnings.warn(NegativePredictions(front.below_zero_), stacklevel=2)
     return front
@@ -180,11 +171,6 @@ def _named(y: Any) -> tuple[Any, Any]:
     except TypeError:  # of several types, which have no order
         return UNNAMED
     return (values[0], values[1]) if len(values) == 2 else UNNAMED
-
-
-def _frame(values: Any) -> pd.DataFrame:
-    """Columns as they were given, with rows counted from 0."""
-    return as_frame(values).reset_index(drop=True)
 
 
 def _copies(X: Any, sensitive: Sensitive) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairlevel.arrays import Array, Index
+from fairlevel.arrays import Array
 from fairlevel.auditing.audit import Audit, audit
-from fairlevel.data.sensitive import Sensitive
 from fairlevel.estimators.budget import Budget
-from fairlevel.estimators.evaluated_corrections import EvaluatedCorrections
+from fairlevel.estimators.evaluated_corrections import EvaluatedCorrections, RelevelledRows
 from fairlevel.estimators.front_page import front_page
 from fairlevel.estimators.path_front import seen_by_an_audit
 from fairlevel.estimators.path_report import QUANTILES
@@ -25,23 +24,11 @@ from fairlevel.metrics.interval import interval_columns
 from fairlevel.metrics.profile import MeanProfile, attribute_profiles, quantiles
 from fairlevel.metrics.reliability import Reliability, class_figures, reliability
 from fairlevel.plots.front import FrontDisplay
-from fairlevel.releveling.protocol import ExistingModel
 from fairlevel.report.numbers import p_phrase
 from fairlevel.report.provenance import Provenance
 from fairlevel.report.render import write_page
 
 GIVEN = "model as it was given"
-
-
-@dataclass(frozen=True)
-class AuditedRows:
-    """What audits of the points read beside their predictions: attributes and legitimate factors as they were given,
-    and which rows belong together, (row,).
-    """
-
-    sensitive: pd.DataFrame
-    factors: pd.DataFrame | None
-    groups: Index | None
 
 
 class RelevelledFront:
@@ -74,27 +61,27 @@ class RelevelledFront:
 
     def __init__(
         self,
-        model: ExistingModel,
         evaluated: EvaluatedCorrections,
-        sensitive: Sensitive,
-        target: Array | None,
-        audited: AuditedRows,
+        rows: RelevelledRows,
         *,
         seen: bool,
         sensitive_inputs: tuple[str, ...],
         reason: str | None,
     ) -> None:
-        self._model, self._evaluated, self._sensitive, self._target = model, evaluated, sensitive, target
-        self._audited, self.reason_ = audited, reason
-        self.kind_, self.classes_ = model.kind, model.classes
+        self._evaluated, self._rows, self.reason_ = evaluated, rows, reason
+        self.kind_, self.classes_ = evaluated.fitted.model.kind, evaluated.fitted.model.classes
         self.seen_, self.sensitive_inputs_ = seen, sensitive_inputs
 
     @cached_property
     def below_zero_(self) -> str | None:
-        count = 0 if self.classes_ is not None else self._evaluated.rows_below_zero
-        if not count:
+        evaluated = self._evaluated
+        candidates = evaluated.evaluation.rows.predictions * evaluated.scale + evaluated.centre  # (candidate, row)
+        if self.classes_ is not None or (candidates[0] < 0).any():
             return None
-        rows = len(self._evaluated.weight)
+        proportions = np.stack([evaluated.proportions(budget) for budget in evaluated.budgets])
+        count, rows = int((proportions @ candidates < 0).sum(axis=1).max()), len(evaluated.weight)
+        if count == 0:
+            return None
         return (
             f"Up to {count:,} of {rows:,} rows ({count / rows:.1%}) get predictions below 0 from models of the front; "
             "the model as it was given predicts none. For amounts and counts, raise them: numpy.maximum(prediction, 0)."
@@ -124,7 +111,7 @@ class RelevelledFront:
         :func:`relevel` where that is possible. A model that keeps the budget already comes back as it is.
         """
         chosen = self._within(Budget.read("auto", max_dpvar, max_share))
-        return self.model(-1) if chosen is None else self._changed(self._evaluated.proportions(chosen))
+        return self.model(-1) if chosen is None else self._within_budget(chosen)
 
     def figures(self, *, max_dpvar: float | None = None, max_share: float | None = None) -> pd.Series:
         """What ``front_`` would show of the model that :meth:`best` gives for the same budget."""
@@ -137,9 +124,10 @@ class RelevelledFront:
     def model(self, number: int) -> Any:
         """The model of a row of ``front_``, counted from 0; the last one is the model as it was given."""
         check_row(number, len(self))
-        if number in (-1, len(self) - 1):
-            return self._changed(np.eye(len(self._evaluated.fitted))[0])
-        return self._changed(self._evaluated.proportions(self._evaluated.budgets[number % len(self)]))
+        number %= len(self)
+        if number == len(self) - 1:
+            return self._evaluated.fitted.model.unchanged
+        return self._within_budget(self._evaluated.budgets[number])
 
     def models(self) -> list[Any]:
         """The models of all rows of ``front_``."""
@@ -151,26 +139,24 @@ class RelevelledFront:
 
     def profiles(self) -> dict[str, list[MeanProfile]]:
         """For each attribute the average prediction along it, one profile per row of ``front_``."""
-        evaluated = self._evaluated
-        return attribute_profiles(evaluated.predictions, self._sensitive, evaluated.weight, self._audited.groups)
+        evaluated, rows = self._evaluated, self._rows
+        return attribute_profiles(evaluated.predictions, rows.columns, evaluated.weight, rows.groups)
 
     def conditional_means(self) -> Array:
         """How E[f | A] is distributed: 201 quantiles for each row of ``front_``, (model, quantile)."""
-        return quantiles(self._evaluated.means, QUANTILES, self._evaluated.evaluation.rows.attributes.row_weight)
+        rows = self._evaluated.evaluation.rows
+        means = rows.mean.fitted(self._evaluated.predictions, rows.attributes, rows.seed)
+        return quantiles(means, QUANTILES, rows.attributes.row_weight)
 
     def reliabilities(self) -> list[Reliability]:
         """Of probabilities, one per row of ``front_``; none for a regressor, or without y."""
-        if self.classes_ is None or self._target is None:
+        weight, target = self._evaluated.weight, self._rows.target
+        if self.classes_ is None or target is None:
             return []
-        weight = self._evaluated.weight
-        return [reliability(self._target, p.clip(0, 1), sample_weight=weight) for p in self._evaluated.predictions]
+        return [reliability(target, p.clip(0, 1), sample_weight=weight) for p in self._evaluated.predictions]
 
     def seen_by_an_audit(self) -> str | None:
         """What an audit of the knee would find beyond the front, in words; None where it agrees."""
-        return self._seen_by_an_audit
-
-    @cached_property
-    def _seen_by_an_audit(self) -> str | None:
         knee, rows = self.knee_index_, self._evaluated.evaluation.rows
         interval = self._evaluated.evaluation.intervals[knee]
         return seen_by_an_audit("knee", self._evaluated.predictions[knee], rows.attributes, interval, rows.seed)
@@ -178,7 +164,7 @@ class RelevelledFront:
     def provenance(self) -> Provenance:
         """Where the figures of the front come from."""
         how = "All figures are from rows that did not fit the correction, by cross-validation over all rows."
-        names = tuple(column.name for column in self._sensitive.columns) or self._sensitive.names
+        names = tuple(column.name for column in self._rows.columns.columns) or self._rows.columns.names
         return Provenance(
             rows_used=len(self._evaluated.weight),
             columns={"sensitive": names},
@@ -192,11 +178,11 @@ class RelevelledFront:
         """
         return audit(
             self._evaluated.predictions[number],
-            sensitive_features=self._audited.sensitive,
-            given=self._audited.factors,
-            y_true=None if self.seen_ else self._target,
+            sensitive_features=self._rows.sensitive,
+            given=self._rows.factors,
+            y_true=None if self.seen_ else self._rows.target,
             sample_weight=self._evaluated.weight,
-            groups=self._audited.groups,
+            groups=self._rows.groups,
             random_state=self._evaluated.evaluation.rows.seed,
         )
 
@@ -215,7 +201,7 @@ class RelevelledFront:
     def notes(self) -> tuple[str, ...]:
         """What a reader of the front has to know, in sentences."""
         notes = [f"The model: {self.kind_}. The last point is the model as it was given."]
-        if any(family.start is not None for family in self._evaluated.fitted.families.values()):
+        if any(family.starts for family in self._evaluated.fitted.families):
             notes.append("The other points have also learned from the target of these rows, where that lowers errors.")
         if self.front_["mse"].isna().all():
             notes.append("No target was given: the error is the mean squared change of the predictions.")
@@ -247,10 +233,22 @@ class RelevelledFront:
 
     def _measured(self, evaluated: EvaluatedCorrections) -> pd.DataFrame:
         """One row per point."""
-        front = _front(evaluated, self._target, self.seen_)
-        if self.classes_ is None or self._target is None:
+        predictions, weight, target = evaluated.predictions, evaluated.weight, self._rows.target
+        choice, budgets = evaluated.evaluation.rows.choice, evaluated.budgets
+        error = np.full(len(predictions), np.nan) if target is None else (predictions - target) ** 2 @ weight
+        front = pd.DataFrame(
+            {
+                "selection_dpvar": [*(budget.dpvar(choice) for budget in budgets), np.inf],
+                "mse": error,
+                "mse_valid": not self.seen_ and target is not None,
+                "distance": (predictions - predictions[-1]) ** 2 @ weight,
+                **interval_columns(evaluated.evaluation.intervals),
+                "members": [*(int((evaluated.proportions(budget) > 0).sum()) for budget in budgets), 1],
+            }
+        )
+        if self.classes_ is None or target is None:
             return front
-        return front.assign(**class_figures(evaluated.predictions, self._target, evaluated.weight))
+        return front.assign(**class_figures(predictions, target, weight))
 
     def _shown(self) -> pd.DataFrame:
         """The front with the distance in place of an error that is not known."""
@@ -258,25 +256,5 @@ class RelevelledFront:
         front["mse"] = front["mse"].fillna(front["distance"])
         return front
 
-    def _changed(self, proportions: Array) -> Any:
-        fitted = self._evaluated.fitted
-        return self._model.changed(fitted.change(proportions), fitted.families)
-
-
-def _front(evaluated: EvaluatedCorrections, target: Array | None, seen: bool) -> pd.DataFrame:
-    predictions, weight = evaluated.predictions, evaluated.weight
-    error = np.full(len(predictions), np.nan) if target is None else (predictions - target) ** 2 @ weight
-    members = [int((evaluated.proportions(budget) > 0).sum()) for budget in evaluated.budgets]
-    return pd.DataFrame(
-        {
-            "selection_dpvar": [
-                *(budget.dpvar(evaluated.evaluation.rows.choice) for budget in evaluated.budgets),
-                np.inf,
-            ],
-            "mse": error,
-            "mse_valid": not seen and target is not None,
-            "distance": (predictions - predictions[-1]) ** 2 @ weight,
-            **interval_columns(evaluated.evaluation.intervals),
-            "members": [*members, 1],
-        }
-    )
+    def _within_budget(self, budget: SelectionBudget) -> Any:
+        return self._evaluated.fitted.mixed(self._evaluated.proportions(budget))

@@ -82,27 +82,6 @@ def write_models(folder: Path, models: Sequence[Model], description: Description
         (partial / DESCRIPTION).write_text(text, encoding="utf-8")
 
 
-def read_models(folder: Path, module: Any = None) -> tuple[tuple[Model, ...], dict[str, Any]]:
-    """The models in a folder and what is known about them; anything but what was written is refused. ``module`` is an
-    untrained module of the class that the file names, where it holds a user's own.
-    """
-    description = _description(folder)
-    try:
-        _check_description(description)
-        files = {str(name): _verified(folder, str(name), sum_) for name, sum_ in description["sha256"].items()}
-        arrays = arrays_from_bytes(files.pop(ARRAYS))
-        _check_finite(arrays)
-        texts = {name: content.decode() for name, content in files.items()}
-        known = {"module": module, "n_features": description["n_inputs"]}
-        models = _models(arrays, texts, description["groups"], known)
-        _check_probes(models, description)
-        return models, description
-    except FairLevelError:
-        raise
-    except UNREADABLE as error:
-        raise _not_whole(folder, error) from None
-
-
 def damage_in_one_sentence(read: Read) -> Read:
     """A function that reads a folder and says in one sentence that the folder is damaged, whatever the error."""
 
@@ -113,22 +92,53 @@ def damage_in_one_sentence(read: Read) -> Read:
         except FairLevelError:
             raise
         except UNREADABLE as error:
-            raise _not_whole(Path(folder), error) from None
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+            raise DamagedModel(
+                f"{str(folder)!r} does not hold a whole model ({reason}); copy the folder again."
+            ) from None
 
     return reading  # type: ignore[return-value]
 
 
-def _not_whole(folder: Path, error: Exception) -> DamagedModel:
-    reason = " ".join(str(error).split())[:300]
-    return DamagedModel(
-        f"{str(folder)!r} does not hold a whole model ({type(error).__name__}: {reason}); copy the folder again."
-    )
+@damage_in_one_sentence
+def read_models(folder: Path, module: Any = None) -> tuple[tuple[Model, ...], dict[str, Any]]:
+    """The models in a folder and what is known about them; anything but what was written is refused. ``module`` is an
+    untrained module of the class that the file names, where it holds a user's own.
+    """
+    description = _description(folder)
+    _check_description(description)
+    files = {str(name): _verified(folder, str(name), sum_) for name, sum_ in description["sha256"].items()}
+    arrays = arrays_from_bytes(files.pop(ARRAYS))
+    for name, values in arrays.items():
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            raise ValueError(f"{name} holds missing or infinite numbers")
+    texts = {name: content.decode() for name, content in files.items()}
+    known = {"module": module, "n_features": description["n_inputs"]}
+    read: dict[int, list[Members]] = {}
+    for number, group in enumerate(description["groups"]):
+        parts = _without_prefix(arrays, f"group{number}/"), _without_prefix(texts, _text_file(number, ""))
+        members = members_of(group["kind"]).from_file(*parts, {**group, **known})
+        read.setdefault(int(group["model"]), []).append(members)
+    models = tuple(_model(arrays, _prefix(number), read[number]) for number in range(len(read)))
+    for model, saved in zip(models, description["probes"], strict=True):
+        found = None if saved is None else _probe(model, description["n_inputs"])
+        if saved is not None and (found is None or not same_numbers(np.array(saved), np.array(found))):
+            raise ValueError(
+                f"it predicts {found} where {saved} was predicted when it was saved; if it holds a module of yours, "
+                "the module keeps something outside of its state_dict, or is made with other arguments"
+            )
+    return models, description
+
+
+def _without_prefix(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """Values whose names begin with a prefix, by the rest of their names."""
+    return {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
 
 
 def _checksum(description: Description) -> str:
     """A hash over everything in the description but itself; the order of keys and blanks between them are free."""
     rest = {name: value for name, value in description.items() if name != CHECKSUM}
-    return sha256(json.dumps(rest, sort_keys=True, ensure_ascii=True, allow_nan=False).encode()).hexdigest()
+    return sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def _check_description(description: Description) -> None:
@@ -165,23 +175,6 @@ def _probe(model: Model, features: int) -> list[float] | None:
     return found.tolist() if np.isfinite(found).all() else None
 
 
-def _check_probes(models: Sequence[Model], description: Description) -> None:
-    """Whether the models predict what they predicted when they were saved."""
-    for model, saved in zip(models, description["probes"], strict=True):
-        found = None if saved is None else _probe(model, description["n_inputs"])
-        if saved is not None and (found is None or not same_numbers(np.array(saved), np.array(found))):
-            raise ValueError(
-                f"it predicts {found} where {saved} was predicted when it was saved; if it holds a module of yours, "
-                "the module keeps something outside of its state_dict, or is made with other arguments"
-            )
-
-
-def _check_finite(arrays: Mapping[str, Any]) -> None:
-    for name, values in arrays.items():
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
-            raise ValueError(f"{name} holds missing or infinite numbers")
-
-
 def _verified(folder: Path, name: str, checksum: str) -> bytes:
     """The content of a file of this folder, if it is what was saved."""
     path = folder / name
@@ -216,15 +209,7 @@ def _description(folder: Path) -> dict[str, Any]:
             f"{str(folder)!r} was saved by fairlevel {wrote} in schema {schema}; this version reads schema {SCHEMA}. "
             f"Type: pip install 'fairlevel=={wrote}', or fit the model again."
         )
-    needed = (CHECKSUM, "sha256", "groups", "settings", "n_features", "n_inputs")
-    missing = [name for name in needed if name not in description]
-    if missing:
-        raise DamagedModel(f"{str(path)!r} lacks {', '.join(missing)}; copy the folder again.")
-    try:
-        same = description[CHECKSUM] == _checksum(description)
-    except ValueError:  # NaN and infinity are no JSON
-        same = False
-    if not same:
+    if description[CHECKSUM] != _checksum(description):
         raise DamagedModel(f"{str(path)!r} is not the file that was saved; copy the folder again.")
     return description
 
@@ -232,10 +217,10 @@ def _description(folder: Path) -> dict[str, Any]:
 def _arrays(models: Sequence[Model]) -> dict[str, Any]:
     arrays, count = {}, 0
     for number, model in enumerate(models):
-        own = _prefix(number)
-        arrays[f"{own}shares"] = np.asarray(model.proportions, dtype=np.float64)
-        arrays[f"{own}y_mean"] = np.atleast_1d(model.y_scaler.mean)
-        arrays[f"{own}y_scale"] = np.atleast_1d(model.y_scaler.scale)
+        prefix = _prefix(number)
+        arrays[f"{prefix}shares"] = np.asarray(model.proportions, dtype=np.float64)
+        arrays[f"{prefix}y_mean"] = np.atleast_1d(model.y_scaler.mean)
+        arrays[f"{prefix}y_scale"] = np.atleast_1d(model.y_scaler.scale)
         for group in model.groups:
             arrays |= {f"group{count}/{name}": value for name, value in group.arrays().items()}
             count += 1
@@ -247,27 +232,10 @@ def _prefix(model: int) -> str:
     return "" if model == 0 else f"model{model}/"
 
 
-def _models(
-    arrays: Mapping[str, Any], texts: Mapping[str, str], groups: Sequence[Mapping[str, Any]], known: Description
-) -> tuple[Model, ...]:
-    """``known``: a user's untrained module, and the number of features."""
-    read: dict[int, list[Members]] = {}
-    for number, description in enumerate(groups):
-        own = f"group{number}/"
-        values = {name.removeprefix(own): value for name, value in arrays.items() if name.startswith(own)}
-        prefix = _text_file(number, "")
-        own_texts = {name.removeprefix(prefix): text for name, text in texts.items() if name.startswith(prefix)}
-        members = members_of(description["kind"]).from_file(values, own_texts, {**description, **known})
-        read.setdefault(int(description["model"]), []).append(members)
-    return tuple(_model(arrays, number, read[number]) for number in range(len(read)))
-
-
-def _model(arrays: Mapping[str, Any], number: int, groups: Sequence[Members]) -> Model:
-    proportions = arrays[f"{_prefix(number)}shares"]
-    if proportions.shape != (sum(map(len, groups)),):
-        raise ValueError(f"shares of shape {proportions.shape} for {sum(map(len, groups))} members")
-    for name in ("y_mean", "y_scale"):
-        if arrays[f"{_prefix(number)}{name}"].shape != (1,):
-            raise ValueError(f"{name} has shape {arrays[f'{_prefix(number)}{name}'].shape}")
-    mean, scale = (arrays[f"{_prefix(number)}{name}"][0] for name in ("y_mean", "y_scale"))
-    return Model(tuple(groups), proportions, Scaler(np.asarray(mean), np.asarray(scale)))
+def _model(arrays: Mapping[str, Any], prefix: str, groups: Sequence[Members]) -> Model:
+    lengths = {"shares": sum(map(len, groups)), "y_mean": 1, "y_scale": 1}
+    for name, length in lengths.items():
+        if arrays[f"{prefix}{name}"].shape != (length,):
+            raise ValueError(f"{name} of shape {arrays[f'{prefix}{name}'].shape}, not ({length},)")
+    mean, scale = (np.asarray(arrays[f"{prefix}{name}"][0]) for name in ("y_mean", "y_scale"))
+    return Model(tuple(groups), arrays[f"{prefix}shares"], Scaler(mean, scale))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import lightgbm as lgb
 import numpy as np
@@ -19,99 +19,100 @@ from fairlevel.data.features import as_dense, ordered_like_fit
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.numbers import one_per_row
 from fairlevel.exceptions import InvalidInput
-from fairlevel.releveling.grown_trees import grow_trees
-from fairlevel.releveling.protocol import Change, Family
-from fairlevel.releveling.responses import LogOdds, Number, Response
-from fairlevel.trees.lightgbm_text import LightGBMText
+from fairlevel.releveling.existing import Corrections, ExistingModel, Family, LogOdds, Response
+from fairlevel.trees.lightgbm_model import LightGBMEnsemble
 from fairlevel.trees.protocol import by_tree
 
 CORRECTION = "correction"
 SMALLEST_PROBABILITY = 1e-6  # closer to 0 or 1 log-odds grow without limit
+GROWN_TREES = 80
+_SETTINGS = {
+    "num_leaves": 15,
+    "learning_rate": 0.1,
+    "min_data_in_leaf": 20,
+    "lambda_l2": 1.0,
+    "deterministic": True,
+    "force_row_wise": True,
+    "feature_pre_filter": False,
+    "verbosity": -1,
+}
 
 
 @dataclass(frozen=True)
-class AnyModel:
-    """A predict function on some rows. Shapes: total (row,), features (row, feature)."""
+class AnyModel(ExistingModel):
+    """A predict function on some rows; a classifier gets its correction on log-odds. Of its one family, ``written`` are
+    the grown trees, and the columns the model itself and each of them. Shapes: features (row, feature).
+    """
 
-    total: Array
     features: Array
     columns: NativeColumns | None
     names: tuple[Any, ...] | None
-    original: Any
     seed: int
 
-    response: ClassVar[Response] = Number()
-
     @classmethod
-    def of(cls, model: Any, X: Any, seed: int) -> AnyModel:
+    def of(cls, model: Any, X: Any, seed: int, classifies: bool) -> AnyModel:
         """Predict once; text and categories of X are read as such."""
         columns = NativeColumns.fit(X) if isinstance(X, pd.DataFrame) else None
-        return cls(cls.totals(model, X), read_features(X, columns), columns, _names_of(X), model, seed)
-
-    @staticmethod
-    def totals(model: Any, X: Any) -> Array:
-        """What the correction is added to, (row,)."""
-        predict = model.predict if hasattr(model, "predict") else model
-        return one_per_row("The model", predict(X), len(X))
-
-    @property
-    def prediction(self) -> Array:
-        return self.response.prediction(self.total)
-
-    @property
-    def classes(self) -> tuple[Any, Any] | None:
-        return None
+        features, names = read_features(X, columns), _names_of(X)
+        if classifies:
+            total, classes = log_odds_of(model, X), tuple(model.classes_)
+            return cls(model, total, LogOdds(), classes, features, columns, names, seed)
+        return cls(model, predictions_of(model, X), Response(), None, features, columns, names, seed)
 
     @property
     def kind(self) -> str:
-        name = type(self.original).__name__
-        return f"{name} with an added correction"
+        return f"{type(self.original).__name__} with an added correction"
 
     @property
-    def seen(self) -> bool:
-        return False
+    def unchanged(self) -> Any:
+        return self.original if hasattr(self.original, "predict") else GivenFunction(self.original)
 
-    def families(self, rows: Index, disparity: Disparity, target: Array | None) -> Mapping[str, Family]:
+    def families(self, rows: Index, disparity: Disparity, target: Array | None) -> tuple[Family, ...]:
         """The model itself, and new trees that lower its disparity."""
-        categorical = None if self.columns is None else self.columns.categorical
-        grown = grow_trees(self.features, self.prediction, rows, disparity, self.seed, categorical)
+        grown = self._grown(self.prediction[rows], rows, disparity)
         added = by_tree(grown.leaves(self.features), grown.leaf_values)
-        columns = DenseColumns(np.column_stack([self.total, added]))
-        return {CORRECTION: Family(columns, RIDGES, about=grown.text.write())}
+        return (Family(DenseColumns(np.column_stack([self.total, added])), RIDGES, grown.text),)
 
-    def changed(self, change: Change, families: Mapping[str, Family]) -> Any:
-        if change.nothing:
-            return self.original if hasattr(self.original, "predict") else GivenFunction(self.original)
-        text = LightGBMText.read(families[CORRECTION].about)
-        weights = change.coefficients.get(CORRECTION, np.zeros(1 + len(text.trees)))
-        values = [weight * own for weight, own in zip(weights[1:], text.leaf_values, strict=True)]
+    def _grown(self, prediction: Array, rows: Index, disparity: Disparity) -> LightGBMEnsemble:
+        """Trees that lower fᵀPf: each is grown on its gradient P f, what functions of A explain of the prediction with
+        the trees before it. What is left after a few trees lies elsewhere than what was there before the first.
+
+        Shapes: prediction (training row,); ``disparity`` is that of the prediction.
+        """
+        before = prediction - disparity.row_weight @ prediction  # else 32 bits lose what is beside a large mean
+        count = len(rows)  # LightGBM's settings count rows, so that weights sum to as many
+        functions = disparity.functions.astype(np.float32)  # read twice per tree, which takes as long as they are large
+
+        def gradient(added: Array, data: lgb.Dataset) -> tuple[Array, Array]:
+            return functions @ ((count * (before + added)).astype(np.float32) @ functions), count * disparity.row_weight
+
+        categorical: Any = "auto" if self.columns is None else list(self.columns.categorical)
+        data = lgb.Dataset(self.features[rows], categorical_feature=categorical)
+        settings = {**_SETTINGS, "objective": gradient, "seed": self.seed}
+        return LightGBMEnsemble(lgb.train(settings, data, GROWN_TREES))
+
+    def changed(self, families: Sequence[Family], mixture: Sequence[Corrections]) -> Any:
+        (family,), (part,) = families, mixture
+        more, *weights = part.coefficients[0].tolist()
+        text = family.written
+        values = [weight * own for weight, own in zip(weights, text.leaf_values, strict=True)]
         trees = text.with_leaf_values(values).write()
-        scale = change.kept + float(weights[0])
-        return self.with_trees(AddedTrees(scale, change.intercept, trees, self.columns, self.names))
-
-    def with_trees(self, added: AddedTrees) -> Any:
-        """The model with a correction."""
-        return CorrectedModel(self.original, added)
+        scale, intercept = float(part.kept[0]) + more, float(part.intercepts[0])
+        added = AddedTrees(scale, intercept, trees, self.columns, self.names)
+        return (CorrectedModel if self.classes is None else CorrectedClassifier)(self.original, added)
 
 
-class AnyClassifier(AnyModel):
-    """A classifier with ``predict_proba`` for two classes; the correction is added to the log-odds."""
+def predictions_of(model: Any, X: Any) -> Array:
+    """Of a model or a predict function, (row,)."""
+    predict = model.predict if hasattr(model, "predict") else model
+    return one_per_row("The model", predict(X), len(X))
 
-    response: ClassVar[Response] = LogOdds()
 
-    @staticmethod
-    def totals(model: Any, X: Any) -> Array:
-        found = np.asarray(model.predict_proba(X), dtype=np.float64)
-        second = one_per_row("The model", found[:, 1], len(X))
-        return np.asarray(logit(second.clip(SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)))
-
-    @property
-    def classes(self) -> tuple[Any, Any]:
-        first, second = self.original.classes_
-        return first, second
-
-    def with_trees(self, added: AddedTrees) -> Any:
-        return CorrectedClassifier(self.original, added)
+def log_odds_of(model: Any, X: Any) -> Array:
+    """Of the second class of a classifier, (row,)."""
+    probabilities = np.asarray(model.predict_proba(X), dtype=np.float64)
+    second = one_per_row("The model", probabilities[:, 1], len(X))
+    return np.asarray(logit(second.clip(SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)))
 
 
 @dataclass(frozen=True)
@@ -126,19 +127,13 @@ class AddedTrees:
     columns: NativeColumns | None
     names: tuple[Any, ...] | None = None
 
-    @property
-    def names_in_order(self) -> Any:
-        """As scikit-learn shows them, (feature,)."""
-        return None if self.names is None else np.array(self.names, dtype=object)
-
     def ordered(self, X: Any) -> Any:
         """X with the columns that the correction knows, in their order."""
         return ordered_like_fit(as_dense(X), self.names)
 
     def __call__(self, total: Array, X: Any) -> Array:
         correction: Any = lgb.Booster(model_str=self.trees).predict(read_features(X, self.columns))
-        corrected: Array = self.scale * total + self.intercept + correction
-        return corrected
+        return np.asarray(self.scale * total + self.intercept + correction)
 
 
 @dataclass(frozen=True)
@@ -149,28 +144,32 @@ class GivenFunction:
 
     def predict(self, X: Any) -> Array:
         """(row,): what the function returns."""
-        return AnyModel.totals(self.original, X)
+        return predictions_of(self.original, X)
 
     def __call__(self, X: Any) -> Any:
         return self.original(X)
 
 
 @dataclass(frozen=True)
-class CorrectedModel:
-    """scale · f0(X) + intercept + the trees of a booster; f0 is the model it was made from."""
+class _Corrected:
+    """A model and its correction."""
 
     original: Any
     added: AddedTrees
 
     @property
     def feature_names_in_(self) -> Any:
-        """Names of the columns that it reads, in their order; None where they had none."""
-        return self.added.names_in_order
+        """Names of the columns that it reads, in their order, (feature,); None where they had none."""
+        return None if self.added.names is None else np.array(self.added.names, dtype=object)
+
+
+class CorrectedModel(_Corrected):
+    """scale · f0(X) + intercept + the trees of a booster; f0 is the model it was made from."""
 
     def predict(self, X: Any) -> Array:
         """(row,) in units of the original predictions; columns of a frame are found by name."""
         X = self.added.ordered(X)
-        return self.added(AnyModel.totals(self.original, X), X)
+        return self.added(predictions_of(self.original, X), X)
 
     def save(self, folder: Any) -> None:
         """Only the correction could be written; the model itself is a Python object."""
@@ -181,27 +180,18 @@ class CorrectedModel:
         )
 
 
-@dataclass(frozen=True)
-class CorrectedClassifier(ClassifierMixin):  # type: ignore[misc]
+class CorrectedClassifier(_Corrected, ClassifierMixin):  # type: ignore[misc]
     """A classifier whose log-odds get a correction: scale · log-odds + intercept + the trees of a booster."""
-
-    original: Any
-    added: AddedTrees
 
     @property
     def classes_(self) -> Any:
         """Those of the model it was made from."""
         return self.original.classes_
 
-    @property
-    def feature_names_in_(self) -> Any:
-        """Names of the columns that it reads, in their order; None where they had none."""
-        return self.added.names_in_order
-
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of both classes, (row, 2); columns of a frame are found by name."""
         X = self.added.ordered(X)
-        second = expit(self.added(AnyClassifier.totals(self.original, X), X))
+        second = expit(self.added(log_odds_of(self.original, X), X))
         return np.column_stack([1 - second, second])
 
     def predict(self, X: Any) -> Any:

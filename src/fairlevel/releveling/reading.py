@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from copy import copy
 from functools import partial
 from typing import Any
@@ -13,40 +17,40 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from fairlevel.data.features import as_dense
-from fairlevel.exceptions import InvalidInput, InvalidType, NoTreesToChange
-from fairlevel.releveling.any_model import AnyClassifier, AnyModel
-from fairlevel.releveling.monotone import refuse_monotone
-from fairlevel.releveling.protocol import ExistingModel
+from fairlevel.exceptions import FairLevelError, InvalidInput, InvalidType, NoTreesToChange
+from fairlevel.releveling.any_model import AnyModel
+from fairlevel.releveling.existing import ExistingModel
 from fairlevel.releveling.tree_model import AVERAGES, LEAVES, TREES, TreeModel
 from fairlevel.trees import NotASumOfLeaves, read_ensemble
 
 METHODS = ("auto", AVERAGES, TREES, LEAVES, "correction")
 
 
+_NOT_FITTED = ("not fitted", "use fit()", "call fit", "call `fit`")  # of libraries with no error of their own for it
+_OF_LIBRARIES = ("CatBoostError", "LightGBMError", "XGBoostError")  # of libraries that may not be installed
+_MONOTONE = ("monotone_constraints", "monotone_constraint", "monotonic_cst")
+
+
 def read_model(model: Any, X: Any, method: str, seed: int) -> tuple[ExistingModel, str | None]:
     """The model on these rows, and why its own trees are not used where it has some that could be."""
-    any_model = AnyClassifier if _classifies(model) else AnyModel
+    classifies = _classifies(model)
     if not hasattr(model, "predict") and not callable(model):
         raise InvalidType(f"model={model!r} was given; a fitted model or a predict function is needed.")
     refuse_monotone(model)
-    X = in_order(model, X)
-    steps, last = (model[:-1], model[-1]) if isinstance(model, Pipeline) else (None, model)
-    reason = None
+    X, last, reason = in_order(model, X), last_step(model), None
     try:
-        if isinstance(model, BaseEstimator):
-            check_is_fitted(model)
-        ensemble = read_ensemble(last)
-        if ensemble is not None and method != "correction":
-            rows = X if steps is None or not len(steps) else as_dense(steps.transform(X))
-            found = TreeModel.of(ensemble, rows, model, partial(_replaced, model), method)
-            _check_sum(found)
-            return found, None
+        with _said_of(model, ValueError):
+            if isinstance(model, BaseEstimator):
+                check_is_fitted(model)
+            ensemble = read_ensemble(last)
+            if ensemble is not None and method != "correction":
+                steps: Any = () if last is model else model[:-1]
+                rows = as_dense(steps.transform(X)) if len(steps) else X
+                trees = TreeModel.of(ensemble, rows, model, partial(_replaced, model), method)
+                _check_sum(trees)
+                return trees, None
     except NotASumOfLeaves as error:
         reason = str(error)
-    except Exception as error:
-        if isinstance(error, InvalidInput) or not _is_about_model(error, ValueError):
-            raise
-        raise _not_usable(model, error) from error
     if method in (AVERAGES, TREES, LEAVES):
         raise NoTreesToChange(method, type(last).__name__, reason)
     if _library(model) == "xgboost" and type(model).__name__ == "Booster":
@@ -54,31 +58,30 @@ def read_model(model: Any, X: Any, method: str, seed: int) -> tuple[ExistingMode
             "A Booster of XGBoost predicts a DMatrix, not a table; to correct its predictions, pass a function: "
             "relevel(lambda X: model.predict(xgboost.DMatrix(X)), X, ...)."
         )
+    with _said_of(model):
+        return AnyModel.of(model, X, seed, classifies), reason
+
+
+@contextmanager
+def _said_of(model: Any, *further: type[Exception]) -> Iterator[None]:
+    """Errors by which a model says that it cannot be used on these rows, in one sentence."""
     try:
-        return any_model.of(model, X, seed), reason
+        yield
+    except FairLevelError:
+        raise
     except Exception as error:
-        if not _is_about_model(error):
+        expected = isinstance(error, (NotFittedError, AttributeError, *further))
+        if not expected and type(error).__name__ not in _OF_LIBRARIES:
             raise
-        raise _not_usable(model, error) from error
+        name, said = type(model).__name__, str(error).partition("\nStack trace")[0].strip()  # XGBoost adds addresses
+        if isinstance(error, NotFittedError) or any(words in said.lower() for words in _NOT_FITTED):
+            raise InvalidInput(f"{name} is not fitted yet; call its fit method first.") from error
+        raise InvalidInput(f"{name} cannot predict these rows: {said}") from error
 
 
-_LIBRARY_ERRORS = ("CatBoostError", "LightGBMError", "XGBoostError")  # libraries that may not be installed
-
-
-def _is_about_model(error: Exception, *further: type[Exception]) -> bool:
-    """Whether a model says by an error that it cannot be used on these rows."""
-    return isinstance(error, (NotFittedError, AttributeError, *further)) or type(error).__name__ in _LIBRARY_ERRORS
-
-
-_NOT_FITTED = ("not fitted", "use fit()", "call fit", "call `fit`")  # of libraries with no error of their own for it
-
-
-def _not_usable(model: Any, error: Exception) -> InvalidInput:
-    name = type(model).__name__
-    if isinstance(error, NotFittedError) or any(words in str(error).lower() for words in _NOT_FITTED):
-        return InvalidInput(f"{name} is not fitted yet; call its fit method first.")
-    said = str(error).partition("\nStack trace")[0].strip()  # XGBoost appends addresses in its library
-    return InvalidInput(f"{name} cannot predict these rows: {said}")
+def last_step(model: Any) -> Any:
+    """The model itself, or the last step of a Pipeline."""
+    return model[-1] if isinstance(model, Pipeline) else model
 
 
 def _classifies(model: Any) -> bool:
@@ -86,18 +89,49 @@ def _classifies(model: Any) -> bool:
     if isinstance(model, type):
         raise InvalidType(f"model={model!r} is a class; a fitted model is needed.")
     try:
-        classifies = is_classifier(model)
+        classifies = bool(is_classifier(model))
     except (AttributeError, TypeError):
         return False
-    name = type(model[-1] if isinstance(model, Pipeline) else model).__name__
+    name, classes = type(last_step(model)).__name__, getattr(model, "classes_", (0, 1))
     if classifies and not hasattr(model, "predict_proba"):
         raise InvalidType(f"{name} gives no probabilities; wrap it in scikit-learn's CalibratedClassifierCV.")
-    classes = getattr(model, "classes_", (0, 1))
     if classifies and len(classes) != 2:
         raise InvalidType(
             f"{name} has {len(classes)} classes; relevel is for two. FairClassifier trains a fair model for more."
         )
-    return bool(classifies)
+    return classifies
+
+
+def refuse_monotone(model: Any) -> None:
+    """Raise an error if a model, or one inside it, was trained to only rise or only fall along a column: corrections do
+    not keep that. Files of XGBoost do not say whether it was.
+    """
+    said = [value for value in _constraints(model) if value is not None]
+    by_column = [list(value.values()) if isinstance(value, Mapping) else value for value in said]
+    if any(re.search(r"(?<!\w)-?1\b", str(value)) for value in by_column):  # 1 and -1 are constraints, 0 is none
+        raise InvalidInput(
+            f"{type(last_step(model)).__name__} was trained with monotone constraints, and relevel cannot keep them: "
+            "predictions could fall where they must rise. Train the model without them, or give them up by passing its "
+            "predict function: relevel(model.predict, X, ...)."
+        )
+
+
+def _constraints(model: Any) -> Iterator[Any]:
+    """What a model says about constraints, in its parameters or in its trees, as its library writes it."""
+    if hasattr(model, "get_params"):
+        for name, value in model.get_params().items():
+            if name.rpartition("__")[2] in _MONOTONE:
+                yield value
+            yield getattr(value, "monotone", None)  # fairlevel's own Boosting
+    booster = getattr(last_step(model), "booster_", last_step(model))
+    library = _library(booster)
+    if library == "lightgbm" and hasattr(booster, "model_to_string"):
+        yield from re.findall(r"^monotone_constraints=(.*)$", booster.model_to_string(), flags=re.MULTILINE)
+    elif library == "xgboost" and hasattr(booster, "save_config"):
+        trees = json.loads(booster.save_config())["learner"]["gradient_booster"]
+        yield trees.get("tree_train_param", {}).get("monotone_constraints")
+    elif library == "catboost" and booster.is_fitted():
+        yield booster.get_all_params().get("monotone_constraints")
 
 
 def _replaced(model: Any, changed: Any) -> Any:
@@ -142,7 +176,7 @@ def columns_read(model: Any, columns: Any) -> list[str] | None:
     "b mass" as "b_mass".
     """
     names = columns_of(model)
-    if names is None or not _is_lightgbm(model[0] if isinstance(model, Pipeline) else model):
+    if names is None or _library(model[0] if isinstance(model, Pipeline) else model) != "lightgbm":
         return names
     by_stored_name = {str(name).replace(" ", "_"): name for name in columns}
     return [name if name in columns else by_stored_name.get(name, name) for name in names]
@@ -154,7 +188,7 @@ def columns_of(model: Any) -> list[str] | None:
     if names is None and type(model).__name__ == "Booster":
         own = model.feature_name() if hasattr(model, "feature_name") else model.feature_names
         names = None if own is None or all(str(name).startswith("Column_") for name in own) else own
-    if names is None and _is_catboost(model):
+    if names is None and _library(model) == "catboost":
         own = model.feature_names_ or []
         names = None if list(own) == [str(number) for number in range(len(own))] else own
     return None if names is None else [str(name) for name in names]
@@ -162,15 +196,11 @@ def columns_of(model: Any) -> list[str] | None:
 
 def text_inputs(model: Any) -> set[int]:
     """Numbers of the inputs that the model itself reads as text; a booster of LightGBM or XGBoost has none."""
-    return {*model.get_cat_feature_indices(), *model.get_text_feature_indices()} if _is_catboost(model) else set()
-
-
-def _is_catboost(model: Any) -> bool:
-    return _library(model) == "catboost"
-
-
-def _is_lightgbm(model: Any) -> bool:
-    return _library(model) == "lightgbm"
+    return (
+        {*model.get_cat_feature_indices(), *model.get_text_feature_indices()}
+        if _library(model) == "catboost"
+        else set()
+    )
 
 
 def _library(model: Any) -> str:

@@ -2,54 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, eye_array
 
 from fairlevel.arrays import Array, Index
 from fairlevel.corrections.closed_form import RIDGES, Disparity
 from fairlevel.corrections.columns import DenseColumns, LeafColumns
-from fairlevel.releveling.joint_leaves import JointLeaves
-from fairlevel.releveling.leaf_averages import Averages, LeafRows, leaf_averages, towards_target
-from fairlevel.releveling.protocol import UNNAMED, Change, Family
-from fairlevel.releveling.responses import LogOdds, Number, Response
-from fairlevel.trees import Output, TreeEnsemble
-from fairlevel.trees.protocol import Leaves, by_tree
+from fairlevel.releveling.existing import UNNAMED, Corrections, ExistingModel, Family, LogOdds, Response
+from fairlevel.releveling.leaf_averages import Averages, counts_of_leaves, leaf_averages, towards_target
+from fairlevel.trees.protocol import Leaves, TreeEnsemble, by_tree
 
 AVERAGES, TREES, LEAVES = "averages", "trees", "leaves"
 LEAF_RIDGES = (0.1,)
 
 
 @dataclass(frozen=True)
-class TreeModel:
+class TreeModel(ExistingModel):
     """An ensemble on some rows; ``wrapped`` puts a changed ensemble in its place, such as the last step of a Pipeline.
+    Of its families, ``written`` is what each column adds to leaves, (column, leaf of any tree).
 
-    Shapes: total (row,), leaves (row, tree).
+    Shapes: leaves (row, tree).
     """
 
     ensemble: TreeEnsemble
-    total: Array
     leaves: Leaves
     wrapped: Callable[[Any], Any]
-    original: Any
     method: str
-    response: Response
-    classes: tuple[Any, Any] | None
 
     @classmethod
     def of(cls, ensemble: TreeEnsemble, X: Any, original: Any, wrapped: Callable[[Any], Any], method: str) -> TreeModel:
         """Pass the rows through all trees."""
-        response = _RESPONSES[ensemble.output]
-        classes = None if ensemble.output is Output.NUMBER else _classes(original)
+        classes = tuple(getattr(original, "classes_", UNNAMED)) if ensemble.log_odds else None
+        response = LogOdds() if ensemble.log_odds else Response()
         chosen = AVERAGES if method == "auto" else method
-        return cls(ensemble, ensemble.total(X), ensemble.leaves(X), wrapped, original, chosen, response, classes)
-
-    @property
-    def prediction(self) -> Array:
-        return self.response.prediction(self.total)
+        return cls(original, ensemble.total(X), response, classes, ensemble, ensemble.leaves(X), wrapped, chosen)
 
     @property
     def kind(self) -> str:
@@ -57,87 +48,63 @@ class TreeModel:
 
     @cached_property
     def values(self) -> list[Array]:
+        """Of the leaves of each tree."""
         return self.ensemble.leaf_values
-
-    @cached_property
-    def by_tree(self) -> Array:
-        """What each tree adds, (row, tree)."""
-        return by_tree(self.leaves, self.values)
 
     @cached_property
     def offset(self) -> Array:
         """What the trees do not explain, (row,): a constant."""
-        rest: Array = self.total - self.joint_leaves.over_trees(np.concatenate(self.values))
-        return rest
+        return np.asarray(self.total - self.columns.apply(np.concatenate(self.values)[None])[0])
 
     @property
     def seen(self) -> bool:
         """The leaves of every tree hold exactly as many of these rows as they held in training."""
         counts = self.ensemble.training_counts
-        return bool(counts) and all(
-            np.array_equal(np.bincount(self.leaves[:, tree], minlength=len(own)), np.round(own))
-            for tree, own in enumerate(counts)
-        )
+        held = self.columns.cross(np.ones(len(self.total)))
+        return bool(counts) and np.array_equal(held, np.round(np.concatenate(counts)))
 
     @cached_property
-    def sizes(self) -> list[int]:
-        """How many leaves each tree has."""
-        return [len(own) for own in self.values]
-
-    @cached_property
-    def joint_leaves(self) -> JointLeaves:
+    def columns(self) -> LeafColumns:
         """The leaves that each row falls into."""
-        return JointLeaves.of(self.leaves, self.sizes)
+        return LeafColumns.of(self.leaves, [len(own) for own in self.values])
 
-    @cached_property
-    def leaf_columns(self) -> LeafColumns:
-        """The same as columns."""
-        return LeafColumns.of(self.leaves, self.sizes)
+    @property
+    def unchanged(self) -> Any:
+        return self.original
 
-    def families(self, rows: Index, disparity: Disparity, target: Array | None) -> Mapping[str, Family]:
+    def families(self, rows: Index, disparity: Disparity, target: Array | None) -> tuple[Family, ...]:
         if self.method == TREES:
-            return {TREES: Family(DenseColumns(self.by_tree), RIDGES)}
+            written = values_of_trees(self.values)
+            return (Family(DenseColumns(by_tree(self.leaves, self.values)), RIDGES, written),)
         if self.method == LEAVES:
-            return {LEAVES: Family(self.leaf_columns, LEAF_RIDGES)}
-        within = LeafRows.of(self.joint_leaves, rows, disparity.row_weight, self.values)
-        averages = Averages(within, len(rows) * disparity.row_weight)
+            return (Family(self.columns, LEAF_RIDGES, eye_array(self.columns.values.shape[1], format="csr")),)
+        weight = disparity.row_weight
+        counts = counts_of_leaves(self.columns, rows, weight, self.values)
+        averages = Averages(self.columns, rows, counts, len(rows) * weight)
         if target is None:
-            found = leaf_averages(averages, self.prediction, disparity)
-            return {AVERAGES: Family(DenseColumns(found.columns), RIDGES, about=found.values)}
-        towards = towards_target(within, self.total, target, disparity.row_weight, self.response)
-        families = {}
+            level = leaf_averages(averages, self.prediction, disparity)
+            return (Family(DenseColumns(level.columns), RIDGES, level.values),)
+        mass = len(rows) * weight * self.response.curvature(self.total[rows])
+        towards = towards_target(Averages(self.columns, rows, counts, mass), self.total, target, weight, self.response)
+        families = []
         for share in self.response.starts:
-            start = share * towards.column
-            found = leaf_averages(averages, self.response.prediction(self.total + start), disparity)
-            about = np.vstack([found.values, share * towards.values])
-            families[f"{AVERAGES} from {share:g}"] = Family(DenseColumns(found.columns), RIDGES, about, start)
-        return families
+            start = share * towards.columns.sum(axis=1)
+            level = leaf_averages(averages, self.response.prediction(self.total + start), disparity)
+            columns = DenseColumns(np.column_stack([level.columns, start]))
+            written = np.vstack([level.values, share * towards.values.sum(axis=0)])
+            families.append(Family(columns, RIDGES, written, starts=True))
+        return tuple(families)
 
-    def changed(self, change: Change, families: Mapping[str, Family]) -> Any:
-        if change.nothing:
-            return self.original
-        values = [change.kept * own for own in self.values]
-        for name, u in change.coefficients.items():
-            more = self._added(name, u, families)
-            values = [own + added for own, added in zip(values, more, strict=True)]
-        offset = float(self.offset.mean())
-        values[0] = values[0] + change.intercept + (change.kept - 1) * offset
+    def changed(self, families: Sequence[Family], mixture: Sequence[Corrections]) -> Any:
+        kept = sum(float(part.kept[0]) for part in mixture)
+        added = sum(part.coefficients[0] @ family.written for family, part in zip(families, mixture, strict=True))
+        ends = np.cumsum([len(own) for own in self.values])
+        values = np.split(kept * np.concatenate(self.values) + added, ends[:-1])
+        values[0] += sum(float(part.intercepts[0]) for part in mixture) + (kept - 1) * float(self.offset.mean())
         return self.wrapped(self.ensemble.with_leaf_values(values))
 
-    def _added(self, name: str, u: Array, families: Mapping[str, Family]) -> list[Array]:
-        """What the coefficients of a family add to the leaves of each tree."""
-        if name == TREES:
-            return [weight * own for weight, own in zip(u, self.values, strict=True)]
-        by_leaf = u if name == LEAVES else u @ families[name].about
-        return np.split(by_leaf, np.cumsum(self.sizes)[:-1])
 
-
-def _classes(model: Any) -> tuple[Any, Any]:
-    """Both classes of a classifier."""
-    if not hasattr(model, "classes_"):
-        return UNNAMED
-    first, second = model.classes_
-    return first, second
-
-
-_RESPONSES: dict[Output, Response] = {Output.NUMBER: Number(), Output.LOG_ODDS: LogOdds()}
+def values_of_trees(values: Sequence[Array]) -> Any:
+    """What each tree adds to leaves, sparse, (tree, leaf of any tree), from the values of the leaves of each."""
+    first = np.cumsum([0, *(len(own) for own in values)])
+    return csr_array((np.concatenate(values), np.arange(first[-1]), first), shape=(len(values), first[-1]))

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from fairlevel.trees.catboost_model import CatBoostEnsemble
 from fairlevel.trees.lightgbm_model import LightGBMEnsemble
-from fairlevel.trees.protocol import NotASumOfLeaves, Output, TreeEnsemble
-from fairlevel.trees.scikit_learn import (
-    BoostedLogOdds,
-    ForestProbability,
-    HistogramBoosting,
-    HistogramLogOdds,
-    TreeSum,
-)
+from fairlevel.trees.protocol import NotASumOfLeaves, TreeEnsemble
+from fairlevel.trees.scikit_learn import HistogramBoosting, TreeSum
 from fairlevel.trees.xgboost_model import XGBoostEnsemble
 
-ENSEMBLES: dict[tuple[str, str], type[Any]] = {
+ENSEMBLES: dict[tuple[str, str], Callable[[Any], TreeEnsemble]] = {
     ("lightgbm", "Booster"): LightGBMEnsemble,
     ("lightgbm", "LGBMRegressor"): LightGBMEnsemble,
     ("lightgbm", "LGBMClassifier"): LightGBMEnsemble,
@@ -29,10 +24,10 @@ ENSEMBLES: dict[tuple[str, str], type[Any]] = {
     ("sklearn", "ExtraTreesRegressor"): TreeSum,
     ("sklearn", "GradientBoostingRegressor"): TreeSum,
     ("sklearn", "HistGradientBoostingRegressor"): HistogramBoosting,
-    ("sklearn", "RandomForestClassifier"): ForestProbability,
-    ("sklearn", "ExtraTreesClassifier"): ForestProbability,
-    ("sklearn", "GradientBoostingClassifier"): BoostedLogOdds,
-    ("sklearn", "HistGradientBoostingClassifier"): HistogramLogOdds,
+    ("sklearn", "RandomForestClassifier"): TreeSum,
+    ("sklearn", "ExtraTreesClassifier"): TreeSum,
+    ("sklearn", "GradientBoostingClassifier"): TreeSum,
+    ("sklearn", "HistGradientBoostingClassifier"): HistogramBoosting,
     ("catboost", "CatBoost"): CatBoostEnsemble,
     ("catboost", "CatBoostRegressor"): CatBoostEnsemble,
     ("catboost", "CatBoostClassifier"): CatBoostEnsemble,
@@ -43,11 +38,10 @@ ENSEMBLES: dict[tuple[str, str], type[Any]] = {
 def read_ensemble(model: Any) -> TreeEnsemble | None:
     """The ensemble of a fitted model of a known class or of a class derived from one, else None."""
     for kind in type(model).__mro__:
-        found = ENSEMBLES.get((kind.__module__.partition(".")[0], kind.__name__))
-        if found is not None:
-            ensemble: TreeEnsemble = found(model)
-            return ensemble
+        reader = ENSEMBLES.get((kind.__module__.partition(".")[0], kind.__name__))
+        if reader is not None:
+            return reader(model)
     return None
 
 
-__all__ = ["ENSEMBLES", "NotASumOfLeaves", "Output", "TreeEnsemble", "read_ensemble"]
+__all__ = ["ENSEMBLES", "NotASumOfLeaves", "TreeEnsemble", "read_ensemble"]

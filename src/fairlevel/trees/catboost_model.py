@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairlevel.arrays import Array
-from fairlevel.trees.protocol import Leaves, NotASumOfLeaves, Output, no_sum_of_leaves
+from fairlevel.trees.protocol import SEVERAL_OUTPUTS, Leaves, NotASumOfLeaves, no_sum_of_leaves
 
 _IDENTITY = ("RMSE", "MAE", "Quantile", "Huber", "MAPE", "LogCosh", "Expectile", "Lq")
 _LOGISTIC = ("Logloss", "CrossEntropy")
@@ -33,13 +33,13 @@ class CatBoostEnsemble:
         if self._json.get("ctr_data") or self._json["features_info"].get("categorical_features"):
             raise NotASumOfLeaves("CatBoost's JSON cannot carry models with categorical features.")
         if len(self._json["scale_and_bias"][1]) != 1:
-            raise NotASumOfLeaves("The model has several outputs; one number per row is needed.")
+            raise NotASumOfLeaves(f"The model {SEVERAL_OUTPUTS}")
         if self._loss not in (*_IDENTITY, *_LOGISTIC):
             raise no_sum_of_leaves("loss_function", self._loss)
 
     @property
-    def output(self) -> Output:
-        return Output.LOG_ODDS if self._loss in _LOGISTIC else Output.NUMBER
+    def log_odds(self) -> bool:
+        return self._loss in _LOGISTIC
 
     @cached_property
     def _loss(self) -> str:
@@ -66,8 +66,7 @@ class CatBoostEnsemble:
         return [np.array(tree["leaf_weights"], dtype=np.float64) for tree in self._json["oblivious_trees"]]
 
     def leaves(self, X: Any) -> Leaves:
-        found: Leaves = np.asarray(self.model.calc_leaf_indexes(X), dtype=np.int32)
-        return found
+        return np.asarray(self.model.calc_leaf_indexes(X), dtype=np.int32)
 
     def total(self, X: Any) -> Array:
         return np.asarray(self.model.predict(X, prediction_type="RawFormulaVal"), dtype=np.float64)

@@ -12,7 +12,7 @@ import numpy as np
 
 from fairlevel.arrays import Array
 from fairlevel.trees.lightgbm_text import LightGBMText
-from fairlevel.trees.protocol import Leaves, NotASumOfLeaves, Output, no_sum_of_leaves
+from fairlevel.trees.protocol import SEVERAL_OUTPUTS, Leaves, NotASumOfLeaves, no_sum_of_leaves
 
 _IDENTITY = ("regression", "regression_l1", "huber", "fair", "quantile", "mape", "none", "custom", "")
 _LOGISTIC = ("binary", "cross_entropy")
@@ -27,23 +27,19 @@ class LightGBMEnsemble:
     library: ClassVar[str] = "lightgbm"
 
     def __post_init__(self) -> None:
-        if self._head("num_tree_per_iteration") not in ("", "1"):
-            raise NotASumOfLeaves("The booster has several outputs; one number per row is needed.")
-        if self._objective not in (*_IDENTITY, *_LOGISTIC) or "sqrt" in self._options:
-            raise no_sum_of_leaves("objective", self._objective)
+        if self.text.entry("num_tree_per_iteration") not in ("", "1"):
+            raise NotASumOfLeaves(f"The booster {SEVERAL_OUTPUTS}")
+        if self._objective[0] not in (*_IDENTITY, *_LOGISTIC) or "sqrt" in self._objective:
+            raise no_sum_of_leaves("objective", self._objective[0])
 
     @property
-    def output(self) -> Output:
-        return Output.LOG_ODDS if self._objective in _LOGISTIC else Output.NUMBER
+    def log_odds(self) -> bool:
+        return self._objective[0] in _LOGISTIC
 
     @property
-    def _objective(self) -> str:
-        return (self._head("objective").split() or [""])[0]
-
-    @property
-    def _options(self) -> list[str]:
-        """Of the objective, such as ``sigmoid:1``."""
-        return self._head("objective").split()[1:]
+    def _objective(self) -> list[str]:
+        """Its name, and options such as ``sigmoid:1``."""
+        return self.text.entry("objective").split() or [""]
 
     @cached_property
     def booster(self) -> Any:
@@ -66,7 +62,7 @@ class LightGBMEnsemble:
         return np.asarray(found, dtype=np.int32).reshape(len(found), -1)
 
     def total(self, X: Any) -> Array:
-        if self.output is Output.NUMBER:
+        if not self.log_odds:
             return np.asarray(self.model.predict(X), dtype=np.float64)
         return self._scale * np.asarray(self.model.predict(X, raw_score=True), dtype=np.float64)  # a sum in any case
 
@@ -77,24 +73,15 @@ class LightGBMEnsemble:
         booster = Booster(model_str=text.write())
         if isinstance(self.model, Booster):
             return booster
-        changed = deepcopy(
-            self.model, {id(self.booster): booster}
-        )  # all but the trees, which would be written and read
+        changed = deepcopy(self.model, {id(self.booster): booster})  # all but the trees
         changed._best_iteration = len(text.trees)
         return changed
 
     @property
     def _scale(self) -> float:
-        """A random forest averages its trees."""
+        """By what trees are multiplied: a random forest averages them, and a total may be multiplied before it is
+        log-odds.
+        """
+        steepness = [float(option[8:]) for option in self._objective if option.startswith("sigmoid:")]
         averages = "\naverage_output\n" in self.text.head
-        return self._steepness / len(self.text.trees) if averages else self._steepness
-
-    @property
-    def _steepness(self) -> float:
-        """By what a total is multiplied before it is log-odds."""
-        found = [float(option.removeprefix("sigmoid:")) for option in self._options if option.startswith("sigmoid:")]
-        return found[0] if found else 1.0
-
-    def _head(self, name: str) -> str:
-        lines = (line.partition("=") for line in self.text.head.splitlines())
-        return next((value for key, _, value in lines if key == name), "")
+        return (steepness or [1.0])[0] / (len(self.text.trees) if averages else 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +64,7 @@ class LightGBMText:
         """The values of the leaves of each tree, (leaf,)."""
         return [np.array(_entry(tree, "leaf_value").split(), dtype=np.float64) for tree in self.trees]
 
-    def numbers(self, tree: int, name: str, kind: type) -> Array:
+    def numbers(self, tree: int, name: str, kind: type) -> Any:
         """One entry of a tree, such as ``split_feature``: (node,)."""
         return np.array(_entry(self.trees[tree], name).split(), dtype=kind)
 
@@ -80,6 +81,10 @@ class LightGBMText:
             text = " ".join(format(float(value), ".17g") for value in own)
             changed.append(re.sub(r"^leaf_value=.*$", f"leaf_value={text}", tree, flags=re.MULTILINE))
         return replace(self, trees=tuple(changed))
+
+    def entry(self, name: str) -> str:
+        """An entry of the head, such as ``objective``; nothing where there is none."""
+        return _entry(self.head, name)
 
     def first(self, count: int) -> LightGBMText:
         """The first trees alone."""

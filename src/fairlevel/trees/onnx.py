@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
-from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput
 from fairlevel.onnx_graph import OnnxGraph
 from fairlevel.trees.lightgbm_text import LightGBMText
@@ -18,28 +18,29 @@ _CATEGORICAL, _DEFAULT_LEFT = 1, 2  # bits of LightGBM's decision type; the next
 _ZERO, _NAN = 1, 2  # missing types: zeros are missing, NaN is missing
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Nodes:
-    """Columns of the operation TreeEnsemble; children are numbers of nodes or, where marked, of leaves."""
+    """The splits of a tree, (node,). Children (side, node), the first side for yes, are numbers of splits, or of leaves
+    as ~number. ``members`` are the sets of categories, one after another, each with NaN at its end.
+    """
 
-    feature: list[int] = field(default_factory=list)
-    mode: list[int] = field(default_factory=list)
-    split: list[float] = field(default_factory=list)
-    missing_true: list[int] = field(default_factory=list)
-    yes: list[int] = field(default_factory=list)
-    yes_leaf: list[int] = field(default_factory=list)
-    no: list[int] = field(default_factory=list)
-    no_leaf: list[int] = field(default_factory=list)
-    members: list[float] = field(default_factory=list)
-    roots: list[int] = field(default_factory=list)
-    leaves: list[float] = field(default_factory=list)
+    feature: Any
+    mode: Any
+    split: Any
+    missing_true: Any
+    children: Any
+    members: Any
 
 
 def add_trees(graph: OnnxGraph, inputs: str, text: LightGBMText) -> str:
     """Add the sum of all trees to a graph: inputs (row, feature) -> (row, 1)."""
-    nodes = _Nodes()
-    for number, values in enumerate(text.leaf_values):
-        _add_tree(nodes, text, number, values)
+    leaves = text.leaf_values
+    trees = [_splits(text, number) if len(own) > 1 else _ONE_LEAF for number, own in enumerate(leaves)]
+    first_node, first_leaf = (np.cumsum([0, *sizes]) for sizes in ([len(t.split) for t in trees], map(len, leaves)))
+    joined = _Nodes(*(np.concatenate([getattr(t, part.name) for t in trees], axis=-1) for part in fields(_Nodes)))
+    tree = np.repeat(np.arange(len(trees)), np.diff(first_node))  # of each node
+    is_leaf = joined.children < 0
+    children = np.where(is_leaf, first_leaf[tree] + ~joined.children, first_node[tree] + joined.children)
     return graph.apply(
         "TreeEnsemble",
         inputs,
@@ -47,57 +48,41 @@ def add_trees(graph: OnnxGraph, inputs: str, text: LightGBMText) -> str:
         aggregate_function=1,  # sum
         n_targets=1,
         post_transform=0,
-        tree_roots=nodes.roots,
-        nodes_featureids=nodes.feature,
-        nodes_modes=graph.tensor(np.array(nodes.mode, dtype=np.uint8)),
-        nodes_splits=graph.tensor(np.array(nodes.split, dtype=np.float64)),
-        nodes_missing_value_tracks_true=nodes.missing_true,
-        nodes_truenodeids=nodes.yes,
-        nodes_trueleafs=nodes.yes_leaf,
-        nodes_falsenodeids=nodes.no,
-        nodes_falseleafs=nodes.no_leaf,
-        leaf_targetids=[0] * len(nodes.leaves),
-        leaf_weights=graph.tensor(np.array(nodes.leaves, dtype=np.float64)),
-        **({"membership_values": graph.tensor(np.array(nodes.members, dtype=np.float64))} if nodes.members else {}),
+        tree_roots=first_node[:-1].tolist(),
+        nodes_featureids=joined.feature.tolist(),
+        nodes_modes=graph.tensor(joined.mode.astype(np.uint8)),
+        nodes_splits=graph.tensor(joined.split),
+        nodes_missing_value_tracks_true=joined.missing_true.tolist(),
+        nodes_truenodeids=children[0].tolist(),
+        nodes_trueleafs=is_leaf[0].astype(int).tolist(),
+        nodes_falsenodeids=children[1].tolist(),
+        nodes_falseleafs=is_leaf[1].astype(int).tolist(),
+        leaf_targetids=[0] * int(first_leaf[-1]),
+        leaf_weights=graph.tensor(np.concatenate(leaves)),
+        **({"membership_values": graph.tensor(joined.members)} if len(joined.members) else {}),
     )
 
 
-def _add_tree(nodes: _Nodes, text: LightGBMText, number: int, values: Array) -> None:
-    first_node, first_leaf = len(nodes.feature), len(nodes.leaves)
-    nodes.roots.append(first_node)
-    nodes.leaves.extend(values.tolist())
-    if len(values) == 1:  # a tree without a split: both ways lead to its leaf
-        _add_node(nodes, 0, _AT_MOST, 0.0, 0, (first_leaf, 1), (first_leaf, 1))
-        return
-    feature, kind, left, right = (
-        text.numbers(number, name, np.int64) for name in ("split_feature", "decision_type", "left_child", "right_child")
+def _splits(text: LightGBMText, tree: int) -> _Nodes:
+    names = ("split_feature", "decision_type", "left_child", "right_child")
+    feature, kind, *children = (text.numbers(tree, name, np.int64) for name in names)
+    threshold = text.numbers(tree, "threshold", np.float64)
+    by_category, missing = (kind & _CATEGORICAL) > 0, kind >> 2 & 3
+    if (missing[~by_category] == _ZERO).any():
+        raise InvalidInput("The booster counts zeros as missing (zero_as_missing=true), which ONNX cannot say.")
+    sets = [[*text.categories(tree, int(number)), np.nan] for number in threshold[by_category]]
+    # without missing values in training, NaN is read as 0
+    nan_left = np.where(missing == _NAN, (kind & _DEFAULT_LEFT) > 0, threshold >= 0.0)
+    return _Nodes(
+        feature,
+        np.where(by_category, _MEMBER, _AT_MOST),
+        np.where(by_category, 0.0, threshold),
+        (nan_left & ~by_category).astype(np.int64),
+        np.stack(children),
+        np.concatenate([np.zeros(0), *sets]),
     )
-    threshold = text.numbers(number, "threshold", np.float64)
-
-    def child(value: int) -> tuple[int, int]:
-        return (first_leaf + ~value, 1) if value < 0 else (first_node + value, 0)
-
-    for node in range(len(feature)):
-        ways = child(int(left[node])), child(int(right[node]))
-        missing = int(kind[node]) >> 2 & 3
-        if kind[node] & _CATEGORICAL:
-            nodes.members.extend([*text.categories(number, int(threshold[node])), np.nan])
-            _add_node(nodes, int(feature[node]), _MEMBER, 0.0, 0, *ways)
-            continue
-        if missing == _ZERO:
-            raise InvalidInput("The booster counts zeros as missing (zero_as_missing=true), which ONNX cannot say.")
-        zero_goes_left = threshold[node] >= 0.0  # without missing values in training, NaN is read as 0
-        nan_left = bool(kind[node] & _DEFAULT_LEFT) if missing == _NAN else zero_goes_left
-        _add_node(nodes, int(feature[node]), _AT_MOST, float(threshold[node]), int(nan_left), *ways)
 
 
-def _add_node(
-    nodes: _Nodes, feature: int, mode: int, split: float, missing_true: int, yes: tuple[int, int], no: tuple[int, int]
-) -> None:
-    nodes.feature.append(feature)
-    nodes.mode.append(mode)
-    nodes.split.append(split)
-    nodes.missing_true.append(missing_true)
-    for (where, is_leaf), numbers, marks in ((yes, nodes.yes, nodes.yes_leaf), (no, nodes.no, nodes.no_leaf)):
-        numbers.append(where)
-        marks.append(is_leaf)
+_ZEROS = np.zeros(1, dtype=np.int64)
+_ONE_LEAF = _Nodes(_ZEROS, _ZEROS, np.zeros(1), _ZEROS, np.full((2, 1), ~0), np.zeros(0))
+"""A tree without a split: both ways lead to its leaf."""

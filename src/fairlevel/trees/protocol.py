@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -20,6 +19,7 @@ class NotASumOfLeaves(FairLevelError, ValueError):
 
 
 _LOG_LINKS = ("poisson", "gamma", "tweedie")
+SEVERAL_OUTPUTS = "has several outputs; one number per row is needed."
 
 
 def no_sum_of_leaves(parameter: str, objective: str) -> NotASumOfLeaves:
@@ -32,21 +32,16 @@ def no_sum_of_leaves(parameter: str, objective: str) -> NotASumOfLeaves:
     return NotASumOfLeaves(f"Predictions with {parameter}={objective!r} are no sum of leaves.")
 
 
-class Output(Enum):
-    """What the leaves of an ensemble add up to."""
-
-    NUMBER = "the prediction"
-    LOG_ODDS = "the log-odds of the second class"
-
-
 class TreeEnsemble(Protocol):
-    """A fitted model with total(x) = offset(x) + Σ_t v_t[leaf_t(x)]; ``output`` says what the total is."""
+    """A fitted model whose leaves, beside a constant, add up to its total: constant + Σ_t v_t[leaf_t(x)]. One that is
+    something else is refused when it is read.
+    """
 
     library: ClassVar[str]
 
     @property
-    def output(self) -> Output:
-        """What the leaves add up to."""
+    def log_odds(self) -> bool:
+        """Whether the total is the log-odds of the second of two classes, and not the prediction."""
 
     @property
     def leaf_values(self) -> list[Array]:
@@ -60,7 +55,7 @@ class TreeEnsemble(Protocol):
         """The number of the leaf that each row falls into, (row, tree)."""
 
     def total(self, X: Any) -> Array:
-        """What the model itself says: predictions, or for classifiers what ``output`` names, (row,)."""
+        """What the model itself says, (row,)."""
 
     def with_leaf_values(self, values: Sequence[Array]) -> Any:
         """A model of the same type with other values, one (leaf,) for each tree; the given model is left alone."""
@@ -72,10 +67,7 @@ def by_tree(leaves: Leaves, values: Sequence[Array]) -> Array:
 
 
 def leaf_numbers(nodes: Any, leaves: Sequence[Index]) -> Leaves:
-    """Numbers of leaves from numbers of nodes, (row, tree); ``leaves`` are the nodes of each tree that are leaves."""
-    found = np.empty((len(nodes), len(leaves)), dtype=np.int32)
-    for tree, own in enumerate(leaves):
-        number = np.full(int(own.max()) + 1, -1, dtype=np.int32)
-        number[own] = np.arange(len(own), dtype=np.int32)
-        found[:, tree] = number[nodes[:, tree]]
-    return found
+    """Numbers of leaves from numbers of nodes, (row, tree); ``leaves`` are the nodes of each tree that are leaves, in
+    ascending order.
+    """
+    return np.column_stack([np.searchsorted(own, nodes[:, tree]) for tree, own in enumerate(leaves)]).astype(np.int32)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairlevel.arrays import Array, Index
-from fairlevel.trees.protocol import Leaves, NotASumOfLeaves, Output, leaf_numbers, no_sum_of_leaves
+from fairlevel.trees.protocol import SEVERAL_OUTPUTS, Leaves, NotASumOfLeaves, leaf_numbers, no_sum_of_leaves
 
 _IDENTITY = ("reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror", "reg:linear")
 _LOGISTIC = ("binary:logistic",)
@@ -27,96 +27,97 @@ class XGBoostEnsemble:
     library: ClassVar[str] = "xgboost"
 
     def __post_init__(self) -> None:
+        learner = self._json["learner"]
         if self._objective not in (*_IDENTITY, *_LOGISTIC):
             raise no_sum_of_leaves("objective", self._objective)
-        if self._json["learner"]["gradient_booster"]["name"] not in ("gbtree", "dart"):
+        if learner["gradient_booster"]["name"] not in ("gbtree", "dart"):
             raise NotASumOfLeaves("A linear booster has no trees.")
-        targets = self._json["learner"]["learner_model_param"].get("num_target", "1")
-        sizes = {tree["tree_param"].get("size_leaf_vector", "1") for tree in self._trees}
-        if not {targets, *sizes} <= {"0", "1"}:
-            raise NotASumOfLeaves("The booster has several outputs; one number per row is needed.")
+        outputs = {tree["tree_param"].get("size_leaf_vector", "1") for tree in _trees(self._json)}
+        if not {learner["learner_model_param"].get("num_target", "1"), *outputs} <= {"0", "1"}:
+            raise NotASumOfLeaves(f"The booster {SEVERAL_OUTPUTS}")
 
     @property
-    def output(self) -> Output:
-        return Output.LOG_ODDS if self._objective in _LOGISTIC else Output.NUMBER
+    def log_odds(self) -> bool:
+        return self._objective in _LOGISTIC
 
     @property
     def _objective(self) -> str:
         return str(self._json["learner"]["objective"]["name"])
 
+    @property
+    def _alone(self) -> bool:
+        """Whether the model is a booster, and no object of the interface like scikit-learn's."""
+        return type(self.model).__name__ == "Booster"
+
     @cached_property
     def _booster(self) -> Any:
-        return self.model if _is_booster(self.model) else self.model.get_booster()
+        return self.model if self._alone else self.model.get_booster()
 
     @cached_property
     def _json(self) -> dict[str, Any]:
         content: dict[str, Any] = json.loads(self._booster.save_raw("json"))
         return content
 
-    @property
-    def _trees(self) -> list[dict[str, Any]]:
-        trees: list[dict[str, Any]] = _ensemble(self._json)["model"]["trees"]
-        return trees
+    @cached_property
+    def _rounds(self) -> int:
+        """Those that a prediction uses: a booster alone uses all, other models those up to their best iteration."""
+        best = None if self._alone else self._booster.attr("best_iteration")
+        return int(self._booster.num_boosted_rounds()) if best is None else int(best) + 1
 
     @cached_property
-    def _used(self) -> int:
-        """Trees that a prediction uses: a booster alone uses all, other models those up to their best iteration."""
-        best = None if _is_booster(self.model) else self._booster.attr("best_iteration")
-        if best is None:
-            return len(self._trees)
-        per_round = len(self._trees) // int(self._booster.num_boosted_rounds())
-        return per_round * (int(best) + 1)
+    def _used_trees(self) -> list[dict[str, Any]]:
+        trees = _trees(self._json)
+        return trees[: len(trees) // int(self._booster.num_boosted_rounds()) * self._rounds]
 
     @cached_property
     def _leaf_nodes(self) -> list[Index]:
-        return [np.flatnonzero(np.array(tree["left_children"]) == -1) for tree in self._trees[: self._used]]
+        return [np.flatnonzero(np.array(tree["left_children"]) == -1) for tree in self._used_trees]
 
     @cached_property
-    def _weights(self) -> Array:
+    def _weights(self) -> list[float]:
         """By what each tree is multiplied; DART keeps a weight for each."""
-        weights = self._json["learner"]["gradient_booster"].get("weight_drop", [1.0] * len(self._trees))
-        return np.array(weights[: self._used], dtype=np.float64)
+        weights = self._json["learner"]["gradient_booster"].get("weight_drop", [1.0] * len(_trees(self._json)))
+        return list(weights[: len(self._used_trees)])
+
+    def _of_leaves(self, name: str) -> list[Array]:
+        """Numbers of the nodes that are leaves, which are stored in 32 bits, (leaf,) for each tree."""
+        numbers = (np.array(tree[name], dtype=np.float32).astype(np.float64) for tree in self._used_trees)
+        return [values[nodes] for values, nodes in zip(numbers, self._leaf_nodes, strict=True)]
 
     @property
     def leaf_values(self) -> list[Array]:
-        return [
-            weight * np.array(tree["split_conditions"], dtype=np.float32)[nodes].astype(np.float64)
-            for weight, tree, nodes in zip(self._weights, self._trees, self._leaf_nodes, strict=False)
-        ]
+        values = self._of_leaves("split_conditions")
+        return [weight * own for weight, own in zip(self._weights, values, strict=True)]
 
     @property
     def training_counts(self) -> list[Array]:
         """Sums of second derivatives, which are counts for a squared error without weights."""
-        if self.output is Output.LOG_ODDS:
-            return []
-        return [
-            np.array(tree["sum_hessian"], dtype=np.float64)[nodes]
-            for tree, nodes in zip(self._trees, self._leaf_nodes, strict=False)
-        ]
+        return [] if self.log_odds else self._of_leaves("sum_hessian")
 
     def leaves(self, X: Any) -> Leaves:
-        if _is_booster(self.model):
-            nodes = self._booster.predict(_matrix(X, self._booster), pred_leaf=True)
-        else:
-            nodes = self.model.apply(X)
-        return leaf_numbers(
-            np.asarray(nodes).reshape(len(nodes), -1)[:, : self._used].astype(np.int64), self._leaf_nodes
-        )
+        return leaf_numbers(self._predicted(X, pred_leaf=True).reshape(-1, len(self._used_trees)), self._leaf_nodes)
 
     def total(self, X: Any) -> Array:
-        given = _matrix(X, self._booster) if _is_booster(self.model) else X
-        return np.asarray(self.model.predict(given, output_margin=True), dtype=np.float64)
+        predict = self._predicted if self._alone else self.model.predict
+        return np.asarray(predict(X, output_margin=True), dtype=np.float64)
+
+    def _predicted(self, X: Any, **what: bool) -> Any:
+        import xgboost
+
+        names = None if hasattr(X, "columns") else self._booster.feature_names
+        rows = X if isinstance(X, xgboost.DMatrix) else xgboost.DMatrix(X, enable_categorical=True, feature_names=names)
+        return self._booster.predict(rows, iteration_range=(0, self._rounds), **what)
 
     def with_leaf_values(self, values: Sequence[Array]) -> Any:
         import xgboost
 
         content = deepcopy(self._json)
-        trees = _ensemble(content)["model"]["trees"]
-        for tree, nodes, weight, own in zip(trees, self._leaf_nodes, self._weights, values, strict=False):
+        parts = zip(_trees(content), self._leaf_nodes, self._weights, values, strict=False)  # further trees stay
+        for tree, nodes, weight, own in parts:
             for node, value in zip(nodes.tolist(), (own / weight if weight else own).tolist(), strict=True):
                 tree["split_conditions"][node] = tree["base_weights"][node] = value
         booster = xgboost.Booster(model_file=bytearray(json.dumps(content).encode()))
-        if _is_booster(self.model):
+        if self._alone:
             booster.set_attr(best_iteration=None, best_score=None)  # read back as an XGBRegressor, it would use fewer
             return booster
         changed = deepcopy(self.model)
@@ -124,21 +125,8 @@ class XGBoostEnsemble:
         return changed
 
 
-def _ensemble(content: dict[str, Any]) -> dict[str, Any]:
-    """The part of the JSON with the trees; DART keeps it one level deeper."""
+def _trees(content: dict[str, Any]) -> list[dict[str, Any]]:
+    """Of the JSON; DART keeps them one level deeper."""
     outer: dict[str, Any] = content["learner"]["gradient_booster"]
-    inner: dict[str, Any] = outer.get("gbtree", outer)
-    return inner
-
-
-def _is_booster(model: Any) -> bool:
-    return type(model).__name__ == "Booster"
-
-
-def _matrix(X: Any, booster: Any) -> Any:
-    import xgboost
-
-    if isinstance(X, xgboost.DMatrix):
-        return X
-    names = None if hasattr(X, "columns") else booster.feature_names
-    return xgboost.DMatrix(X, enable_categorical=True, feature_names=names)
+    trees: list[dict[str, Any]] = outer.get("gbtree", outer)["model"]["trees"] if outer["name"] != "gblinear" else []
+    return trees
