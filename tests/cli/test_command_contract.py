@@ -11,8 +11,7 @@ import pandas as pd
 import pytest
 
 from fairlevel import FairnessPath, FairRegressor, cli
-from fairlevel.cli import COMMANDS, demo
-from fairlevel.cli.lazy import LazyCommand
+from fairlevel.cli import COMMANDS, LazyCommand, demo
 from fairlevel.cli.options import as_option, read_names
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.executors import EXECUTORS

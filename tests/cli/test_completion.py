@@ -58,8 +58,6 @@ def test_the_help_of_relevel_names_all_ways():
         ("fairlevel front --sensitive-i", ["--sensitive-inputs"]),
         ("fairlevel front --method fbo_", ["fbo_closed", "fbo_root"]),
         ("fairlevel relevel model.txt rows.csv --method a", ["auto", "averages"]),
-        ("fairlevel bench run --methods paper,our", ["paper,ours"]),
-        ("fairlevel bench run --suite openml60,quic", ["openml60,quick"]),
         ("fairlevel front rows.csv --target p", ["pay"]),
         ("fairlevel front rows.csv --target pay --sensitive age,", ["age,pay", "age,income"]),
         ("fairlevel front missing.csv --target p", []),

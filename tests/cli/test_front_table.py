@@ -3,7 +3,7 @@
 import pandas as pd
 from rich.console import Console
 
-from fairlevel.cli.front_table import front_table
+from fairlevel.cli.front_folder import front_table
 
 
 def test_large_numbers_are_not_cut_off():

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from fairlevel.cli.checks import refuse_existing
-from fairlevel.cli.csv_cells import without_formulas
-from fairlevel.cli.files import read_columns, read_numbers, read_sample, write_table
+from fairlevel.cli.files import read_numbers, read_rows, without_formulas, write_table
 from fairlevel.cli.options import read_names
 from fairlevel.cli.talk import CLOSED_PIPE, Talk
 from fairlevel.data.whole_files import require_writable, whole_folder, write_whole
@@ -71,7 +70,7 @@ def test_numbers_in_any_notation_are_no_formulas(tmp_path):
     assert safe["c"].tolist()[:-1] == [*numbers, *(f"'{cell}" for cell in formulas)]
     assert list(safe.columns) == ["c", "-2,5", "'-a"]
     write_table(pd.DataFrame({"a": ["-13,4", "2,25", "-7,125"]}), tmp_path / "t.csv")
-    assert read_numbers(read_columns(tmp_path / "t.csv"), "a").tolist() == [-13.4, 2.25, -7.125]
+    assert read_numbers(read_rows(tmp_path / "t.csv").table, "a").tolist() == [-13.4, 2.25, -7.125]
 
 
 def test_lists_of_names():
@@ -206,17 +205,17 @@ def test_an_index_in_a_parquet_file(tmp_path):
     frame.assign(f="x").to_parquet(tmp_path / "labels.parquet")
     frame.set_index(pd.Index(np.arange(60) ** 2, name="person")).to_parquet(tmp_path / "named.parquet")
     with pytest.raises(InvalidType, match=r"holds 'x' \(row 1\)"):
-        read_numbers(read_columns(tmp_path / "labels.parquet"), "f")
-    found = read_columns(tmp_path / "named.parquet", ["f", "person"])
+        read_numbers(read_rows(tmp_path / "labels.parquet").table, "f")
+    found = read_rows(tmp_path / "named.parquet", ["f", "person"]).table
     assert found["person"].tolist() == [number**2 for number in range(60)]
-    assert read_sample(tmp_path / "named.parquet", 100, 0)[0].columns.tolist() == ["person", "a", "f"]
+    assert read_rows(tmp_path / "named.parquet", most=100).table.columns.tolist() == ["person", "a", "f"]
 
 
 def test_one_row_is_enough_to_predict_for(tmp_path):
     pd.DataFrame({"a": [1.0]}).to_csv(tmp_path / "one.csv", index=False)
-    assert len(read_columns(tmp_path / "one.csv", fewest=1)) == 1
+    assert len(read_rows(tmp_path / "one.csv", fewest=1).table) == 1
     with pytest.raises(InvalidInput, match="at least 2"):
-        read_columns(tmp_path / "one.csv")
+        read_rows(tmp_path / "one.csv")
 
 
 class Closed(io.StringIO):

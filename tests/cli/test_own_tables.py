@@ -207,13 +207,14 @@ def test_large_files_are_read_in_pieces_and_sampled(tmp_path, monkeypatch):
     table.to_csv(tmp_path / "t.csv", index=False)
     table.to_parquet(tmp_path / "t.parquet")
     for name in ("t.csv", "t.parquet"):
-        kept, rows = files.read_sample(tmp_path / name, 200, seed=0)
-        assert rows == 1000
+        sample = files.read_rows(tmp_path / name, most=200, seed=0)
+        kept = sample.table
+        assert sample.in_file == 1000
         assert len(kept) == kept["a"].nunique() == 200
         assert kept["a"].is_monotonic_increasing
         assert abs(kept["a"].mean() - 499.5) < 4 * 288.7 / 200**0.5  # four standard errors of a fair draw
-        whole, _ = files.read_sample(tmp_path / name, 5000, seed=0)
-        assert whole["a"].tolist() == table["a"].tolist()
+        whole = files.read_rows(tmp_path / name, most=5000, seed=0)
+        assert whole.table["a"].tolist() == table["a"].tolist()
 
 
 def test_interrupted_training_leaves_nothing(folder, tmp_path):

@@ -5,19 +5,20 @@ from __future__ import annotations
 import io
 import os
 import sys
+from importlib import import_module
 from traceback import print_exc
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from fairlevel._version import __version__
-from fairlevel.cli.lazy import LazyCommand
-from fairlevel.exceptions import FairLevelError
+from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.memory import SWITCH
 from fairlevel.openmp import POLICY
+from fairlevel.removed import refuse_removed
 
 COMMANDS = {
     "demo": "Train, explain and save the fronts of two embedded tables.",
@@ -38,6 +39,29 @@ COMMANDS = {
 """A command is the function of its name (words joined by _) in the file of that name; two words: group and command."""
 
 GROUPS = {"bench": "Rerun the paper's studies.", "data": "The tables of the benchmark."}
+
+
+class LazyCommand(TyperCommand):
+    """Stands for the function ``fairlevel.cli.<file>.<file>``, which is imported only when it runs, so that ``fairlevel
+    --help`` waits for nothing; ``line`` describes it in the list of commands.
+    """
+
+    def __init__(self, name: str, file: str, line: str) -> None:
+        super().__init__(name, help=line)
+        self.file = file
+
+    def make_context(self, info_name: Any, args: list[str], *arguments: Any, **settings: Any) -> Any:
+        """Import the function and continue as its command, with its own options and help."""
+        for word in args:
+            refuse_removed(f"fairlevel {self.name} {word.partition('=')[0]}", InvalidInput)
+        return self.command().make_context(info_name, args, *arguments, **settings)
+
+    def command(self) -> Any:
+        """The command itself; its help ends with the example of its file."""
+        module, single = import_module(f"fairlevel.cli.{self.file}"), typer.Typer(add_completion=False)
+        single.command(self.name, epilog=f"Example: [bold]{module.EXAMPLE}[/bold]")(getattr(module, self.file))
+        return get_command(single)
+
 
 _typer = typer.Typer(
     help="Predictors whose average prediction is level across sensitive attributes.", no_args_is_help=True

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from fairlevel.cli.audit_answer import end_by, show_audits, write_page_of
-from fairlevel.cli.audit_columns import AuditColumns
-from fairlevel.cli.checks import refuse_table_name, require_columns
-from fairlevel.cli.talk import Json, Quiet, Talk
+from fairlevel.cli import options
+from fairlevel.cli.checks import READERS, column_names, require_columns
+from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
 from fairlevel.data.whole_files import require_writable
 from fairlevel.exceptions import InvalidInput
 from fairlevel.progress import stage
 
-if TYPE_CHECKING:
-    from fairlevel.auditing.audit import Verdict
-    from fairlevel.auditing.stored_audit import StoredAudit
-
 EXAMPLE = "fairlevel audit predictions.csv --prediction f --sensitive age"
+EXIT_CODES = {"fail": 1, "cannot tell": 4}
+"""Of the outcomes of budgets; the first one that is there counts."""
 
 
 def audit(
@@ -31,30 +29,26 @@ def audit(
             "pattern in quotes."
         ),
     ],
-    prediction: Annotated[str, typer.Option(help="Column with the predictions; several by commas.")],
-    sensitive: Annotated[str, typer.Option(help="Sensitive columns, comma-separated.")],
+    prediction: Annotated[
+        str, typer.Option(help="Column with the predictions; several by commas.", autocompletion=options.columns)
+    ],
+    sensitive: options.Sensitive,
     target: Annotated[
         str | None,
         typer.Option(
             help="Column with the true values; of two words, 1 is the one that the prediction's name ends with "
-            "(prediction_yes), else the second in the alphabet."
+            "(prediction_yes), else the second in the alphabet.",
+            autocompletion=options.columns,
         ),
     ] = None,
-    by: Annotated[str | None, typer.Option(help="Another column: tabulate predictions by its values.")] = None,
-    weight: Annotated[str | None, typer.Option(help="Column with survey weights.")] = None,
-    given: Annotated[
-        str | None, typer.Option(help="Legitimate factors, comma-separated: compare only rows that share them.")
+    by: Annotated[
+        str | None,
+        typer.Option(help="Another column: tabulate predictions by its values.", autocompletion=options.columns),
     ] = None,
-    groups: Annotated[
-        str | None, typer.Option(help="Column with the same label for rows that belong together, such as a person.")
-    ] = None,
-    categories: Annotated[
-        str,
-        typer.Option(
-            help="Columns that hold categories although they look like numbers, or in which NA and None are names, "
-            "comma-separated."
-        ),
-    ] = "",
+    weight: options.Weight = None,
+    given: options.Given = "",
+    groups: options.Groups = None,
+    categories: options.Categories = "",
     threshold: Annotated[
         float | None,
         typer.Option(help="Predictions are probabilities; a decision is positive where one is at least this."),
@@ -64,7 +58,7 @@ def audit(
     ] = None,
     max_dpvar: Annotated[float | None, typer.Option(help="Budget on DPVar.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of permutations and random features.")] = 0,
+    seed: options.Seed = 0,
     rows: Annotated[int, typer.Option(min=2, help="Of more rows, this many are sampled at random.")] = 200_000,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -72,50 +66,90 @@ def audit(
     """Measure how much the average prediction varies with the sensitive attributes. With a budget, the exit code is
     0 where the confidence interval is within it, 1 where it is above, and 4 where these rows cannot tell.
     """
-    talk = Talk(quiet, as_json)
+    talk, factors, words = Talk(quiet, as_json), options.read_names(given), options.read_names(categories)
     if html is not None:  # before the work
-        refuse_table_name("--html", html, ".html")
-        require_writable(html)
-    columns = AuditColumns.read(
-        files, prediction, sensitive, given, categories, target=target, by=by, weight=weight, groups=groups
-    )
-    if html is not None and len(columns.predictions) > 1:
-        raise InvalidInput(
-            f"--html writes the page of one prediction, but {len(columns.predictions)} are named; name one."
-        )
+        _refuse_page(html)
+    whole = _in_file(files, prediction)
+    predictions, names = (prediction,) if whole else options.read_names(prediction), options.read_sensitive(sensitive)
+    _refuse_two_roles(predictions, names, factors, target)
+    if html is not None and len(predictions) > 1:
+        raise InvalidInput(f"--html writes the page of one prediction, but {len(predictions)} are named; name one.")
     csv = _only_csv(files)
     if csv is not None or (len(files) == 1 and not _stands_for_several(files[0])):
-        require_columns(Path(files[0]), [*columns.used, *columns.categories])
+        others = (target, by, weight, groups)
+        require_columns(Path(files[0]), [*predictions, *names, *others, *factors, *words])
     with talk.working() as warned:
         stage("loading libraries")
         from fairlevel.auditing.stored_audit import audit_stored
-        from fairlevel.cli.audit_rows import gaps_in_words, rows_and_words
+        from fairlevel.cli.audit_answer import AuditRows, for_programs, gaps_in_words, show_audits, write_page_of
+        from fairlevel.data.row_sample import Roles
 
         stage("reading the file")
-        source, words = rows_and_words(files, csv, columns)
-        if words is not None:
-            talk.say(f"{columns.target}: {words[0]} counts as 0, {words[1]} as 1")
+        roles = Roles(
+            predictions=predictions,
+            sensitive=names,
+            given=factors,
+            target=target,
+            weight=weight,
+            by=by,
+            groups=groups,
+            categories=words,
+            lenient=True,
+        )
+        stored = AuditRows.read(files, csv, roles)
+        if stored.words is not None:
+            talk.say(f"{target}: {stored.words[0]} counts as 0, {stored.words[1]} as 1")
+            roles = replace(roles, positive=stored.words[1])
         stage("measuring disparity")
-        found = audit_stored(source, columns.roles(None if words is None else words[1]), threshold, rows, seed)
-        verdicts = {name: own.check(max_share=max_share, max_dpvar=max_dpvar) for name, own in found.audits.items()}
-        for sentence in gaps_in_words(found):
+        answer = audit_stored(stored.source, roles, threshold, rows, seed)
+        verdicts = {
+            name: single.check(max_share=max_share, max_dpvar=max_dpvar) for name, single in answer.audits.items()
+        }
+        for sentence in gaps_in_words(answer):
             talk.say(sentence)
         if html is not None:
             stage("writing the report")
-            write_page_of(found, verdicts, files, html)
-    show_audits(talk, found, verdicts, columns.by is not None, html)
-    talk.result(**_for_programs(found, verdicts), report=html, warnings=warned)
-    end_by(verdict for own in verdicts.values() for verdict in own)
+            write_page_of(answer, verdicts, files, html)
+    show_audits(talk, answer, verdicts, by is not None)
+    if html is not None:
+        talk.say(f"report: {shown_path(html)}")
+    talk.result(**for_programs(answer, verdicts), report=html, warnings=warned)
+    outcomes = {verdict.outcome for several in verdicts.values() for verdict in several}
+    for outcome, code in EXIT_CODES.items():
+        if outcome in outcomes:
+            raise typer.Exit(code)
 
 
-def _for_programs(found: StoredAudit, verdicts: Mapping[str, tuple[Verdict, ...]]) -> dict[str, Any]:
-    """The only audit itself, or several by prediction."""
-    plain = found.to_dict()
-    results = {name: [verdict.to_dict() for verdict in own] for name, own in verdicts.items()}
-    if len(results) > 1:
-        return {**plain, "verdicts": results}
-    ((name, only),) = plain.pop("predictions").items()
-    return {**plain, **only, "verdicts": results[name]}
+def _refuse_page(html: Path) -> None:
+    """A page could replace the rows, or not be written at all."""
+    if html.suffix.lower() in READERS:
+        raise InvalidInput(
+            f"--html {str(html)!r} ends in {html.suffix!r}, as files with rows do, and could replace one; choose a "
+            f"name such as {html.with_suffix('.html').name}."
+        )
+    require_writable(html)
+
+
+def _in_file(files: Sequence[str], column: str) -> bool:
+    """Whether a column of one file has this name, commas and all."""
+    file = Path(files[0])
+    return len(files) == 1 and file.is_file() and file.suffix.lower() in READERS and column in column_names(file)
+
+
+def _refuse_two_roles(
+    predictions: Sequence[str], sensitive: Sequence[str], given: Sequence[str], target: str | None
+) -> None:
+    if not predictions:
+        raise InvalidInput("--prediction names no column; pass at least one, such as --prediction score.")
+    for role, column in (("--target", target), *(("--prediction", name) for name in predictions)):
+        if column in sensitive:
+            raise InvalidInput(f"{role} {column} is also named in --sensitive; a column has one role.")
+    for column in predictions:
+        if column in given:
+            raise InvalidInput(
+                f"--prediction {column} is also named in --given; within rows of the same prediction nothing is left "
+                "to compare: name legitimate factors, or leave --given out."
+            )
 
 
 def _stands_for_several(file: str) -> bool:

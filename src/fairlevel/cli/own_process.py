@@ -14,8 +14,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryFile
-from threading import Thread
 
 import typer
 from rich.console import Console
@@ -26,7 +24,7 @@ from fairlevel.exceptions import InvalidInput
 
 LEAST_SECONDS = 60.0
 BYTES_PER_SECOND = 100_000  # of both files; LightGBM, XGBoost and CatBoost are a hundred times faster
-_SECONDS_TO_TIDY_UP = 5.0
+SECONDS_TO_TIDY_UP = 5.0
 
 _limit = 0.0
 """How many seconds limited work may take in such a process."""
@@ -41,55 +39,50 @@ def go_on_in_own_process(model: Path, rows: Path, library: str) -> None:
         return
     limit = LEAST_SECONDS + (model.stat().st_size + rows.stat().st_size) / BYTES_PER_SECOND
     print(end="", flush=True)
-    with TemporaryFile() as printed:
-        hears, keeps = os.pipe()
-        process = os.fork()
-        if process == 0:
-            _limit = limit
-            os.close(keeps)
-            Thread(target=_end_with_the_other, args=(hears,), daemon=True).start()
-            sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, errors="backslashreplace")
-            os.dup2(printed.fileno(), 2)  # what libraries print past Python
-            return
-        try:
-            code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-        except BaseException:
-            os.close(keeps)
-            os.waitpid(process, 0)
-            raise
-        printed.seek(0)
-        words = printed.read().decode(errors="replace")
-    if code < 0:
-        bar = Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2), ControlType.SHOW_CURSOR)
-        Console(stderr=True).control(bar)  # nobody else takes it off the terminal
-        if code == -signal.SIGALRM:
-            what = f"{library} was still busy with it after {limit:.0f} seconds"
-        else:
-            what = f"it ended the process of {library} with signal {-code} ({signal.Signals(-code).name})"
-        raise InvalidInput(
-            f"{model.name!r} cannot be used: {what}. The file is damaged or no model of {library}, or this machine is "
-            "too small for it; --most-rows reads fewer rows."
-        )
-    if code != 2:  # of an error one sentence is said
-        sys.stderr.write(words)
-    raise typer.Exit(code)
+    process = os.fork()
+    if process == 0:
+        _limit = limit
+        sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, errors="backslashreplace")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # of an error one sentence is said; libraries print past Python
+        return
+    try:
+        code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    except BaseException:
+        _end(process)
+        raise
+    if code >= 0:
+        raise typer.Exit(code)
+    bar = Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2), ControlType.SHOW_CURSOR)
+    Console(stderr=True).control(bar)  # nobody else takes it off the terminal
+    if code == -signal.SIGALRM:
+        what = f"{library} was still busy with it after {limit:.0f} seconds"
+    else:
+        what = f"it ended the process of {library} with signal {-code} ({signal.Signals(-code).name})"
+    raise InvalidInput(
+        f"{model.name!r} cannot be used: {what}. The file is damaged or no model of {library}, or this machine is "
+        "too small for it; --most-rows reads fewer rows."
+    )
 
 
-def _end_with_the_other(hears: int) -> None:
-    """The pipe closes when the waiting process is interrupted or killed. Busy libraries do not hear of it."""
-    os.read(hears, 1)
-    os.kill(os.getpid(), signal.SIGINT)
-    time.sleep(_SECONDS_TO_TIDY_UP)
-    os._exit(130)
+def _end(process: int) -> None:
+    """Interrupt a process, which then tidies up, or does not hear of it where a library is busy."""
+    os.kill(process, signal.SIGINT)
+    until = time.monotonic() + SECONDS_TO_TIDY_UP
+    while time.monotonic() < until and os.waitpid(process, os.WNOHANG) == (0, 0):
+        time.sleep(0.05)
+    if time.monotonic() >= until:
+        os.kill(process, signal.SIGKILL)
+        os.waitpid(process, 0)
 
 
 @contextmanager
 def limited() -> Iterator[None]:
     """The process ends by an alarm, whatever library is at work, when the work inside takes longer than the limit."""
-    if _limit:
-        signal.setitimer(signal.ITIMER_REAL, _limit)
+    if not _limit:
+        yield
+        return
+    signal.setitimer(signal.ITIMER_REAL, _limit)
     try:
         yield
     finally:
-        if _limit:
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
