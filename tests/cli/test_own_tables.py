@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from fairlevel import FairnessPath, load
-from fairlevel.cli import files
+from fairlevel.cli.files import read_rows
 from fairlevel.networks.optimizers import Adam
 from tests.terminal import run_here as run
 
@@ -201,20 +201,17 @@ def test_an_existing_folder_is_kept(trained, folder):
     assert "holds no front" in run("demo", "--out", mine).stderr
 
 
-def test_large_files_are_read_in_pieces_and_sampled(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_PIECE", 70)
+def test_rows_are_sampled_in_the_order_of_the_file(tmp_path):
     table = pd.DataFrame({"a": np.arange(1000), "text": ["x", "y"] * 500})
     table.to_csv(tmp_path / "t.csv", index=False)
     table.to_parquet(tmp_path / "t.parquet")
-    for name in ("t.csv", "t.parquet"):
-        sample = files.read_rows(tmp_path / name, most=200, seed=0)
-        kept = sample.table
-        assert sample.in_file == 1000
-        assert len(kept) == kept["a"].nunique() == 200
-        assert kept["a"].is_monotonic_increasing
-        assert abs(kept["a"].mean() - 499.5) < 4 * 288.7 / 200**0.5  # four standard errors of a fair draw
-        whole = files.read_rows(tmp_path / name, most=5000, seed=0)
-        assert whole.table["a"].tolist() == table["a"].tolist()
+    first, second = (read_rows(tmp_path / name, most=200) for name in ("t.csv", "t.parquet"))
+    assert first.in_file == second.in_file == 1000
+    assert first.table["a"].tolist() == second.table["a"].tolist() == first.table.index.tolist()
+    assert len(first.table) == first.table["a"].nunique() == 200
+    assert first.table["a"].is_monotonic_increasing
+    assert abs(first.table["a"].mean() - 499.5) < 4 * 288.7 / 200**0.5  # four standard errors of a fair draw
+    assert read_rows(tmp_path / "t.parquet", most=5000).table["a"].tolist() == table["a"].tolist()
 
 
 def test_interrupted_training_leaves_nothing(folder, tmp_path):

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from fairlevel.cli import options
-from fairlevel.cli.checks import READERS, column_names, require_columns
+from fairlevel.cli.checks import READERS, is_parquet, refuse_two_roles, require_columns
 from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
 from fairlevel.data.whole_files import require_writable
 from fairlevel.exceptions import InvalidInput
@@ -29,22 +29,16 @@ def audit(
             "pattern in quotes."
         ),
     ],
-    prediction: Annotated[
-        str, typer.Option(help="Column with the predictions; several by commas.", autocompletion=options.columns)
-    ],
+    prediction: Annotated[str, options.column_option("Column with the predictions; several by commas.")],
     sensitive: options.Sensitive,
     target: Annotated[
         str | None,
-        typer.Option(
-            help="Column with the true values; of two words, 1 is the one that the prediction's name ends with "
-            "(prediction_yes), else the second in the alphabet.",
-            autocompletion=options.columns,
+        options.column_option(
+            "Column with the true values; of two words, 1 is the one that the prediction's name ends with "
+            "(prediction_yes), else the second in the alphabet."
         ),
     ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(help="Another column: tabulate predictions by its values.", autocompletion=options.columns),
-    ] = None,
+    by: Annotated[str | None, options.column_option("Another column: tabulate predictions by its values.")] = None,
     weight: options.Weight = None,
     given: options.Given = "",
     groups: options.Groups = None,
@@ -67,17 +61,16 @@ def audit(
     0 where the confidence interval is within it, 1 where it is above, and 4 where these rows cannot tell.
     """
     talk, factors, words = Talk(quiet, as_json), options.read_names(given), options.read_names(categories)
-    if html is not None:  # before the work
-        _refuse_page(html)
-    whole = _in_file(files, prediction)
-    predictions, names = (prediction,) if whole else options.read_names(prediction), options.read_sensitive(sensitive)
-    _refuse_two_roles(predictions, names, factors, target)
-    if html is not None and len(predictions) > 1:
-        raise InvalidInput(f"--html writes the page of one prediction, but {len(predictions)} are named; name one.")
-    csv = _only_csv(files)
-    if csv is not None or (len(files) == 1 and not _stands_for_several(files[0])):
-        others = (target, by, weight, groups)
-        require_columns(Path(files[0]), [*predictions, *names, *others, *factors, *words])
+    predictions, names = options.read_names(prediction), options.read_sensitive(sensitive)
+    if not predictions:
+        raise InvalidInput("--prediction names no column; pass at least one, such as --prediction score.")
+    refuse_two_roles("--target", () if target is None else (target,), {"--sensitive": names})
+    refuse_two_roles("--prediction", predictions, {"--sensitive": names, "--given": factors})
+    if html is not None:
+        _refuse_page(html, len(predictions))
+    file = _one_file(files)
+    if file is not None:
+        require_columns(file, [*predictions, *names, *factors, target, by, weight, groups, *words])
     with talk.working() as warned:
         stage("loading libraries")
         from fairlevel.auditing.stored_audit import audit_stored
@@ -96,7 +89,7 @@ def audit(
             categories=words,
             lenient=True,
         )
-        stored = AuditRows.read(files, csv, roles)
+        stored = AuditRows.read(files, roles) if file is None or is_parquet(file) else AuditRows.read_csv(file, roles)
         if stored.words is not None:
             talk.say(f"{target}: {stored.words[0]} counts as 0, {stored.words[1]} as 1")
             roles = replace(roles, positive=stored.words[1])
@@ -120,49 +113,27 @@ def audit(
             raise typer.Exit(code)
 
 
-def _refuse_page(html: Path) -> None:
-    """A page could replace the rows, or not be written at all."""
+def _refuse_page(html: Path, predictions: int) -> None:
+    """Before the work, a page that could replace the rows, or that is of several predictions or not to be written."""
     if html.suffix.lower() in READERS:
         raise InvalidInput(
             f"--html {str(html)!r} ends in {html.suffix!r}, as files with rows do, and could replace one; choose a "
             f"name such as {html.with_suffix('.html').name}."
         )
     require_writable(html)
+    if predictions > 1:
+        raise InvalidInput(f"--html writes the page of one prediction, but {predictions} are named; name one.")
 
 
-def _in_file(files: Sequence[str], column: str) -> bool:
-    """Whether a column of one file has this name, commas and all."""
-    file = Path(files[0])
-    return len(files) == 1 and file.is_file() and file.suffix.lower() in READERS and column in column_names(file)
-
-
-def _refuse_two_roles(
-    predictions: Sequence[str], sensitive: Sequence[str], given: Sequence[str], target: str | None
-) -> None:
-    if not predictions:
-        raise InvalidInput("--prediction names no column; pass at least one, such as --prediction score.")
-    for role, column in (("--target", target), *(("--prediction", name) for name in predictions)):
-        if column in sensitive:
-            raise InvalidInput(f"{role} {column} is also named in --sensitive; a column has one role.")
-    for column in predictions:
-        if column in given:
+def _one_file(files: Sequence[str]) -> Path | None:
+    """The only file; None for several, which are Parquet files, or a folder or a pattern that stands for them."""
+    path = Path(files[0])
+    if len(files) == 1:
+        return None if path.is_dir() or (not path.exists() and any(sign in files[0] for sign in "*?[")) else path
+    for name in files:
+        if name.lower().endswith(".csv"):
             raise InvalidInput(
-                f"--prediction {column} is also named in --given; within rows of the same prediction nothing is left "
-                "to compare: name legitimate factors, or leave --given out."
+                f"{name!r} is a CSV file; several files are Parquet files. Pass one CSV file, or convert it in Python: "
+                f"pandas.read_csv({name!r}).to_parquet({f'{name[:-4]}.parquet'!r})."
             )
-
-
-def _stands_for_several(file: str) -> bool:
-    """Whether this is a folder or a pattern."""
-    return Path(file).is_dir() or (not Path(file).exists() and any(sign in file for sign in "*?["))
-
-
-def _only_csv(files: Sequence[str]) -> Path | None:
-    """The only file, where it is CSV; several files are Parquet."""
-    name = next((name for name in files if name.lower().endswith(".csv")), None)
-    if name is None or len(files) == 1:
-        return None if name is None else Path(name)
-    raise InvalidInput(
-        f"{name!r} is a CSV file; several files are Parquet files. Pass one CSV file, or convert it in Python: "
-        f"pandas.read_csv({name!r}).to_parquet({f'{name[:-4]}.parquet'!r})."
-    )
+    return None

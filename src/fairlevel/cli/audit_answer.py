@@ -36,17 +36,20 @@ class AuditRows:
     words: tuple[str, str] | None
 
     @classmethod
-    def read(cls, files: Sequence[str], csv: Path | None, roles: Roles) -> Self:
-        """Parquet files as they are, a CSV file by the rules of all commands."""
-        target, prediction = roles.target, roles.predictions[0]
-        if csv is None:
-            texts = None if target is None else texts_of(list(files), target)
-            return cls(list(files), None if texts is None else two_words(pd.Series(texts, dtype=object), prediction))
-        table = read_rows(csv, roles.names, words=roles.categories).table
+    def read(cls, files: Sequence[str], roles: Roles) -> Self:
+        """Parquet files as they are."""
+        texts = None if roles.target is None else texts_of(list(files), roles.target)
+        words = None if texts is None else two_words(pd.Series(texts, dtype=object), roles.predictions[0])
+        return cls(list(files), words)
+
+    @classmethod
+    def read_csv(cls, file: Path, roles: Roles) -> Self:
+        """A CSV file, by the rules of all commands."""
+        table, target = read_rows(file, roles.names, words=roles.categories).table, roles.target
         table = table.astype({name: "category" for name in roles.categories if name in table})
         known, words = as_frame(table[list(roles.attributes)]), None
         if target is not None:
-            words = two_words(table[target], prediction)
+            words = two_words(table[target], roles.predictions[0])
             text = table[target].map(str, na_action="ignore")
             values = read_numbers(table, target) if words is None else text.map({words[0]: 0.0, words[1]: 1.0})
             known = known.assign(**{target: values})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -64,6 +64,14 @@ def require_columns(path: Path, names: Iterable[str | None]) -> None:
         if name not in known:
             raise UnknownName(f"column of {path.name}", name, known)
     refuse_doubles(path, wanted)
+
+
+def refuse_two_roles(option: str, columns: Iterable[str], others: Mapping[str, Sequence[str]]) -> None:
+    """Raise an error if a column of an option is also named in another one."""
+    for column in columns:
+        for other, names in others.items():
+            if column in names:
+                raise InvalidInput(f"{option} {column} is also named in {other}; a column has one role.")
 
 
 def refuse_doubles(path: Path, names: Iterable[str]) -> None:

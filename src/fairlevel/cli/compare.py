@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from fairlevel.cli import options
-from fairlevel.cli.checks import require_columns
+from fairlevel.cli.checks import refuse_two_roles, require_columns
 from fairlevel.cli.talk import Json, Quiet, Talk
 from fairlevel.exceptions import InvalidInput
 from fairlevel.progress import stage
@@ -19,12 +19,7 @@ EXAMPLE = "fairlevel compare rows.csv --predictions old,new --sensitive age"
 
 def compare(
     file: Annotated[Path, typer.Argument(help="CSV or Parquet file with both predictions and sensitive columns.")],
-    predictions: Annotated[
-        str,
-        typer.Option(
-            help="The two columns with predictions, A and B, comma-separated.", autocompletion=options.columns
-        ),
-    ],
+    predictions: Annotated[str, options.column_option("The two columns with predictions, A and B, comma-separated.")],
     sensitive: options.Sensitive,
     given: options.Given = "",
     weight: options.Weight = None,
@@ -41,10 +36,7 @@ def compare(
         raise InvalidInput(
             f"--predictions names {len(pair)} different columns; two are needed, such as --predictions old,new."
         )
-    for column in pair:
-        if column in (*names, *factors):
-            option = "--sensitive" if column in names else "--given"
-            raise InvalidInput(f"--predictions {column} is also named in {option}; a column has one role.")
+    refuse_two_roles("--predictions", pair, {"--sensitive": names, "--given": factors})
     used = [*pair, *names, *factors, *filter(None, (weight, groups))]
     require_columns(file, used)
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,13 +13,13 @@ import numpy as np
 import pandas as pd
 import pyarrow.dataset
 
+from fairlevel.arrays import Index
 from fairlevel.cli.checks import encoding, is_parquet, not_utf8, require_columns, require_writer, separator
 from fairlevel.data.columns import GAPS, Numbers, are_numbers, kind_of, numbers_of
 from fairlevel.data.whole_files import write_whole
 from fairlevel.exceptions import InvalidInput, InvalidType
 
 ROWS_AS_WRITTEN = 200_000  # of which the cells are looked at as they are written
-_PIECE = 200_000  # rows read at a time
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -53,7 +52,9 @@ def read_rows(
         if is_parquet(path):
             rows = _sample_parquet(path, names, most, seed)
         else:
-            rows = _sample_csv(path, names, text, words, most, seed)
+            table = _read_csv(path, text, words)
+            chosen = _sampled(len(table), most, seed)
+            rows = FileRows((table if names is None else table[names]).iloc[chosen], len(table))
     except (ValueError, OSError, pd.errors.ParserWarning) as error:
         raise _unreadable(path, error) from None
     if rows.in_file < fewest:
@@ -63,58 +64,41 @@ def read_rows(
     return rows
 
 
+def _sampled(count: int, most: int, seed: int) -> Index:
+    """Rows of ``count``, in order."""
+    if count <= most:
+        return np.arange(count)
+    return np.sort(np.argpartition(np.random.default_rng(seed).random(count), most)[:most])
+
+
 def _sample_parquet(path: Path, columns: list[str] | None, most: int, seed: int) -> FileRows:
-    """The same rows as of a CSV file; an index that pandas has stored becomes columns if it has names."""
+    """An index that pandas has stored in the file becomes columns if it has names."""
     stored = pyarrow.dataset.dataset(path, format="parquet")
     count = stored.count_rows()
-    chosen = np.arange(count)
-    if count > most:
-        chosen = np.sort(np.argpartition(np.random.default_rng(seed).random(count), most)[:most])
+    chosen = _sampled(count, most, seed)
     frame = stored.take(chosen, columns=columns).to_pandas()
     named = [name for name in frame.index.names if name is not None and name not in frame.columns]
     frame = frame.reset_index(level=named) if named else frame
     return FileRows(frame.set_axis(chosen, axis=0), count)
 
 
-def _sample_csv(
-    path: Path, columns: list[str] | None, text: Sequence[str], words: Sequence[str], most: int, seed: int
-) -> FileRows:
-    """Read and sampled piece by piece, so that unwanted columns and rows do not fill the memory. A column that holds
-    text in any piece is text in all of them.
+def _read_csv(path: Path, text: Sequence[str], words: Sequence[str]) -> pd.DataFrame:
+    """The whole file: what a column holds is decided by all of it, and a row with too many fields is an error, which
+    pandas finds where all columns are read.
     """
-    random, kept, keys, count = np.random.default_rng(seed), [], np.empty(0), 0
-    kinds = defaultdict[str, set[str]](set)
-    for piece in _pieces(path, text, words):
-        kept.append((piece if columns is None else piece[columns]).set_axis(range(count, count + len(piece)), axis=0))
-        for name, column in kept[-1].items():
-            if column.notna().any():
-                kinds[str(name)].add("number" if column.dtype.kind in "iuf" else column.dtype.kind)
-        count += len(piece)
-        keys = np.concatenate([keys, random.random(len(piece))])
-        if len(keys) > most:
-            chosen = np.sort(np.argpartition(keys, most)[:most])
-            kept, keys = [pd.concat(kept).iloc[chosen]], keys[chosen]
-    mixed = [name for name, several in kinds.items() if len(several) > 1]
-    if mixed:
-        return _sample_csv(path, columns, [*text, *mixed], words, most, seed)
-    return FileRows(pd.concat(kept), count)
-
-
-def _pieces(path: Path, text: Sequence[str], words: Sequence[str]) -> Iterator[pd.DataFrame]:
-    """A row with too many fields is an error, which pandas finds where all columns are read."""
     how: dict[str, Any] = {"sep": separator(path), "encoding": encoding(path), "index_col": False}
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         columns = pd.read_csv(path, **how, nrows=0).columns
-        yield from pd.read_csv(
+        table: pd.DataFrame = pd.read_csv(
             path,
             **how,
-            chunksize=_PIECE,
             dtype=dict.fromkeys((*text, *words), "str"),
             keep_default_na=False,
             na_values={name: [""] if name in words else list(GAPS) for name in columns},
             low_memory=False,
         )
+    return table
 
 
 def _unreadable(path: Path, error: Exception) -> InvalidInput:

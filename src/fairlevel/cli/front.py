@@ -22,9 +22,7 @@ EXAMPLE = "fairlevel front rows.csv --target price --sensitive age,income"
 
 def front(
     file: Annotated[Path, typer.Argument(help="CSV or Parquet file: one row per case, one column per value.")],
-    target: Annotated[
-        str, typer.Option(help="Column to predict: numbers, or two classes.", autocompletion=options.columns)
-    ],
+    target: Annotated[str, options.column_option("Column to predict: numbers, or two classes.")],
     sensitive: options.Sensitive,
     given: options.Given = "",
     weight: options.Weight = None,

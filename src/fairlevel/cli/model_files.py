@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,14 +31,12 @@ class ModelFormat:
 
     def method(self, asked: str) -> str:
         """How models of this format change; one that could not be written is refused."""
-        if self.holds_corrections:
-            return asked
-        if asked == "correction":
+        if asked == "correction" and not self.holds_corrections:
             raise InvalidInput(
                 f"--method correction was given, but a file of {self.library} holds its own trees only; leave out "
                 f"--method, or {IN_PYTHON}."
             )
-        return "averages" if asked == "auto" else asked
+        return "averages" if asked == "auto" and not self.holds_corrections else asked
 
     def without_trees(self, error: NoTreesToChange) -> InvalidInput:
         """What to do with a model whose trees cannot be changed."""
@@ -50,15 +49,24 @@ class OnnxModel:
     """A model in ONNX as a predict function; it reads one matrix of numbers. Its first output is the prediction."""
 
     def __init__(self, path: Path) -> None:
+        import onnxruntime
+
         self.path = path
-        self.session()
+        self.session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+        inputs, first = self.session.get_inputs(), self.session.get_outputs()[0]
+        if len(inputs) != 1:
+            raise InvalidInput(f"{path.name!r} has {len(inputs)} inputs; one matrix is needed.")
+        if not any(kind in first.type for kind in ("float", "double")):
+            raise InvalidInput(
+                f"{path.name!r} gives {first.type} as its first output, {first.name!r}; numbers with decimals are "
+                "needed: export a classifier so that its first output is the probability."
+            )
 
     def predict(self, X: Any) -> Array:
         """(row, feature) -> (row,)."""
         import numpy as np
 
-        session = self.session()
-        (matrix,) = session.get_inputs()
+        (matrix,) = self.session.get_inputs()
         needed = matrix.shape[-1] if matrix.shape else None
         if isinstance(needed, int) and needed != X.shape[1]:
             raise InvalidInput(
@@ -66,43 +74,22 @@ class OnnxModel:
                 "that it does not read in --drop, and pass --sensitive-inputs if it reads the sensitive ones."
             )
         kind = np.float64 if "double" in matrix.type else np.float32
-        output = session.run(None, {matrix.name: np.asarray(X, dtype=kind)})[0]
+        output = self.session.run(None, {matrix.name: np.asarray(X, dtype=kind)})[0]
         return np.asarray(output, dtype=np.float64).reshape(len(X), -1)[:, 0]
-
-    def session(self) -> Any:
-        """The model, ready to predict; what the file holds is checked. Copies of this object make one of their own."""
-        import onnxruntime
-
-        session = onnxruntime.InferenceSession(str(self.path), providers=["CPUExecutionProvider"])
-        if len(session.get_inputs()) != 1:
-            raise InvalidInput(f"{self.path.name!r} has {len(session.get_inputs())} inputs; one matrix is needed.")
-        first = session.get_outputs()[0]
-        if not any(kind in first.type for kind in ("float", "double")):
-            raise InvalidInput(
-                f"{self.path.name!r} gives {first.type} as its first output, {first.name!r}; numbers with decimals are "
-                "needed: export a classifier so that its first output is the probability."
-            )
-        return session
 
 
 def _lightgbm(path: Path) -> Any:
-    import lightgbm
-
-    return lightgbm.Booster(model_file=str(path))
+    return import_module("lightgbm").Booster(model_file=str(path))
 
 
 def _xgboost(path: Path) -> Any:
-    import xgboost
-
-    booster = xgboost.Booster(model_file=str(path))
+    booster = import_module("xgboost").Booster(model_file=str(path))
     booster.set_attr(best_iteration=None, best_score=None)  # figures are those of all trees, however files are read
     return booster
 
 
 def _catboost(path: Path) -> Any:
-    import catboost
-
-    return catboost.CatBoost().load_model(str(path))
+    return import_module("catboost").CatBoost().load_model(str(path))
 
 
 def _write_onnx(model: Any, path: Path) -> None:
@@ -137,12 +124,11 @@ def require_model_file(path: Path) -> ModelFormat:
 
 def read_model_file(path: Path) -> Any:
     """The model in a file."""
-    model_format = require_model_file(path)
-    with _one_sentence(f"{model_format.library} cannot read {path.name!r} as a model"):
+    library, read = require_model_file(path).library, require_model_file(path).read
+    with _one_sentence(f"{library} cannot read {path.name!r} as a model"):
         try:
-            return model_format.read(path)
+            return read(path)
         except ImportError:
-            library = model_format.library
             raise InvalidInput(f"{path.name!r} needs {library}; type: pip install {library}.") from None
 
 

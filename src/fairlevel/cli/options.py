@@ -40,19 +40,23 @@ def columns(ctx: typer.Context, incomplete: str) -> list[str]:
     return []
 
 
-def _columns(help_text: str) -> Any:
+def column_option(help_text: str) -> Any:
     """An option that names columns."""
     return typer.Option(help=help_text, autocompletion=columns)
 
 
-Sensitive = Annotated[str, _columns("Sensitive columns, comma-separated.")]
-Given = Annotated[str, _columns("Legitimate factors, comma-separated: only rows that share them are compared.")]
-Weight = Annotated[str | None, _columns("Column that says how many rows each row counts for, such as survey weights.")]
-Groups = Annotated[str | None, _columns("Column with the same label for rows that belong together, such as a person.")]
-Drop = Annotated[str, _columns("Columns that models do not read, such as ids, comma-separated.")]
+Sensitive = Annotated[str, column_option("Sensitive columns, comma-separated.")]
+Given = Annotated[str, column_option("Legitimate factors, comma-separated: only rows that share them are compared.")]
+Weight = Annotated[
+    str | None, column_option("Column that says how many rows each row counts for, such as survey weights.")
+]
+Groups = Annotated[
+    str | None, column_option("Column with the same label for rows that belong together, such as a person.")
+]
+Drop = Annotated[str, column_option("Columns that models do not read, such as ids, comma-separated.")]
 Categories = Annotated[
     str,
-    _columns(
+    column_option(
         "Columns that hold categories although they look like numbers, or in which NA and None are names, "
         "comma-separated."
     ),

@@ -17,14 +17,12 @@ from pathlib import Path
 
 import typer
 from rich.console import Console
-from rich.control import Control
-from rich.segment import ControlType
 
 from fairlevel.exceptions import InvalidInput
 
 LEAST_SECONDS = 60.0
 BYTES_PER_SECOND = 100_000  # of both files; LightGBM, XGBoost and CatBoost are a hundred times faster
-SECONDS_TO_TIDY_UP = 5.0
+SECONDS_TO_TIDY_UP = 2.0
 
 _limit = 0.0
 """How many seconds limited work may take in such a process."""
@@ -47,42 +45,28 @@ def go_on_in_own_process(model: Path, rows: Path, library: str) -> None:
         return
     try:
         code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-    except BaseException:
-        _end(process)
+    except BaseException:  # such as an interruption, of which a busy library does not hear
+        os.kill(process, signal.SIGINT)
+        time.sleep(SECONDS_TO_TIDY_UP)
+        os.kill(process, signal.SIGKILL)
         raise
     if code >= 0:
         raise typer.Exit(code)
-    bar = Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2), ControlType.SHOW_CURSOR)
-    Console(stderr=True).control(bar)  # nobody else takes it off the terminal
+    Console(stderr=True).show_cursor()  # which progress had hidden
+    what = f"it ended the process of {library} with signal {-code} ({signal.Signals(-code).name})"
     if code == -signal.SIGALRM:
         what = f"{library} was still busy with it after {limit:.0f} seconds"
-    else:
-        what = f"it ended the process of {library} with signal {-code} ({signal.Signals(-code).name})"
     raise InvalidInput(
         f"{model.name!r} cannot be used: {what}. The file is damaged or no model of {library}, or this machine is "
         "too small for it; --most-rows reads fewer rows."
     )
 
 
-def _end(process: int) -> None:
-    """Interrupt a process, which then tidies up, or does not hear of it where a library is busy."""
-    os.kill(process, signal.SIGINT)
-    until = time.monotonic() + SECONDS_TO_TIDY_UP
-    while time.monotonic() < until and os.waitpid(process, os.WNOHANG) == (0, 0):
-        time.sleep(0.05)
-    if time.monotonic() >= until:
-        os.kill(process, signal.SIGKILL)
-        os.waitpid(process, 0)
-
-
 @contextmanager
 def limited() -> Iterator[None]:
     """The process ends by an alarm, whatever library is at work, when the work inside takes longer than the limit."""
-    if not _limit:
-        yield
-        return
-    signal.setitimer(signal.ITIMER_REAL, _limit)
-    try:
-        yield
-    finally:
+    if _limit:
+        signal.setitimer(signal.ITIMER_REAL, _limit)
+    yield
+    if _limit:
         signal.setitimer(signal.ITIMER_REAL, 0.0)

@@ -35,8 +35,7 @@ def relevel(
     given: options.Given = "",
     weight: options.Weight = None,
     target: Annotated[
-        str | None,
-        typer.Option(help="Column that the model predicts, to measure its error.", autocompletion=options.columns),
+        str | None, options.column_option("Column that the model predicts, to measure its error.")
     ] = None,
     drop: options.Drop = "",
     sensitive_inputs: options.SensitiveInputs = False,
