@@ -12,7 +12,6 @@ import pytest
 
 from fairlevel import FairnessPath, FairRegressor, cli
 from fairlevel.cli import COMMANDS, LazyCommand, demo
-from fairlevel.cli.options import as_option, read_names
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.executors import EXECUTORS
 from fairlevel.networks.optimizers import Adam
@@ -182,8 +181,3 @@ def test_help_explains_every_option_and_ends_with_an_example(name):
     count = len(name.split())
     assert words[: count + 1] == ["fairlevel", *name.split()]
     made.make_context(name, words[count + 1 :])  # its options exist
-
-
-@pytest.mark.parametrize("names", [("a",), ("a", "income, yearly"), ('say "x"', "b")])
-def test_names_survive_as_an_option(names):
-    assert read_names(as_option(names)) == names

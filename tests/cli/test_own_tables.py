@@ -257,7 +257,7 @@ def test_weights_with_a_decimal_comma_and_ids(tmp_path):
         out = ("--predictor", "linear", "--out", tmp_path / name)
         result = run("front", tmp_path / f"{name}.csv", *arguments, *out)
         assert result.returncode == 0, result.stderr
-        assert "text that differs in every row (leave out ids with --drop): code" in result.stderr
+        assert "values that differ in every row (leave out ids with --drop): code" in result.stderr
         found.append(json.loads(result.stdout)["front"])
     assert found[0] == found[1]
 

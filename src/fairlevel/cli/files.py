@@ -76,7 +76,8 @@ def _sample_parquet(path: Path, columns: list[str] | None, most: int, seed: int)
     stored = pyarrow.dataset.dataset(path, format="parquet")
     count = stored.count_rows()
     chosen = _sampled(count, most, seed)
-    frame = stored.take(chosen, columns=columns).to_pandas()
+    whole = count <= most
+    frame = (stored.to_table(columns) if whole else stored.take(chosen, columns=columns)).to_pandas()
     named = [name for name in frame.index.names if name is not None and name not in frame.columns]
     frame = frame.reset_index(level=named) if named else frame
     return FileRows(frame.set_axis(chosen, axis=0), count)

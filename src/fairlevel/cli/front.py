@@ -73,7 +73,7 @@ def front(
     with talk.working() as warned:
         stage("loading libraries")
         from fairlevel.cli.files import read_numbers, read_rows
-        from fairlevel.cli.front_folder import WITHIN_BUDGET, front_table, how_measured, show_models, write_trained
+        from fairlevel.cli.front_folder import WITHIN_BUDGET, how_measured, show_front, write_trained
         from fairlevel.cli.overlooked import in_words
         from fairlevel.data.encoder import TableEncoder
         from fairlevel.data.learning_table import LearningTable, with_unreadable_as_missing
@@ -127,10 +127,7 @@ def front(
         notes = {"target": target, "sensitive": list(names), "given": list(factors), "file": file.name}
         models = write_trained(path, target, out, notes, force, provenance)
     within = f" within {', '.join(factors)}" if factors else ""
-    talk.say(f"trade-offs for {target}{within}, {how_measured(path)}", style="bold")
-    figures = {model.label: model.figures for model in models}
-    talk.say(front_table(figures if len(path.front_) > 1 else {"only model": path.front_.iloc[0]}))
-    show_models(talk, models, out)
+    show_front(talk, f"trade-offs for {target}{within}, {how_measured(path)}", models, out)
     best = next(model for model in reversed(models) if model.file in (WITHIN_BUDGET, "knee"))
     taken = ("--column", "new_prediction") if "prediction" in column_names(file) else ()
     talk.next("fairlevel", "predict", out / "models" / best.file, file, "--out", "predictions.csv", *taken)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from rich.table import Table
@@ -14,8 +16,9 @@ from fairlevel.cli.checks import refuse_existing
 from fairlevel.cli.files import write_table
 from fairlevel.cli.talk import Talk, shown_path
 from fairlevel.data.whole_files import whole_folder
-from fairlevel.estimators.fairness_path import FairnessPath
 from fairlevel.estimators.front_page import front_page
+from fairlevel.estimators.relevelled_front import GIVEN, RelevelledFront
+from fairlevel.exceptions import BudgetOutOfReach, InvalidInput
 from fairlevel.fronts.point_names import point_name
 from fairlevel.progress import stage
 from fairlevel.report.numbers import number, percent
@@ -23,10 +26,14 @@ from fairlevel.report.page import Page
 from fairlevel.report.provenance import Provenance
 from fairlevel.report.render import write_page
 
+if TYPE_CHECKING:
+    from fairlevel.estimators.fairness_path import FairnessPath
+
 MOST_LEVEL, KNEE = "most level", "knee"
 """What models are called, in the terminal and on the page."""
 
 WITHIN_BUDGET = "within-budget"
+NONE_WITHIN = "No model was found whose share of variance is at most {:g}."
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,7 @@ def write_trained(
     points = {point_name(row): row for row in range(len(models))}
     rows = {"most-accurate": len(models) - 1, "knee": path.knee_index_, "tightest": 0}  # scripts rely on these names
     labels = {"most-accurate": "most accurate", "knee": KNEE, "tightest": MOST_LEVEL}
-    sentences = () if path.max_share is None else (none_within(path.max_share),)
+    sentences = () if path.max_share is None else (NONE_WITHIN.format(path.max_share),)
     if path.max_share is not None and path.budget_index_ is not None:
         rows[WITHIN_BUDGET], labels[WITHIN_BUDGET] = path.budget_index_, f"share within {path.max_share:g}"
         within = (labels[WITHIN_BUDGET], path.budget_index_)
@@ -68,9 +75,37 @@ def write_trained(
     return [NamedModel(labels[name], name, path.front_.iloc[row]) for name, row in rows.items()]
 
 
-def none_within(max_share: float) -> str:
-    """For the report, where a budget is out of reach."""
-    return f"No model was found whose share of variance is at most {max_share:g}."
+def write_relevelled(
+    front: RelevelledFront,
+    given: Path,
+    write: Callable[[Any, Path], None],
+    out: Path,
+    force: bool,
+    max_share: float | None,
+    provenance: Provenance,
+) -> list[NamedModel]:
+    """Write the folder of a model that was given; ``write`` writes models in its format. A budget that is out of reach
+    is a warning: the front is kept.
+    """
+    notes, ending, last = front.notes(), given.suffix.lower(), len(front.front_) - 1
+    changed = {point_name(row): front.model(row) for row in range(last + 1)}
+    models = [
+        NamedModel(label, f"{point_name(row)}{ending}", front.front_.iloc[row])
+        for label, row in {MOST_LEVEL: 0, KNEE: front.knee_index_, "as it was": last}.items()
+    ]
+    if max_share is not None:
+        try:
+            changed[WITHIN_BUDGET] = front.best(max_share=max_share)
+        except InvalidInput as error:
+            warnings.warn(BudgetOutOfReach(str(error)), stacklevel=2)
+            notes = (*notes, NONE_WITHIN.format(max_share))
+        else:
+            figures = front.figures(max_share=max_share)
+            models.append(NamedModel(f"share within {max_share:g}", f"{WITHIN_BUDGET}{ending}", figures))
+    page = front_page(front, given.name, notes=notes, provenance=provenance, before=GIVEN)
+    saved = {f"{name}{ending}": partial(write, model) for name, model in changed.items()}
+    write_front(out, force, front.to_frame(), saved, page)
+    return models
 
 
 def write_front(
@@ -89,8 +124,12 @@ def write_front(
         write_page(page, partial_folder / "report.html")
 
 
-def show_models(talk: Talk, models: Sequence[NamedModel], out: Path) -> None:
-    """Where the models and the report are."""
+def show_front(talk: Talk, title: str, models: Sequence[NamedModel], out: Path) -> None:
+    """The trade-offs, and where the models and the report are."""
+    talk.say(title, style="bold")
+    figures = {model.label: model.figures for model in models}
+    same = all(row.equals(models[0].figures) for row in figures.values())
+    talk.say(front_table({"only model": models[0].figures} if same else figures))
     for model in models:
         talk.say(f"{model.label}: {shown_path(out / 'models' / model.file)}")
     talk.say(f"report: {shown_path(out / 'report.html')}")

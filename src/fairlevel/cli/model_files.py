@@ -79,6 +79,8 @@ class OnnxModel:
 
 
 def _lightgbm(path: Path) -> Any:
+    if "end of trees" not in path.read_text(encoding="utf-8"):  # the library would end the process
+        raise InvalidInput(f"{path.name!r} cannot be used: it is damaged, or no model of lightgbm.")
     return import_module("lightgbm").Booster(model_file=str(path))
 
 
@@ -142,9 +144,9 @@ def refuse_unusable(path: Path, model: Any, X: Any, method: str, seed: int) -> N
 
     with _one_sentence(f"{require_model_file(path).library} cannot predict these rows with {path.name!r}"):
         existing, _ = read_model(model, X, method, seed)
-        largest = np.abs(np.concatenate([existing.total, *getattr(existing, "values", ())])).max()
-        if not largest < LARGEST:
-            raise InvalidInput(f"{path.name!r} holds or predicts numbers as large as {largest:.3g}; it is damaged.")
+    largest = np.abs(np.concatenate([existing.total, *getattr(existing, "values", ())])).max()
+    if not largest < LARGEST:
+        raise InvalidInput(f"{path.name!r} holds or predicts numbers as large as {largest:.3g}; it is damaged.")
 
 
 @contextmanager

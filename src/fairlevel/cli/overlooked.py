@@ -48,22 +48,18 @@ def _columns_in_words(features: pd.DataFrame, encoder: TableEncoder) -> Iterator
     texts = [rule for rule in rules if isinstance(rule, TextRule)]
     many = [rule for rule in texts if isinstance(rule, FrequentRule)]
     distinct = features.drop_duplicates()
-    ids = [str(name) for name, column in distinct.items() if column.dtype.kind in "iu" and column.is_unique]
+    ids = [rule.name for rule in many if len(rule.categories) == len(distinct)]
+    ids += [str(name) for name, column in distinct.items() if column.dtype.kind in "iu" and column.is_unique]
+    digits = [rule.name for rule in texts if are_numbers(pd.Series(rule.categories)).all()]
+    nameless = [rule.name for rule in rules if rule.name.startswith("Unnamed: ")]
     empty = [name for name in unused if features[name].isna().all()]
     columns = {
-        "columns without a name in the file (leave out row numbers with --drop)": [
-            rule.name for rule in rules if rule.name.startswith("Unnamed: ")
-        ],
+        "columns without a name in the file (leave out row numbers with --drop)": nameless,
         "dates": [rule.name for rule in rules if isinstance(rule.reads, Dates)],
         "numbers with a decimal comma": [rule.name for rule in rules if rule.reads == Numbers(",")],
         "text with many categories": [f"{rule.name} ({len(rule.categories)})" for rule in many],
-        "numbers written as text, read as categories": [
-            rule.name for rule in texts if are_numbers(pd.Series(rule.categories)).all()
-        ],
-        "text that differs in every row (leave out ids with --drop)": [
-            rule.name for rule in many if len(rule.categories) == len(distinct)
-        ],
-        "whole numbers that differ in every row (leave out ids with --drop)": ids,
+        "numbers written as text, read as categories": digits,
+        "values that differ in every row (leave out ids with --drop)": ids,
         "left out, as they are empty": empty,
         "left out, as they hold one value": [name for name in unused if name not in empty],
     }

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,11 +13,9 @@ from fairlevel.cli import options
 from fairlevel.cli.checks import refuse_existing, require_columns
 from fairlevel.cli.model_files import FORMATS, read_model_file, refuse_unusable, require_model_file
 from fairlevel.cli.names import WAYS_OF_RELEVEL
-from fairlevel.cli.own_process import go_on_in_own_process, limited
 from fairlevel.cli.talk import Json, Quiet, Talk
 from fairlevel.estimators.budget import Budget
-from fairlevel.exceptions import BudgetOutOfReach, InvalidInput, InvalidType, NoTreesToChange
-from fairlevel.fronts.point_names import point_name
+from fairlevel.exceptions import InvalidInput, InvalidType, NoTreesToChange
 from fairlevel.progress import stage
 
 if TYPE_CHECKING:
@@ -66,30 +62,17 @@ def relevel(
     refuse_existing(out, force)
     model_format = require_model_file(model)
     require_columns(file, (*names, *factors, *others, *dropped))
-    go_on_in_own_process(model, file, model_format.library)
 
     with talk.working() as warned:
         stage("loading libraries")
         from fairlevel.cli.files import read_numbers, read_rows
-        from fairlevel.cli.front_folder import (
-            KNEE,
-            MOST_LEVEL,
-            WITHIN_BUDGET,
-            NamedModel,
-            front_table,
-            none_within,
-            show_models,
-            write_front,
-        )
+        from fairlevel.cli.front_folder import WITHIN_BUDGET, show_front, write_relevelled
         from fairlevel.data.learning_table import Gaps, LearningTable
-        from fairlevel.estimators.front_page import front_page
         from fairlevel.estimators.relevel import relevel as relevel_model
-        from fairlevel.estimators.relevelled_front import GIVEN
 
         changes = model_format.method(method)
         stage("reading the files")
-        with limited():
-            fitted = read_model_file(model)
+        fitted = read_model_file(model)
         sample = read_rows(file, most=most_rows, seed=seed)
         _refuse_hidden_inputs(fitted, () if sensitive_inputs else names)
         gaps = Gaps.of(sample.table, others, (*names, *factors))
@@ -101,8 +84,7 @@ def relevel(
         features, rows = features.reset_index(drop=True), complete.reset_index(drop=True)
         y = None if not target else LearningTable.of(rows, target, names, dropped, sensitive_inputs).target
         try:
-            with limited():
-                refuse_unusable(model, fitted, features, changes, seed)
+            refuse_unusable(model, fitted, features, changes, seed)
             front = relevel_model(
                 fitted,
                 features,
@@ -116,23 +98,6 @@ def relevel(
             )
         except NoTreesToChange as error:
             raise model_format.without_trees(error) from None
-        last, notes, ending = len(front.front_) - 1, front.notes(), model.suffix.lower()
-        changed = {point_name(row): front.model(row) for row in range(last + 1)}
-        models = [
-            NamedModel(label, f"{point_name(row)}{ending}", front.front_.iloc[row])
-            for label, row in {MOST_LEVEL: 0, KNEE: front.knee_index_, "as it was": last}.items()
-        ]
-        met = None
-        if max_share is not None:
-            try:
-                changed[WITHIN_BUDGET] = front.best(max_share=max_share)
-            except InvalidInput as error:  # the front is kept
-                warnings.warn(BudgetOutOfReach(str(error)), stacklevel=2)
-                notes = (*notes, none_within(max_share))
-            else:
-                figures = front.figures(max_share=max_share)
-                models.append(NamedModel(f"share within {max_share:g}", f"{WITHIN_BUDGET}{ending}", figures))
-            met = WITHIN_BUDGET in changed
         provenance = replace(
             front.provenance(),
             file=file.name,
@@ -141,14 +106,11 @@ def relevel(
             why_dropped="a value is missing",
             seed=seed,
         )
-        page = front_page(front, model.name, notes=notes, provenance=provenance, before=GIVEN)
-        writers = {f"{name}{ending}": partial(model_format.write, changed) for name, changed in changed.items()}
-        write_front(out, force, front.to_frame(), writers, page)
+        models = write_relevelled(front, model, model_format.write, out, force, max_share, provenance)
     for note in front.notes():
         talk.say(note)
-    talk.say("trade-offs, measured on rows that did not fit the correction", style="bold")
-    talk.say(front_table({model.label: model.figures for model in models}))
-    show_models(talk, models, out)
+    show_front(talk, "trade-offs, measured on rows that did not fit the correction", models, out)
+    met = None if max_share is None else any(WITHIN_BUDGET in model.file for model in models)
     talk.result(
         rows=len(rows),
         rows_left_out=gaps.rows_left_out,
