@@ -21,7 +21,7 @@ units: .venv/installed
 
 check: lint
 	$(PARALLEL) $(BIN)/python -m pytest -x -q -n auto --maxprocesses 8 \
-		$(addprefix tests/,networks conditional_mean data fronts penalties contracts plots)
+		$(addprefix tests/,networks conditional_mean data fronts penalties contracts plots) study/tests/penalties
 
 # The oldest versions of dependencies that pyproject.toml allows, which have wheels for Python 3.11 and 3.12.
 bounds:
@@ -39,7 +39,7 @@ study: .venv/installed
 	$(BIN)/python -m pytest -m study -s
 
 bench: .venv/installed
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[peers]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable . --editable "./study[peers]"
 	$(BIN)/python -m benchmarks --out benchmarks/results/cpu.json
 
 pages: .venv/installed
@@ -58,10 +58,10 @@ format: .venv/installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-.venv/installed: pyproject.toml constraints.txt
+.venv/installed: pyproject.toml study/pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[test]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[test]" --editable "./study[ray,peers]"
 	touch $@
 
 clean:

@@ -8,11 +8,11 @@ from benchmarks.measure import absolute, overhead, per_step, seconds, speed_up
 from benchmarks.naive import train_fbo
 from benchmarks.problems import engine, tensors
 from fairlevel import FBO, ClosedFBO
-from fairlevel.benchmark.datasets import SyntheticDataset
-from fairlevel.benchmark.methods import PAPER_METHODS
-from fairlevel.benchmark.protocol import Protocol
-from fairlevel.benchmark.task import Task
 from fairlevel.data.synthetic import SyntheticDesign
+from fairlevel_study.datasets import SyntheticDataset
+from fairlevel_study.methods import PAPER_METHODS
+from fairlevel_study.protocol import PROTOCOLS
+from fairlevel_study.task import Task
 
 CONFIGS, STEPS = 960, 100
 
@@ -51,7 +51,7 @@ def plain():
 
 
 def study():
-    dataset, protocol = SyntheticDataset(SyntheticDesign(beta_int=3.0), 4000), Protocol.paper()
+    dataset, protocol = SyntheticDataset(SyntheticDesign(beta_int=3.0), 4000), PROTOCOLS["paper"]
     taken = {method: seconds(Task(dataset, 0, method, protocol, "cuda")) for method in PAPER_METHODS}
     print({method: round(each, 1) for method, each in taken.items()})
     total = sum(taken.values())

@@ -1,25 +1,25 @@
 """The study of the paper's map: the tables of three pages of the documentation, from the rows in docs/results.
 
-The rows are made by ``fairlevel bench run --methods paper,map,fbo_closed,plain_network --protocol tiny --out FOLDER``
-and ``fairlevel bench keep --out FOLDER --into docs/results/map.parquet``; docs/results/map.md has the whole command.
+The rows are made by ``fairlevel-study run --methods paper,map,fbo_closed,plain_network --protocol tiny --out FOLDER``
+and ``fairlevel-study keep --out FOLDER --into docs/results/map.parquet``; docs/results/map.md has the whole command.
 """
 
 from pathlib import Path
 
 import pandas as pd
 
-from fairlevel.benchmark.analysis.budgets import best_by_budget
-from fairlevel.benchmark.analysis.comparisons import (
+from fairlevel_study.analysis.budgets import (
     COMPARISONS,
+    best_by_budget,
     compared_rows,
     complete,
     in_units_of_the_constant,
     points_on_test,
 )
-from fairlevel.benchmark.analysis.regrets import regret_table
-from fairlevel.benchmark.analysis.wins import win_rates
-from fairlevel.benchmark.kept import kept_rows
-from fairlevel.benchmark.methods import METHODS
+from fairlevel_study.analysis.regrets import regret_table
+from fairlevel_study.analysis.wins import win_rates
+from fairlevel_study.methods import METHODS
+from fairlevel_study.rows import kept_rows
 
 DOCS = Path(__file__).parents[1] / "docs"
 ROWS = DOCS / "results" / "map.parquet"
@@ -126,9 +126,9 @@ at most {per_task.max()} models per method; protocol {", ".join(rows["protocol"]
 commits {", ".join(rows["commit"].unique())}. Rows: `map.parquet` beside this page. Made again by:
 
 ```
-fairlevel bench run --protocol tiny --seeds 0-2 --methods paper,map,fbo_closed,plain_network --out FOLDER \\
+fairlevel-study run --protocol tiny --seeds 0-2 --methods paper,map,fbo_closed,plain_network --out FOLDER \\
   --suite {",".join(tables)}
-fairlevel bench keep --out FOLDER --into docs/results/map.parquet
+fairlevel-study keep --out FOLDER --into docs/results/map.parquet
 python -m benchmarks.map
 python -m docs.pictures.map_measured
 ```
@@ -145,7 +145,7 @@ python -m docs.pictures.map_measured
 - Systems that know groups only get 2 to 8 bins of A (quantiles of one attribute, k-means of several), or sex and race
   as they are.
 - Diverged models: {failing or "none"}.
-- Fronts of every table: `fairlevel bench report --rows docs/results/map.parquet --out FOLDER`.
+- Fronts of every table: `fairlevel-study report --rows docs/results/map.parquet --out FOLDER`.
 """
     real = rows["dataset"].map(few_groups)
     parts = [head, section(rows[~real], "Continuous A"), section(rows[real], "A is sex or race")]

@@ -13,17 +13,17 @@ data=$1 results=$2 end=$((SECONDS + $3))
 mkdir -p "$results"
 runs=$(mktemp -d)
 
-fairlevel() { "$PYTHON" -c "from fairlevel.cli import app; app()" "$@"; }
+study() { "$PYTHON" -m fairlevel_study "$@"; }
 
 # stage FILE PROTOCOL SUITE SEED METHODS
 stage() {
   local left=$((end - SECONDS)) file=$results/$1.parquet out=$runs/$1-$2
   [ "$left" -gt 30 ] || return 0
   echo "== $2, $3, seed $4, $5: $left s left"
-  timeout -k 10 "$left" "$PYTHON" -c "from fairlevel.cli import app; app()" bench run --suite "$3" --seeds "$4" \
+  timeout -k 10 "$left" "$PYTHON" -m fairlevel_study run --suite "$3" --seeds "$4" \
     --methods "$5" --protocol "$2" --data-dir "$data" --kept "$file" --processes "$STUDY_PROCESSES" --out "$out"
   echo "   took $((left - end + SECONDS)) s"
-  if [ -d "$out/rows" ]; then fairlevel bench keep --out "$out" --into "$file"; fi
+  if [ -d "$out/rows" ]; then study keep --out "$out" --into "$file"; fi
 }
 
 for seed in $STUDY_SEEDS; do

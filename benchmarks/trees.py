@@ -16,24 +16,24 @@ from typing import Annotated, Any
 import lightgbm as lgb
 import numpy as np
 import typer
+from fairlevel_study.commit import commit
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.model_selection import KFold
 
 from benchmarks.kept_rows import run_tasks
 from fairlevel import FairnessPath, FairRegressor, dpvar_interval, relevel
 from fairlevel.arrays import Array
-from fairlevel.benchmark.commit import commit
-from fairlevel.benchmark.datasets import TableDataset
-from fairlevel.benchmark.protocol import Protocol
-from fairlevel.benchmark.task import train_candidates
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.native_columns import NativeColumns
-from fairlevel.data.sources import Source, resolve_source
 from fairlevel.exceptions import FairLevelError
 from fairlevel.fronts.combiners import Stacked
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.mixtures import shared_mean
 from fairlevel.predictors import Boosting
+from fairlevel_study.datasets import TableDataset
+from fairlevel_study.protocol import PROTOCOLS
+from fairlevel_study.sources import Source, resolve_source
+from fairlevel_study.task import train_candidates
 
 TABLES = [
     "abalone",
@@ -70,7 +70,7 @@ REAL_ATTRIBUTES = {
     "college_distance": "ethnicity",
 }
 LEVELS = (0.1, 0.25, 0.5)  # of the DPVar of a plain model
-PROTOCOL = replace(Protocol.medium(), clip=np.inf)
+PROTOCOL = replace(PROTOCOLS["medium"], clip=np.inf)
 BOOSTER = {"learning_rate": 0.05, "num_leaves": 31, "verbose": -1, "n_jobs": 1, "random_state": 0}
 DRAWS, FOLDS = 30, 5
 

@@ -1,6 +1,10 @@
 import numpy as np
 import torch
 
+from fairlevel.networks.backend import TorchBackend
+
+TENSORS, TENSORS_OF_32_BITS = TorchBackend("cpu", torch.float64), TorchBackend("cpu")
+
 
 def gaussian_arrays(rows, attributes, configs, seed=0):
     """Predictions (config, row) and attributes (row, attribute) of unlike means and scales."""

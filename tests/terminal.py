@@ -9,12 +9,12 @@ from unittest.mock import patch
 from fairlevel.cli import app
 
 
-def run_here(*arguments, columns=160):
+def run_here(*arguments, columns=160, program=app, name="fairlevel"):
     words, out, err, code = [str(each) for each in arguments], io.StringIO(), io.StringIO(), 0
     settings = patch.dict("os.environ", COLUMNS=str(columns))
-    with settings, patch.object(sys, "argv", ["fairlevel", *words]), redirect_stdout(out), redirect_stderr(err):
+    with settings, patch.object(sys, "argv", [name, *words]), redirect_stdout(out), redirect_stderr(err):
         try:
-            app()
+            program()
         except SystemExit as end:
             code = end.code or 0
     return CompletedProcess(words, code, out.getvalue(), err.getvalue())

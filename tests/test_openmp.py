@@ -121,7 +121,7 @@ before = torch.get_num_threads(), threads.workers()
 audit(f, sensitive_features=a)
 assert (torch.get_num_threads(), threads.workers()) == before, "after an audit"
 from fairlevel.predictors.protocol import Tiling
-from fairlevel.training.execution.threads import in_threads
+from fairlevel.training.threads import in_threads
 print(*in_threads(lambda tile, check: torch.get_num_threads(), range(4), Tiling(1, threads=2)))
 assert torch.get_num_threads() == before[0]
 """

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from benchmarks.map import BOXES
-from fairlevel.benchmark.methods import METHODS
+from fairlevel_study.methods import METHODS
 
 NOT_IN_THE_STUDY = {
     "approximate demographic parity: HSIC, information, adversarial": ("hsic_features", "prejudice_remover"),

@@ -9,7 +9,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from benchmarks.map import BOXES, few_groups, known, single_models, summary
-from fairlevel.benchmark.methods import METHODS
+from fairlevel_study.methods import METHODS
 
 BUDGETS = {"tight": ("C3", "o"), "mid": ("C1", "s"), "loose": ("C0", "D")}
 

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import typer
 from typer.main import get_command
 
-from fairlevel.cli import COMMANDS
+from fairlevel.cli import COMMANDS, LazyCommand
+from fairlevel_study.cli import study
+
+STUDY = "fairlevel-study"
 
 
-def parameters(command: str) -> list:
-    """Arguments and options of a command, such as ``"bench run"``; ``--help`` left out."""
-    file = command.replace(" ", "_")
-    single = typer.Typer(add_completion=False)
-    single.command(command)(getattr(import_module(f"fairlevel.cli.{file}"), file))
-    return [each for each in get_command(single).params if each.name != "help"]
+def found(line: str) -> tuple[str, typer.core.TyperCommand]:
+    """The words of a command and the command: of ``"front"``, or of ``"fairlevel-study data list"``."""
+    program, *words = line.split()
+    if program != STUDY:
+        return f"fairlevel {line}", LazyCommand(line, COMMANDS[line]).command()
+    command = get_command(study)
+    for word in words:
+        command = command.commands[word]
+    return line, command
 
 
-def options(command: str) -> None:
+def parameters(line: str) -> list:
+    """Arguments and options of a command; ``--help`` left out."""
+    return [each for each in found(line)[1].params if each.name != "help"]
+
+
+def options(line: str) -> None:
     """Print the usage of a command and a table of its arguments and options."""
-    taken = parameters(command)
+    (words, command), taken = found(line), parameters(line)
     arguments = [each for each in taken if each.param_type_name == "argument"]
-    words = " ".join(_argument(each) for each in arguments)
-    print(f"**{COMMANDS[command]}**\n\n```sh\n{f'fairlevel {command} {words}'.strip()} [OPTIONS]\n```\n")
+    given = " ".join([words, *map(_argument, arguments)])
+    meaning = COMMANDS.get(line) or " ".join(command.help.split())
+    print(f"**{meaning}**\n\n```sh\n{given} [OPTIONS]\n```\n")
     print("| option | meaning | default |\n|---|---|---|")
     for each in taken:
         is_argument = each in arguments

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from fairlevel.benchmark.kept import kept_rows
-from fairlevel.benchmark.report import Report, build_report
 from fairlevel.report.page import Folded, Notes, TableBlock
 from fairlevel.report.render import write_page
+from fairlevel_study.pages.report import Report, build_report
+from fairlevel_study.rows import kept_rows
 
 FOLDER = Path(__file__).parents[1] / "results"
 ROWS, PAGE = FOLDER / "study.parquet", FOLDER / "study.md"

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from fairlevel.benchmark.analysis.comparisons import COMPARISONS, compared_rows, complete, points_on_test
-from fairlevel.benchmark.analysis.wins import win_rates
-from fairlevel.benchmark.kept import kept_rows
-from fairlevel.benchmark.methods import METHODS, PAPER_METHODS, VARIANT_METHODS
 from fairlevel.fronts.budgets import SHARES
 from fairlevel.report.numbers import percent
+from fairlevel_study.analysis.budgets import COMPARISONS, compared_rows, complete, points_on_test
+from fairlevel_study.analysis.wins import win_rates
+from fairlevel_study.methods import METHODS, PAPER_METHODS, VARIANT_METHODS
+from fairlevel_study.rows import kept_rows
 
 FOLDER = Path(__file__).parents[1] / "results"
 STUDY, SCREENED, PAGE = FOLDER / "study.parquet", FOLDER / "variants.parquet", FOLDER / "study.md"

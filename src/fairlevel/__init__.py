@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fairlevel._version import __version__ as __version__
+from fairlevel.extras import networks as from_networks
 from fairlevel.openmp import waiting_asleep
 from fairlevel.removed import refuse_removed
 
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from fairlevel.metrics.compare import compare
     from fairlevel.metrics.dpvar import dpvar, dpvar_interval
     from fairlevel.networks.mlp_mean import MLPMean
-    from fairlevel.penalties import FBO, GDP, HSIC, ITD, Adversarial, ClosedFBO, LinearR2
+    from fairlevel.networks.penalties import FBO, ITD, Adversarial
+    from fairlevel.penalties import GDP, HSIC, ClosedFBO, LinearR2
 
 
 __all__ = [
@@ -50,18 +52,18 @@ __all__ = [
 ]
 
 _HOME = {
-    "FBO": "fairlevel.penalties",
+    "FBO": "networks.penalties",
     "GDP": "fairlevel.penalties",
     "HSIC": "fairlevel.penalties",
-    "ITD": "fairlevel.penalties",
-    "Adversarial": "fairlevel.penalties",
+    "ITD": "networks.penalties",
+    "Adversarial": "networks.penalties",
     "ClosedFBO": "fairlevel.penalties",
     "FairClassifier": "fairlevel.estimators.fair_classifier",
     "FairRegressor": "fairlevel.estimators.fair_regressor",
     "FairnessPath": "fairlevel.estimators.fairness_path",
     "GroupMean": "fairlevel.conditional_mean",
     "LinearR2": "fairlevel.penalties",
-    "MLPMean": "fairlevel.networks.mlp_mean",
+    "MLPMean": "networks.mlp_mean",
     "RandomFeaturesMean": "fairlevel.conditional_mean",
     "RidgeMean": "fairlevel.conditional_mean",
     "SplineMean": "fairlevel.conditional_mean",
@@ -82,8 +84,11 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'fairlevel' has no attribute {name!r}; it offers {', '.join(__all__)}.")
     with waiting_asleep():  # libraries are loaded here
         if name == "torch":
+            from_networks("backend")  # without PyTorch, one sentence
             return import_module("fairlevel.torch")
-        value = getattr(import_module(_HOME[name]), name)
+        home = _HOME[name]
+        module = from_networks(home.removeprefix("networks.")) if home.startswith("networks.") else import_module(home)
+        value = getattr(module, name)
     globals()[name] = value
     return value
 

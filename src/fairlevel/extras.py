@@ -1,4 +1,4 @@
-"""Parts of fairlevel that need PyTorch, looked up when they are asked for."""
+"""The extra ``networks``: parts of fairlevel that need PyTorch, looked up when they are asked for."""
 
 from __future__ import annotations
 
@@ -22,6 +22,4 @@ def networks(module: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        raise ImportError(
-            'Networks need PyTorch: pip install torch; regressor=None and method="debiased" do without.'
-        ) from None
+        raise ImportError('This needs PyTorch, which is not installed: pip install "fairlevel[networks]".') from None

@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-import numpy as np
-
-from fairlevel.arrays import Array
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from fairlevel.arrays import AnyArray, namespace
 
 
 @dataclass(frozen=True)
@@ -21,16 +15,12 @@ class LogisticLink:
     centre: float = 0.0
     scale: float = 1.0
 
-    def probability(self, score: Tensor) -> Tensor:
-        """p, of the shape of the score."""
-        return (score + self.offset).sigmoid()
-
-    def __call__(self, score: Tensor) -> Tensor:
-        return (self.probability(score) - self.centre) / self.scale
-
-    def of_scores(self, score: Array) -> Array:
-        """The same for fitted models, in NumPy: large scores of either sign neither overflow nor lose digits."""
+    def probability(self, score: AnyArray) -> AnyArray:
+        """p, of the shape of the score. Large scores of either sign neither overflow nor lose digits."""
+        xp = namespace(score)
         shifted = score + self.offset
-        falling = np.exp(-np.abs(shifted))
-        probability = np.where(shifted >= 0, 1.0, falling) / (1.0 + falling)
-        return (probability - self.centre) / self.scale
+        falling = xp.exp(-xp.abs(shifted))
+        return xp.where(shifted >= 0, xp.ones_like(falling), falling) / (1.0 + falling)
+
+    def __call__(self, score: AnyArray) -> AnyArray:
+        return (self.probability(score) - self.centre) / self.scale

@@ -13,6 +13,9 @@ _SINCE = "compare two audits with later.since(earlier)"
 
 _BATCHES = "train on a sample of the rows, or in a loop of your own with fairlevel.torch.DPVarPenalty"
 
+_PENALTY = "pip install fairlevel-study, and pass penalty=fairlevel_study.penalties.{}()"
+_STUDY = "pip install fairlevel-study, and type fairlevel-study {}"
+
 REMOVED = {
     "FairRegressor(batch_size=)": _BATCHES,
     "FairClassifier(batch_size=)": _BATCHES,
@@ -27,6 +30,23 @@ REMOVED = {
     "fairlevel audit --state": "--rows rows are sampled in one pass, which needs no state",
     "fairlevel audit --executor": "--rows rows are sampled in one pass, which needs no executor",
     "fairlevel audit --address": "--rows rows are sampled in one pass, which needs no executor",
+    "penalty='eipm'": _PENALTY.format("EIPM"),
+    "penalty='gedi'": _PENALTY.format("GeDI"),
+    "penalty='hgr'": _PENALTY.format("NeuralHGR"),
+    "penalty='hgr_chi2'": _PENALTY.format("ChiSquareHGR"),
+    "penalty='hgr_kernel'": _PENALTY.format("KernelHGR"),
+    "penalty='mine'": _PENALTY.format("MINE"),
+    "penalty='prejudice_remover'": _PENALTY.format("PrejudiceRemover"),
+    "fairlevel bench": _STUDY.format("run, status, report, synthetic or keep"),
+    "fairlevel bench run": _STUDY.format("run"),
+    "fairlevel bench status": _STUDY.format("status"),
+    "fairlevel bench report": _STUDY.format("report"),
+    "fairlevel bench synthetic": _STUDY.format("synthetic"),
+    "fairlevel bench keep": _STUDY.format("keep"),
+    "fairlevel data": _STUDY.format("data list or data fetch"),
+    "fairlevel data list": _STUDY.format("data list"),
+    "fairlevel data fetch": _STUDY.format("data fetch"),
+    "fairlevel synthetic": _STUDY.format("data synthetic"),
 }
 
 

@@ -14,12 +14,10 @@ import pytest
 
 from fairlevel import FairnessPath, audit
 from fairlevel.auditing.page import audit_page
-from fairlevel.benchmark.report import build_report
 from fairlevel.estimators.front_page import front_page
 from fairlevel.exceptions import ProxyWarning
 from fairlevel.networks.optimizers import Adam
 from fairlevel.report.render import write_page
-from tests.benchmark.test_report import study
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 EVIL = "<img src=x onerror='window.harmed=1'>"
@@ -50,7 +48,6 @@ def pages(tmp_path_factory):
     write_page(front_page(path_of_known_averages(), "y"), folder / "attributes.html")
     found = audit(path.predict(x), sensitive_features=sensitive, y_true=y)
     write_page(audit_page(found, found.check(max_share=0.01)), folder / "audit.html")
-    write_page(build_report(study(datasets=("wine", EVIL))).page, folder / "bench.html")
     return folder
 
 
@@ -130,7 +127,7 @@ def visit(tab, pages):
     assert troubles == []
 
 
-PAGES = ("front", "audit", "bench")
+PAGES = ("front", "audit")
 
 
 def numbers_of_chart(tab, attribute):
@@ -306,7 +303,7 @@ def test_a_failed_budget_is_seen_first(visit):
 
 
 def test_charts_follow_the_colour_scheme_and_paper_is_white(visit):
-    tab = visit("bench", color_scheme="light")
+    tab = visit("front", color_scheme="light")
     colour = """() => [getComputedStyle(document.querySelector('svg text')).fill,
         getComputedStyle(document.body).backgroundColor]"""
     light = tab.evaluate(colour)
@@ -340,7 +337,7 @@ def test_the_pointer_reads_a_curve(visit):
 
 @pytest.mark.parametrize(
     ("name", "scheme"),
-    [("front", "light"), ("front", "dark"), ("audit", "light"), ("audit", "dark"), ("bench", "dark")],
+    [("front", "light"), ("front", "dark"), ("audit", "light"), ("audit", "dark")],
 )
 def test_pages_are_accessible(visit, name, scheme):
     from axe_playwright_python.sync_playwright import Axe
@@ -350,18 +347,18 @@ def test_pages_are_accessible(visit, name, scheme):
     assert found.violations_count == 0, found.generate_report()
 
 
-def test_short_names_in_tables_are_not_broken(visit):
+@pytest.mark.parametrize("name", PAGES)
+def test_short_names_in_tables_are_not_broken(visit, name):
     """On phones and on paper, names such as adversarial were cut in the middle."""
     lines = """[...document.querySelectorAll('tbody th')].filter(cell => /^\\S{1,12}$/.test(cell.textContent.trim()))
         .map(cell => { const range = document.createRange(); range.selectNodeContents(cell);
                        return new Set([...range.getClientRects()].map(line => Math.round(line.top))).size; })"""
-    for name in ("front", "audit", "bench"):
-        for settings, media in (({"width": 390, "height": 800}, "screen"), ({"width": 718, "height": 1000}, "print")):
-            tab = visit(name, viewport=settings)
-            tab.emulate_media(media=media)
-            counts = tab.evaluate(lines)
-            assert counts
-            assert set(counts) <= {0, 1}, (name, media)
+    for settings, media in (({"width": 390, "height": 800}, "screen"), ({"width": 718, "height": 1000}, "print")):
+        tab = visit(name, viewport=settings)
+        tab.emulate_media(media=media)
+        counts = tab.evaluate(lines)
+        assert counts
+        assert set(counts) <= {0, 1}, (name, media)
 
 
 def test_figures_of_tiles_are_not_broken_on_paper(visit):
@@ -376,18 +373,3 @@ def test_figures_of_tiles_are_not_broken_on_paper(visit):
         )
         assert wide
         assert all(lines < 1.5 and over <= 0 for lines, over in wide), (name, wide)
-
-
-def test_names_of_methods_stand_clear_of_their_intervals(visit):
-    """On phones, where letters are larger than lines are apart, intervals crossed the names."""
-    tab = visit("bench", viewport={"width": 390, "height": 844})
-    gaps = tab.evaluate(
-        """[...document.querySelectorAll('svg text.strong')].map(name => {
-            const below = [...name.parentElement.querySelectorAll('circle')].map(e => e.getBoundingClientRect())
-                .filter(box => box.bottom > name.getBoundingClientRect().top);
-            const range = name.getBBox(), scale = name.getScreenCTM().d;
-            const baseline = name.getScreenCTM().f + scale * (range.y + 0.8 * range.height);
-            return Math.min(...below.map(box => box.top)) - baseline; })"""
-    )
-    assert gaps
-    assert min(gaps) > -0.5

@@ -25,8 +25,8 @@ from fairlevel.corrections.closed_form import Disparity
 from fairlevel.estimators.settings import NO_LIMITS
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.members.input_map import InputMap
+from fairlevel.members.layout import Layout
 from fairlevel.members.networks import NetworkMembers
-from fairlevel.networks.layout import Layout
 from fairlevel.networks.network import Network
 from fairlevel.networks.optimizers import GradientDescent
 from fairlevel.predictors import MLP, Boosting, TorchModule

@@ -7,14 +7,10 @@ import sys
 import pytest
 
 from fairlevel import __version__
-from fairlevel.benchmark.methods import METHODS, SUITES
-from fairlevel.benchmark.protocol import PROTOCOLS
-from fairlevel.benchmark.variants import VARIANTS
 from fairlevel.candidates import SOURCES
 from fairlevel.cli import names
-from fairlevel.executors import EXECUTORS
-from fairlevel.penalties import PENALTIES
-from fairlevel.predictors import PREDICTORS
+from fairlevel.penalties import NAMES as PENALTIES
+from fairlevel.predictors import PREDICTORS, WITH_NETWORKS
 from fairlevel.releveling.reading import METHODS as WAYS_OF_RELEVEL
 from tests.terminal import run_here
 
@@ -32,12 +28,7 @@ def offered(words, monkeypatch):
     [
         ("PENALTIES", PENALTIES),
         ("SOURCES", SOURCES),
-        ("METHODS", METHODS),
-        ("SUITES", SUITES),
-        ("VARIANTS", VARIANTS),
-        ("PREDICTORS", PREDICTORS),
-        ("PROTOCOLS", PROTOCOLS),
-        ("EXECUTORS", EXECUTORS),
+        ("PREDICTORS", (*PREDICTORS, *WITH_NETWORKS)),
         ("WAYS_OF_RELEVEL", WAYS_OF_RELEVEL),
     ],
 )

@@ -19,7 +19,7 @@ from tests.terminal import run_here
         ("age;income, yearly;f", ";"),
         ('"age; in years","income",f', ","),
         ("\n\nage;f", ";"),
-        ('"age;1";f', ";"),
+        ('"age,1";f', ";"),
         ("age\tincome, yearly\tf", "\t"),
         ("\ufeffage,f", ","),
         ("age|income, yearly|f", "|"),

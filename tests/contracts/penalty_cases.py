@@ -9,11 +9,9 @@ from fairlevel import MLPMean
 from fairlevel.penalties import (
     FBO,
     ITD,
-    MINE,
     PENALTIES,
     Adversarial,
     FeatureHSIC,
-    NeuralHGR,
     Penalty,
     PlainAdversarial,
 )
@@ -24,21 +22,12 @@ from tests.contracts.sanity import (
     RHO,
     ROWS,
     gaussian_hsic,
-    information_of_signs,
-    product_information,
-    smoothed_chi2,
-    smoothed_eipm,
     smoothed_gdp,
 )
 
 
 def as_they_are(a):
     return a
-
-
-def above_zero(a):
-    """Groups: the signs of the first two attributes."""
-    return (a[:, :2] > 0).astype(float)
 
 
 @dataclass(frozen=True)
@@ -63,7 +52,6 @@ class PenaltyCase:
 
 HSIC_TRUTH = [gaussian_hsic(RHO, 1.0, MEDIAN_DISTANCE), np.nan, np.nan, 0.0]
 ROOT_TRUTH = np.sqrt(np.array(DPVAR) + 0.05**2) - 0.05
-SIGN_TRUTH = [information_of_signs(), 0.0, 0.0, 0.0]
 LINEAR_TRUTH = [RHO**2, 0.0, 0.0, 0.0]
 SMALL = MLPMean(hidden=(16, 16))
 
@@ -94,31 +82,7 @@ CASES = {
         3,
         3000,
     ),
-    # A² is no probability on average: there the parabola beyond 0.99 is steep and magnifies noise.
-    "prejudice_remover": PenaltyCase(
-        dense.prejudice_remover, SIGN_TRUTH, [0.01, 0.02, 1e-3, 1e-3], attributes=above_zero
-    ),
-    # A·Z: log|A·Z| is a sum of two independent copies, so HGR² = 1/2 (Dembo, Kagan & Shepp, 2001).
-    "hgr": PenaltyCase(
-        dense.hgr, [RHO**2, 1.0, 0.5, 0.0], [0.03, 0.02, 0.08, 0.02], NeuralHGR(10, critic_learning_rate=0.02), 10, 2000
-    ),
-    "hgr_chi2": PenaltyCase(dense.hgr_chi2, smoothed_chi2(RHO), [0.04, 0.15, 0.06, 0.012]),
-    "hgr_kernel": PenaltyCase(dense.hgr_kernel, [RHO**2, 1.0, 0.25, 0.0], [0.02, 0.01, 0.06, 0.005]),
-    # A lower bound: the spike of A·Z at A = 0 takes longer to find than 80 steps.
-    "mine": PenaltyCase(
-        dense.mine,
-        [-np.log(1 - RHO**2) / 2, np.nan, product_information(), 0.0],
-        [0.03, 0, 0.12, 0.015],
-        MINE(10, critic_learning_rate=0.04, hidden=(16, 16)),
-        8,
-        2000,
-    ),
-    "gedi": PenaltyCase(dense.gedi, DPVAR, [0.03, 0.15, 0.01, 0.005]),
-    "eipm": PenaltyCase(dense.eipm, smoothed_eipm(RHO), [0.02, 0.03, 0.02, 0.005]),
 }
-
-OF_CLASSES = {"prejudice_remover"}
-"""Penalties that refuse a target of more than two values."""
 
 QUICK = {
     "adversarial": Adversarial(hidden=(16, 16)),
@@ -126,7 +90,7 @@ QUICK = {
 }
 """Penalties with smaller networks than they have by default."""
 
-FEW_STEPS = {kind.name: kind(critic_steps=2) for kind in (Adversarial, PlainAdversarial, NeuralHGR, MINE)}
+FEW_STEPS = {kind.name: kind(critic_steps=2) for kind in (Adversarial, PlainAdversarial)}
 FEW_STEPS |= {kind.name: kind(inner_steps=2) for kind in (FBO, ITD)}
 """Penalties with networks of their own, which take fewer steps than by default for each of the predictor."""
 
@@ -134,7 +98,3 @@ FEW_STEPS |= {kind.name: kind(inner_steps=2) for kind in (FBO, ITD)}
 def quick_penalty(name):
     """The penalty of that name, with small networks where it trains any."""
     return QUICK.get(name) or PENALTIES[name]()
-
-
-SLOW = {"hgr", "mine"}
-"""Networks trained by small steps beside the predictor: not fitted anew for every predictor."""

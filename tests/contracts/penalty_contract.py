@@ -12,7 +12,7 @@ from fairlevel.predictors import MLP, Configurations
 from fairlevel.training.engine import train
 from fairlevel.training.rows import AllRows, TrainingRows
 from tests.contracts.sanity import measure
-from tests.drawn_rows import gaussian
+from tests.drawn_rows import TENSORS, TENSORS_OF_32_BITS, gaussian
 
 ROWS = 60
 
@@ -22,7 +22,7 @@ def prepared_case(penalty, case):
     f, a = gaussian(ROWS, 3, 5)
     a = case.attributes((a - a.mean(0)) / a.std(0))
     rows = penalty.rows.assign(30, ROWS)
-    return f, a, rows, penalty.prepare(Attributes(a), rows, {}, seed=0)
+    return f, a, rows, penalty.prepare(Attributes(a), rows, {}, seed=0).to(TENSORS)
 
 
 def grid_equals_single_predictions(penalty, case):
@@ -37,7 +37,7 @@ def grid_equals_single_predictions(penalty, case):
 def order_of_rows_does_not_matter(penalty, case):
     f, a, rows, prepared = prepared_case(penalty, case)
     order = np.r_[np.random.default_rng(0).permutation(30), 30 + np.random.default_rng(1).permutation(30)]
-    shuffled = penalty.prepare(Attributes(a[order]), rows, {}, seed=0)
+    shuffled = penalty.prepare(Attributes(a[order]), rows, {}, seed=0).to(TENSORS)
     here = penalty.step(f, prepared, penalty.init(prepared, 5, {}))
     there = penalty.step(f[:, order], shuffled, penalty.init(shuffled, 5, {}))
     torch.testing.assert_close(here.gradient[:, order], there.gradient, rtol=1e-6, atol=1e-10)
@@ -47,7 +47,7 @@ def following_the_gradient_lowers_the_disparity(penalty, case):
     """A few steps against the gradient lower the value, measured afresh, by at least a twentieth."""
     f, a = gaussian(300, 1, 3)
     f, a = f.float(), case.attributes((a - a.mean(0)) / a.std(0))
-    prepared = penalty.prepare(Attributes(a), penalty.rows.assign(150, 300), {}, seed=0).to(torch.float32, "cpu")
+    prepared = penalty.prepare(Attributes(a), penalty.rows.assign(150, 300), {}, seed=0).to(TENSORS_OF_32_BITS)
     state = penalty.init(prepared, 3, {})
     for _ in range(30):
         before = penalty.step(f, prepared, state)
@@ -67,7 +67,7 @@ def gradient_is_that_of_the_stated_objective(penalty, case):
     a = case.attributes((a - a.mean(0)) / a.std(0))
     f = 0.4 * f
     weight = np.random.default_rng(1).uniform(0.5, 1.5, 40)
-    prepared = penalty.prepare(Attributes(a, row_weight=weight), penalty.rows.assign(20, 40), {}, 0)
+    prepared = penalty.prepare(Attributes(a, row_weight=weight), penalty.rows.assign(20, 40), {}, 0).to(TENSORS)
     state = penalty.init(prepared, 2, {})
     step = penalty.step(f, prepared, state)
     leaf = f.clone().requires_grad_()
@@ -80,7 +80,7 @@ def gradient_is_that_of_the_stated_objective(penalty, case):
 
 def constant_predictions_are_left_alone(penalty, case):
     _, _, _, prepared = prepared_case(penalty, case)
-    prepared = prepared.to(torch.float32, "cpu")
+    prepared = prepared.to(TENSORS_OF_32_BITS)
     flat = torch.full((2, ROWS), 1.7)
     state = penalty.init(prepared, 2, {})
     for _ in range(case.settles):
@@ -105,7 +105,7 @@ def settings_vary_by_configuration_and_unknown_ones_are_refused(penalty, case):
     f, a, rows, _ = prepared_case(penalty, case)
     for name in penalty.tunable:
         values = torch.tensor([0.1, 0.2, 0.5, 1.0, 2.0], dtype=torch.float64)
-        prepared = penalty.prepare(Attributes(a), rows, {name: values}, seed=0)
+        prepared = penalty.prepare(Attributes(a), rows, {name: values}, seed=0).to(TENSORS)
         together = penalty.step(f, prepared, penalty.init(prepared, 5, {name: values}))
         alone = penalty.step(f[3:4], prepared, penalty.init(prepared, 1, {name: values[3:4]}))
         torch.testing.assert_close(together.gradient[3], alone.gradient[0], rtol=1e-9, atol=1e-13)
@@ -124,7 +124,7 @@ def a_column_that_does_not_vary_changes_nothing_else(penalty, case):
     """What a split may leave of a rare attribute: standardised, it is zero on all training rows."""
     f, a, rows, _ = prepared_case(penalty, case)
     a = np.c_[a[:, :2], np.zeros(ROWS)]
-    prepared = penalty.prepare(Attributes(a), rows, {}, seed=0)
+    prepared = penalty.prepare(Attributes(a), rows, {}, seed=0).to(TENSORS)
     step = penalty.step(f, prepared, penalty.init(prepared, 5, {}))
     assert torch.isfinite(step.gradient).all()
     assert torch.isfinite(step.value).all()

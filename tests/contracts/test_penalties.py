@@ -40,6 +40,6 @@ def test_names_resolve_and_unknown_ones_list_the_known():
     for name in NAMES:
         assert resolve_penalty(name).name == name
     with pytest.raises(
-        UnknownName, match=r"Did you mean 'hsic'\? Known: adversarial, adversarial_plain, eipm, fbo, fbo_closed,"
+        UnknownName, match=r"Did you mean 'hsic'\? Known: adversarial, adversarial_plain, fbo, fbo_closed,"
     ):
         resolve_penalty("hsci")

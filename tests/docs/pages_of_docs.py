@@ -11,7 +11,7 @@ from support import api, options, pages  # noqa: E402
 
 PAGES = pages.pages()
 TERMINAL = re.compile(r"^```(?:sh|console)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-COMMAND = re.compile(r"^(?:\$ )?(fairlevel .+)$", re.MULTILINE)
+COMMAND = re.compile(r"^(?:\$ )?(fairlevel(?:-study)? .+)$", re.MULTILINE)
 
 
 def name(page):

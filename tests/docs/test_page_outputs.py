@@ -5,8 +5,8 @@ import re
 import pytest
 from pages_of_docs import PAGES, ROOT, api, name, pages, text_of
 
-from fairlevel.data.sources import resolve_source
 from fairlevel.exceptions import FairLevelError
+from fairlevel_study.sources import resolve_source
 
 QUICK = {"docs/command-line.md", "docs/add-a-penalty.md", "docs/index.md"}
 NUMBER = re.compile(r"[-+−]?\d+(?:[.,]\d+)*(?:e[-+]\d+)?")

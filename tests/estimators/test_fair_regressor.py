@@ -33,7 +33,7 @@ from fairlevel.metrics.scorers import fair_scorer
 from fairlevel.networks.optimizers import Adam, GradientDescent
 from fairlevel.penalties import PENALTIES
 from fairlevel.predictors import MLP, PREDICTORS, Boosting, RandomFeatures
-from tests.contracts.penalty_cases import OF_CLASSES, SLOW, quick_penalty
+from tests.contracts.penalty_cases import quick_penalty
 
 QUICK = Adam(0.02, steps=120)
 FEW = Adam(0.06, steps=40)
@@ -66,11 +66,7 @@ def without_weight():
 
 @pytest.mark.parametrize(
     ("penalty", "predictor"),
-    [
-        (penalty, predictor)
-        for penalty, predictor in product(sorted({*PENALTIES} - OF_CLASSES), sorted(PREDICTORS))
-        if penalty not in SLOW or predictor == "boosting"
-    ],
+    product(sorted(PENALTIES), sorted(PREDICTORS)),
 )
 def test_more_weight_means_less_disparity(table, without_weight, penalty, predictor):
     beside = penalty in ("fbo", "itd")

@@ -1,7 +1,6 @@
 """FairnessPath: what it promises of every model it hands out."""
 
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,12 +13,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import cross_val_predict
 
 from fairlevel import FairnessPath, FairRegressor
-from fairlevel.benchmark.datasets import SyntheticDataset
-from fairlevel.benchmark.methods import METHODS
-from fairlevel.benchmark.protocol import Protocol
-from fairlevel.candidates import PenaltyGrid, TrainingSetup
-from fairlevel.candidates.protocol import CandidateRows
-from fairlevel.data.synthetic import SyntheticDesign
+from fairlevel.candidates import PenaltyGrid
 from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.front_page import front_page
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, InvalidType, MissingSensitiveFeatures, UnknownName
@@ -28,9 +22,6 @@ from fairlevel.fronts.points import non_dominated
 from fairlevel.fronts.selection import knee_index
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import LinearR2
-from fairlevel.predictors import MLP
-from fairlevel.predictors.boosting import BoosterFactory
-from fairlevel.training.rows import AllRows
 from tests.few_trees import auto_of_few_trees
 
 QUICK = {"solver": "spectral", "optimizer": Adam(0.02, steps=80), "device": "cpu", "random_state": 0}
@@ -175,24 +166,6 @@ def test_no_row_is_kept(path, table):
         found = list(arrays(fitted, set()))
         assert len(found) > 5
         assert not [each.shape for each in found if len(wanted[1]) in each.shape]
-
-
-def test_the_study_and_the_path_train_the_same_candidates(table, monkeypatch):
-    """``auto`` is one definition: the same families, settings, weights and names in both."""
-    monkeypatch.setattr(BoosterFactory, "steps", lambda factory, optimizer: 16)  # of 2000 trees
-    x, y, a = (part[:150] for part in table)
-    path = FairnessPath(optimizer=Adam(0.005, steps=10), device="cpu", random_state=0).fit(x, y, sensitive_features=a)
-    protocol = replace(Protocol.medium(), optimizer=Adam(0.005, steps=10))
-    problem = SyntheticDataset(SyntheticDesign(), rows=200).problem(0, protocol)
-    setup = TrainingSetup(MLP(), protocol.optimizer, 0, "cpu", protocol.rate_scale)
-    rows = CandidateRows(AllRows(problem.training))
-    study = METHODS["auto"].source.train(rows, setup, protocol.limits, lambda share: None)
-    columns = ["candidate", "family", "setting", "weight", "learning_rate"]
-    pd.testing.assert_frame_equal(path.candidates_[columns], study.table[columns])
-    trained = study.table[~study.table["family"].str.contains("after|constant")]
-    boosters, solved = (trained["predictor"] == "boosting").sum(), trained["predictor"].ne("boosting")
-    assert boosters + 2 * trained.loc[solved, "setting"].nunique() <= protocol.candidates  # two bodies for each head
-    assert set(trained["predictor"]) == {"boosting", "mlp", "random_features", "linear"}
 
 
 def test_plot_returns_a_display(path):

@@ -15,7 +15,7 @@ from fairlevel.exceptions import InvalidInput, UnknownAttributes
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import PENALTIES
 from fairlevel.training.rows import TrainingRows
-from tests.contracts.penalty_cases import OF_CLASSES, SLOW, quick_penalty
+from tests.contracts.penalty_cases import quick_penalty
 
 RANDOM = np.random.default_rng(0)
 ROWS = 400
@@ -123,7 +123,7 @@ def plain_dpvar():
     return dpvar(None, plain.predict(x[1::2]), sensitive_features=a[1::2])
 
 
-@pytest.mark.parametrize("name", sorted({*PENALTIES} - OF_CLASSES - SLOW))
+@pytest.mark.parametrize("name", sorted(PENALTIES))
 def test_unknown_attributes_do_not_matter(name):
     """Whatever stands where attributes are unknown, the model is the same, and level on rows where they are known."""
     x, y, a = FEW

@@ -14,9 +14,9 @@ from fairlevel import FairClassifier, FairRegressor, TableEncoder, load
 from fairlevel.links import LogisticLink
 from fairlevel.members.boosters import FittedTrees
 from fairlevel.members.input_map import InputMap
+from fairlevel.members.layout import Layout
 from fairlevel.members.networks import NetworkMembers
 from fairlevel.models.saved import read_saved
-from fairlevel.networks.layout import Layout
 from fairlevel.networks.network import Network
 from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import PREDICTORS, Boosting

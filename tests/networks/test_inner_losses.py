@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from fairlevel.networks.inner_losses import Huber, Pinball, Squared
+from fairlevel.penalties.inner_losses import Huber, Pinball, Squared
 
 RHO = {
     Squared(): lambda r: r**2,

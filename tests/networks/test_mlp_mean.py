@@ -1,9 +1,9 @@
 import numpy as np
 import torch
 
-from fairlevel.networks.inner_losses import Huber, Squared
 from fairlevel.networks.mlp_mean import MLPMean
 from fairlevel.networks.optimizers import Adam, GradientDescent
+from fairlevel.penalties.inner_losses import Huber, Squared
 
 
 def test_a_step_is_gradient_descent_on_the_mean_inner_loss():

@@ -6,12 +6,13 @@ import torch
 
 from fairlevel.conditional_mean import GroupMean, RandomFeaturesMean, RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.networks.inner_losses import Huber, Pinball
 from fairlevel.networks.mlp_mean import MLPMean
-from fairlevel.penalties import FBO, ClosedFBO, fbo_closed
+from fairlevel.networks.penalties import FBO
+from fairlevel.networks.penalties.trained_mean import Warm
+from fairlevel.penalties import ClosedFBO, fbo_closed
+from fairlevel.penalties.inner_losses import Huber, Pinball
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, IN_OUT
-from fairlevel.penalties.trained_mean import Warm
-from tests.drawn_rows import gaussian
+from tests.drawn_rows import TENSORS, gaussian
 
 EVERYTHING = ALL_TRAINING_ROWS.assign(0, 50)
 
@@ -40,7 +41,7 @@ def test_closed_fbo_is_the_exact_gradient_when_the_smoother_is_a_projection(mean
     (exact,) = torch.autograd.grad(objective.sum(), omega)
 
     penalty = ClosedFBO(mean=mean)
-    prepared = penalty.prepare(Attributes(a), EVERYTHING, {}, seed=0)
+    prepared = penalty.prepare(Attributes(a), EVERYTHING, {}, seed=0).to(TENSORS)
     step = penalty.step(f.detach(), prepared, penalty.init(prepared, 1, {}))
     push = 2 * (f.detach() - y) / 50 + weight * step.gradient
     torch.testing.assert_close(push @ x, exact, rtol=1e-10, atol=1e-12)
@@ -51,11 +52,11 @@ def test_closed_fbo_is_the_exact_gradient_when_the_smoother_is_a_projection(mean
 def test_with_shrinkage_the_exact_gradient_of_var_h_is_fbos_smoothed_once_more(ridge):
     f, a = gaussian(50, 3, 2)
     penalty = ClosedFBO(mean=RandomFeaturesMean(ridge=ridge))
-    prepared = penalty.prepare(Attributes(a), EVERYTHING, {}, seed=0)
+    prepared = penalty.prepare(Attributes(a), EVERYTHING, {}, seed=0).to(TENSORS)
     traced, ridge = f.clone().requires_grad_(), torch.tensor(ridge, dtype=torch.float64)
-    (exact,) = torch.autograd.grad(prepared.apply(traced, ridge).var(-1, correction=0).sum(), traced)
+    (exact,) = torch.autograd.grad(prepared.apply(traced, ridge[None]).var(-1, correction=0).sum(), traced)
     ours = penalty.step(f, prepared, penalty.init(prepared, 2, {})).gradient
-    torch.testing.assert_close(prepared.apply(ours, ridge), exact, rtol=1e-8, atol=1e-12)
+    torch.testing.assert_close(prepared.apply(ours, ridge[None]), exact, rtol=1e-8, atol=1e-12)
     assert not torch.allclose(ours, exact, rtol=1e-3)
 
 
@@ -73,7 +74,7 @@ def test_adjoint_of_other_losses_is_the_derivative_on_groups(loss):
     group = np.repeat(np.arange(4.0), 6)[:, None]
     f = torch.from_numpy(random.standard_normal((1, 24)) + group[:, 0] / 2)
     penalty = ClosedFBO(mean=GroupMean(ridge=0.0), loss=loss)
-    prepared = penalty.prepare(Attributes(group), ALL_TRAINING_ROWS.assign(0, 24), {}, seed=0)
+    prepared = penalty.prepare(Attributes(group), ALL_TRAINING_ROWS.assign(0, 24), {}, seed=0).to(TENSORS)
     gradient = converged(penalty, prepared, f).gradient[0]
     shifts = 1e-4 * torch.eye(24, dtype=torch.float64)
     up, down = (converged(penalty, prepared, f + sign * shifts).value for sign in (1, -1))
@@ -86,7 +87,7 @@ def test_printed_fbo_is_algorithm_two():
     rows = IN_OUT.assign(16, 40)
     penalty = FBO(inner_steps=4, mean=MLPMean(hidden=(5, 4)))
     rate = torch.tensor([0.05, 0.1, 0.2], dtype=torch.float64)
-    prepared = penalty.prepare(Attributes(a), rows, {}, seed=3)
+    prepared = penalty.prepare(Attributes(a), rows, {}, seed=3).to(TENSORS)
     step = penalty.step(f, prepared, penalty.init(prepared, 3, {"inner_learning_rate": rate}))
 
     inside, outside = torch.from_numpy(a[:16]), torch.from_numpy(a[16:])
@@ -109,7 +110,7 @@ def test_printed_fbo_is_exact_when_in_is_out_and_h_is_least_squares():
     f, a = gaussian(50, 2, 2)
     a = (a - a.mean(0)) / a.std(0)
     penalty = FBO(inner_steps=0, mean=MLPMean(hidden=()), rows=ALL_TRAINING_ROWS)
-    prepared = penalty.prepare(Attributes(a), EVERYTHING, {}, seed=0)
+    prepared = penalty.prepare(Attributes(a), EVERYTHING, {}, seed=0).to(TENSORS)
     layer = penalty.mean.network(2).layers[0]
     phi = torch.zeros(2, penalty.mean.network(2).size, dtype=torch.float64)
     phi[:, layer.weight] = torch.linalg.lstsq(torch.from_numpy(a), centred(f).T).solution.T
@@ -125,7 +126,7 @@ def test_printed_fbo_is_exact_when_in_is_out_and_h_is_least_squares():
 def test_printed_fbo_takes_other_losses():
     f, a = gaussian(60, 2, 2)
     penalty = FBO(loss=Huber(0.5))
-    prepared = penalty.prepare(Attributes((a - a.mean(0)) / a.std(0)), IN_OUT.assign(30, 60), {}, seed=0)
+    prepared = penalty.prepare(Attributes((a - a.mean(0)) / a.std(0)), IN_OUT.assign(30, 60), {}, seed=0).to(TENSORS)
     step = penalty.step(f, prepared, penalty.init(prepared, 2, {}))
     plain = FBO().step(f, prepared, FBO().init(prepared, 2, {}))
     assert torch.isfinite(step.gradient).all()
@@ -137,11 +138,11 @@ def test_what_is_left_out_moves_the_gradient_by_less_than_stated(monkeypatch):
     f, a = gaussian(300, 3, 4)
     a = (a - a.mean(0)) / a.std(0)
     rows, penalty = ALL_TRAINING_ROWS.assign(0, 300), ClosedFBO()
-    trimmed = penalty.prepare(Attributes(a), rows, {}, 0)
+    trimmed = penalty.prepare(Attributes(a), rows, {}, 0).to(TENSORS)
     step = penalty.step(f, trimmed, penalty.init(trimmed, 4, {}))
     bound = fbo_closed.NEGLIGIBLE
     monkeypatch.setattr(fbo_closed, "NEGLIGIBLE", 0.0)
-    whole = penalty.prepare(Attributes(a), rows, {}, 0)
+    whole = penalty.prepare(Attributes(a), rows, {}, 0).to(TENSORS)
     exact = penalty.step(f, whole, penalty.init(whole, 4, {}))
     assert trimmed.functions.shape[1] < whole.functions.shape[1]
     moved = 300 / 2 * (step.gradient - exact.gradient)  # of h − μ

@@ -10,10 +10,11 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties import GDP
 from fairlevel.penalties.gdp_nodes import AuthorsNodes, AuthorsScale
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
+from tests.drawn_rows import TENSORS
 
 
 def evaluated(penalty, f, a):
-    prepared = penalty.prepare(Attributes(a), ALL_TRAINING_ROWS.assign(0, len(a)), {}, seed=0)
+    prepared = penalty.prepare(Attributes(a), ALL_TRAINING_ROWS.assign(0, len(a)), {}, seed=0).to(TENSORS)
     return penalty.step(f, prepared, penalty.init(prepared, len(f), {}))
 
 
@@ -67,7 +68,7 @@ def test_values_and_slopes_are_those_of_the_definition(attributes):
     multiples = torch.tensor([0.3, 1.0, 0.3])
     f = torch.from_numpy(random.standard_normal((3, rows)) + a[:, 0]).requires_grad_()
     plan = ALL_TRAINING_ROWS.assign(0, rows)
-    prepared = GDP().prepare(Attributes(a, row_weight=weight), plan, {"bandwidth": multiples}, 0)
+    prepared = GDP().prepare(Attributes(a, row_weight=weight), plan, {"bandwidth": multiples}, 0).to(TENSORS)
     with torch.no_grad():
         found = GDP().step(f, prepared, GDP().init(prepared, 3, {"bandwidth": multiples}))
     for config, multiple in enumerate(multiples.tolist()):

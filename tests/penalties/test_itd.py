@@ -7,13 +7,14 @@ import torch
 from fairlevel.conditional_mean import SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import FairLevelError
-from fairlevel.networks.inner_losses import Huber, Pinball
 from fairlevel.networks.mlp_mean import MLPMean
 from fairlevel.networks.network import Network
-from fairlevel.penalties import FBO, ITD, ClosedFBO
+from fairlevel.networks.penalties import FBO, ITD
+from fairlevel.networks.penalties.trained_mean import Warm
+from fairlevel.penalties import ClosedFBO
+from fairlevel.penalties.inner_losses import Huber, Pinball
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, IN_OUT
-from fairlevel.penalties.trained_mean import Warm
-from tests.drawn_rows import gaussian
+from tests.drawn_rows import TENSORS, TENSORS_OF_32_BITS, gaussian
 
 ROWS, RATE = 50, 0.2
 
@@ -28,7 +29,7 @@ def setting(steps, start):
     optimum = torch.linalg.solve(hessian, 2 * phi_matrix.T @ f.T / ROWS).T
     theta = optimum if start == "optimum" else torch.zeros_like(optimum)
     penalty = ITD(steps=steps, inner_steps=0, mean=MLPMean(hidden=()), rows=ALL_TRAINING_ROWS)
-    prepared = penalty.prepare(Attributes(a), ALL_TRAINING_ROWS.assign(0, ROWS), {}, seed=0)
+    prepared = penalty.prepare(Attributes(a), ALL_TRAINING_ROWS.assign(0, ROWS), {}, seed=0).to(TENSORS)
     network = penalty.mean.network(3)
     parameters = torch.zeros(2, network.size, dtype=torch.float64)
     parameters[:, network.layers[0].weight], parameters[:, network.layers[0].bias] = theta[:, :3], theta[:, 3:]
@@ -72,7 +73,7 @@ def test_gradient_is_the_derivative_of_the_unrolled_variance(loss):
     f, a = gaussian(24, 2, 2)
     a = (a - a.mean(0)) / a.std(0)
     penalty = ITD(steps=4, inner_steps=0, loss=loss, mean=MLPMean(hidden=(5,)), rows=IN_OUT)
-    prepared = penalty.prepare(Attributes(a), IN_OUT.assign(12, 24), {}, seed=0)
+    prepared = penalty.prepare(Attributes(a), IN_OUT.assign(12, 24), {}, seed=0).to(TENSORS)
     state = penalty.init(prepared, 2, {})
     gradient = penalty.step(f, prepared, state).gradient
     assert not gradient[:, 12:].any()
@@ -87,7 +88,7 @@ def test_warm_steps_come_first_and_are_not_differentiated():
     f, a = gaussian(24, 2, 1)
     rows = IN_OUT.assign(12, 24)
     warm, cold = ITD(steps=2, inner_steps=5), ITD(steps=2, inner_steps=0)
-    prepared = warm.prepare(Attributes((a - a.mean(0)) / a.std(0)), rows, {}, seed=0)
+    prepared = warm.prepare(Attributes((a - a.mean(0)) / a.std(0)), rows, {}, seed=0).to(TENSORS)
     first = warm.step(f, prepared, warm.init(prepared, 1, {}))
     again = cold.step(f, prepared, first.state)  # the state is φ after the warm steps
     torch.testing.assert_close(first.gradient, again.gradient, rtol=1e-12, atol=1e-14)
@@ -101,7 +102,7 @@ def test_cost_is_linear_in_the_unrolled_steps(monkeypatch):
     counts = {}
     for steps in (1, 5, 20):
         penalty = ITD(steps=steps, inner_steps=10)
-        prepared = penalty.prepare(Attributes(a), IN_OUT.assign(12, 24), {}, seed=0)
+        prepared = penalty.prepare(Attributes(a), IN_OUT.assign(12, 24), {}, seed=0).to(TENSORS)
         passes.clear()
         penalty.step(f, prepared, penalty.init(prepared, 1, {}))
         counts[steps] = len(passes)
@@ -134,9 +135,9 @@ def test_numbers_of_32_bits_give_the_same():
     a = random.standard_normal((300, 4))
     f = torch.from_numpy(np.stack([a[:, 0] ** 2, a[:, 1] + random.standard_normal(300)]))
     penalty = ITD(steps=3, inner_steps=4, inner_learning_rate=0.2)
-    prepared = penalty.prepare(Attributes(a), penalty.rows.assign(150, 300), {}, seed=0)
+    prepared = penalty.prepare(Attributes(a), penalty.rows.assign(150, 300), {}, seed=0).to(TENSORS)
     exact = penalty.step(f, prepared, penalty.init(prepared, 2, {}))  # float64 goes by autograd
-    single = prepared.to(torch.float32, "cpu")
+    single = prepared.to(TENSORS_OF_32_BITS)
     found = penalty.step(f.float(), single, penalty.init(single, 2, {}))
     torch.testing.assert_close(found.value.double(), exact.value, rtol=1e-4, atol=0)
     scale = float(exact.gradient.abs().max())

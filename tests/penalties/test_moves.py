@@ -11,6 +11,7 @@ from fairlevel.conditional_mean import protocol as means
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.penalties import ClosedFBO, RootFBO
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
+from tests.drawn_rows import TENSORS
 
 ROWS, CONFIGS = 120, 3
 
@@ -25,7 +26,7 @@ def attributes():
 )
 @pytest.mark.parametrize("configs", [1, CONFIGS])
 def test_after_a_move_value_and_gradient_are_those_of_the_predictions(penalty, configs):
-    prepared = penalty.prepare(attributes(), ALL_TRAINING_ROWS.assign(0, ROWS), {}, 0)
+    prepared = penalty.prepare(attributes(), ALL_TRAINING_ROWS.assign(0, ROWS), {}, 0).to(TENSORS)
     f, first, second = torch.randn(3, configs, ROWS, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     moves = torch.linspace(0.1, 0.9, configs, dtype=torch.float64)
     found, moved = penalty.step(f, prepared, penalty.init(prepared, configs, {})), f

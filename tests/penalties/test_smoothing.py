@@ -1,14 +1,14 @@
-"""Smoothers as tensors: the same mean as in NumPy, in 64 and in 32 bits, and its held-out covariance."""
+"""Smoothers of penalties: the same mean as elsewhere, in 64 and in 32 bits, and its held-out covariance."""
 
 import numpy as np
 import pytest
-import torch
 
 from fairlevel import ClosedFBO, GroupMean, RandomFeaturesMean, SplineMean
+from fairlevel.arrays import NumPyBackend
 from fairlevel.conditional_mean import smoother as module
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
-from fairlevel.penalties.smoothing import TensorSmoother
+from fairlevel.penalties.smoothing import PenaltySmoother
 from tests.conditional_mean.dense import Design, left_out
 
 RANDOM = np.random.default_rng(0)
@@ -19,25 +19,26 @@ CASES = {
     "levels": (GroupMean(), Attributes(A[:, 2:], row_weight=WEIGHT)),
     "within a factor": (RandomFeaturesMean(features=30), Attributes(A[:, :1], A[:, 1:2], WEIGHT)),
 }
-RIDGES = torch.tensor([0.02, 0.3], dtype=torch.float64)
+RIDGES = np.array([0.02, 0.3])
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_means_are_those_of_the_smoother(name):
     mean, rows = CASES[name]
-    smoother, prediction = mean.prepare(rows), torch.from_numpy(F)
-    found = TensorSmoother.of(smoother)
-    np.testing.assert_allclose(found.apply(prediction, RIDGES), smoother.apply(F, RIDGES.numpy()), atol=1e-10)
-    np.testing.assert_allclose(found.shrinkage(RIDGES), smoother.shrinkage(RIDGES.numpy()), rtol=1e-12)
-    np.testing.assert_allclose(found.beyond_nuisance(prediction), smoother.beyond_nuisance(F), atol=1e-12)
-    single = found.to(torch.float32).apply(prediction.float(), RIDGES.float())
-    np.testing.assert_allclose(single, smoother.apply(F, RIDGES.numpy()), atol=1e-4)
+    smoother = mean.prepare(rows)
+    found = PenaltySmoother.of(smoother)
+    np.testing.assert_allclose(found.apply(F, RIDGES), smoother.apply(F, RIDGES), atol=1e-10)
+    np.testing.assert_allclose(found.shrinkage(RIDGES), smoother.shrinkage(RIDGES), rtol=1e-12)
+    np.testing.assert_allclose(found.beyond_nuisance(F), smoother.beyond_nuisance(F), atol=1e-12)
+    single = found.to(NumPyBackend()).apply(F.astype(np.float32), RIDGES.astype(np.float32))
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, smoother.apply(F, RIDGES), atol=1e-4)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_held_out_covariance_is_that_of_refits(name):
     mean, rows = CASES[name]
-    found = TensorSmoother.of(mean.prepare(rows)).leave_out_covariance(torch.from_numpy(F), RIDGES)
+    found = PenaltySmoother.of(mean.prepare(rows)).leave_out_covariance(F, RIDGES)
     design = Design.of(mean, rows)
     onto = design.unpenalised_nuisance.smoother(rows.weight, 0.0)
     for f, ridge, value in zip(F, RIDGES.tolist(), found.tolist(), strict=True):
@@ -46,26 +47,26 @@ def test_held_out_covariance_is_that_of_refits(name):
 
 
 def test_held_out_covariance_is_centred_at_zero_without_disparity():
-    a, f = RANDOM.standard_normal((150, 3)), torch.from_numpy(RANDOM.standard_normal((4000, 150)))
-    smoother = TensorSmoother.of(RandomFeaturesMean().prepare(Attributes(a)))
-    ridge = torch.full((4000,), 0.05, dtype=torch.float64)
+    a, f = RANDOM.standard_normal((150, 3)), RANDOM.standard_normal((4000, 150))
+    smoother = PenaltySmoother.of(RandomFeaturesMean().prepare(Attributes(a)))
+    ridge = np.full(4000, 0.05)
     values = smoother.leave_out_covariance(f, ridge)
     assert float(values.mean()) == pytest.approx(0, abs=4 * float(values.std()) / 4000**0.5 + 1 / 150)
     fitted = smoother.apply(f, ridge)
-    assert float((fitted - fitted.mean(dim=1, keepdim=True)).mul(f).mean()) > 0.02  # what it corrects
+    assert float(((fitted - fitted.mean(axis=1, keepdims=True)) * f).mean()) > 0.02  # what it corrects
 
 
 def test_closed_form_fbo_of_many_rows_is_the_same_penalty(monkeypatch):
     a, weight = RANDOM.standard_normal((900, 3)), RANDOM.uniform(0.5, 2, 900)
     target = np.sin(a[:, 0]) + RANDOM.standard_normal(900)
-    prediction, steps = torch.from_numpy(target).float().unsqueeze(0), []
+    prediction, steps = target.astype(np.float32)[None], []
     for many in (10_000, 100):
         monkeypatch.setattr(module, "MANY_ROWS", many)
         rows = Attributes(a, row_weight=weight)
         penalty = ClosedFBO().tuned(rows, target, 0)
-        prepared = penalty.prepare(rows, ALL_TRAINING_ROWS.assign(0, 900), {}, 0).to(torch.float32)
+        prepared = penalty.prepare(rows, ALL_TRAINING_ROWS.assign(0, 900), {}, 0).to(NumPyBackend())
         steps.append((penalty.ridge, *penalty.step(prediction, prepared, penalty.init(prepared, 1, {}))[:2]))
     (ridge, value, gradient), (other_ridge, other_value, other_gradient) = steps
     assert ridge == other_ridge
-    torch.testing.assert_close(value, other_value, rtol=1e-4, atol=0)
-    torch.testing.assert_close(gradient, other_gradient, rtol=1e-3, atol=1e-7)
+    np.testing.assert_allclose(value, other_value, rtol=1e-4, atol=0)
+    np.testing.assert_allclose(gradient, other_gradient, rtol=1e-3, atol=1e-7)

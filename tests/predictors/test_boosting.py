@@ -29,7 +29,7 @@ from tests.contracts.penalty_cases import CASES, FEW_STEPS, as_they_are
 from tests.few_trees import auto_of_few_trees
 
 SMALL = Boosting(rounds=12, rows_in_leaf=5)
-CRITICS = {"fbo", "itd", "adversarial", "adversarial_plain", "hgr", "mine"}  # their penalty moves with the predictions
+CRITICS = {"fbo", "itd", "adversarial", "adversarial_plain"}  # their penalty moves with the predictions
 
 
 def samples(rows=300, seed=0, attributes=as_they_are):

@@ -13,11 +13,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 from torch import nn
 
-import fairlevel.predictors.torch_module as torch_module
+import fairlevel.networks.torch_module as torch_module
 from fairlevel import FairnessPath, FairRegressor, dpvar, load
 from fairlevel.exceptions import InvalidInput
-from fairlevel.members.modules import ModuleClassMissing
 from fairlevel.models.folder import DamagedModel
+from fairlevel.networks.modules import ModuleClassMissing
 from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import TorchModule, resolve_predictor
 

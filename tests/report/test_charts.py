@@ -3,13 +3,11 @@
 from xml.etree import ElementTree
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from fairlevel.metrics.profile import MeanProfile
 from fairlevel.report.charts.axes import Axis, Frame
 from fairlevel.report.charts.front import FrontPoints, front_drawing
-from fairlevel.report.charts.methods import band_panel, wins_chart
 from fairlevel.report.charts.profiles import MOST_BARS, profile_chart, shared_axis
 from fairlevel.report.charts.svg import line, tag
 
@@ -115,17 +113,3 @@ def test_many_categories_say_how_many_are_not_drawn():
     assert len(found(parsed(chart.svg), "rect", "bar")) == MOST_BARS
     assert str(len(names)) in chart.note
     assert len(chart.table.rows) == len(names)
-
-
-def test_charts_of_methods():
-    shares = pd.DataFrame({"budget": ["tight"] * 2, "method": ["a", "b"], "share": [0.5, np.nan]})
-    shares = shares.assign(low=[0.2, np.nan], high=[0.8, np.nan])
-    root = parsed(wins_chart("t", shares, {"a": "A", "b": EVIL}, "alt").svg)
-    (point,), (interval,) = root.iter("circle"), found(root, "path", "curve")
-    start, end = (float(place.split()[0]) for place in interval.get("d")[1:].split("L"))
-    assert float(point.get("cx")) == pytest.approx((start + end) / 2, abs=0.1)
-    assert {"A", EVIL} <= {text.text for text in root.iter() if text.text}
-    bands = pd.DataFrame({"method": "a", "budget": np.linspace(0, 1, 200), "median": np.repeat([3.0, 2.0], 100)})
-    root = parsed(band_panel("t", bands.assign(low=1.0, high=4.0), {"a": "A"}).svg)
-    (curve,) = found(root, "path", "curve")
-    assert curve.get("d").count("L") == 3  # two steps

@@ -6,7 +6,7 @@ from scipy.optimize import brentq
 
 from fairlevel import FBO, ITD, ClosedFBO, FairRegressor
 from fairlevel.data.synthetic import SyntheticDesign
-from fairlevel.networks.inner_losses import Huber, Pinball
+from fairlevel.penalties.inner_losses import Huber, Pinball
 from tests.study.grids import fit_weights
 
 pytestmark = pytest.mark.study

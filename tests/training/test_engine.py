@@ -9,19 +9,23 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.exceptions import FairLevelError
+from fairlevel.networks.backend import resolve_device
+from fairlevel.networks.mlp import MLP
 from fairlevel.networks.network import Network
 from fairlevel.networks.optimizers import Adam, GradientDescent
-from fairlevel.penalties import PENALTIES, ClosedFBO, NoPenalty
-from fairlevel.predictors import MLP, PREDICTORS, Boosting, Configurations, Linear, RandomFeatures
-from fairlevel.training.engine import resolve_device, train
+from fairlevel.penalties import GDP, NAMES, ClosedFBO, LinearR2, NoPenalty, RootFBO, resolve_penalty
+from fairlevel.predictors import Boosting, Configurations, Linear, RandomFeatures
+from fairlevel.predictors.linear import LEAST_RIDGE
+from fairlevel.predictors.ridge import leave_one_out_ridge
+from fairlevel.training.engine import train
 from fairlevel.training.outcome import Status
 from fairlevel.training.rows import AllRows, TrainingRows
 from tests.contracts.penalty_cases import CASES, FEW_STEPS, as_they_are
+from tests.drawn_rows import TENSORS_OF_32_BITS
 
 WEIGHTS = np.r_[0, np.logspace(-2, 0.5, 23)]
 ROUNDING = 0.01  # of the step size, after two steps
 OPTIMIZERS = {"gd": GradientDescent(0.05, steps=2), "adam": Adam(0.01, steps=2)}
-FEW_FEATURES = {"random_features": RandomFeatures(features=60)}
 
 
 def samples(rows=151, seed=0, attributes=as_they_are):
@@ -43,12 +47,10 @@ def parameters(weights, rates, penalty, predictor, optimizer):
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize("predictor", sorted({*PREDICTORS} - {"boosting"}))  # tests/predictors/test_boosting.py
-@pytest.mark.parametrize("penalty", sorted(PENALTIES))
-def test_a_configuration_is_the_same_alone_and_in_a_grid(penalty, predictor, optimizer):
+@pytest.mark.parametrize("penalty", sorted(NAMES))
+def test_a_network_is_the_same_alone_and_in_a_grid(penalty, optimizer):
     """Up to rounding, which grows with the number of steps; the same call twice gives the same bits."""
-    small = FEW_STEPS.get(penalty) or PENALTIES[penalty](), FEW_FEATURES.get(predictor) or PREDICTORS[predictor]()
-    chosen = *small, OPTIMIZERS[optimizer]
+    chosen = FEW_STEPS.get(penalty) or resolve_penalty(penalty), MLP(), OPTIMIZERS[optimizer]
     rate = chosen[2].learning_rate
     grid = parameters(WEIGHTS, rate, *chosen).members.parameters
     assert np.array_equal(parameters(WEIGHTS, rate, *chosen).members.parameters, grid)
@@ -65,6 +67,33 @@ def test_a_configuration_is_the_same_alone_and_in_a_grid(penalty, predictor, opt
     np.testing.assert_allclose(beside, grid[others], rtol=0, atol=ROUNDING * rate)
 
 
+@pytest.mark.parametrize("penalty", [ClosedFBO(), LinearR2(), RootFBO(), GDP()], ids=lambda penalty: penalty.name)
+@pytest.mark.parametrize("predictor", [Linear(), RandomFeatures(features=60)], ids=lambda predictor: predictor.name)
+def test_a_linear_model_is_the_same_alone_and_in_a_grid(penalty, predictor):
+    rows = AllRows(samples())
+    together, again = (train(rows, Configurations.of(WEIGHTS, 0.1), penalty=penalty, predictor=predictor) for _ in "12")
+    alone = train(rows, Configurations.of(WEIGHTS[9:10], 0.1), penalty=penalty, predictor=predictor)
+    x = rows.rows.x
+    assert np.array_equal(together.members.predict(x), again.members.predict(x))
+    np.testing.assert_allclose(alone.members.predict(x)[0], together.members.predict(x)[9], atol=2e-3)
+
+
+def test_a_linear_model_is_the_dense_optimum():
+    """Loss + weight · penalty + the ridge, against one solve in float64."""
+    rows, penalty, weights = samples(300), ClosedFBO(), np.array([0.0, 2.0, 40.0])
+    trained = train(AllRows(rows), Configurations.of(weights, 0.1), penalty=penalty, predictor=Linear())
+    members = trained.members
+    z = members.input_map(rows.x)
+    assert abs(z.mean(axis=0)).max() < 1e-12
+    ridge = leave_one_out_ridge(z, rows.y, np.full(300, 1 / 300), LEAST_RIDGE) * (z**2).mean()
+    smoother = penalty.prepare(rows.attributes, penalty.rows.assign(150, 300), {}, seed=0)
+    S = smoother.functions * smoother.shrinkage(np.array([penalty.ridge]))[0] @ smoother.functions.T / 300**2
+    for weight, prediction in zip(weights, members.predict(rows.x), strict=True):
+        left = z.T @ z / 300 + weight * z.T @ S @ z + ridge * np.eye(z.shape[1])
+        dense = rows.y.mean() + z @ np.linalg.solve(left, z.T @ (rows.y - rows.y.mean()) / 300)
+        np.testing.assert_allclose(prediction, dense, atol=2e-3)
+
+
 def test_objective_falls_and_the_trace_ends_with_the_outcome():
     trained = train(
         AllRows(samples()),
@@ -73,10 +102,10 @@ def test_objective_falls_and_the_trace_ends_with_the_outcome():
         predictor=MLP(),
         optimizer=Adam(0.01, steps=200),
     )
-    objective = trained.trace.loss + torch.tensor([0.0, 1.0, 5.0]) * trained.trace.penalty
+    objective = trained.trace.loss + np.array([0.0, 1.0, 5.0]) * trained.trace.penalty
     assert (objective[-1] < 0.6 * objective[0]).all()
     assert trained.trace.step[-1] == 200
-    assert torch.equal(trained.trace.loss[-1], trained.loss)
+    assert np.array_equal(trained.trace.loss[-1], trained.loss)
     assert (trained.penalty[1:] < trained.penalty[:-1]).all()
     assert set(trained.status) == {Status.FINISHED}
 
@@ -98,12 +127,12 @@ def test_engine_matches_a_plain_torch_loop():
         for layer, linear in zip(network.layers, module[::2], strict=True):
             linear.weight.copy_(row[layer.weight].reshape(layer.shape).T)
             linear.bias.copy_(row[layer.bias])
-    smoother = penalty.prepare(data.attributes, penalty.rows.assign(60, 120), {}, seed=4).to(torch.float32)
+    smoother = penalty.prepare(data.attributes, penalty.rows.assign(60, 120), {}, seed=4).to(TENSORS_OF_32_BITS)
     x, y = torch.from_numpy(data.x).float(), torch.from_numpy(data.y).float()
     peer = torch.optim.Adam(module.parameters(), lr=0.01)
     for _ in range(15):
         f = module(x)[:, 0]
-        h = smoother.apply(f[None], penalty.ridge)[0]
+        h = smoother.apply(f[None], torch.tensor([penalty.ridge]))[0]
         loss = ((f - y).square().mean() + 2.0 * ((h - h.mean()) * f).mean()) / 3.0
         peer.zero_grad()
         loss.backward()
@@ -137,7 +166,7 @@ def test_early_stopping_considers_the_last_step(steps):
 
 
 def test_divergence_is_seen_with_held_out_rows_too():
-    settings = {"penalty": NoPenalty(), "predictor": Linear(), "optimizer": GradientDescent(1e3, steps=100)}
+    settings = {"penalty": NoPenalty(), "predictor": MLP(), "optimizer": GradientDescent(1e3, steps=100)}
     outcome = train(AllRows(samples(200)), Configurations.of([0.0], 1e3), held_out=samples(200, seed=1), **settings)
     assert outcome.status == (Status.DIVERGED,)
 
@@ -168,21 +197,21 @@ def test_devices():
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-@pytest.mark.parametrize("penalty", sorted(PENALTIES))
+@pytest.mark.parametrize("penalty", sorted(NAMES))
 def test_cuda_agrees_with_the_cpu(penalty):
     grid = Configurations.of(WEIGHTS[:6], 0.01)
-    settings = {"penalty": PENALTIES[penalty](), "predictor": MLP(), "optimizer": Adam(0.01, steps=50)}
+    settings = {"penalty": resolve_penalty(penalty), "predictor": MLP(), "optimizer": Adam(0.01, steps=50)}
     rows = AllRows(samples(attributes=CASES[penalty].attributes))
     here, there = (train(rows, grid, device=device, **settings) for device in ("cpu", "cuda"))
-    torch.testing.assert_close(here.loss, there.loss, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(here.loss, there.loss, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_cuda_agrees_with_the_cpu_where_steps_are_given():
-    grid = replace(Configurations.of([0.0, 1.0, 3.0], 0.01), steps=torch.tensor([1, 20, 50]))
+    grid = replace(Configurations.of([0.0, 1.0, 3.0], 0.01), steps=np.array([1, 20, 50]))
     settings = {"penalty": ClosedFBO(), "predictor": MLP(), "optimizer": Adam(0.01, steps=50)}
     here, there = (train(AllRows(samples()), grid, device=device, **settings) for device in ("cpu", "cuda"))
-    torch.testing.assert_close(here.loss, there.loss, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(here.loss, there.loss, rtol=1e-3, atol=1e-4)
     assert there.steps.tolist() == [1, 20, 50]
 
 
@@ -218,8 +247,7 @@ def test_held_out_scores_begin_with_the_constant_and_end_with_each_configuration
     )
     steps, score = trained.held_out.step, trained.held_out.score
     assert steps[0] == 0
-    assert score[0].numpy() == pytest.approx(np.mean(held_out.y**2), rel=1e-5)  # a level model: weights do not matter
-    best = steps[score.argmin(dim=0)]
-    assert torch.equal(best, trained.steps)
+    assert score[0] == pytest.approx(np.mean(held_out.y**2), rel=1e-5)  # a level model: weights do not matter
+    assert np.array_equal(steps[score.argmin(axis=0)], trained.steps)
     prediction = trained.members.predict(held_out.x)[0]
     assert np.mean((prediction - held_out.y) ** 2) == pytest.approx(float(score[:, 0].min()), rel=1e-5)

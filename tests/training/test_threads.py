@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from fairlevel.predictors.protocol import Tiling
-from fairlevel.training.execution.threads import Cancelled, in_threads
+from fairlevel.training.threads import Cancelled, in_threads
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -46,7 +46,7 @@ class CandidateKey(NamedTuple):
 def candidate_table(
     keys: Sequence[CandidateKey],
     predictor: str | Sequence[str],
-    steps: int | Array,
+    steps: int | Index,
     *,
     learning_rate: float | Array = np.nan,
     status: str | Sequence[str] = Status.FINISHED.value,

@@ -25,7 +25,7 @@ class WithConstant:
 
     def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
         found = self.source.train(rows, setup, limits, report)
-        text = LightGBMText.constant(rows.training.sample.shape[1]).write()
+        text = LightGBMText.constant(rows.training.rows.x.shape[1]).write()
         members = BoosterMembers((FittedTrees(text),), (0,), (1,))
         table = candidate_table([CandidateKey(FAMILY, 0.0, 0)], "none", 0)
         constant = CandidateSet(table, (members,), np.ones((1, 1)), (NO_HISTORY,))

@@ -9,7 +9,6 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-import torch
 
 from fairlevel.arrays import Array
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet, TrainingHistory, candidate_table
@@ -43,7 +42,7 @@ class PlainSteps(Setting):
     """The same step size at every weight, as the paper prints it for FBO and ITD; large weights diverge."""
 
     def rate(self, weight: float) -> float:
-        return self.learning_rate * float(self.penalty.curvature(torch.tensor(weight)))
+        return self.learning_rate * float(self.penalty.curvature(np.asarray(weight)))
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ def _train_together(
     known = rows.training.has_attributes
     penalty = rows.training.tuned(penalty, setup.seed) if known else NoPenalty(rows=penalty.rows)
     keys = [CandidateKey(penalty.name, float(proposal.weight), proposal.setting) for proposal in group]
-    steps = None if rows.steps is None else torch.tensor([rows.steps[key] for key in keys])
+    steps = None if rows.steps is None else np.array([rows.steps[key] for key in keys])
     trained = train(
         rows.training,
         replace(Configurations.of([proposal.weight for proposal in group], rates, **numbers), steps=steps),
@@ -145,10 +144,10 @@ def _candidates(trained: Trained, keys: Sequence[CandidateKey], rates: Array, se
     table = candidate_table(
         keys,
         setup.predictor.name,
-        trained.steps.numpy(),
+        trained.steps,
         learning_rate=rates,
         status=[status.value for status in trained.status],
-        loss=trained.loss.numpy().astype(np.float64),
+        loss=trained.loss.astype(np.float64),
     )
     usable = np.flatnonzero(trained.usable)
     members, link = trained.members.take(usable), setup.loss.link_function
@@ -160,8 +159,7 @@ def _candidates(trained: Trained, keys: Sequence[CandidateKey], rates: Array, se
 def _history(trained: Trained, config: int, figure: str) -> TrainingHistory:
     trace, held_out = trained.trace, trained.held_out
     columns = {"step": trace.step, figure: trace.loss[:, config], "penalty": trace.penalty[:, config]}
-    scores = pd.Series(held_out.score[:, config].double().numpy(), index=held_out.step.numpy())
-    return TrainingHistory(pd.DataFrame({name: values.numpy() for name, values in columns.items()}), scores)
+    return TrainingHistory(pd.DataFrame(columns), pd.Series(held_out.score[:, config], index=held_out.step))
 
 
 def _by_penalty(settings: Sequence[Setting], proposals: Sequence[Proposal]) -> Iterator[tuple[Penalty, list[Proposal]]]:

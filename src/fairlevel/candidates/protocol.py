@@ -11,7 +11,6 @@ import numpy as np
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
 from fairlevel.data.scaling import Scaler
 from fairlevel.losses import Loss, SquaredLoss
-from fairlevel.networks.optimizers import Optimizer
 from fairlevel.predictors import Predictor
 from fairlevel.predictors.protocol import Choosable
 from fairlevel.training.rows import AllRows, TrainingRows
@@ -35,12 +34,13 @@ def portion(report: Report, number: int, count: int) -> Report:
 class TrainingSetup:
     """What candidates are trained with.
 
-    ``rate_scale`` multiplies the step size of every setting. ``evaluate`` measures candidates on validation rows;
+    ``optimizer`` is that of networks, None for other predictors; ``rate_scale`` multiplies the step size of every
+    setting. ``evaluate`` measures candidates on validation rows;
     without it no weights are refined.
     """
 
     predictor: Predictor
-    optimizer: Optimizer
+    optimizer: Any
     seed: int
     device: str = "auto"
     rate_scale: float = 1.0
@@ -48,9 +48,9 @@ class TrainingSetup:
     loss: Loss = SquaredLoss()
 
     @classmethod
-    def at_rate_of(cls, predictor: Predictor, optimizer: Optimizer, seed: int, device: str) -> TrainingSetup:
+    def at_rate_of(cls, predictor: Predictor, optimizer: Any, seed: int, device: str) -> TrainingSetup:
         """Settings that name no step size of their own get that of the optimiser."""
-        return cls(predictor, optimizer, seed, device, optimizer.learning_rate / PLAIN_RATE)
+        return cls(predictor, optimizer, seed, device, optimizer.learning_rate / PLAIN_RATE if optimizer else 1.0)
 
     def evaluated(self, candidates: CandidateSet) -> CandidateSet:
         """Candidates as ``evaluate`` gives them; as they are without it."""

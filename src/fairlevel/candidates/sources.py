@@ -11,9 +11,10 @@ from fairlevel.candidates.penalty_grid import PenaltyGrid, Setting
 from fairlevel.candidates.protocol import CandidateSource
 from fairlevel.candidates.reweighted_trees import ReweightedTrees
 from fairlevel.candidates.spectral_path import Head, SpectralPath
-from fairlevel.exceptions import InvalidType, UnknownName
-from fairlevel.penalties import GDP, PENALTIES, Penalty, RootFBO
-from fairlevel.predictors import MLP, Boosting, Linear, RandomFeatures
+from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
+from fairlevel.penalties import GDP, NAMES, Penalty, RootFBO, resolve_penalty
+from fairlevel.predictors import Boosting, Linear, RandomFeatures
+from fairlevel.removed import refuse_removed
 
 GDP_WEIGHTS = (0, 0.01, 0.03, 0.1, 0.2, 0.5, 1, 2, 3, 5, 10, 20)
 ROOT_WEIGHTS = (0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.4, 2, 3, 5)
@@ -32,13 +33,12 @@ ON_ONE_PREDICTOR = Families(
 )
 """What ``auto`` stands for where the user names the predictor."""
 
-MOST_NETWORK_ROWS = 8000
-"""Networks of ``auto`` train on at most this number of rows: boosters gain more from further rows than networks do."""
+MOST_SMOOTH_ROWS = 8000
+"""Linear models of ``auto`` train on at most this number of rows: boosters gain more from further rows than they do."""
 
 BOOSTING_WEIGHTS = tuple(2 * weight for weight in ROOT_WEIGHTS)
 LARGE_TREES = Boosting(leaves=31, rounds=400, rows_in_leaf=10)
 SMALL_TREES = Boosting(leaves=6, rounds=400)
-_WAVES = RandomFeatures(ridge=1e-3)  # a head has a ridge of its own
 _ROOT = WithStages(PenaltyGrid((Setting(RootFBO()),), BOOSTING_WEIGHTS))
 BOOSTING = WithConstant(Families(tuple(OnPredictor(trees, _ROOT) for trees in (LARGE_TREES, SMALL_TREES))))
 AUTO = WithConstant(
@@ -46,15 +46,14 @@ AUTO = WithConstant(
         (
             OnPredictor(LARGE_TREES, _ROOT),
             OnPredictor(SMALL_TREES, _ROOT),
-            OnPredictor(MLP(), SpectralPath(SPECTRAL_WEIGHTS, (Head(1e-4), Head(1e-3, 0.02))), MOST_NETWORK_ROWS),
-            OnPredictor(_WAVES, SpectralPath(SPECTRAL_WEIGHTS, (Head(1e-3), Head(1e-1))), MOST_NETWORK_ROWS),
-            OnPredictor(Linear(), SpectralPath(SPECTRAL_WEIGHTS, (Head(1e-3),)), MOST_NETWORK_ROWS),
+            OnPredictor(RandomFeatures(), SpectralPath(SPECTRAL_WEIGHTS, (Head(1e-3), Head(1e-1))), MOST_SMOOTH_ROWS),
+            OnPredictor(Linear(), SpectralPath(SPECTRAL_WEIGHTS, (Head(1e-3),)), MOST_SMOOTH_ROWS),
         )
     )
 )
 
 SOURCES: dict[str, CandidateSource] = {
-    "auto": AUTO,  # boosters, networks, linear models and the constant
+    "auto": AUTO,  # boosters, linear models of features and of random waves, the constant
     "boosting": BOOSTING,  # boosters of two sizes
     "relevel": WithConstant(ReweightedTrees()),  # one booster, its trees weighted anew
     "spectral": SPECTRAL,  # two trained members, then closed form
@@ -67,15 +66,14 @@ def resolve_candidates(solver: str | Penalty | CandidateSource) -> CandidateSour
     if isinstance(solver, str):
         if solver in SOURCES:
             return SOURCES[solver]
-        if solver in PENALTIES:
-            return PenaltyGrid.over(PENALTIES[solver]())
-        raise UnknownName("solver", solver, (*SOURCES, *PENALTIES))
+        if solver in NAMES:
+            return PenaltyGrid.over(resolve_penalty(solver))
+        refuse_removed(f"penalty={solver!r}", InvalidInput)
+        raise UnknownName("solver", solver, (*SOURCES, *NAMES))
     if isinstance(solver, type):
         raise InvalidType(f"solver={solver!r} is a class; an object is needed, such as {solver.__name__}().")
     if isinstance(solver, CandidateSource):
         return solver
     if isinstance(solver, Penalty):
         return PenaltyGrid.over(solver)
-    raise InvalidType(
-        f"solver={solver!r} was given; a name ({', '.join((*SOURCES, *PENALTIES))}) or an object is needed."
-    )
+    raise InvalidType(f"solver={solver!r} was given; a name ({', '.join((*SOURCES, *NAMES))}) or an object is needed.")

@@ -1,4 +1,12 @@
-"""The spectral path: two trained members per step size, then every trade-off from one eigendecomposition per ridge."""
+r"""The spectral path: two trained members per step size, then every trade-off from one eigendecomposition per ridge.
+
+With centred features F of x (what the last linear step of trained members reads), a linear smoother S of A and f = F w,
+
+.. math:: w(\alpha) = \arg\min_w \tfrac1n \|F w - y\|^2 + \lambda \|w\|^2 + \alpha\, \tfrac1n w^\top F^\top S F w .
+
+The generalised eigenvectors V of FᵀSF/n beside M = FᵀF/n + λI, VᵀMV = 1, with values d, give every α at once:
+w(α) = V (z / (1 + αd)) with z = VᵀFᵀy/n, and DPVar(α) = Σ d z² / (1 + αd)², which falls in α.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +16,20 @@ from itertools import groupby
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
+from scipy.linalg import eigh
 
+from fairlevel.arrays import Array
 from fairlevel.candidates.candidate_set import NO_HISTORY, CandidateKey, CandidateSet, candidate_table
 from fairlevel.candidates.penalty_grid import PenaltyGrid, Setting
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
-from fairlevel.candidates.spectral_head import leave_one_out_ridge, spectral_head
 from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
+from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.refinement import check_weights, coarse
 from fairlevel.members.protocol import LinearHead
 from fairlevel.metrics.choice import tuned_mean
 from fairlevel.penalties import ClosedFBO
-from fairlevel.penalties.smoothing import TensorSmoother
+from fairlevel.predictors.ridge import leave_one_out_ridge
 from fairlevel.training.outcome import Status
 from fairlevel.training.rows import TrainingRows
 
@@ -131,17 +140,55 @@ class SpectralPath:
         (members,) = bodies.groups
         if not isinstance(members, LinearHead):
             raise TypeError(f"{type(members).__name__} has no linear head.")
-        target, attributes = torch.from_numpy(rows.y), rows.some_attributes
+        attributes = rows.some_attributes
         mean: Any = tuned_mean(self.mean, attributes, rows.y, setup.seed)
-        smoother = TensorSmoother.of(mean.prepare(attributes, seed=setup.seed))
-        given, path = members.features(rows.x), torch.tensor(weights, dtype=torch.float64)
+        smoother = mean.prepare(attributes, seed=setup.seed)
+        features = members.features(rows.x)
         enough = list(ridges.values())
         if setup.predictor.fixed_features:
-            enough = [leave_one_out_ridge(given, rows.y, attributes.weight, ridge) for ridge in enough]
-        features = torch.from_numpy(given)
-        heads = [spectral_head(features, target, smoother, float(mean.ridge), ridge) for ridge in enough]
-        coefficients = [head.coefficients(path) for head in heads]
-        intercepts = [head.intercepts(own) for head, own in zip(heads, coefficients, strict=True)]
-        solved, per_head = members.with_heads(torch.cat(coefficients).numpy(), torch.cat(intercepts).numpy())
+            enough = [leave_one_out_ridge(features, rows.y, attributes.weight, ridge) for ridge in enough]
+        heads = [spectral_head(features, rows.y, smoother, float(mean.ridge), ridge) for ridge in enough]
+        coefficients = np.vstack([head.coefficients(np.array(weights)) for head in heads])
+        intercepts = np.concatenate([head.intercepts(np.array(weights)) for head in heads])
+        solved, per_head = members.with_heads(coefficients, intercepts)
         proportions = np.eye(len(table)).repeat(per_head, axis=1)
         return CandidateSet(table, (solved,), proportions, histories)
+
+
+@dataclass(frozen=True)
+class SpectralHead:
+    """Shapes: basis V (feature, direction), disparity d (direction,), signal z (direction,), centre (feature,);
+    ``offset`` is the mean target.
+    """
+
+    basis: Array
+    disparity: Array
+    signal: Array
+    centre: Array
+    offset: float
+
+    def coefficients(self, weights: Array) -> Array:
+        """w(α) for each weight: (weight,) -> (weight, feature)."""
+        along: Array = (self.signal / (1 + weights[:, None] * self.disparity)) @ self.basis.T
+        return along
+
+    def intercepts(self, weights: Array) -> Array:
+        """What makes the mean prediction the mean target: (weight,) -> (weight,)."""
+        return self.offset - self.coefficients(weights) @ self.centre
+
+
+def spectral_head(
+    features: Array, target: Array, smoother: LinearSmoother, smoother_ridge: float, ridge: float
+) -> SpectralHead:
+    """Diagonalise; ``ridge`` is a multiple of the mean second moment of the features. Shapes: features (row, feature),
+    target (row,).
+    """
+    weight = smoother.row_weight
+    centre, offset = weight @ features, float(weight @ target)
+    centred = features - centre
+    moments = centred.T @ (weight[:, None] * centred)
+    moments += ridge * max(float(moments.diagonal().mean()), 1e-300) * np.eye(len(moments))
+    along = smoother.coefficients(centred.T)  # (feature, function of A)
+    between = (along * smoother.shrinkage(smoother_ridge)) @ along.T
+    disparity, basis = eigh(between, moments)
+    return SpectralHead(basis, disparity.clip(0), basis.T @ (centred.T @ (weight * (target - offset))), centre, offset)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from traceback import print_exc
 from typing import Annotated, Any, NoReturn
@@ -27,39 +28,26 @@ COMMANDS = {
     "front": "Train models along the trade-off between accuracy and level predictions.",
     "relevel": "Make a model that exists level, without training it again.",
     "predict": "Predict for every row of a file; the sensitive columns are not needed.",
-    "synthetic": "Write a table of the paper's synthetic design.",
-    "bench run": "Run a study; the same command resumes one that was stopped.",
-    "bench keep": "Add the rows of a run to one compact file.",
-    "bench status": "Show which tasks of a run are finished.",
-    "bench report": "Analyse a finished or running study: a page, figures and tables.",
-    "bench synthetic": "Run the paper's synthetic study; write rows, tables and figures.",
-    "data list": "List the tables of the benchmark.",
-    "data fetch": "Download tables of the benchmark to this machine.",
 }
-"""A command is the function of its name (words joined by _) in the file of that name; two words: group and command."""
-
-GROUPS = {"bench": "Rerun the paper's studies.", "data": "The tables of the benchmark."}
+"""A command is the function of its name in the file of that name."""
 
 
 class LazyCommand(TyperCommand):
-    """Stands for the function ``fairlevel.cli.<file>.<file>``, which is imported only when it runs, so that ``fairlevel
+    """Stands for the function ``fairlevel.cli.<name>.<name>``, which is imported only when it runs, so that ``fairlevel
     --help`` waits for nothing; ``line`` describes it in the list of commands.
     """
 
-    def __init__(self, name: str, file: str, line: str) -> None:
+    def __init__(self, name: str, line: str) -> None:
         super().__init__(name, help=line)
-        self.file = file
 
-    def make_context(self, info_name: Any, args: list[str], *arguments: Any, **settings: Any) -> Any:
+    def make_context(self, *arguments: Any, **settings: Any) -> Any:
         """Import the function and continue as its command, with its own options and help."""
-        for word in args:
-            refuse_removed(f"fairlevel {self.name} {word.partition('=')[0]}", InvalidInput)
-        return self.command().make_context(info_name, args, *arguments, **settings)
+        return self.command().make_context(*arguments, **settings)
 
     def command(self) -> Any:
         """The command itself; its help ends with the example of its file."""
-        module, single = import_module(f"fairlevel.cli.{self.file}"), typer.Typer(add_completion=False)
-        single.command(self.name, epilog=f"Example: [bold]{module.EXAMPLE}[/bold]")(getattr(module, self.file))
+        module, single = import_module(f"fairlevel.cli.{self.name}"), typer.Typer(add_completion=False)
+        single.command(self.name, epilog=f"Example: [bold]{module.EXAMPLE}[/bold]")(getattr(module, str(self.name)))
         return get_command(single)
 
 
@@ -83,33 +71,28 @@ def _root(
     """Make Typer build a group of commands; without a callback it would build a single command."""
 
 
-def _command_line() -> TyperGroup:
-    """The root with its commands and groups."""
+def app() -> None:
+    """Run the command line of ``fairlevel``."""
     root = get_command(_typer)
     assert isinstance(root, TyperGroup)  # it has a callback
-    groups = {name: TyperGroup(name=name, help=line, no_args_is_help=True) for name, line in GROUPS.items()}
-    for name, line in COMMANDS.items():
-        *group, word = name.split()
-        (groups[group[0]] if group else root).commands[word] = LazyCommand(word, name.replace(" ", "_"), line)
-    root.commands.update(groups)
-    return root
+    root.commands.update({name: LazyCommand(name, line) for name, line in COMMANDS.items()})
+    run_command_line(root, "fairlevel")
 
 
-def _set_up_process() -> None:
-    """Settings of the whole process, which a library must not touch: OpenMP threads that wait sleep instead of taking
+def run_command_line(root: Callable[..., Any], name: str) -> None:
+    """Run a program of commands; a mistake in the input is reported in one sentence, with exit code 2. Any other error
+    is shown in full, with exit code 3: 1 stands for a budget that is not met.
+
+    Settings of the whole process, which a library must not touch: OpenMP threads that wait sleep instead of taking
     cores from others (read when PyTorch is imported), and training reuses freed memory. The user's values win.
     """
     os.environ.setdefault(POLICY, "PASSIVE")
     os.environ.setdefault(SWITCH, "1")
-
-
-def app() -> None:
-    """Run the command line; a mistake in the input is reported in one sentence, with exit code 2. Any other error is
-    shown in full, with exit code 3: 1 stands for a budget that is not met.
-    """
-    _set_up_process()
     try:
-        _command_line()(prog_name="fairlevel")
+        first, *others = *sys.argv[1:], ""
+        for word in others:
+            refuse_removed(f"{name} {first} {word.partition('=')[0]}".strip(), InvalidInput)
+        root(prog_name=name)
     except FairLevelError as error:
         _end(str(error))
     except Exception as error:
@@ -125,4 +108,4 @@ def _end(sentence: str) -> NoReturn:
     raise SystemExit(2) from None
 
 
-__all__ = ["COMMANDS", "app"]
+__all__ = ["COMMANDS", "app", "run_command_line"]

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from fairlevel.cli.checks import READERS, column_names
 from fairlevel.exceptions import InvalidInput
-
-if TYPE_CHECKING:
-    from fairlevel.executors import Executor
 
 _NAME = re.compile(r'\s*+(?:"((?:[^"]|"")*+)"\s*|(?!")([^,]*)),')
 
@@ -78,34 +74,21 @@ MostRows = Annotated[int, typer.Option(help="Use at most this many rows, sampled
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 
 
-def read_seeds(text: str) -> tuple[int, ...]:
-    """Seeds from text such as ``0-2``, ``0,3,5`` or ``0-2,5``, each once."""
-    seeds: list[int] = []
-    for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise InvalidInput(f"--seeds {text!r} was given; whole numbers are needed, such as 0-9 or 0,3,5.")
-        seeds += range(int(first), int(last or first) + 1)
-    if not seeds:
-        raise InvalidInput(f"--seeds {text!r} names no seed; write the smaller number first, such as 0-9.")
-    return tuple(dict.fromkeys(seeds))
-
-
 def read_names(text: str) -> tuple[str, ...]:
     """Names from comma-separated text, each once. A name with a comma, or with spaces around it, stands in double
     quotes, as in CSV, and a double quote in it is written twice.
     """
     names, rest = [], f"{text},"
     while rest:
-        found = _NAME.match(rest)
-        if found is None:
+        match = _NAME.match(rest)
+        if match is None:
             raise InvalidInput(
                 f"{text!r} cannot be read as names; separate them by commas, and put a name with a comma in double "
                 """quotes, such as 'age,"income, yearly"'."""
             )
-        quoted, plain = found.groups()
+        quoted, plain = match.groups()
         names.append(plain.strip() if quoted is None else quoted.replace('""', '"'))
-        rest = rest[found.end() :]
+        rest = rest[match.end() :]
     return tuple(dict.fromkeys(name for name in names if name.strip()))
 
 
@@ -126,15 +109,3 @@ def _quoted(name: str) -> str:
     if name == name.strip() and not set(name) & set(',"'):
         return name
     return '"' + name.replace('"', '""') + '"'
-
-
-def make_executor(name: str, **options: Any) -> Executor:
-    """The executor of this name, with the given options; an option of another executor is an error."""
-    from fairlevel.executors import EXECUTORS
-
-    given = {option: value for option, value in options.items() if value is not None}
-    own = {field.name for field in fields(EXECUTORS[name])}
-    for option in given:
-        if option not in own:
-            raise InvalidInput(f"--{option} does not belong to --executor {name}; leave it out.")
-    return EXECUTORS[name](**given)

@@ -77,5 +77,5 @@ def predict(
 def _models_inside(folder: Path) -> str:
     """Where models are in the folder of a front, as the end of a sentence."""
     inside = sorted(file.parent for within in ("*", "models/*") for file in folder.glob(f"{within}/model.json"))
-    named = [place for place in inside if place.name == "knee"] or inside
+    named = [folder for folder in inside if folder.name == "knee"] or inside
     return f"; pass one of its {len(inside)} models, such as {shown_path(named[0])}" if named else ""

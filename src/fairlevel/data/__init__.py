@@ -1,4 +1,4 @@
-"""Tables and where they come from, encoding, splitting, scaling, and the synthetic design.
+"""Tables, encoding, splitting, scaling, and the synthetic design.
 
 Files, in an order to read them:
 
@@ -10,5 +10,5 @@ Files, in an order to read them:
 - ``table.py``, ``splitting.py``, ``scaling.py``: what every fit starts from
 - ``stored_rows.py``, ``row_sample.py``: files that do not fit into memory
 - ``learning_table.py``, ``whole_files.py``: tables and files of the command line
-- ``sources.py``, ``catalogue.py``, ``mirror.py``, ``construction.py``, ``synthetic.py``: tables of the study
+- ``synthetic.py``: the paper's synthetic design
 """

@@ -23,12 +23,9 @@ from fairlevel.models.folder import Description
 from fairlevel.models.model import Model
 from fairlevel.removed import naming_what_is_gone
 
-if TYPE_CHECKING:  # a saved model predicts without PyTorch
-    from torch import nn
-
+if TYPE_CHECKING:  # loading and predicting import nothing that trains
     from fairlevel.candidates import CandidateSource
     from fairlevel.fronts.combiners import Combiner
-    from fairlevel.networks.optimizers import Optimizer
     from fairlevel.penalties import Penalty
     from fairlevel.predictors import Predictor
 
@@ -49,8 +46,8 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         max_dpvar: float | None = None,
         max_share: float | None = None,
         penalty: str | Penalty | CandidateSource = "fbo_closed",
-        predictor: str | Predictor | nn.Module | None = None,
-        optimizer: str | Optimizer = "adam",
+        predictor: str | Predictor | Any | None = None,
+        optimizer: Any = "adam",
         validation_fraction: float | str | None = "auto",
         combiner: Combiner | None = None,
         device: str = "auto",

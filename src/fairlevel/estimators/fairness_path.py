@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import ClassifierTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
-from torch import nn
 
 from fairlevel.arrays import Array
 from fairlevel.auditing.questions import check_threshold
@@ -52,7 +51,6 @@ from fairlevel.fronts.selection import check_row, knee_index
 from fairlevel.losses import Logistic, SquaredLoss
 from fairlevel.metrics.profile import MeanProfile
 from fairlevel.metrics.reliability import Reliability
-from fairlevel.networks.optimizers import Optimizer
 from fairlevel.penalties import Penalty
 from fairlevel.plots.front import FrontDisplay
 from fairlevel.predictors import Predictor
@@ -72,14 +70,14 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     solver : str or object, default="auto"
-        Where candidates come from: "auto" (boosters, networks and the constant, the same as the method ``auto`` of the
-        study), "boosting" (boosters alone), "relevel" (one booster, whose trees are weighted anew), "spectral" (two
-        trained models and an eigendecomposition), the name of any penalty (a grid over its weight; docs/methods.md
-        describes them), or an object such as ``PenaltyGrid.over(ClosedFBO(), weights)``.
+        Where candidates come from: "auto" (boosters, linear models of the features and of random waves, and the
+        constant), "boosting" (boosters alone), "relevel" (one booster, whose trees are weighted anew), "spectral" (two
+        networks and an eigendecomposition), the name of any penalty (a grid over its weight; docs/methods.md describes
+        them), or an object such as ``PenaltyGrid.over(ClosedFBO(), weights)``.
     combiner : ``Stacked()`` or ``Best()``, default=None
         Whether models are mixtures of candidates or single ones; None stands for ``Stacked()``.
     predictor : str, predictor object or nn.Module, default=None
-        As in :class:`fairlevel.FairRegressor`; None leaves "auto" its own, boosters and networks. Give a module that
+        As in :class:`fairlevel.FairRegressor`; None leaves "auto" its own. Give a module that
         has not seen the rows.
     optimizer : str or optimiser object, default="adam"
     models : list of regressors, or of classifiers where y has two classes, default=None
@@ -144,8 +142,8 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self,
         solver: str | Penalty | CandidateSource = "auto",
         combiner: Combiner | None = None,
-        predictor: str | Predictor | nn.Module | None = None,
-        optimizer: str | Optimizer = "adam",
+        predictor: str | Predictor | Any | None = None,
+        optimizer: Any = "adam",
         models: Sequence[Any] | None = None,
         threshold: float = 0.5,
         device: str = "auto",

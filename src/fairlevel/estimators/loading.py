@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from fairlevel.estimators.fair_classifier import FairClassifier
 from fairlevel.estimators.fair_regressor import FairRegressor
@@ -12,9 +12,6 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.models.folder import damage_in_one_sentence, read_models
 from fairlevel.removed import REMOVED
 
-if TYPE_CHECKING:
-    from torch import nn
-
 ESTIMATORS: dict[str, type[FairRegressor] | type[FairClassifier]] = {
     estimator.__name__: estimator for estimator in (FairRegressor, FairClassifier)
 }
@@ -22,7 +19,7 @@ ESTIMATORS: dict[str, type[FairRegressor] | type[FairClassifier]] = {
 
 
 @damage_in_one_sentence
-def load(folder: str | Path, *, module: nn.Module | None = None) -> FairRegressor | FairClassifier:
+def load(folder: str | Path, *, module: Any = None) -> FairRegressor | FairClassifier:
     """The fitted estimator that its method ``save`` wrote; a file that was changed is refused.
 
     A model that ``fairlevel front`` saved takes the table as it was: ``load("front/models/knee").predict(

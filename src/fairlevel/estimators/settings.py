@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from torch import nn
 
 from fairlevel.arrays import Array, Flags
 from fairlevel.candidates import PATH_LIMITS, CandidateSource, Limits, TrainingSetup, resolve_candidates
@@ -17,19 +16,16 @@ from fairlevel.candidates.sources import ON_ONE_PREDICTOR
 from fairlevel.estimators.defaults import network_by_default
 from fairlevel.estimators.path_fit import PathSettings
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName, UnusedOptimizer
+from fairlevel.extras import networks
 from fairlevel.fronts.combiners import Combiner, Stacked
 from fairlevel.losses import Loss, SquaredLoss
-from fairlevel.networks.optimizers import OPTIMIZERS, Adam, Optimizer
 from fairlevel.penalties import Penalty
-from fairlevel.predictors import MLP, Boosting, Linear, Predictor, RandomFeatures, resolve_predictor
+from fairlevel.predictors import Boosting, Predictor, resolve_predictor
 
-LOG_ODDS = Adam(0.02, steps=1000)
-"""What "adam" stands for where a linear model classifies. Its usual 600 steps of 0.01 move a coefficient by about 3 at
-most, enough for a standardised target, but not for the log-odds of classes that are well apart.
-"""
+OPTIMIZERS = ("adam", "gd")
+"""Optimisers of networks that can be asked for by name."""
 
-WAVES = Adam(0.03)
-"""What "adam" stands for with random features: directions that vary little need large coefficients."""
+DEVICES = ("auto", "cpu", "cuda")
 
 NO_LIMITS = Limits(models=10**12, settings=10**4, weights=10**4, coarse=10**4)
 
@@ -41,56 +37,50 @@ def draw_seed(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
-def resolve_optimizer(optimizer: str | Optimizer) -> Optimizer:
-    """An optimiser from its name or from itself."""
+def check_optimizer(optimizer: Any) -> None:
+    """Refuse what is neither the name of an optimiser nor one."""
     if isinstance(optimizer, str):
         if optimizer not in OPTIMIZERS:
             raise UnknownName("optimizer", optimizer, OPTIMIZERS)
-        return OPTIMIZERS[optimizer]()
-    if not isinstance(optimizer, Optimizer) or isinstance(optimizer, type):
+    elif isinstance(optimizer, type) or not (hasattr(optimizer, "update") and hasattr(optimizer, "steps")):
         raise InvalidType(
             f"optimizer={optimizer!r} was given; 'adam', 'gd' or an object such as Adam(steps=2000) is needed."
         )
-    return optimizer
 
 
-def training_setup(
-    predictor: str | Predictor | nn.Module, optimizer: str | Optimizer, device: str, seed: int, loss: Loss | None = None
-) -> TrainingSetup:
+def training_setup(predictor: Any, optimizer: Any, device: str, seed: int, loss: Loss | None = None) -> TrainingSetup:
     """What candidates are trained with; without a loss, with the squared one."""
-    learner, loss = resolve_predictor(predictor), loss or SquaredLoss()
-    rule = _adam_for(learner, loss) if optimizer == "adam" else resolve_optimizer(optimizer)
-    return replace(TrainingSetup.at_rate_of(learner, rule, seed, device), loss=loss)
-
-
-def _adam_for(predictor: Predictor, loss: Loss) -> Adam:
-    if isinstance(predictor, RandomFeatures):
-        return WAVES
-    return LOG_ODDS if isinstance(predictor, Linear) and not loss.quadratic else Adam()
+    check_optimizer(optimizer)
+    if device not in DEVICES:
+        raise UnknownName("device", device, DEVICES)
+    learner, rule = resolve_predictor(predictor), None
+    if learner.uses_optimizer:
+        rule = networks("optimizers").OPTIMIZERS[optimizer]() if isinstance(optimizer, str) else optimizer
+    return replace(TrainingSetup.at_rate_of(learner, rule, seed, device), loss=loss or SquaredLoss())
 
 
 def default_predictor(
-    predictor: str | Predictor | nn.Module | None,
+    predictor: Any,
     solver: str | Penalty | CandidateSource,
 ) -> Predictor:
     """The predictor given; without one, boosting or a network."""
     if predictor is None:
-        return MLP() if network_by_default(solver) else Boosting()
+        return resolve_predictor("mlp") if network_by_default(solver) else Boosting()
     return resolve_predictor(predictor)
 
 
 def warn_of_unused(
-    optimizer: str | Optimizer,
+    optimizer: Any,
     predictor: Predictor,
     solver: str | Penalty | CandidateSource,
     given: bool,
     stacklevel: int,
 ) -> None:
-    """Some predictors read no optimiser; what "auto" trains without a predictor ``given``, or an own source of
-    candidates, may hold networks. ``stacklevel`` counts from the caller of this function up to the caller of fit.
+    """Networks alone have an optimiser; an own source of candidates may hold some. ``stacklevel`` counts from the
+    caller of this function up to the caller of fit.
     """
-    others = isinstance(solver, CandidateSource) or (solver == "auto" and not given)
-    if not predictor.uses_optimizer and not others and resolve_optimizer(optimizer) != resolve_optimizer("adam"):
+    check_optimizer(optimizer)
+    if not predictor.uses_optimizer and optimizer != "adam" and not isinstance(solver, CandidateSource):
         warnings.warn(
             f"optimizer={optimizer!r} changes nothing: {predictor.name} has no optimiser. Pass "
             "predictor=Boosting(learning_rate=..., rounds=...), or predictor='mlp' for a network.",

@@ -2,49 +2,69 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from importlib import import_module
 from inspect import isabstract
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fairlevel.data.encoder import TableEncoder
 from fairlevel.exceptions import InvalidInput
-
-if TYPE_CHECKING:
-    from torch import nn
+from fairlevel.extras import has_networks, networks
 
 _HOMES = (
     "penalties",
     "penalties.protocol",
     "penalties.gdp_nodes",
+    "penalties.inner_losses",
     "conditional_mean",
-    "networks.inner_losses",
-    "networks.mlp_mean",
     "predictors",
-    "networks.optimizers",
     "fronts.combiners",
     "candidates",
 )
+_NETWORK_HOMES = ("penalties", "mlp_mean", "mlp", "optimizers")
+
+
+@dataclass(frozen=True)
+class NotAtHand:
+    """An object that a file names and that cannot be made here: its class needs PyTorch, or another package. The model
+    predicts all the same; to fit it again, the class is needed.
+    """
+
+    kind: str
+    settings: dict[str, Any]
+
+
+def known_classes() -> dict[str, type]:
+    """Classes whose objects may stand in a file, by name."""
+    return _classes_in(*(import_module(f"fairlevel.{home}") for home in _HOMES))
 
 
 @cache
-def known_classes() -> dict[str, type]:
-    """Classes whose objects may stand in a file, by name. Most need PyTorch, which settings of names and numbers do
-    not.
-    """
+def _classes_in(*modules: Any) -> dict[str, type]:
     return {
         name: value
-        for home in _HOMES
-        for name, value in vars(import_module(f"fairlevel.{home}")).items()
+        for module in modules
+        for name, value in vars(module).items()
         if isinstance(value, type) and is_dataclass(value) and not isabstract(value)
-        if value.__module__.startswith("fairlevel.")
+        if value.__module__.startswith("fairlevel")
     }
+
+
+def _known_class(name: str) -> type | None:
+    """The class of this name, where it is at hand."""
+    if name in known_classes():
+        return known_classes()[name]
+    modules = [networks(home) for home in _NETWORK_HOMES] if has_networks() else []
+    if "fairlevel_study" in sys.modules:
+        modules.append(import_module("fairlevel_study.penalties"))
+    return _classes_in(*modules).get(name)
 
 
 def to_plain(value: Any) -> Any:
@@ -63,11 +83,11 @@ def to_plain(value: Any) -> Any:
         return {"numbers": {str(name): to_plain(entry) for name, entry in value.items()}}
     if isinstance(value, TableEncoder):
         return {"class": type(value).__name__, "settings": value.get_params()}
+    if isinstance(value, NotAtHand):
+        return {"class": value.kind, "settings": value.settings}
     if hasattr(value, "state_dict"):
-        from fairlevel.members.modules import describe_module
-
-        return {"module": describe_module(value)}
-    if is_dataclass(value) and type(value).__name__ in known_classes():
+        return {"module": networks("modules").describe_module(value)}
+    if is_dataclass(value) and _known_class(type(value).__name__) is type(value):
         settings = {field.name: to_plain(getattr(value, field.name)) for field in fields(value) if field.init}
         return {"class": type(value).__name__, "settings": settings}
     raise InvalidInput(
@@ -76,7 +96,7 @@ def to_plain(value: Any) -> Any:
     )
 
 
-def from_plain(value: Any, module: nn.Module | None = None) -> Any:
+def from_plain(value: Any, module: Any = None) -> Any:
     """What :func:`to_plain` wrote; lists come back as tuples. ``module`` stands for a module that the file names."""
     if isinstance(value, list):
         return tuple(from_plain(entry, module) for entry in value)
@@ -84,24 +104,20 @@ def from_plain(value: Any, module: nn.Module | None = None) -> Any:
         if "float" in value:
             return float(value["float"])
         if "module" in value:
-            from fairlevel.members.modules import module_from
-
-            return module_from(value["module"], module)
+            return networks("modules").module_from(value["module"], module)
         if "numbers" in value:
             return {name: from_plain(entry, module) for name, entry in value["numbers"].items()}
-        name = value.get("class")
+        name = str(value.get("class"))
         if name == TableEncoder.__name__:
             return TableEncoder(**value["settings"])
-        if name not in known_classes():
-            raise InvalidInput(f"The file names a class {name!r} that this version of fairlevel does not know.")
+        if name == "LinearR2" and not value["settings"].get("scale_free", True):  # as 0.1 wrote it
+            rest = {key: entry for key, entry in value["settings"].items() if key not in ("scale_free", "ridge")}
+            mean = {"class": "RidgeMean", "settings": {"ridge": value["settings"]["ridge"]}}
+            return from_plain({"class": "ClosedFBO", "settings": {"mean": mean, **rest}}, module)
+        known = _known_class(name)
+        if known is None:
+            return NotAtHand(str(name), dict(value["settings"]))
         settings = {key: from_plain(entry, module) for key, entry in value["settings"].items()}
-        return _object(name, settings)
+        settings.pop("scale_free", None)
+        return known(**settings)
     return value
-
-
-def _object(name: str, settings: dict[str, Any]) -> Any:
-    """An object of a known class. Older versions wrote ``scale_free`` for LinearR2."""
-    if name == "LinearR2" and not settings.pop("scale_free", True):
-        mean = known_classes()["RidgeMean"](ridge=settings.pop("ridge"))
-        return known_classes()["ClosedFBO"](mean, **settings)
-    return known_classes()[name](**settings)

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 from sklearn.base import BaseEstimator
 
 from fairlevel.forks import use_one_thread_after_fork
-from fairlevel.openmp import waiting_asleep
 from fairlevel.threads import numpy_on_one_thread, use_threads
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
@@ -25,8 +24,6 @@ def all_or_nothing(fit: Fit) -> Fit:
     def whole(self: BaseEstimator, *arguments: Any, **named: Any) -> Any:
         _forget(self)
         use_one_thread_after_fork()
-        with waiting_asleep():
-            import torch  # noqa: F401  # candidates train with it, on as many threads as this fit uses
         try:
             with use_threads(self.n_jobs), numpy_on_one_thread():
                 return fit(self, *arguments, **named)

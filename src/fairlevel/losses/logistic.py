@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from torch import Tensor, special
-from torch.nn.functional import softplus
+from scipy.special import entr
 
-from fairlevel.arrays import Array
+from fairlevel.arrays import AnyArray, Array, namespace, numpy_array
 from fairlevel.data.scaling import Scaler
 from fairlevel.links import LogisticLink
 from fairlevel.losses.protocol import LossStep
@@ -41,29 +40,32 @@ class Logistic:
         share = float(scaler.mean)
         return cls(LogisticLink(float(np.log(share / (1 - share))), share, float(scaler.scale)))
 
-    def _labels(self, target: Tensor) -> Tensor:
+    def _labels(self, target: AnyArray) -> AnyArray:
         return self.link_function.centre + self.link_function.scale * target
 
-    def value(self, score: Tensor, target: Tensor, row_weight: Tensor) -> Tensor:
+    def value(self, score: AnyArray, target: AnyArray, row_weight: AnyArray) -> AnyArray:
+        xp = namespace(score)
         shifted = score + self.link_function.offset
-        return ((softplus(shifted) - self._labels(target) * shifted) * row_weight).sum(dim=-1)
+        softplus = xp.log1p(xp.exp(-xp.abs(shifted))) + xp.clip(shifted, min=0.0)
+        return (softplus - self._labels(target) * shifted) @ row_weight
 
-    def step(self, score: Tensor, target: Tensor, row_weight: Tensor) -> LossStep:
+    def step(self, score: AnyArray, target: AnyArray, row_weight: AnyArray) -> LossStep:
         residual = self.link_function.probability(score) - self._labels(target)
         return LossStep(self.value(score, target, row_weight), residual * row_weight)
 
-    def curvature(self, score: Tensor, target: Tensor, row_weight: Tensor) -> Tensor:
+    def curvature(self, score: AnyArray, target: AnyArray, row_weight: AnyArray) -> AnyArray:
         probability = self.link_function.probability(score)
         return probability * (1 - probability) * row_weight
 
-    def of_constant(self, target: Tensor, row_weight: Tensor) -> float:
+    def of_constant(self, target: AnyArray, row_weight: AnyArray) -> float:
         """The entropy of the share of ones."""
-        share = ((self._labels(target) * row_weight).sum() / row_weight.sum()).double().clamp(0, 1)
-        return float(special.entr(share) + special.entr(1 - share))
+        ones, weight = (numpy_array(values).astype(np.float64) for values in (self._labels(target), row_weight))
+        share = np.clip((ones @ weight) / weight.sum(), 0, 1)
+        return float(entr(share) + entr(1 - share))
 
-    def link(self, score: Tensor) -> Tensor:
+    def link(self, score: AnyArray) -> AnyArray:
         return self.link_function(score)
 
-    def through_link(self, score: Tensor, gradient: Tensor) -> Tensor:
+    def through_link(self, score: AnyArray, gradient: AnyArray) -> AnyArray:
         probability = self.link_function.probability(score)
         return gradient * probability * (1 - probability) / self.link_function.scale

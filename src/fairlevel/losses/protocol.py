@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
-from torch import Tensor
-
+from fairlevel.arrays import AnyArray
 from fairlevel.links import LogisticLink
 
 
 class LossStep(NamedTuple):
     """Shapes: value (config,), gradient in the scores (config, row)."""
 
-    value: Tensor
-    gradient: Tensor
+    value: AnyArray
+    gradient: AnyArray
 
 
 @runtime_checkable
@@ -33,20 +32,20 @@ class Loss(Protocol):
     def link_function(self) -> LogisticLink | None:
         """The link as an object, for files; None for the identity."""
 
-    def value(self, score: Tensor, target: Tensor, row_weight: Tensor) -> Tensor:
+    def value(self, score: AnyArray, target: AnyArray, row_weight: AnyArray) -> AnyArray:
         """The loss, (config,)."""
 
-    def step(self, score: Tensor, target: Tensor, row_weight: Tensor) -> LossStep:
+    def step(self, score: AnyArray, target: AnyArray, row_weight: AnyArray) -> LossStep:
         """The loss and its gradient in the scores."""
 
-    def curvature(self, score: Tensor, target: Tensor, row_weight: Tensor) -> Tensor:
+    def curvature(self, score: AnyArray, target: AnyArray, row_weight: AnyArray) -> AnyArray:
         """Second derivative in each score, (config, row)."""
 
-    def of_constant(self, target: Tensor, row_weight: Tensor) -> float:
+    def of_constant(self, target: AnyArray, row_weight: AnyArray) -> float:
         """The loss of the best constant score."""
 
-    def link(self, score: Tensor) -> Tensor:
+    def link(self, score: AnyArray) -> AnyArray:
         """What users see of a score, (config, row)."""
 
-    def through_link(self, score: Tensor, gradient: Tensor) -> Tensor:
+    def through_link(self, score: AnyArray, gradient: AnyArray) -> AnyArray:
         """A gradient in link(s) as a gradient in s: the chain rule, (config, row)."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
-
+from fairlevel.arrays import AnyArray, namespace
 from fairlevel.losses.protocol import LossStep
 
 
@@ -19,23 +18,23 @@ class SquaredLoss:
     figure: ClassVar[str] = "mse"
     quadratic: ClassVar[bool] = True
 
-    def value(self, score: Tensor, target: Tensor, row_weight: Tensor) -> Tensor:
-        return ((score - target).square() * row_weight).sum(dim=-1)
-
-    def step(self, score: Tensor, target: Tensor, row_weight: Tensor) -> LossStep:
+    def value(self, score: AnyArray, target: AnyArray, row_weight: AnyArray) -> AnyArray:
         residual = score - target
-        weighted = residual * row_weight
-        return LossStep((residual * weighted).sum(dim=-1), 2 * weighted)
+        return (residual * residual) @ row_weight
 
-    def curvature(self, score: Tensor, target: Tensor, row_weight: Tensor) -> Tensor:
-        return (2 * row_weight).expand_as(score)
+    def step(self, score: AnyArray, target: AnyArray, row_weight: AnyArray) -> LossStep:
+        residual = score - target
+        return LossStep((residual * residual) @ row_weight, 2 * residual * row_weight)
 
-    def of_constant(self, target: Tensor, row_weight: Tensor) -> float:
+    def curvature(self, score: AnyArray, target: AnyArray, row_weight: AnyArray) -> AnyArray:
+        return namespace(score).broadcast_to(2 * row_weight, score.shape)
+
+    def of_constant(self, target: AnyArray, row_weight: AnyArray) -> float:
         """1, the variance of a standardised target."""
         return 1.0
 
-    def link(self, score: Tensor) -> Tensor:
+    def link(self, score: AnyArray) -> AnyArray:
         return score
 
-    def through_link(self, score: Tensor, gradient: Tensor) -> Tensor:
+    def through_link(self, score: AnyArray, gradient: AnyArray) -> AnyArray:
         return gradient

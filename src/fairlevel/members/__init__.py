@@ -7,21 +7,23 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from fairlevel.extras import networks
 from fairlevel.members.protocol import Members
 
 MEMBERS = {
-    "networks": "NetworkMembers",
-    "boosters": "BoosterMembers",
-    "linked": "LinkedMembers",
-    "modules": "ModuleMembers",
+    "networks": "members.networks.NetworkMembers",
+    "boosters": "members.boosters.BoosterMembers",
+    "linked": "members.linked.LinkedMembers",
+    "modules": "networks.modules.ModuleMembers",
 }
-"""By the kind that stands in a file, which is also the name of the Python file: its class."""
+"""By the kind that stands in a file: where its class is."""
 
 
 def members_of(kind: str) -> type[Members]:
     """The class of a kind; only its own file is imported."""
-    found: type[Members] = getattr(import_module(f"fairlevel.members.{kind}"), MEMBERS[kind])
-    return found
+    home, name, members = MEMBERS[kind].split(".")
+    module = networks(name) if home == "networks" else import_module(f"fairlevel.{home}.{name}")
+    return getattr(module, members)  # type: ignore[no-any-return]
 
 
 __all__ = ["MEMBERS", "Members", "members_of"]

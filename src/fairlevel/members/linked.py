@@ -31,7 +31,7 @@ class LinkedMembers:
         return self.members.native
 
     def predict(self, x: Array, device: Device = "cpu") -> Array:
-        return self.link.of_scores(self.members.predict(x, device))
+        return self.link(self.members.predict(x, device))
 
     def take(self, index: Index) -> Self:
         return replace(self, members=self.members.take(index))

@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from fairlevel.arrays import Array, Index
+from fairlevel.extras import networks
 from fairlevel.members.input_map import InputMap
+from fairlevel.members.layout import Layout
 from fairlevel.members.protocol import Device
-from fairlevel.networks.layout import Layout
 from fairlevel.onnx_graph import OnnxGraph
 
 _NUMBERS_AT_ONCE = 2**19  # activations of one layer computed together: 4 MiB, which stay in a CPU's cache
@@ -67,17 +68,12 @@ class NetworkMembers:
 
     def _predict_on(self, device: Device, x: Array) -> Array:
         """The same on a GPU, by the network that was trained."""
-        import torch
-
-        from fairlevel.networks.network import Network
-
-        network = Network(self.layout.inputs, self.layout.hidden)
-        parameters = torch.from_numpy(self.parameters).to(device, torch.float64)
-        found = np.empty((len(self), len(x)))
+        predict_on = networks("network_stack").predict_on
+        predictions = np.empty((len(self), len(x)))
         for rows in self._blocks(len(x), _NUMBERS_AT_ONCE_ON_A_GPU):
-            inputs = torch.from_numpy(self.input_map(np.asarray(x[rows], dtype=np.float64))).to(device)
-            found[:, rows] = network.predict(parameters, inputs).cpu().numpy()
-        return found
+            inputs = self.input_map(np.asarray(x[rows], dtype=np.float64))
+            predictions[:, rows] = predict_on(device, self.layout, self.parameters, inputs)
+        return predictions
 
     def take(self, index: Index) -> Self:
         return replace(self, parameters=self.parameters[np.asarray(index, dtype=np.int64)])

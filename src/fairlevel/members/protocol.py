@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -12,10 +12,7 @@ from fairlevel.data.scaling import Scaler
 from fairlevel.exceptions import InvalidInput
 from fairlevel.onnx_graph import OnnxGraph
 
-if TYPE_CHECKING:
-    import torch
-
-Device: TypeAlias = "torch.device | str"
+Device: TypeAlias = str
 """Where many predictions are computed while models are trained; saved models predict on the CPU."""
 
 

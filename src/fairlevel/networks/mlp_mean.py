@@ -10,10 +10,10 @@ from torch import Tensor
 
 from fairlevel.networks.descent import gradient_steps
 from fairlevel.networks.fits import Regression
-from fairlevel.networks.inner_losses import InnerLoss, Squared
 from fairlevel.networks.network import Network
 from fairlevel.networks.on_gpu import needs_autograd
 from fairlevel.networks.optimizers import Adam, GradientDescent, Moments
+from fairlevel.penalties.inner_losses import InnerLoss, Squared
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
+from fairlevel.members.layout import Layer, Layout, aligned
 from fairlevel.networks.blocks import row_blocks
-from fairlevel.networks.layout import Layer, Layout, aligned
 from fairlevel.networks.on_gpu import Kernels, Shape, kernels_for
 
 Kept: TypeAlias = tuple[tuple[Tensor, ...], ...]

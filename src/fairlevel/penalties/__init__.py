@@ -1,58 +1,52 @@
-"""Penalties: one file each, one row each in the table below."""
+"""Penalties: one file each, one row each in the tables below."""
 
 from collections.abc import Callable
 
-from fairlevel.exceptions import InvalidType, UnknownName
-from fairlevel.penalties.adversarial import Adversarial
-from fairlevel.penalties.adversarial_plain import PlainAdversarial
-from fairlevel.penalties.eipm import EIPM
-from fairlevel.penalties.fbo import FBO
+from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
+from fairlevel.extras import networks
 from fairlevel.penalties.fbo_closed import ClosedFBO
 from fairlevel.penalties.fbo_root import RootFBO
 from fairlevel.penalties.gdp import GDP
-from fairlevel.penalties.gedi import GeDI
-from fairlevel.penalties.hgr import NeuralHGR
-from fairlevel.penalties.hgr_chi2 import ChiSquareHGR
-from fairlevel.penalties.hgr_kernel import KernelHGR
 from fairlevel.penalties.hsic import HSIC
 from fairlevel.penalties.hsic_features import FeatureHSIC
-from fairlevel.penalties.itd import ITD
 from fairlevel.penalties.linear_r2 import LinearR2
-from fairlevel.penalties.mine import MINE
 from fairlevel.penalties.none import NoPenalty
-from fairlevel.penalties.prejudice_remover import PrejudiceRemover
 from fairlevel.penalties.protocol import Penalty
+from fairlevel.removed import refuse_removed
 
 PENALTIES: dict[str, Callable[[], Penalty]] = {
-    "fbo": FBO,  # the paper's, as printed
-    "itd": ITD,  # the paper's, as printed
     "r2": LinearR2,  # the paper's baselines
     "gdp": GDP,
-    "adversarial": Adversarial,
-    "adversarial_plain": PlainAdversarial,  # without normalising and clipping
     "hsic": HSIC,
     "hsic_features": FeatureHSIC,  # HSIC in linear time
     "fbo_closed": ClosedFBO,  # ours: closed-form inner solve, all rows, all labels
     "fbo_root": RootFBO,  # its square root: the gradient does not vanish as DPVar shrinks
-    "prejudice_remover": PrejudiceRemover,  # the rest of the paper's map; groups, classes
-    "eipm": EIPM,
-    "hgr": NeuralHGR,
-    "hgr_chi2": ChiSquareHGR,
-    "hgr_kernel": KernelHGR,
-    "gedi": GeDI,
-    "mine": MINE,
 }
+
+WITH_NETWORKS = {
+    "fbo": "FBO",  # the paper's, as printed
+    "itd": "ITD",
+    "adversarial": "Adversarial",  # the paper's baseline
+    "adversarial_plain": "PlainAdversarial",  # without normalising and clipping
+}
+"""Penalties that train networks of their own, by PyTorch: their classes in ``fairlevel.networks.penalties``."""
+
+NAMES = (*PENALTIES, *WITH_NETWORKS)
+"""Penalties that can be asked for by name."""
 
 
 def resolve_penalty(penalty: str | Penalty) -> Penalty:
     """A penalty object from its name or from itself."""
     if isinstance(penalty, str):
-        if penalty not in PENALTIES:
-            raise UnknownName("penalty", penalty, PENALTIES)
-        return PENALTIES[penalty]()
+        if penalty in PENALTIES:
+            return PENALTIES[penalty]()
+        if penalty in WITH_NETWORKS:
+            return getattr(networks("penalties"), WITH_NETWORKS[penalty])()  # type: ignore[no-any-return]
+        refuse_removed(f"penalty={penalty!r}", InvalidInput)
+        raise UnknownName("penalty", penalty, NAMES)
     if not isinstance(penalty, Penalty) or isinstance(penalty, type):
         raise InvalidType(
-            f"penalty={penalty!r} was given; a name ({', '.join(sorted(PENALTIES))}) or a penalty object such as "
+            f"penalty={penalty!r} was given; a name ({', '.join(sorted(NAMES))}) or a penalty object such as "
             "ClosedFBO() is needed."
         )
     return penalty
@@ -64,25 +58,16 @@ def within_factors() -> list[str]:
 
 
 __all__ = [
-    "EIPM",
-    "FBO",
     "GDP",
     "HSIC",
-    "ITD",
-    "MINE",
+    "NAMES",
     "PENALTIES",
-    "Adversarial",
-    "ChiSquareHGR",
+    "WITH_NETWORKS",
     "ClosedFBO",
     "FeatureHSIC",
-    "GeDI",
-    "KernelHGR",
     "LinearR2",
-    "NeuralHGR",
     "NoPenalty",
     "Penalty",
-    "PlainAdversarial",
-    "PrejudiceRemover",
     "RootFBO",
     "resolve_penalty",
     "within_factors",

@@ -5,17 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, Self
 
-import torch
-from torch import Tensor
-from torch.nn.functional import pad
-
-from fairlevel.arrays import Array
+from fairlevel.arrays import AnyArray, Array, device, namespace
 from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.metrics.choice import tuned_mean
-from fairlevel.networks.inner_losses import InnerLoss, Squared
+from fairlevel.penalties.inner_losses import InnerLoss, Squared
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.smoothing import TensorSmoother
+from fairlevel.penalties.smoothing import PenaltySmoother
 from fairlevel.penalties.toolkit import PenaltyDefaults, check_mean, distinct, setting
 
 NEGLIGIBLE = 1e-2
@@ -27,27 +23,14 @@ _COLD_START = 5  # times as many passes where there is no conditional mean to st
 
 class ClosedState(NamedTuple):
     """The current conditional mean, (config, row), the ridge of each configuration, (config,), and by how much it
-    shrinks each function of the padded basis, (config, padded basis). ``coefficients`` are
-    c = BᵀWf of the last predictions, (config, padded basis).
+    shrinks each function, (config, function). ``coefficients`` are c = BᵀWf of the last predictions, (config,
+    function).
     """
 
-    fitted: Tensor
-    ridge: Tensor
-    shrinkage: Tensor
-    coefficients: Tensor
-
-
-class Transformed(NamedTuple):
-    """A function of the disparity P, (config,), and what the gradient of P has to be divided by, (config,), or None."""
-
-    value: Tensor
-    divisor: Tensor | None
-
-    def step(self, gradient: Tensor, state: object) -> PenaltyStep:
-        """The step whose gradient of P is ``gradient``, (config, row)."""
-        return PenaltyStep(
-            self.value, gradient if self.divisor is None else gradient / self.divisor.unsqueeze(-1), state
-        )
+    fitted: AnyArray
+    ridge: AnyArray
+    shrinkage: AnyArray
+    coefficients: AnyArray
 
 
 @dataclass(frozen=True)
@@ -83,28 +66,29 @@ class ClosedFBO(PenaltyDefaults):
         """λ of the conditional mean; a small number when nothing was chosen."""
         return 1e-3 if self.mean.ridge is None else self.mean.ridge
 
-    def transform(self, disparity: Tensor) -> Transformed:
-        """The penalty as a function of P, (config,): P itself."""
-        return Transformed(disparity, None)
+    def transform(self, disparity: AnyArray) -> tuple[AnyArray, AnyArray]:
+        """The penalty as a function of P, and its slope, each (config,): P itself, and 1."""
+        return disparity, namespace(disparity).ones_like(disparity)
 
     def tuned(self, attributes: Attributes, target: Array, seed: int) -> Self:
         """With the ridge that the conditional mean leaves open, chosen for the target."""
         return replace(self, mean=tuned_mean(self.mean, attributes, target, seed))
 
-    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> TensorSmoother:
+    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> PenaltySmoother:
         smallest = float(distinct(self, settings, "ridge").min())
-        return TensorSmoother.of(self.mean.prepare(attributes, seed=seed).trimmed(smallest, NEGLIGIBLE))
+        return PenaltySmoother.of(self.mean.prepare(attributes, seed=seed).trimmed(smallest, NEGLIGIBLE))
 
-    def init(self, prepared: TensorSmoother, configs: int, settings: Settings) -> ClosedState:
-        weight = prepared.row_weight
-        ridge = setting(self, settings, "ridge", weight, configs)
+    def init(self, prepared: PenaltySmoother, configs: int, settings: Settings) -> ClosedState:
+        ridge = setting(self, settings, "ridge", prepared.row_weight, configs)
         shrinkage = prepared.shrinkage(ridge)
-        shrinkage = pad(shrinkage, (0, prepared.products.count - shrinkage.shape[1]))
-        return ClosedState(weight.new_zeros(configs, len(weight)), ridge, shrinkage, torch.zeros_like(shrinkage))
+        xp = namespace(shrinkage)
+        shape = (configs, prepared.row_weight.shape[0])
+        fitted = xp.zeros(shape, dtype=shrinkage.dtype, device=device(shrinkage))
+        return ClosedState(fitted, ridge, shrinkage, xp.zeros_like(shrinkage))
 
-    def step(self, prediction: Tensor, prepared: TensorSmoother, state: ClosedState) -> PenaltyStep:
+    def step(self, prediction: AnyArray, prepared: PenaltySmoother, state: ClosedState) -> PenaltyStep:
         if self.loss.passes == 1:
-            return self._solved(prepared.products.coefficients(prediction), prepared, state)
+            return self._solved(prepared.coefficients(prediction), prepared, state)
         fitted, ridge = state.fitted, state.ridge
         for _ in range(self.loss.passes):
             fitted = prepared.apply(self.loss.response(prediction, fitted), ridge)
@@ -113,30 +97,32 @@ class ClosedFBO(PenaltyDefaults):
             prediction - fitted, lambda values: prepared.apply(values, ridge)
         )
         gradient = 2 * prepared.row_weight * centred * relative_curvature
-        value = self.loss.disparity(prediction, centred, prepared.row_weight)
-        return self.transform(value).step(gradient, state._replace(fitted=fitted))
+        value, slope = self.transform(self.loss.disparity(prediction, centred, prepared.row_weight))
+        return PenaltyStep(value, slope[:, None] * gradient, state._replace(fitted=fitted))
 
-    def _solved(self, coefficients: Tensor, prepared: TensorSmoother, state: ClosedState) -> PenaltyStep:
+    def _solved(self, coefficients: AnyArray, prepared: PenaltySmoother, state: ClosedState) -> PenaltyStep:
         """Squared loss: P = Σ_j d_j c_j² with c = BᵀWf, and its gradient 2 W B (d ∘ c): a thin product."""
         shrunk = coefficients * state.shrinkage
-        gradient = prepared.products.combined(2 * shrunk)
-        value = (shrunk * coefficients).sum(dim=-1)
-        return self.transform(value).step(gradient, state._replace(coefficients=coefficients))
+        value, slope = self.transform((shrunk * coefficients).sum(-1))
+        gradient = prepared.combined(2 * slope[:, None] * shrunk)
+        return PenaltyStep(value, gradient, state._replace(coefficients=coefficients))
 
-    def along(self, direction: Tensor, value: Tensor, prepared: TensorSmoother, state: ClosedState) -> Along | None:
+    def along(
+        self, direction: AnyArray, value: AnyArray, prepared: PenaltySmoother, state: ClosedState
+    ) -> Along | None:
         """2 Σ_j d_j (BᵀWt)_j² along t, and BᵀWt."""
         if self.loss.passes > 1:
             return None
-        products = prepared.products.coefficients(direction)
-        return Along(2 * (products.square() * state.shrinkage).sum(dim=-1), products)
+        products = prepared.coefficients(direction)
+        return Along(2 * (products**2 * state.shrinkage).sum(-1), products)
 
     def step_after(
-        self, prediction: Tensor, move: Tensor, along: Along, prepared: TensorSmoother, state: ClosedState
+        self, prediction: AnyArray, move: AnyArray, along: Along, prepared: PenaltySmoother, state: ClosedState
     ) -> PenaltyStep:
         """c is linear in f: c + move · BᵀWt, without another pass over the rows."""
-        return self._solved(state.coefficients + move.unsqueeze(-1) * along.products, prepared, state)
+        return self._solved(state.coefficients + move[:, None] * along.products, prepared, state)
 
-    def value(self, prediction: Tensor, prepared: TensorSmoother, state: ClosedState) -> Tensor:
+    def value(self, prediction: AnyArray, prepared: PenaltySmoother, state: ClosedState) -> AnyArray:
         """From the covariance of the smoothed response with its leave-one-out mean: P is zero on average where the
         conditional mean is constant.
         """
@@ -146,4 +132,5 @@ class ClosedFBO(PenaltyDefaults):
             for _ in range(_COLD_START * (self.loss.passes - 1)):
                 fitted = prepared.apply(self.loss.response(prediction, fitted), state.ridge)
             response = self.loss.response(prediction, fitted)
-        return self.transform(prepared.leave_out_covariance(response, state.ridge)).value
+        value, _ = self.transform(prepared.leave_out_covariance(response, state.ridge))
+        return value

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
-
-from fairlevel.penalties.fbo_closed import ClosedFBO, ClosedState, Transformed
+from fairlevel.arrays import AnyArray, namespace
+from fairlevel.penalties.fbo_closed import ClosedFBO, ClosedState
 from fairlevel.penalties.protocol import Along
-from fairlevel.penalties.smoothing import TensorSmoother
+from fairlevel.penalties.smoothing import PenaltySmoother
 from fairlevel.penalties.toolkit import SMALLEST_SD
 
 
@@ -25,16 +24,18 @@ class RootFBO(ClosedFBO):
 
     name: ClassVar[str] = "fbo_root"
 
-    def curvature(self, weight: Tensor) -> Tensor:
+    def curvature(self, weight: AnyArray) -> AnyArray:
         return 1 + weight / (2 * SMALLEST_SD)
 
-    def along(self, direction: Tensor, value: Tensor, prepared: TensorSmoother, state: ClosedState) -> Along | None:
+    def along(
+        self, direction: AnyArray, value: AnyArray, prepared: PenaltySmoother, state: ClosedState
+    ) -> Along | None:
         """The curvature of P, divided like the gradient: the root is concave, so that this parabola lies above it."""
         of_disparity = super().along(direction, value, prepared, state)
         if of_disparity is None:
             return None
         return of_disparity._replace(curvature=of_disparity.curvature / (2 * (value + SMALLEST_SD)))
 
-    def transform(self, disparity: Tensor) -> Transformed:
-        root = (disparity.clamp(min=0) + SMALLEST_SD**2).sqrt()
-        return Transformed(root - SMALLEST_SD, 2 * root)
+    def transform(self, disparity: AnyArray) -> tuple[AnyArray, AnyArray]:
+        root = (namespace(disparity).clip(disparity, min=0.0) + SMALLEST_SD**2) ** 0.5
+        return root - SMALLEST_SD, 0.5 / root

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from fairlevel.arrays import Array
+from fairlevel.arrays import AnyArray, Array, namespace
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.kernel_nodes import low_dimensional
 from fairlevel.exceptions import InvalidInput
-from fairlevel.networks.blocks import row_blocks
 from fairlevel.penalties.gdp_nodes import MiddleNodes, NodeLayout
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared, check_positive, distinct, position, without_tiny
+from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared, check_positive, distinct, position, row_blocks
 
 
 @dataclass(frozen=True)
@@ -28,15 +26,16 @@ class KernelNodes(Prepared):
     (bandwidth, node, node') = Σ_j k, row_weight (row,).
     """
 
-    bandwidths: Tensor
-    first: Tensor
-    second: Tensor
-    density: Tensor
-    row_weight: Tensor
+    bandwidths: AnyArray
+    first: AnyArray
+    second: AnyArray
+    density: AnyArray
+    row_weight: AnyArray
 
-    def at(self, rows: slice, which: Tensor) -> tuple[Tensor, Tensor]:
+    def at(self, rows: slice, which: AnyArray) -> tuple[AnyArray, AnyArray]:
         """Both factors of some rows at each configuration's bandwidth: (config, node, row), (config, node', row)."""
-        return self.first[:, :, rows].index_select(0, which), self.second[:, :, rows].index_select(0, which)
+        take = namespace(self.first).take
+        return take(self.first[:, :, rows], which, axis=0), take(self.second[:, :, rows], which, axis=0)
 
 
 @dataclass(frozen=True)
@@ -75,46 +74,47 @@ class GDP(PenaltyDefaults):
 
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> KernelNodes:
         known = distinct(self, settings, "bandwidth")
-        weight = torch.from_numpy(attributes.weight)
-        points = self.layout.scaled(low_dimensional(attributes.values, attributes.weight))
+        weight = attributes.weight
+        points = self.layout.scaled(low_dimensional(attributes.values, weight))
         dimension = max(points.shape[1], 1)
-        rule = (float(1 / weight.square().sum()) * (dimension + 2) / 4) ** (-1 / (dimension + 4))
+        rule = (float(1 / np.square(weight).sum()) * (dimension + 2) / 4) ** (-1 / (dimension + 4))
         first, second = (self._factor(points, axis, known * rule) for axis in (0, 1))
         first = first * weight
-        density = first @ second.transpose(1, 2)
-        total = density.sum(dim=(1, 2), keepdim=True)
+        density = first @ np.swapaxes(second, 1, 2)
+        total = density.sum(axis=(1, 2), keepdims=True)
         if not (total > 0).all():
             raise InvalidInput(f"bandwidth={float(known.min())} is so small that no row is near a node; take 1.0.")
         return KernelNodes(known, first / total, second, density / total, weight)
 
-    def init(self, prepared: KernelNodes, configs: int, settings: Settings) -> Tensor:
+    def init(self, prepared: KernelNodes, configs: int, settings: Settings) -> AnyArray:
         """Which of the bandwidths each configuration uses, (config,)."""
-        where = position(self, settings, "bandwidth", prepared.bandwidths, configs)
-        return where.to(prepared.density.device)
+        return position(self, settings, "bandwidth", prepared.bandwidths, configs)
 
-    def step(self, prediction: Tensor, prepared: KernelNodes, state: Tensor) -> PenaltyStep:
-        mean = (prediction * prepared.row_weight).sum(dim=-1, keepdim=True)
+    def step(self, prediction: AnyArray, prepared: KernelNodes, state: AnyArray) -> PenaltyStep:
+        xp = namespace(prediction)
+        mean = prediction @ prepared.row_weight
         density = prepared.density[state]
-        smoothed = torch.zeros_like(density)  # Σ_j k f, (config, node, node')
-        for rows in row_blocks(prediction.shape[1], prediction.device):
+        smoothed = xp.zeros_like(density)  # Σ_j k f, (config, node, node')
+        for rows in row_blocks(prediction):
             first, second = prepared.at(rows, state)
-            smoothed.baddbmm_(first.mul_(prediction[:, None, rows]), second.transpose(1, 2))
-        move = smoothed - density * mean.unsqueeze(-1)
-        rounding = 16 * torch.finfo(prediction.dtype).eps * prediction.abs().amax(dim=-1).view(-1, 1, 1)
-        side = torch.where(move.abs() > rounding * density, move.sign(), 0)
-        gradient = -(side * density).sum(dim=(1, 2)).unsqueeze(1) * prepared.row_weight
-        for rows in row_blocks(prediction.shape[1], prediction.device):
+            smoothed += (first * prediction[:, None, rows]) @ xp.matrix_transpose(second)
+        move = smoothed - density * mean[:, None, None]
+        rounding = 16 * xp.finfo(prediction.dtype).eps * xp.max(xp.abs(prediction), axis=-1)[:, None, None]
+        side = xp.where(xp.abs(move) > rounding * density, xp.sign(move), xp.zeros_like(move))
+        gradient = -xp.sum(side * density, axis=(1, 2))[:, None] * prepared.row_weight
+        for rows in row_blocks(prediction):
             first, second = prepared.at(rows, state)
-            gradient[:, rows] += torch.bmm(side.transpose(1, 2), first).mul_(second).sum(dim=1)
-        return PenaltyStep(move.abs().sum(dim=(1, 2)), gradient, state)
+            gradient[:, rows] += xp.sum((xp.matrix_transpose(side) @ first) * second, axis=1)
+        return PenaltyStep(xp.sum(xp.abs(move), axis=(1, 2)), gradient, state)
 
-    def _factor(self, points: Array, axis: int, bandwidths: Tensor) -> Tensor:
+    def _factor(self, points: Array, axis: int, bandwidths: Array) -> Array:
         """exp(−(g − a)² / 2b²) along one axis at its nodes g: (bandwidth, node, row). An axis that points (row,
         coordinate) do not have has one node that sees all rows alike.
         """
         if axis >= points.shape[1]:
-            return torch.ones(len(bandwidths), 1, len(points), dtype=torch.float64)
+            return np.ones((len(bandwidths), 1, len(points)))
         along = points[:, axis]
-        grid = torch.from_numpy(self.layout.nodes(along, points.shape[1], self.nodes))
-        distance = (grid[:, None] - torch.from_numpy(along)).square()
-        return without_tiny(torch.exp(-distance / (2 * bandwidths.square()[:, None, None])))
+        grid = self.layout.nodes(along, points.shape[1], self.nodes)
+        kernel: Array = np.exp(-np.square(grid[:, None] - along) / (2 * np.square(bandwidths)[:, None, None]))
+        kernel[kernel < 1e-12] = 0.0  # products of denormal numbers take thirty times as long
+        return kernel

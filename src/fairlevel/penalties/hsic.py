@@ -8,17 +8,16 @@ from itertools import combinations_with_replacement
 from typing import ClassVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from fairlevel.arrays import AnyArray, namespace, on_cpu
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.random_features import median_distance
+from fairlevel.extras import networks
 from fairlevel.penalties.kernel_rows import KernelRows, PairSums, kernel
-from fairlevel.penalties.on_gpu.pairs import pairs_on_gpu
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
 from fairlevel.penalties.toolkit import KernelWidths, PenaltyDefaults, check_positive, distinct
 
-_BLOCK_NUMBERS = {"cpu": 2**18, "cuda": 2**27}  # in a block of pairs: within a core's cache, or filling the GPU
+_NUMBERS, _NUMBERS_ON_GPU = 2**18, 2**27  # in a block of pairs: within a core's cache, or filling the GPU
 
 
 @dataclass(frozen=True)
@@ -53,71 +52,76 @@ class HSIC(PenaltyDefaults):
         if self.block is not None:
             check_positive(block=self.block)
 
-    def curvature(self, weight: Tensor) -> Tensor:
+    def curvature(self, weight: AnyArray) -> AnyArray:
         return 1 + 0.1 * weight  # second derivative in the correlation of a Gaussian pair, against that of the MSE
 
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> KernelRows:
         known = distinct(self, settings, "sensitive_bandwidth")
-        values, weight = torch.from_numpy(attributes.values), torch.from_numpy(attributes.weight)
+        values, weight = attributes.values, attributes.weight
         unit = median_distance(attributes.values, np.random.default_rng(seed))
-        row_mean = torch.zeros(len(known), len(weight), dtype=torch.float64)
-        for rows_, others in _pairs(len(weight), len(known), self.block or _BLOCK_NUMBERS["cpu"]):
+        row_mean = np.zeros((len(known), len(weight)))
+        for rows_, others in _pairs(len(weight), len(known), self.block or _NUMBERS):
             similar = kernel(values[rows_], values[others], known * unit)
             row_mean[:, rows_] += similar @ weight[others]
             if rows_ != others:
-                row_mean[:, others] += similar.transpose(1, 2) @ weight[rows_]
+                row_mean[:, others] += np.swapaxes(similar, 1, 2) @ weight[rows_]
         return KernelRows(values, known, known * unit, row_mean, row_mean @ weight, weight)
 
     def init(self, prepared: KernelRows, configs: int, settings: Settings) -> KernelWidths:
         return KernelWidths.of(self, settings, prepared.known, prepared.sensitive, configs)
 
-    def step(self, prediction: Tensor, prepared: KernelRows, state: KernelWidths) -> PenaltyStep:
+    def step(self, prediction: AnyArray, prepared: KernelRows, state: KernelWidths) -> PenaltyStep:
         weight = prepared.row_weight
         u = prediction / state.bandwidth[:, None]
         value, slope = self._pair_sums(u, prepared, state)
         return PenaltyStep(value @ weight, -2 * weight * slope / state.bandwidth[:, None], state)
 
-    def value(self, prediction: Tensor, prepared: KernelRows, state: KernelWidths) -> Tensor:
+    def value(self, prediction: AnyArray, prepared: KernelRows, state: KernelWidths) -> AnyArray:
         """HSIC less what independence would leave of the biased form, mean(1 − K) mean(1 − L) / n."""
         weight = prepared.row_weight
-        scaled = (prediction / state.bandwidth[:, None]).unsqueeze(-1)
-        similar = torch.zeros_like(prediction[:, 0])
+        scaled = prediction / state.bandwidth[:, None]
+        similar = namespace(prediction).zeros_like(prediction[:, 0])
         for rows, others in self._blocks(prediction):
             twice = 1 if rows == others else 2
             similar += twice * (_kernel_of_one(scaled[:, rows], scaled[:, others]) @ weight[others]) @ weight[rows]
-        floor = (1 - similar) * (1 - prepared.mean[state.which]) * weight.square().sum()
+        floor = (1 - similar) * (1 - prepared.mean[state.which]) * (weight**2).sum()
         return self.step(prediction, prepared, state).value - floor
 
-    def _pair_sums(self, u: Tensor, prepared: KernelRows, state: KernelWidths) -> PairSums:
+    def _pair_sums(self, u: AnyArray, prepared: KernelRows, state: KernelWidths) -> PairSums:
         """The sums over pairs of rows that value and gradient need; u (config, row)."""
-        on_gpu = pairs_on_gpu(u, prepared.sensitive)
-        if on_gpu is not None:
-            return on_gpu.sums(u, prepared, state.which)
-        weight = prepared.row_weight
-        sums = self._products(u, torch.stack([weight.expand_as(u), weight * u], dim=-1), prepared, state)
-        both, other = sums.unbind(dim=-1)  # Σ_j w_j K_ij M_ij and Σ_j w_j K_ij M_ij u_j
+        if not on_cpu(u):
+            on_gpu = networks("on_gpu.pairs").pairs_on_gpu(u, prepared.sensitive)
+            if on_gpu is not None:
+                return on_gpu.sums(u, prepared, state.which)  # type: ignore[no-any-return]
+        weight, xp = prepared.row_weight, namespace(u)
+        columns = xp.stack([xp.broadcast_to(weight, u.shape), weight * u], axis=-1)
+        sums = self._products(u, columns, prepared, state)
+        both, other = sums[..., 0], sums[..., 1]  # Σ_j w_j K_ij M_ij and Σ_j w_j K_ij M_ij u_j
         return PairSums(both, u * both - other)
 
-    def _products(self, u: Tensor, columns: Tensor, prepared: KernelRows, state: KernelWidths) -> Tensor:
+    def _products(self, u: AnyArray, columns: AnyArray, prepared: KernelRows, state: KernelWidths) -> AnyArray:
         """(K ∘ HLH) times columns, a block of pairs at a time: columns (config, row, column) -> the same shape."""
-        result, points = torch.zeros_like(columns), u.unsqueeze(-1)
+        xp = namespace(u)
+        result = xp.zeros_like(columns)
         for rows, others in self._blocks(u):
-            product = _kernel_of_one(points[:, rows], points[:, others])
+            product = _kernel_of_one(u[:, rows], u[:, others])
             product *= prepared.centred(rows, others)[state.which]
             result[:, rows] += product @ columns[:, others]
             if rows != others:
-                result[:, others] += product.transpose(1, 2) @ columns[:, rows]
+                result[:, others] += xp.matrix_transpose(product) @ columns[:, rows]
         return result
 
-    def _blocks(self, prediction: Tensor) -> Iterator[tuple[slice, slice]]:
+    def _blocks(self, prediction: AnyArray) -> Iterator[tuple[slice, slice]]:
         configs, rows = prediction.shape
-        return _pairs(rows, configs, self.block or _BLOCK_NUMBERS[prediction.device.type])
+        return _pairs(rows, configs, self.block or (_NUMBERS if on_cpu(prediction) else _NUMBERS_ON_GPU))
 
 
-def _kernel_of_one(rows: Tensor, others: Tensor) -> Tensor:
-    """exp(−(u − v)²/2) of one coordinate: (config, row, 1), (config, other, 1) -> (config, row, other)."""
-    lengths = (rows.square() + others.square().transpose(1, 2)).mul_(-0.5)
-    return lengths.baddbmm_(rows, others.transpose(1, 2)).exp_()
+def _kernel_of_one(rows: AnyArray, others: AnyArray) -> AnyArray:
+    """exp(−(u − v)²/2) of one coordinate: (config, row), (config, other) -> (config, row, other)."""
+    difference = rows[:, :, None] - others[:, None, :]
+    difference *= difference
+    difference *= -0.5
+    return namespace(rows).exp(difference)
 
 
 def _pairs(rows: int, copies: int, numbers: int) -> Iterator[tuple[slice, slice]]:

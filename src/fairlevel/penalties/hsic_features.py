@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
+from fairlevel.arrays import AnyArray, namespace
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.random_features import median_distance
 from fairlevel.exceptions import InvalidInput
-from fairlevel.networks.blocks import row_blocks
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.toolkit import KernelWidths, PenaltyDefaults, Prepared, check_positive, distinct
+from fairlevel.penalties.toolkit import KernelWidths, PenaltyDefaults, Prepared, check_positive, distinct, row_blocks
 
 
 @dataclass(frozen=True)
@@ -26,11 +24,11 @@ class CentredFeatures(Prepared):
     f,) at σ_f = 1, row_weight (row,).
     """
 
-    bandwidths: Tensor
-    features: Tensor
-    frequencies: Tensor
-    phases: Tensor
-    row_weight: Tensor
+    bandwidths: AnyArray
+    features: AnyArray
+    frequencies: AnyArray
+    phases: AnyArray
+    row_weight: AnyArray
 
 
 @dataclass(frozen=True)
@@ -60,41 +58,41 @@ class FeatureHSIC(PenaltyDefaults):
         if min(self.features, self.sensitive_features_count) < 1:
             raise InvalidInput("features and sensitive_features_count must be at least 1, such as 100 and 200.")
 
-    def curvature(self, weight: Tensor) -> Tensor:
+    def curvature(self, weight: AnyArray) -> AnyArray:
         return 1 + 0.1 * weight
 
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> CentredFeatures:
         known = distinct(self, settings, "sensitive_bandwidth")
         random, sensitive = np.random.default_rng(seed), attributes.values
-        weight = torch.from_numpy(attributes.weight)
+        weight = attributes.weight
         unit = median_distance(sensitive, np.random.default_rng(seed))
-        directions = torch.from_numpy(random.standard_normal((sensitive.shape[1], self.sensitive_features_count)))
-        shifts = torch.from_numpy(random.uniform(0, 2 * np.pi, self.sensitive_features_count))
-        turns = torch.from_numpy(sensitive) @ directions / (known * unit)[:, None, None]
-        waves = turns.add_(shifts).cos_().mul_((2 / self.sensitive_features_count) ** 0.5)  # in place: rows are many
+        directions = random.standard_normal((sensitive.shape[1], self.sensitive_features_count))
+        shifts = random.uniform(0, 2 * np.pi, self.sensitive_features_count)
+        turns = sensitive @ directions / (known * unit)[:, None, None]
+        waves = np.cos(turns + shifts) * (2 / self.sensitive_features_count) ** 0.5
         return CentredFeatures(
             known,
-            waves.sub_((weight @ waves).unsqueeze(1)).mul_(weight.unsqueeze(1)),
-            torch.from_numpy(random.standard_normal(self.features)),
-            torch.from_numpy(random.uniform(0, 2 * np.pi, self.features)),
+            (waves - (weight @ waves)[:, None]) * weight[:, None],
+            random.standard_normal(self.features),
+            random.uniform(0, 2 * np.pi, self.features),
             weight,
         )
 
     def init(self, prepared: CentredFeatures, configs: int, settings: Settings) -> KernelWidths:
         return KernelWidths.of(self, settings, prepared.bandwidths, prepared.row_weight, configs)
 
-    def step(self, prediction: Tensor, prepared: CentredFeatures, state: KernelWidths) -> PenaltyStep:
+    def step(self, prediction: AnyArray, prepared: CentredFeatures, state: KernelWidths) -> PenaltyStep:
+        xp = namespace(prediction)
         frequencies = prepared.frequencies / state.bandwidth[:, None, None]
         scale = (2 / self.features) ** 0.5
-        blocks = list(row_blocks(prediction.shape[1], prediction.device))
-        cross = prediction.new_zeros(len(prediction), self.sensitive_features_count, self.features)
-        for rows in blocks:
-            turns = prediction[:, rows, None] * frequencies + prepared.phases
-            features = prepared.features[:, rows].index_select(0, state.which)
-            cross.baddbmm_(features.transpose(1, 2), turns.cos_(), alpha=scale)
-        gradient = torch.empty_like(prediction)
-        for rows in blocks:
-            turns = prediction[:, rows, None] * frequencies + prepared.phases
-            features = prepared.features[:, rows].index_select(0, state.which)
-            gradient[:, rows] = (turns.sin_().mul_(frequencies) * torch.bmm(features, cross)).sum(dim=-1)
-        return PenaltyStep(cross.square().sum(dim=(1, 2)), gradient.mul_(-2 * scale), state)
+        cross: AnyArray = 0.0  # w H Z_A times Z_f, (config, feature of A, feature of f)
+        for rows in row_blocks(prediction):
+            waves = xp.cos(prediction[:, rows, None] * frequencies + prepared.phases)
+            features = xp.take(prepared.features[:, rows], state.which, axis=0)
+            cross = cross + scale * (xp.matrix_transpose(features) @ waves)
+        gradient = xp.empty_like(prediction)
+        for rows in row_blocks(prediction):
+            slopes = xp.sin(prediction[:, rows, None] * frequencies + prepared.phases) * frequencies
+            features = xp.take(prepared.features[:, rows], state.which, axis=0)
+            gradient[:, rows] = -2 * scale * (slopes * (features @ cross)).sum(-1)
+        return PenaltyStep(xp.sum(cross**2, axis=(1, 2)), gradient, state)

@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
-
+from fairlevel.arrays import AnyArray, namespace
 from fairlevel.penalties.toolkit import Prepared
 
 
 class PairSums(NamedTuple):
     """Σ_j w_j K_ij (HLH)_ij and Σ_j w_j K_ij (HLH)_ij (u_i − u_j), each (config, row)."""
 
-    value: Tensor
-    slope: Tensor
+    value: AnyArray
+    slope: AnyArray
 
 
 @dataclass(frozen=True)
@@ -27,24 +25,24 @@ class KernelRows(Prepared):
     (bandwidth,), row_mean (bandwidth, row), mean (bandwidth,), row_weight (row,).
     """
 
-    sensitive: Tensor
-    known: Tensor
-    bandwidths: Tensor
-    row_mean: Tensor
-    mean: Tensor
-    row_weight: Tensor
+    sensitive: AnyArray
+    known: AnyArray
+    bandwidths: AnyArray
+    row_mean: AnyArray
+    mean: AnyArray
+    row_weight: AnyArray
 
     @cached_property
-    def lengths(self) -> Tensor:
+    def lengths(self) -> AnyArray:
         """|a_i|² of each row, (row,)."""
-        return self.sensitive.square().sum(dim=1)
+        return (self.sensitive**2).sum(1)
 
     @cached_property
-    def exponents(self) -> Tensor:
+    def exponents(self) -> AnyArray:
         """−1/2σ_A², what squared distances are multiplied by, (bandwidth,)."""
-        return -0.5 / self.bandwidths.square()
+        return -0.5 / self.bandwidths**2
 
-    def centred(self, rows: slice, others: slice) -> Tensor:
+    def centred(self, rows: slice, others: slice) -> AnyArray:
         """(H L H) between some rows and others: (bandwidth, row, other)."""
         values = kernel(self.sensitive[rows], self.sensitive[others], self.bandwidths)
         values -= (self.row_mean[:, rows] - self.mean[:, None])[:, :, None]
@@ -52,8 +50,8 @@ class KernelRows(Prepared):
         return values
 
 
-def kernel(rows: Tensor, others: Tensor, bandwidths: Tensor) -> Tensor:
+def kernel(rows: AnyArray, others: AnyArray, bandwidths: AnyArray) -> AnyArray:
     """Gaussian kernel for each bandwidth: (row, k), (other, k), (bandwidth,) -> (bandwidth, row, other)."""
-    lengths = rows.square().sum(dim=1)[:, None] + others.square().sum(dim=1)
-    squares = torch.addmm(lengths, rows, others.T, alpha=-2).clamp_min_(0)
-    return (squares * (-0.5 / bandwidths.square())[:, None, None]).exp_()
+    xp = namespace(rows)
+    squares = (rows**2).sum(1)[:, None] + (others**2).sum(1) - 2 * rows @ others.T
+    return xp.exp(xp.clip(squares, min=0.0) * (-0.5 / bandwidths**2)[:, None, None])

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor
-
+from fairlevel.arrays import AnyArray, namespace
 from fairlevel.conditional_mean import RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.smoothing import TensorSmoother
+from fairlevel.penalties.smoothing import PenaltySmoother
 from fairlevel.penalties.toolkit import SMALLEST_SD, PenaltyDefaults, setting
 
 
@@ -43,27 +42,27 @@ class LinearR2(PenaltyDefaults):
         if isinstance(self.ridge, str) or not 0 <= self.ridge < float("inf"):
             raise InvalidInput(f"ridge={self.ridge} was given; a finite number ≥ 0 is needed, such as 0.001.")
 
-    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> TensorSmoother:
-        return TensorSmoother.of(RidgeMean().prepare(attributes, seed=seed))
+    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> PenaltySmoother:
+        return PenaltySmoother.of(RidgeMean().prepare(attributes, seed=seed))
 
-    def init(self, prepared: TensorSmoother, configs: int, settings: Settings) -> Tensor:
+    def init(self, prepared: PenaltySmoother, configs: int, settings: Settings) -> AnyArray:
         """The ridge of each configuration, (config,)."""
         return setting(self, settings, "ridge", prepared.functions, configs)
 
-    def step(self, prediction: Tensor, prepared: TensorSmoother, state: Tensor) -> PenaltyStep:
+    def step(self, prediction: AnyArray, prepared: PenaltySmoother, state: AnyArray) -> PenaltyStep:
         centred = prepared.beyond_nuisance(prediction)
         smoothed = prepared.smoothed(centred, state)
         scale, varies = self._scale(centred, prepared.row_weight)
-        value = (prepared.row_weight * centred * smoothed).sum(dim=-1) / scale
-        direction = smoothed - (varies * value).unsqueeze(1) * centred
-        return PenaltyStep(value, 2 * prepared.row_weight * direction / scale.unsqueeze(1), state)
+        value = (centred * smoothed) @ prepared.row_weight / scale
+        direction = smoothed - (varies * value)[:, None] * centred
+        return PenaltyStep(value, 2 * prepared.row_weight * direction / scale[:, None], state)
 
-    def value(self, prediction: Tensor, prepared: TensorSmoother, state: Tensor) -> Tensor:
+    def value(self, prediction: AnyArray, prepared: PenaltySmoother, state: AnyArray) -> AnyArray:
         """With the leave-one-out mean in place of the fitted one: zero on average where A says nothing."""
         centred = prepared.beyond_nuisance(prediction)
         return prepared.leave_out_covariance(prediction, state) / self._scale(centred, prepared.row_weight)[0]
 
-    def _scale(self, centred: Tensor, row_weight: Tensor) -> tuple[Tensor, Tensor]:
+    def _scale(self, centred: AnyArray, row_weight: AnyArray) -> tuple[AnyArray, AnyArray]:
         """V, and whether it moves with the prediction; each (config,)."""
-        variance = (row_weight * centred.square()).sum(dim=-1)
-        return variance.clamp_min(SMALLEST_SD**2), (variance > SMALLEST_SD**2).to(variance)
+        xp, variance = namespace(centred), centred**2 @ row_weight
+        return xp.clip(variance, min=SMALLEST_SD**2), xp.astype(variance > SMALLEST_SD**2, variance.dtype)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import Tensor
-
+from fairlevel.arrays import AnyArray, namespace
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, PenaltyStep, RowPlan, Rows, Settings
 from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared
@@ -27,14 +25,15 @@ class NoPenalty(PenaltyDefaults):
     name: ClassVar[str] = "none"
     within_factors: ClassVar[bool] = True
 
-    def curvature(self, weight: Tensor) -> Tensor:
-        return torch.ones_like(weight)
+    def curvature(self, weight: AnyArray) -> AnyArray:
+        return namespace(weight).ones_like(weight)
 
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> Nothing:
         return Nothing()
 
-    def step(self, prediction: Tensor, prepared: Nothing, state: None) -> PenaltyStep:
-        return PenaltyStep(prediction.new_zeros(len(prediction)), torch.zeros_like(prediction), None)
+    def step(self, prediction: AnyArray, prepared: Nothing, state: None) -> PenaltyStep:
+        zeros = namespace(prediction).zeros_like(prediction)
+        return PenaltyStep(zeros[:, 0], zeros, None)
 
-    def along(self, direction: Tensor, value: Tensor, prepared: Nothing, state: None) -> Along:
-        return Along(direction.new_zeros(len(direction)))
+    def along(self, direction: AnyArray, value: AnyArray, prepared: Nothing, state: None) -> Along:
+        return Along(namespace(direction).zeros_like(direction[:, 0]))

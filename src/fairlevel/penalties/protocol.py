@@ -1,5 +1,8 @@
 """The contract of a penalty: a map from predictions to a value and a gradient in prediction space.
 
+Predictions are arrays of NumPy, or tensors of PyTorch where networks are trained; a penalty that is written with the
+functions of :func:`fairlevel.arrays.namespace` serves both.
+
 A penalty never sees X. ``step`` never sees y, either; before training, ``tuned`` may read the target once. What depends
 on A alone is prepared once. Numbers that differ between configurations (``settings``) enter the state. A step takes the
 state and returns the next one.
@@ -11,12 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
-from torch import Tensor
-
-from fairlevel.arrays import Array
+from fairlevel.arrays import AnyArray, Array
 from fairlevel.conditional_mean.attributes import Attributes
 
-Settings = Mapping[str, Tensor]
+Settings = Mapping[str, Array]
 """Numbers that differ between configurations, each (config,)."""
 
 
@@ -57,8 +58,8 @@ IN_OUT_ALL_LABELS = RowPlan("IN fits the mean, all rows carry accuracy", fit_on_
 class PenaltyStep(NamedTuple):
     """Shapes: value (config,), gradient (config, row)."""
 
-    value: Tensor
-    gradient: Tensor
+    value: AnyArray
+    gradient: AnyArray
     state: Any
 
 
@@ -68,7 +69,7 @@ class Along(NamedTuple):
     computed from t and can use again after a move along it.
     """
 
-    curvature: Tensor
+    curvature: AnyArray
     products: Any = None
 
 
@@ -86,30 +87,32 @@ class Penalty(Protocol):
     def rows(self) -> RowPlan:
         """Which rows it fits on, and which carry the accuracy term beside it."""
 
-    def curvature(self, weight: Tensor) -> Tensor:
+    def curvature(self, weight: AnyArray) -> AnyArray:
         """By how much weight · penalty may multiply the curvature of the loss, (config,)."""
 
     def tuned(self, attributes: Attributes, target: Array, seed: int) -> Penalty:
         """Itself with numbers that are chosen from the standardised target, (row,), once and before training."""
 
     def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> Any:
-        """All that depends on A, in float64; attributes are standardised."""
+        """All that depends on A, in float64, as a :class:`fairlevel.penalties.toolkit.Prepared`; attributes are
+        standardised.
+        """
 
     def init(self, prepared: Any, configs: int, settings: Settings) -> Any:
         """The state before the first step."""
 
-    def step(self, prediction: Tensor, prepared: Any, state: Any) -> PenaltyStep:
+    def step(self, prediction: AnyArray, prepared: Any, state: Any) -> PenaltyStep:
         """Value and gradient at these predictions, (config, row), and the state for the next step."""
 
-    def along(self, direction: Tensor, value: Tensor, prepared: Any, state: Any) -> Along | None:
+    def along(self, direction: AnyArray, value: AnyArray, prepared: Any, state: Any) -> Along | None:
         """The penalty along a direction, (config, row), from the last predictions, where it has this value, (config,).
         None where no curvature is known.
         """
 
-    def step_after(self, prediction: Tensor, move: Tensor, along: Along, prepared: Any, state: Any) -> PenaltyStep:
+    def step_after(self, prediction: AnyArray, move: AnyArray, along: Along, prepared: Any, state: Any) -> PenaltyStep:
         """What :meth:`step` gives, for predictions that are those of the last step plus move · t: ``move`` is
         (config,), ``along`` that of the direction t, ``state`` that after the last step.
         """
 
-    def value(self, prediction: Tensor, prepared: Any, state: Any) -> Tensor:
+    def value(self, prediction: AnyArray, prepared: Any, state: Any) -> AnyArray:
         """The value on rows that did not train, without the bias of fitting on them, (config,); no state changes."""

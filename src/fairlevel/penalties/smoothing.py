@@ -1,69 +1,60 @@
-"""A factored smoother as tensors, for penalties."""
+"""A factored smoother for penalties: two thin products a step."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
-import torch
-from torch import Tensor
-
-from fairlevel.conditional_mean.smoother import HIGH_LEVERAGE, MANY_ROWS, LinearSmoother
-from fairlevel.penalties.products import PaddedProducts, Products, StoredProducts
-from fairlevel.tensors import to_device
+from fairlevel.arrays import AnyArray, device, namespace
+from fairlevel.conditional_mean.smoother import HIGH_LEVERAGE, LinearSmoother
+from fairlevel.penalties.toolkit import Prepared
 
 
 @dataclass(frozen=True)
-class TensorSmoother:
-    """The functions of a :class:`LinearSmoother` at its rows, written out.
+class PenaltySmoother(Prepared):
+    """The functions of a :class:`LinearSmoother` at its rows, written out, wherever predictions are.
 
     Shapes: nuisance functions (row, nuisance), functions of A (row, function), moments of the penalised ones (penalised
     function,), row_weight (row,); predictions (config, row).
     """
 
-    nuisance: Tensor
-    functions: Tensor
-    moments: Tensor
-    row_weight: Tensor
+    nuisance: AnyArray
+    functions: AnyArray
+    moments: AnyArray
+    row_weight: AnyArray
 
     @classmethod
-    def of(cls, smoother: LinearSmoother) -> TensorSmoother:
-        functions, moments = torch.from_numpy(smoother.functions.written_out()), torch.from_numpy(smoother.moments)
-        return cls(torch.from_numpy(smoother.nuisance), functions, moments, torch.from_numpy(smoother.row_weight))
+    def of(cls, smoother: LinearSmoother) -> PenaltySmoother:
+        return cls(smoother.nuisance, smoother.functions.written_out(), smoother.moments, smoother.row_weight)
 
-    def to(self, dtype: torch.dtype, device: torch.device | str = "cpu") -> TensorSmoother:
-        return to_device(self, dtype, device)
+    def coefficients(self, prediction: AnyArray) -> AnyArray:
+        """c = BᵀWf: (config, row) -> (config, function)."""
+        return (prediction * self.row_weight) @ self.functions
 
-    @cached_property
-    def products(self) -> Products:
-        """Of the functions at the rows, as steps of training need them."""
-        kind = StoredProducts if len(self.row_weight) > MANY_ROWS else PaddedProducts
-        return kind(self.functions, self.row_weight)
+    def combined(self, coefficients: AnyArray) -> AnyArray:
+        """W B c: (config, function) -> (config, row)."""
+        return (coefficients @ self.functions.T) * self.row_weight
 
-    def shrinkage(self, ridge: Tensor | float) -> Tensor:
+    def shrinkage(self, ridge: AnyArray) -> AnyArray:
         """d_j for each ridge, 1 or s_j / (s_j + λ): (config,) -> (config, function)."""
-        penalised = self.moments / (self.moments + torch.as_tensor(ridge).to(self.moments).unsqueeze(-1))
-        free = self.functions.shape[1] - len(self.moments)
-        return torch.cat([penalised.new_ones(*penalised.shape[:-1], free), penalised], dim=-1)
+        xp = namespace(self.moments)
+        penalised = self.moments / (self.moments + ridge[:, None])
+        free = (penalised.shape[0], self.functions.shape[1] - penalised.shape[1])
+        return xp.concat([xp.ones(free, dtype=penalised.dtype, device=device(penalised)), penalised], axis=-1)
 
-    def beyond_nuisance(self, prediction: Tensor) -> Tensor:
+    def beyond_nuisance(self, prediction: AnyArray) -> AnyArray:
         """f less its projection on the nuisance functions, (config, row); by default f less its weighted mean."""
-        result = prediction
-        for function in self.nuisance.to(prediction).T:
-            result = result - (prediction * (function * self.row_weight)).sum(dim=-1, keepdim=True) * function
-        return result
+        return prediction - ((prediction * self.row_weight) @ self.nuisance) @ self.nuisance.T
 
-    def smoothed(self, centred: Tensor, ridge: Tensor | float) -> Tensor:
+    def smoothed(self, centred: AnyArray, ridge: AnyArray) -> AnyArray:
         """What functions of A explain of predictions beyond the nuisance functions, (config, row) -> (config, row)."""
-        functions = self.functions.to(centred)  # very many rows have functions in 32 bits
-        return (((centred * self.row_weight) @ functions) * self.shrinkage(ridge).to(centred)) @ functions.T
+        return (self.coefficients(centred) * self.shrinkage(ridge)) @ self.functions.T
 
-    def apply(self, prediction: Tensor, ridge: Tensor | float) -> Tensor:
+    def apply(self, prediction: AnyArray, ridge: AnyArray) -> AnyArray:
         """h = S f: (config, row) -> (config, row)."""
         centred = self.beyond_nuisance(prediction)
         return prediction - centred + self.smoothed(centred, ridge)
 
-    def leave_out_covariance(self, prediction: Tensor, ridge: Tensor) -> Tensor:
+    def leave_out_covariance(self, prediction: AnyArray, ridge: AnyArray) -> AnyArray:
         r"""Covariance of each prediction with its leave-one-out mean, beyond the nuisance functions: (config, row),
         (config,) -> (config,).
 
@@ -72,8 +63,8 @@ class TensorSmoother:
         It keeps the shrinkage of S, unlike the debiased DPVar, so it is the held-out counterpart of a penalty with the
         same ridge. Leverages above 0.9 count as 0.9.
         """
-        leverage = self.nuisance.square().sum(dim=1) + self.shrinkage(ridge) @ self.functions.square().T
-        left = 1 - (leverage * self.row_weight).clamp_max(HIGH_LEVERAGE)
+        leverage = (self.nuisance**2).sum(-1) + self.shrinkage(ridge) @ (self.functions**2).T
+        left = 1 - namespace(leverage).clip(leverage * self.row_weight, max=HIGH_LEVERAGE)
         centred = self.beyond_nuisance(prediction)
         residual = (centred - self.smoothed(centred, ridge)) / left
-        return (self.row_weight * centred * (centred - residual)).sum(dim=-1)
+        return (centred * (centred - residual)) @ self.row_weight

@@ -1,18 +1,15 @@
-"""What penalties share: defaults of the contract, records of tensors, reading of settings, checks of numbers."""
+"""What penalties share: defaults of the contract, records of arrays, reading of settings, checks of numbers."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from fairlevel.arrays import Array
+from fairlevel.arrays import AnyArray, Array, Backend, device, namespace, on_backend, on_cpu
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, Penalty, PenaltyStep, RowPlan, Settings
-from fairlevel.tensors import to_device
 
 SMALLEST_SD = 0.05
 """Predictions that spread less than this (in standard deviations of y) count as constant. Without a limit, a penalty
@@ -20,11 +17,11 @@ that does not depend on the scale of the predictions would have a larger gradien
 
 
 class Prepared:
-    """What a penalty prepares from A, for subclasses that are frozen dataclasses of tensors."""
+    """What a penalty prepares from A, for subclasses that are frozen dataclasses of arrays."""
 
-    def to(self, dtype: torch.dtype, device: torch.device | str) -> Self:
-        """A copy with the floating tensors on ``device`` in ``dtype``."""
-        return to_device(self, dtype, device)
+    def to(self, backend: Backend) -> Self:
+        """A copy with the floating arrays where a training has its own."""
+        return on_backend(self, backend)
 
 
 class PenaltyDefaults:
@@ -34,7 +31,7 @@ class PenaltyDefaults:
     tunable: ClassVar[tuple[str, ...]] = ()
     within_factors: ClassVar[bool] = False
 
-    def curvature(self, weight: Tensor) -> Tensor:
+    def curvature(self, weight: AnyArray) -> AnyArray:
         """That of a penalty whose second derivative is at most that of the loss."""
         return 1 + weight
 
@@ -46,63 +43,80 @@ class PenaltyDefaults:
         """None: a penalty has no state unless it says otherwise."""
         return None
 
-    def step(self, prediction: Tensor, prepared: Any, state: Any) -> PenaltyStep:
+    def step(self, prediction: AnyArray, prepared: Any, state: Any) -> PenaltyStep:
         """Raises an error: every penalty has its own step."""
         raise TypeError(f"{type(self).__name__} has no method step(prediction, prepared, state).")
 
-    def along(self, direction: Tensor, value: Tensor, prepared: Any, state: Any) -> Along | None:
+    def along(self, direction: AnyArray, value: AnyArray, prepared: Any, state: Any) -> Along | None:
         """None: the curvature along a direction is not known."""
         return None
 
-    def step_after(self, prediction: Tensor, move: Tensor, along: Along, prepared: Any, state: Any) -> PenaltyStep:
+    def step_after(self, prediction: AnyArray, move: AnyArray, along: Along, prepared: Any, state: Any) -> PenaltyStep:
         """The step from the predictions alone; what was kept along the direction is not used."""
         return self.step(prediction, prepared, state)
 
-    def value(self, prediction: Tensor, prepared: Any, state: Any) -> Tensor:
+    def value(self, prediction: AnyArray, prepared: Any, state: Any) -> AnyArray:
         """The same estimate as in training."""
         return self.step(prediction, prepared, state).value
 
 
-def setting(penalty: Any, settings: Settings, name: str, like: Tensor, configs: int) -> Tensor:
-    """The number called ``name`` for each configuration, (config,): from the settings, else the penalty's own."""
-    if name in settings:
-        return settings[name].to(like)
-    return like.new_full((configs,), float(getattr(penalty, name)))
+def weights_of_part(row_weight: Array | None, part: slice, rows: int) -> Array:
+    """Weights of some of the rows, scaled to sum to 1 over them, (row of the part,)."""
+    weight = (np.ones(rows) if row_weight is None else np.asarray(row_weight, dtype=np.float64))[part]
+    if not weight.sum() > 0:
+        raise InvalidInput(
+            "sample_weight is zero on all rows of a part of the training rows; positive weights are needed there."
+        )
+    normalised: Array = weight / weight.sum()
+    return normalised
 
 
-def distinct(penalty: Any, settings: Settings, name: str) -> Tensor:
+def setting(penalty: Any, settings: Settings, name: str, like: AnyArray, configs: int) -> AnyArray:
+    """The number called ``name`` for each configuration, (config,): from the settings, else the penalty's own; of the
+    type and on the device of ``like``.
+    """
+    numbers = settings[name] if name in settings else np.full(configs, float(getattr(penalty, name)))
+    return namespace(like).asarray(numbers, dtype=like.dtype, device=device(like))
+
+
+def distinct(penalty: Any, settings: Settings, name: str) -> Array:
     """The different values of a positive setting in a grid, ascending.
 
     What depends on A and on the setting is prepared once for each of them.
     """
     if name not in settings:
-        return torch.tensor([float(getattr(penalty, name))], dtype=torch.float64)
-    known = np.unique(settings[name].double().cpu().numpy())
+        return np.array([float(getattr(penalty, name))])
+    known: Array = np.unique(settings[name])
     check_positive(**{name: float(known[0])})
-    return torch.from_numpy(known)
+    return known
 
 
-def position(penalty: Any, settings: Settings, name: str, known: Tensor, configs: int) -> Tensor:
+def position(penalty: Any, settings: Settings, name: str, known: AnyArray, configs: int) -> AnyArray:
     """The position of each configuration's value of a setting among the ``known`` distinct ones, (config,)."""
-    return torch.searchsorted(known, setting(penalty, settings, name, known, configs))
+    return namespace(known).searchsorted(known, setting(penalty, settings, name, known, configs))
 
 
 class KernelWidths(NamedTuple):
     """The kernels of each configuration: which of the prepared bandwidths of A it uses, and its σ_f; each (config,)."""
 
-    which: Tensor
-    bandwidth: Tensor
+    which: AnyArray
+    bandwidth: AnyArray
 
     @classmethod
-    def of(cls, penalty: Any, settings: Settings, known: Tensor, like: Tensor, configs: int) -> KernelWidths:
+    def of(cls, penalty: Any, settings: Settings, known: AnyArray, like: AnyArray, configs: int) -> KernelWidths:
         """From the settings ``sensitive_bandwidth``, among the ``known`` ones, and ``bandwidth``."""
         which = position(penalty, settings, "sensitive_bandwidth", known, configs)
-        return cls(which.to(like.device), setting(penalty, settings, "bandwidth", like, configs))
+        return cls(which, setting(penalty, settings, "bandwidth", like, configs))
 
 
-def without_tiny(kernel: Tensor) -> Tensor:
-    """Kernels below 1e-12 as zero: products of denormal numbers take thirty times as long."""
-    return torch.where(kernel < 1e-12, 0.0, kernel)
+_ROWS = 512  # of which the activations of a step stay in a CPU's cache
+
+
+def row_blocks(prediction: AnyArray) -> list[slice]:
+    """Slices that cover all rows of predictions (config, row): small ones on a CPU; a GPU takes all rows at once."""
+    rows = prediction.shape[1]
+    size = _ROWS if on_cpu(prediction) else max(rows, 1)
+    return [slice(start, min(start + size, rows)) for start in range(0, max(rows, 1), size)]
 
 
 def check_positive(**numbers: float) -> None:
@@ -123,5 +137,5 @@ def check_settings(penalty: Penalty, settings: Settings) -> None:
     for name, values in settings.items():
         if name not in penalty.tunable:
             raise UnknownName(f"setting of {penalty.name}", name, penalty.tunable)
-        if not bool((torch.isfinite(values) & (values >= 0)).all()):
+        if not (np.isfinite(values) & (values >= 0)).all():
             raise InvalidInput(f"{name}={values.tolist()} was given; finite numbers ≥ 0 are needed, such as 0.1.")

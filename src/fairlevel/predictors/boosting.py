@@ -8,14 +8,11 @@ from typing import Any, ClassVar
 
 import lightgbm as lgb
 import numpy as np
-import torch
-from torch import Tensor
 
-from fairlevel.arrays import Array
+from fairlevel.arrays import AnyArray, Array, Flags, NumPyBackend
 from fairlevel.data.scaling import Scaler
 from fairlevel.exceptions import InvalidInput
 from fairlevel.members.boosters import BoosterMembers, FittedTrees
-from fairlevel.networks.optimizers import Optimizer
 from fairlevel.predictors.configurations import Configurations
 from fairlevel.predictors.protocol import LocalObjective, Move, Tiling
 from fairlevel.threads import workers
@@ -94,7 +91,7 @@ class Boosting:
         sizes = [replace(self, leaves=leaves, rows_in_leaf=self.rows_in_leaf or rows) for leaves, rows in SIZES]
         return tuple(dict.fromkeys(sizes))
 
-    def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> BoosterFactory:
+    def prepare(self, x: Array, seed: int, device: str, scaler: Scaler | None = None) -> BoosterFactory:
         if self.monotone and len(self.monotone) != x.shape[1]:
             raise InvalidInput(
                 f"monotone has {len(self.monotone)} entries for {x.shape[1]} features; give one for each."
@@ -105,7 +102,7 @@ class Boosting:
                 f"monotone is {self.monotone[constrained[0]]} for column {constrained[0]}, which holds categories; "
                 "these have no order: give 0 there."
             )
-        return BoosterFactory(self, seed, device, x.numel() < SMALL)
+        return BoosterFactory(self, seed, x.size < SMALL)
 
     def parameters(self, columns: int, seed: int, threads: int, small: bool) -> dict[str, Any]:
         """LightGBM's names of these settings. Trees are scaled by η s_t here, hence its step size of 1. Its
@@ -143,22 +140,22 @@ class BoosterFactory:
 
     settings: Boosting
     seed: int
-    device: torch.device
     small: bool
-    _rows: list[tuple[Tensor, lgb.Dataset]] = field(default_factory=list)
+    _rows: list[tuple[Array, lgb.Dataset]] = field(default_factory=list)
 
+    backend: ClassVar[NumPyBackend] = NumPyBackend()
     patience: ClassVar[int] = 8  # checks, ten trees apart
 
-    def steps(self, optimizer: Optimizer) -> int:
+    def steps(self, optimizer: Any) -> int:
         return int(self.settings.rounds)
 
-    def inputs(self, x: Tensor) -> Tensor:
-        values = x.double().contiguous()
+    def inputs(self, x: Array) -> Array:
+        values = np.ascontiguousarray(x, dtype=np.float64)
         reference = self._rows[0][1] if self._rows else None
-        parameters = self.settings.parameters(x.shape[1], self.seed, torch.get_num_threads(), self.small)
+        parameters = self.settings.parameters(x.shape[1], self.seed, workers(), self.small)
         categorical: Any = list(self.settings.categorical) or "auto"
         binned = lgb.Dataset(
-            values.numpy(), reference=reference, categorical_feature=categorical, params=parameters, free_raw_data=True
+            values, reference=reference, categorical_feature=categorical, params=parameters, free_raw_data=True
         )
         self._rows.append((values, binned.construct()))
         return values
@@ -167,12 +164,12 @@ class BoosterFactory:
         """Small tables: boosters side by side, one thread each. Large ones: one booster after another, all threads."""
         return Tiling(-(-configs // workers()), threads=workers()) if self.small else Tiling(1)
 
-    def learner(self, configurations: Configurations, optimizer: Optimizer) -> BoosterLearner:
-        threads = 1 if self.small else torch.get_num_threads()
+    def learner(self, configurations: Configurations, optimizer: Any) -> BoosterLearner:
+        threads = 1 if self.small else workers()
         parameters = self.settings.parameters(self._rows[0][0].shape[1], self.seed, threads, self.small)
         inputs, binned = zip(*self._rows, strict=True)
         boosters = [GrowingBooster(parameters, binned) for _ in range(len(configurations))]
-        return BoosterLearner(boosters, self.settings.learning_rate, inputs, self.device)
+        return BoosterLearner(boosters, self.settings.learning_rate, inputs)
 
 
 class GrowingBooster:
@@ -228,55 +225,46 @@ class BoosterLearner:
     changing: ClassVar[None] = None
     grows: ClassVar[bool] = True
 
-    def __init__(
-        self, boosters: Sequence[GrowingBooster], learning_rate: float, inputs: Sequence[Tensor], device: torch.device
-    ) -> None:
-        self._boosters, self._rate, self._inputs, self._device = boosters, learning_rate, inputs, device
-        self._predictions = [torch.zeros(len(boosters), len(own), dtype=torch.float32, device=device) for own in inputs]
+    def __init__(self, boosters: Sequence[GrowingBooster], learning_rate: float, inputs: Sequence[Array]) -> None:
+        self._boosters, self._rate, self._inputs = boosters, learning_rate, inputs
+        self._predictions: list[AnyArray] = [np.zeros((len(boosters), len(x)), dtype=np.float32) for x in inputs]
         self._steps: list[list[float]] = [[] for _ in boosters]
         self._kept_counts = [0] * len(boosters)
-        self._kept = [prediction.clone() for prediction in self._predictions]
-        self._curvature = torch.empty(0)  # that of a squared loss stays the same
-        self._hessians: Array = np.empty(0)
+        self._kept = [prediction.copy() for prediction in self._predictions]
 
-    def predictions(self, inputs: Tensor) -> Tensor:
+    def predictions(self, inputs: Array) -> AnyArray:
         return self._predictions[self._position(inputs)]
 
-    def follow(self, gradient: Tensor, curvature: Tensor, objective: LocalObjective) -> Move | None:
+    def follow(self, gradient: AnyArray, curvature: AnyArray, objective: LocalObjective) -> Move | None:
         scale = objective.row_count / 2  # a squared loss then has second derivatives of about 1, as LightGBM's own
-        curvature_of_rows = objective.row_curvature()
-        if curvature_of_rows is not self._curvature:
-            self._curvature = curvature_of_rows
-            self._hessians = _numbers(self._curvature * scale)
-        gradients, hessians = _numbers(gradient * scale), self._hessians
-        trees = [np.zeros(prediction.shape, dtype=np.float32) for prediction in self._predictions]
+        gradients, hessians = gradient * scale, objective.row_curvature() * scale
+        trees = [np.zeros_like(prediction) for prediction in self._predictions]
         grown = [
             number
             for number, booster in enumerate(self._boosters)
-            if booster.growing and booster.grow(gradients[number], hessians[number], [whole[number] for whole in trees])
+            if booster.growing and booster.grow(gradients[number], hessians[number], [tree[number] for tree in trees])
         ]
         if not grown:
             return None
-        directions = [torch.from_numpy(tree).to(self._device) for tree in trees]
-        move = objective.step_along(directions[0], self._rate)
-        steps = move.step.tolist()
+        move = objective.step_along(trees[0], self._rate)
         for number in grown:
-            self._steps[number].append(steps[number])
-        for prediction, direction in zip(self._predictions, directions, strict=True):
-            prediction += move.step.unsqueeze(1) * direction
+            self._steps[number].append(float(move.step[number]))
+        for prediction, tree in zip(self._predictions, trees, strict=True):
+            tree *= move.step[:, None]
+            prediction += tree
         return move
 
-    def evaluate(self, inputs: Tensor) -> Tensor:
+    def evaluate(self, inputs: Array) -> AnyArray:
         return self._predictions[self._position(inputs)]
 
-    def snapshot(self, which: Tensor) -> None:
-        for number in which.nonzero().flatten().tolist():
+    def snapshot(self, which: Flags) -> None:
+        for number in np.flatnonzero(which).tolist():
             self._kept_counts[number] = len(self._steps[number])
             for kept, prediction in zip(self._kept, self._predictions, strict=True):
                 kept[number] = prediction[number]
 
-    def finish(self, which: Tensor) -> None:
-        for number in which.nonzero().flatten().tolist():
+    def finish(self, which: Flags) -> None:
+        for number in np.flatnonzero(which).tolist():
             self._boosters[number].growing = False
 
     def restore(self) -> None:
@@ -288,11 +276,5 @@ class BoosterLearner:
         trees = tuple(booster.scaled(steps) for booster, steps in trained)
         return BoosterMembers(trees, tuple(range(len(trained))), tuple(max(1, len(steps)) for _, steps in trained))
 
-    def _position(self, inputs: Tensor) -> int:
+    def _position(self, inputs: Array) -> int:
         return next(number for number, known in enumerate(self._inputs) if known is inputs)
-
-
-def _numbers(values: Tensor) -> Array:
-    """As LightGBM reads gradients: (config, row) in float32."""
-    array: Array = values.float().cpu().numpy()
-    return array

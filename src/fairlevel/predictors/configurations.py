@@ -6,10 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from fairlevel.arrays import Array
+from fairlevel.arrays import Array, Index
 from fairlevel.exceptions import InvalidInput
 
 
@@ -19,10 +17,10 @@ class Configurations:
     one ends, (config,), where that is known before training.
     """
 
-    weight: Tensor
-    learning_rate: Tensor
-    settings: dict[str, Tensor] = field(default_factory=dict)
-    steps: Tensor | None = None
+    weight: Array
+    learning_rate: Array
+    settings: dict[str, Array] = field(default_factory=dict)
+    steps: Index | None = None
 
     @classmethod
     def of(
@@ -32,13 +30,12 @@ class Configurations:
         **settings: float | Sequence[float] | Array,
     ) -> Configurations:
         """Numbers are repeated to the length of ``weight``."""
-        weights = torch.as_tensor(np.atleast_1d(np.asarray(weight, dtype=np.float64)))
-        if not (torch.isfinite(weights).all() and (weights >= 0).all()):
+        weights = np.atleast_1d(np.asarray(weight, dtype=np.float64))
+        if not (np.isfinite(weights).all() and (weights >= 0).all()):
             raise InvalidInput(f"weight={weights.tolist()} was given; finite numbers ≥ 0 are needed, such as 1.0.")
 
-        def full(values: float | Sequence[float] | Array) -> Tensor:
-            array = np.broadcast_to(np.asarray(values, dtype=np.float64), (len(weights),))
-            return torch.from_numpy(array.copy())
+        def full(values: float | Sequence[float] | Array) -> Array:
+            return np.broadcast_to(np.asarray(values, dtype=np.float64), (len(weights),)).copy()
 
         return cls(weights, full(learning_rate), {name: full(value) for name, value in settings.items()})
 

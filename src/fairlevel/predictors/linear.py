@@ -1,31 +1,196 @@
-"""A linear predictor."""
+r"""Linear models, of the features or of random waves of them: solved, not descended.
+
+With z a fixed map of x, f = b + θᵀz minimises loss + weight · penalty + λ |θ|². Conjugate gradients with the exact step
+along each direction end after as many steps as the penalty has directions, where loss and penalty are quadratic: few,
+because the diagonal of the loss's second derivative is divided out. The ridge λ is chosen by leave-one-out, from the
+loss around the constant, and so anew on the rows of every fit.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
-import torch
-from torch import Tensor
+import numpy as np
 
+from fairlevel.arrays import AnyArray, Array, Flags, NumPyBackend
 from fairlevel.data.scaling import Scaler
 from fairlevel.members.input_map import InputMap
-from fairlevel.predictors.network_stack import NetworkFactory, NetworkPredictor
+from fairlevel.members.layout import Layout
+from fairlevel.members.networks import NetworkMembers
+from fairlevel.predictors.configurations import Configurations
+from fairlevel.predictors.protocol import LocalObjective, Move, Parabola, Tiling
+from fairlevel.predictors.ridge import leave_one_out_ridge
+from fairlevel.threads import workers
+
+STEPS = 60
+LEAST_RIDGE = 1e-4  # times the mean second moment of z
+_TILES = {4000: 8, 20_000: 4}  # {at most so many rows: models per tile}
+
+
+class LinearPredictor:
+    """What linear predictors have in common."""
+
+    native: ClassVar[bool] = False
+    linear_head: ClassVar[bool] = True
+    fixed_features: ClassVar[bool] = True
+    uses_optimizer: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)
-class Linear(NetworkPredictor):
-    r"""f = b + wᵀx, trained in whitened coordinates. Directions whose variance is below ``ridge`` times the largest are
-    learnt more slowly, and shrunk more by closed forms: without it, as many columns as rows are fitted to the noise.
+class Linear(LinearPredictor):
+    r"""f = b + wᵀx, with a ridge that is chosen by leave-one-out. Directions whose variance is below ``ridge`` times
+    the largest are shrunk more: without it, as many columns as rows are fitted to the noise.
     """
 
     ridge: float = 0.1
 
     name: ClassVar[str] = "linear"
-    fixed_features: ClassVar[bool] = True
 
-    def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> NetworkFactory:
-        whitened = InputMap.standardising(scaler).whitened(x.numpy(), ridge=self.ridge)
+    def prepare(self, x: Array, seed: int, device: str, scaler: Scaler | None = None) -> LinearFactory:
+        whitened = InputMap.standardising(scaler).whitened(x, ridge=self.ridge)
         assert whitened.mixing is not None
-        unit = replace(whitened, mixing=whitened.mixing * (1 + self.ridge) ** 0.5)  # the largest has variance 1
-        return NetworkFactory.of(unit, (), x, seed, device)
+        return LinearFactory(replace(whitened, mixing=whitened.mixing * (1 + self.ridge) ** 0.5))
+
+
+@dataclass(frozen=True)
+class RandomFeatures(LinearPredictor):
+    r"""f = b + Σ_d θ_d √2 cos(w_dᵀx + b_d), w_d ~ N(0, σ⁻² I): a kernel machine in feature space.
+
+    ``bandwidth`` multiplies σ, the root mean squared distance between rows of standardised features. Directions whose
+    variance is below ``ridge`` times the largest are shrunk more.
+    """
+
+    features: int = 300
+    bandwidth: float = 1.0
+    ridge: float = 1e-3
+
+    name: ClassVar[str] = "random_features"
+
+    def prepare(self, x: Array, seed: int, device: str, scaler: Scaler | None = None) -> LinearFactory:
+        standard, random = InputMap.standardising(scaler), np.random.default_rng(seed)
+        spread = max(float(np.sqrt(2 * standard(x).astype(np.float64).var(axis=0).sum())), 1e-12)
+        frequencies = random.standard_normal((x.shape[1], self.features)) / (self.bandwidth * spread)
+        phases = random.uniform(0, 2 * np.pi, self.features)
+        waves = replace(standard, frequencies=frequencies, phases=phases)
+        return LinearFactory(waves.whitened(x, ridge=self.ridge))
+
+
+@dataclass(frozen=True)
+class LinearFactory:
+    """The map of the features, fitted on the training rows."""
+
+    input_map: InputMap
+
+    backend: ClassVar[NumPyBackend] = NumPyBackend()
+    patience: ClassVar[int] = 2  # checks, ten steps apart
+
+    def steps(self, optimizer: Any) -> int:
+        return STEPS
+
+    def inputs(self, x: Array) -> AnyArray:
+        return self.input_map(np.asarray(x, dtype=np.float64)).astype(np.float32)
+
+    def tiling(self, rows: int, configs: int) -> Tiling:
+        return Tiling(next((size for most, size in _TILES.items() if rows <= most), 1), workers())
+
+    def learner(self, configurations: Configurations, optimizer: Any) -> LinearLearner:
+        return LinearLearner(self.input_map, len(configurations))
+
+
+class LinearLearner:
+    """Linear models in training. Shapes: inputs z (row, input), coefficients (config, 1 + input), the first being that
+    of the constant.
+    """
+
+    changing: ClassVar[None] = None
+    grows: ClassVar[bool] = True
+
+    def __init__(self, input_map: InputMap, configs: int) -> None:
+        assert input_map.mixing is not None
+        self._input_map = input_map
+        self._coefficients = np.zeros((configs, 1 + input_map.mixing.shape[1]))
+        self._snapshot = self._coefficients.copy()
+        self._scores: AnyArray = None
+        self._inputs: AnyArray = None
+        self._ridge: Array = np.empty(0)
+        self._bend: AnyArray = None
+        self._scaling: Array = np.empty(0)
+        self._direction = self._downhill = np.zeros_like(self._coefficients)
+        self._gradient = np.ones_like(self._coefficients)
+
+    def predictions(self, inputs: AnyArray) -> AnyArray:
+        if self._inputs is not inputs:
+            self._inputs, self._scores = inputs, self.evaluate(inputs)
+        return self._scores
+
+    def evaluate(self, inputs: AnyArray) -> AnyArray:
+        coefficients = self._coefficients.astype(np.float32)
+        return coefficients[:, 1:] @ inputs.T + coefficients[:, :1]
+
+    def follow(self, gradient: AnyArray, curvature: AnyArray, objective: LocalObjective) -> Move | None:
+        inputs, bend = self._inputs, objective.row_curvature()
+        if not len(self._ridge):
+            self._ridge = _ridge(inputs, gradient[0], bend[0])
+        if self._bend is not bend:
+            self._bend = bend
+            diagonal = np.hstack([bend.sum(axis=1, keepdims=True), bend @ inputs**2])
+            self._scaling = 1 / np.maximum(diagonal + self._ridge, 1e-12)
+        total = gradient.sum(axis=1, keepdims=True)
+        slope = np.hstack([total, gradient @ inputs]) + self._ridge * self._coefficients
+        downhill = -self._scaling * slope
+        before = np.einsum("cj,cj->c", self._gradient, self._downhill)
+        turned = np.einsum("cj,cj->c", slope - self._gradient, downhill)
+        share = np.where(before < 0, np.maximum(turned / np.minimum(before, -1e-300), 0), 0)  # Polak–Ribière
+        direction = downhill + share[:, None] * self._direction
+        uphill = np.einsum("cj,cj->c", slope, direction) >= 0
+        direction[uphill] = downhill[uphill]
+        self._direction, self._downhill, self._gradient = direction, downhill, slope
+        along = direction.astype(np.float32)
+        moved = along[:, 1:] @ inputs.T + along[:, :1]
+        beside = Parabola(
+            (self._ridge * self._coefficients * direction).sum(axis=1).astype(np.float32),
+            (self._ridge * direction**2).sum(axis=1).astype(np.float32),
+        )
+        move = objective.step_along(moved, 1.0, beside)
+        self._coefficients = self._coefficients + move.step[:, None] * direction
+        self._scores = self._scores + move.step[:, None] * moved
+        return move
+
+    def snapshot(self, which: Flags) -> None:
+        self._snapshot = np.where(which[:, None], self._coefficients, self._snapshot)
+
+    def finish(self, which: Flags) -> None:
+        """All models take a step together; ending some saves nothing."""
+
+    def restore(self) -> None:
+        self._coefficients = self._snapshot.copy()
+        self._inputs = None
+
+    def model(self) -> NetworkMembers:
+        return linear_members(self._input_map, self._coefficients[:, 1:], self._coefficients[:, 0])
+
+
+def linear_members(input_map: InputMap, coefficients: Array, intercepts: Sequence[float] | Array) -> NetworkMembers:
+    """Members that are linear in what an input map gives: coefficients (member, input), intercepts (member,)."""
+    layout = Layout(coefficients.shape[1], ())
+    (layer,) = layout.layers
+    parameters = np.zeros((len(coefficients), layout.size))
+    parameters[:, layer.weight] = coefficients
+    parameters[:, layer.bias] = np.reshape(intercepts, (-1, 1))
+    return NetworkMembers(layout, input_map, parameters)
+
+
+def _ridge(inputs: AnyArray, gradient: AnyArray, bend: AnyArray) -> Array:
+    """2 λ times what λ is a multiple of, for each coefficient, 0 for the constant, (1 + input,): from the loss around
+    the constant, whose second derivatives (row,) weight the rows, and whose Newton step (row,) is the target.
+    """
+    values, weight = inputs.astype(np.float64), bend.astype(np.float64)
+    known = weight > 0
+    target = np.divide(-gradient, weight, out=np.zeros(len(weight)), where=known)
+    total = weight.sum()
+    chosen = leave_one_out_ridge(values[known], target[known], weight[known] / total, LEAST_RIDGE)
+    centred = values[known] - weight[known] @ values[known] / total
+    scale = float((weight[known] @ centred**2 / total).mean()) if values.shape[1] else 0.0
+    return np.append(0.0, np.full(values.shape[1], chosen * scale * total))

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
-import torch
-from torch import Tensor
-
+from fairlevel.arrays import AnyArray, Array, Backend, Flags
 from fairlevel.data.scaling import Scaler
 from fairlevel.members import Members
-from fairlevel.networks.optimizers import Optimizer
 from fairlevel.predictors.configurations import Configurations
 
 
@@ -23,8 +20,15 @@ class Move(NamedTuple):
     makes its next step cheaper.
     """
 
-    step: Tensor
+    step: AnyArray
     along: Any = None
+
+
+class Parabola(NamedTuple):
+    """A term of a learner's own along a direction, such as a ridge: slope and second derivative, each (config,)."""
+
+    slope: AnyArray
+    curvature: AnyArray
 
 
 class LocalObjective(Protocol):
@@ -34,12 +38,13 @@ class LocalObjective(Protocol):
     def row_count(self) -> float:
         """How many rows the objective is an average over: the sum of their weights."""
 
-    def row_curvature(self) -> Tensor:
+    def row_curvature(self) -> AnyArray:
         """Second derivative of the loss in each prediction, (config, row)."""
 
-    def step_along(self, direction: Tensor, rate: float) -> Move:
-        """How far to go along a direction of predictions, (config, row), between 0 and ``rate``: where the
-        objective is quadratic, ``rate`` times the step that minimises it, else a step that does not raise it.
+    def step_along(self, direction: AnyArray, rate: float, beside: Parabola | None = None) -> Move:
+        """How far to go along a direction of predictions, (config, row), between 0 and ``rate``: where the objective
+        is quadratic, ``rate`` times the step that minimises it, else a step that does not raise it. ``beside`` counts
+        as a part of the objective.
         """
 
 
@@ -47,8 +52,8 @@ class Learner(Protocol):
     """One model per configuration, in training."""
 
     @property
-    def changing(self) -> tuple[Tensor, ...] | None:
-        """The tensors that a step changes in place; None where a step cannot be recorded as a CUDA graph."""
+    def changing(self) -> tuple[AnyArray, ...] | None:
+        """The arrays that a step changes in place; None where a step cannot be recorded and replayed."""
 
     @property
     def grows(self) -> bool:
@@ -56,23 +61,23 @@ class Learner(Protocol):
         held-out rows, and may be chosen.
         """
 
-    def predictions(self, inputs: Tensor) -> Tensor:
+    def predictions(self, inputs: AnyArray) -> AnyArray:
         """Predictions (config, row) for inputs (row, …); what :meth:`follow` needs is kept."""
 
-    def follow(self, gradient: Tensor, curvature: Tensor, objective: LocalObjective) -> Move | None:
+    def follow(self, gradient: AnyArray, curvature: AnyArray, objective: LocalObjective) -> Move | None:
         """One step against a gradient in the last predictions, (config, row). ``curvature``, (config,), bounds the
         second derivative of the objective, in units of that of the loss; ``objective`` tells more, if asked. A learner
         whose predictions have moved exactly as ``objective`` said gives that move back, and the next gradient costs
         less; others give None.
         """
 
-    def evaluate(self, inputs: Tensor) -> Tensor:
+    def evaluate(self, inputs: AnyArray) -> AnyArray:
         """Predictions alone, (config, row); nothing is kept."""
 
-    def snapshot(self, which: Tensor) -> None:
+    def snapshot(self, which: Flags) -> None:
         """Remember the present state of some configurations, (config,) of booleans."""
 
-    def finish(self, which: Tensor) -> None:
+    def finish(self, which: Flags) -> None:
         """Some configurations, (config,) of booleans, have ended: they will return to their last snapshots, and need
         not be trained any further.
         """
@@ -99,19 +104,23 @@ class LearnerFactory(Protocol):
     """What a predictor has prepared from the features of the training rows."""
 
     @property
+    def backend(self) -> Backend:
+        """Where its learners train."""
+
+    @property
     def patience(self) -> int:
         """After how many checks without a better score, ten steps apart, early stopping ends."""
 
-    def steps(self, optimizer: Optimizer) -> int:
+    def steps(self, optimizer: Any) -> int:
         """How many steps a full training takes."""
 
-    def inputs(self, x: Tensor) -> Tensor:
+    def inputs(self, x: Array) -> AnyArray:
         """Rows as the learner reads them: (row, feature) -> (row, …). A learner is only asked about such rows."""
 
     def tiling(self, rows: int, configs: int) -> Tiling:
         """How many configurations are trained together."""
 
-    def learner(self, configurations: Configurations, optimizer: Optimizer) -> Learner:
+    def learner(self, configurations: Configurations, optimizer: Any) -> Learner:
         """A learner before its first step; called when :meth:`inputs` has seen all rows."""
 
 
@@ -131,9 +140,10 @@ class Predictor(Protocol):
     fixed_features: ClassVar[bool]
     uses_optimizer: ClassVar[bool]
 
-    def prepare(self, x: Tensor, seed: int, device: torch.device, scaler: Scaler | None = None) -> LearnerFactory:
+    def prepare(self, x: Array, seed: int, device: str, scaler: Scaler | None = None) -> LearnerFactory:
         """Prepare on training rows, (row, feature), as given. ``scaler`` standardises features, for predictors that
-        need it; None where they are standardised already. Members read features as given.
+        need it; None where they are standardised already. Members read features as given. ``device`` is what the user
+        asked for: "auto", "cpu" or "cuda".
         """
 
 

@@ -3,8 +3,8 @@
 Files, in an order to read them:
 
 - ``engine.py``: the loop; ``outcome.py``: what it leaves behind
-- ``objective.py``, ``line_search.py``: one step against the gradient of loss + weight · penalty
+- ``objective.py``: one step against the gradient of loss + weight · penalty, and how far it goes
 - ``ending.py``: when a configuration ends
-- ``rows.py``, ``acting_penalty.py``: the rows of a step, and the penalty bound to them
-- ``execution``: threads and CUDA graphs, for speed alone
+- ``rows.py``: the rows of a step
+- ``threads.py``: tiles of a grid side by side
 """

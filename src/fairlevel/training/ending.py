@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from fairlevel.predictors import Learner
+from fairlevel.arrays import Array, Flags, Index, numpy_array
+from fairlevel.predictors.protocol import Learner
 from fairlevel.training.objective import HeldOutRows, Objective
 from fairlevel.training.outcome import HeldOutScores
 
@@ -19,9 +19,9 @@ class Ended(NamedTuple):
     whether its held-out score was ever finite, true where no rows are held out; each (config,).
     """
 
-    steps: Tensor
-    early: Tensor
-    sound: Tensor
+    steps: Index
+    early: Flags
+    sound: Flags
     held_out: HeldOutScores
 
 
@@ -45,9 +45,9 @@ class Ending(Protocol):
 class AfterAllSteps:
     """Every configuration takes all steps."""
 
-    def __init__(self, configs: int, steps: int, device: torch.device) -> None:
+    def __init__(self, configs: int, steps: int) -> None:
         self.most_steps = steps
-        self._ends = torch.full((configs,), steps, dtype=torch.int64, device=device)
+        self._ends = np.full(configs, steps)
 
     def before(self, learner: Learner, state: Any) -> None:
         """Nothing is kept."""
@@ -62,7 +62,7 @@ class AfterAllSteps:
 class AfterGivenSteps:
     """Each configuration takes its own number of steps, ``ends`` (config,)."""
 
-    def __init__(self, ends: Tensor) -> None:
+    def __init__(self, ends: Index) -> None:
         self.most_steps = max(1, int(ends.max()))
         self._ends = ends
 
@@ -88,25 +88,25 @@ class EarlyStopping:
     number of checks without a better score after which a configuration ends.
     """
 
-    def __init__(self, configs: int, patience: int, device: torch.device) -> None:
+    def __init__(self, configs: int, patience: int) -> None:
         self._patience = patience
-        self.score = torch.full((configs,), torch.inf, dtype=torch.float32, device=device)
-        self.step = torch.zeros(configs, dtype=torch.int64, device=device)
-        self._waited = torch.zeros(configs, dtype=torch.int64, device=device)
+        self.score = np.full(configs, np.inf)
+        self.step = np.zeros(configs, dtype=np.int64)
+        self._waited = np.zeros(configs, dtype=np.int64)
 
-    def improved(self, score: Tensor, step: int) -> Tensor:
+    def improved(self, score: Array, step: int) -> Flags:
         """Which configurations are better than before, (config,) of booleans.
 
         A configuration whose patience is used up never improves again, whatever the others still do.
         """
         better = (score < self.score) & (self._waited < self._patience)
-        self.score = torch.where(better, score, self.score)
-        self.step = torch.where(better, step, self.step)
-        self._waited = torch.where(better, 0, self._waited + 1)
+        self.score = np.where(better, score, self.score)
+        self.step = np.where(better, step, self.step)
+        self._waited = np.where(better, 0, self._waited + 1)
         return better
 
     @property
-    def done(self) -> Tensor:
+    def done(self) -> Flags:
         """Whose patience is used up, (config,) of booleans."""
         return self._waited >= self._patience
 
@@ -119,8 +119,8 @@ class OnHeldOutRows:
     def __init__(self, steps: int, patience: int, objective: Objective, held: HeldOutRows) -> None:
         self.most_steps = steps
         self._objective, self._held = objective, held
-        self._stopping = EarlyStopping(len(objective.weight), patience, objective.weight.device)
-        self._checks: list[tuple[int, Tensor]] = []
+        self._stopping = EarlyStopping(len(objective.weight), patience)
+        self._checks: list[tuple[int, Array]] = []
 
     def before(self, learner: Learner, state: Any) -> None:
         if learner.grows:
@@ -135,16 +135,17 @@ class OnHeldOutRows:
 
     def final(self, learner: Learner) -> Ended:
         learner.restore()
-        found = self._stopping
-        scores = HeldOutScores.of(self._checks, len(found.step))
-        return Ended(found.step, found.done, torch.isfinite(found.score), scores)
+        stopping = self._stopping
+        scores = HeldOutScores.of(self._checks, len(stopping.step))
+        return Ended(stopping.step, stopping.done, np.isfinite(stopping.score), scores)
 
-    def _check(self, taken: int, learner: Learner, state: Any) -> Tensor:
-        score = torch.where(self._stopping.done, torch.inf, self._objective.on_held_out(self._held, learner, state))
+    def _check(self, taken: int, learner: Learner, state: Any) -> Array:
+        score = numpy_array(self._objective.on_held_out(self._held, learner, state))
+        score = np.where(self._stopping.done, np.inf, score)
         self._checks.append((taken, score))
         return score
 
 
-def _without_held_out(steps: Tensor) -> Ended:
-    early = torch.zeros_like(steps, dtype=torch.bool)
+def _without_held_out(steps: Index) -> Ended:
+    early = np.zeros(len(steps), dtype=np.bool_)
     return Ended(steps, early, ~early, HeldOutScores.of([], len(steps)))

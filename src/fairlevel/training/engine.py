@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from fairlevel.exceptions import InvalidInput, UnknownName
+from fairlevel.arrays import AnyArray, Flags, NumPyBackend, StepResult, numpy_array
+from fairlevel.exceptions import InvalidInput
 from fairlevel.losses import Loss, SquaredLoss
 from fairlevel.memory import keep_freed_memory_if_asked
-from fairlevel.networks.optimizers import Optimizer
-from fairlevel.penalties import Penalty
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS
+from fairlevel.penalties import Penalty, within_factors
+from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Settings
 from fairlevel.penalties.toolkit import check_settings
-from fairlevel.predictors import Configurations, Learner, Predictor
-from fairlevel.predictors.protocol import LearnerFactory
+from fairlevel.predictors.configurations import Configurations
+from fairlevel.predictors.protocol import Learner, LearnerFactory, Predictor
 from fairlevel.training.ending import AfterAllSteps, AfterGivenSteps, Ending, OnHeldOutRows
-from fairlevel.training.execution.cuda_graph import RecordedStep, RepeatedStep
-from fairlevel.training.execution.threads import Progress, StepCounter, in_threads
-from fairlevel.training.objective import HeldOutRows, Objective, ObjectiveStep
+from fairlevel.training.objective import BoundPenalty, HeldOutRows, Objective, ObjectiveStep
 from fairlevel.training.outcome import WORST_LOSS, Status, TraceRecorder, Trained
 from fairlevel.training.rows import AllRows, StepRows, TrainingRows, require_attributes
+from fairlevel.training.threads import Progress, StepCounter, in_threads
 
 
 class Length(NamedTuple):
@@ -38,7 +36,7 @@ def train(
     *,
     predictor: Predictor,
     penalty: Penalty,
-    optimizer: Optimizer,
+    optimizer: Any = None,
     loss: Loss | None = None,
     held_out: TrainingRows | None = None,
     seed: int = 0,
@@ -50,15 +48,14 @@ def train(
     With ``held_out`` rows each configuration returns to its state with the best held-out loss + weight · penalty.
     Configurations that say so end after their own number of steps.
     """
-    target = resolve_device(device)
     check_settings(penalty, configurations.settings)
     require_attributes(rows, configurations.weight)
-    if target.type == "cpu":
+    factory = predictor.prepare(rows.rows.x, seed, device, rows.x_scaler)
+    if isinstance(factory.backend, NumPyBackend):
         keep_freed_memory_if_asked()
-    acting = rows.bind(penalty, configurations.settings, seed, target)
-    factory = predictor.prepare(rows.sample, seed, target, rows.x_scaler)
-    ready = rows.on_device(factory, acting.accuracy, target)
-    held = None if held_out is None else _held_out(held_out, ready, penalty, configurations, factory, seed, target)
+    acting = _bound(rows, penalty, configurations.settings, factory, seed)
+    ready = rows.on_backend(factory, acting.accuracy)
+    held = None if held_out is None else _held_out(held_out, ready, penalty, configurations, factory, seed)
     tiling = factory.tiling(len(rows), len(configurations))
     length = Length(factory.steps(optimizer), factory.patience)
     tiles = list(configurations.tiles(tiling.size))
@@ -70,12 +67,30 @@ def train(
             count(number, step)
 
         tile = tiles[number]
-        objective = Objective(loss or SquaredLoss(), acting, tile.weight.to(target, torch.float32), tile.settings)
+        objective = Objective(loss or SquaredLoss(), acting, factory.backend.array(tile.weight), tile.settings)
         ending = _ending(tile, length, objective, held)
         recorder = TraceRecorder(length.steps, advance)
-        return _train_tile(factory.learner(tile, optimizer), ready, objective, ending, recorder)
+        learner = factory.learner(tile, optimizer)
+        start, step = objective.start(), ObjectiveStep(learner, objective)
+        take = factory.backend.repeated(step, start, ready, learner.changing)
+        return _train_tile(learner, ready, objective, start, take, ending, recorder)
 
     return Trained.joined(in_threads(train_one, range(len(tiles)), tiling))
+
+
+def _bound(rows: AllRows, penalty: Penalty, settings: Settings, factory: LearnerFactory, seed: int) -> BoundPenalty:
+    """The penalty, with what it prepares for these rows."""
+    attributes = rows.rows.some_attributes
+    if attributes.given is not None and not penalty.within_factors:
+        raise InvalidInput(
+            f"given was passed, but the penalty {penalty.name!r} cannot compare rows within legitimate factors; "
+            f"use one of {', '.join(within_factors())}."
+        )
+    assigned = (rows.plan or penalty.rows).assign(rows.rows.rows_in, len(rows))
+    if assigned.accuracy.start == assigned.accuracy.stop or assigned.fit.start == assigned.fit.stop:
+        raise InvalidInput(f"{len(rows)} rows cannot be split into IN and OUT; at least 2 training rows are needed.")
+    prepared = penalty.prepare(attributes, assigned, settings, seed).to(factory.backend)
+    return BoundPenalty(penalty, prepared, assigned.accuracy)
 
 
 def _held_out(
@@ -85,77 +100,62 @@ def _held_out(
     configurations: Configurations,
     factory: LearnerFactory,
     seed: int,
-    device: torch.device,
 ) -> HeldOutRows:
     watched = AllRows(rows, ALL_TRAINING_ROWS)
-    known = training if bool((configurations.weight > 0).any()) else None
+    known = training if (configurations.weight > 0).any() else None
     require_attributes(watched, configurations.weight)
-    bound = watched.bind(watched.tuned(penalty, seed), configurations.settings, seed, device)
-    return HeldOutRows(watched.on_device(factory, bound.accuracy, device), bound, known)
+    bound = _bound(watched, watched.tuned(penalty, seed), configurations.settings, factory, seed)
+    return HeldOutRows(watched.on_backend(factory, bound.accuracy), bound, known)
 
 
 def _ending(tile: Configurations, length: Length, objective: Objective, held: HeldOutRows | None) -> Ending:
     """Given numbers of steps come first, then held-out rows."""
-    device = objective.weight.device
     if tile.steps is not None:
-        return AfterGivenSteps(tile.steps.clamp(0, length.steps).to(device))
+        return AfterGivenSteps(tile.steps.clip(0, length.steps))
     if held is not None:
         return OnHeldOutRows(length.steps, length.patience, objective, held)
-    return AfterAllSteps(len(tile), length.steps, device)
+    return AfterAllSteps(len(tile), length.steps)
 
 
-@torch.no_grad()
 def _train_tile(
-    learner: Learner, rows: StepRows, objective: Objective, ending: Ending, recorder: TraceRecorder
+    learner: Learner,
+    rows: StepRows,
+    objective: Objective,
+    start: Any,
+    take: Callable[[], StepResult],
+    ending: Ending,
+    recorder: TraceRecorder,
 ) -> Trained:
-    state = objective.start()
-    take = _repeated(ObjectiveStep(learner, objective), state, rows, learner)
-    ending.before(learner, state)
+    ending.before(learner, start)
     for taken in range(1, ending.most_steps + 1):
         result = take()
         recorder.add(taken - 1, result.loss, result.value)
         if ending.after(taken, learner, result.state):
             break
     ended = ending.final(learner)
-    found = objective.on(rows, learner, result.state)
-    trace = recorder.end(taken, found.loss, found.value)
-    usable = ended.sound & _bounded(found.loss, objective.loss, rows)
+    final = objective.on(rows, learner, result.state)
+    trace = recorder.end(taken, final.loss, final.value)
+    usable = ended.sound & _bounded(final.loss, objective.loss, rows)
     return Trained(
         learner.model(),
         tuple(map(_status, usable.tolist(), ended.early.tolist())),
-        found.loss.cpu(),
-        found.value.cpu(),
-        ended.steps.cpu(),
+        numpy_array(final.loss),
+        numpy_array(final.value),
+        ended.steps,
         trace,
         ended.held_out,
     )
 
 
-def _repeated(step: ObjectiveStep, state: Any, rows: StepRows, learner: Learner) -> RepeatedStep | RecordedStep:
-    """The step as a CUDA graph where it can be recorded."""
-    if rows.target.is_cuda and learner.changing is not None:
-        return RecordedStep(step, state, rows, learner.changing)
-    return RepeatedStep(step, state, rows)
-
-
-def _bounded(error: Tensor, loss: Loss, rows: StepRows) -> Tensor:
+def _bounded(error: AnyArray, loss: Loss, rows: StepRows) -> Flags:
     """Whose loss is not far above that of the constant prediction, (config,) of booleans."""
     worst = WORST_LOSS * loss.of_constant(rows.target[rows.accuracy], rows.accuracy_weight)
-    return torch.isfinite(error) & (error <= worst)
+    errors = numpy_array(error)
+    bounded: Flags = np.isfinite(errors) & (errors <= worst)
+    return bounded
 
 
 def _status(usable: bool, stopped: bool) -> Status:
     if not usable:
         return Status.DIVERGED
     return Status.STOPPED_EARLY if stopped else Status.FINISHED
-
-
-def resolve_device(device: str) -> torch.device:
-    """``auto`` takes CUDA when there is one."""
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if device not in ("cpu", "cuda"):
-        raise UnknownName("device", device, ("auto", "cpu", "cuda"))
-    if device == "cuda" and not torch.cuda.is_available():
-        raise InvalidInput("device='cuda' was given, but PyTorch sees no CUDA device here; use device='cpu' or 'auto'.")
-    return torch.device(device)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from fairlevel.arrays import Flags
+from fairlevel.arrays import AnyArray, Array, Flags, Index, namespace, numpy_array
 from fairlevel.members.protocol import Members
 
 WORST_LOSS = 10.0
@@ -31,9 +31,9 @@ class Status(StrEnum):
 class Trace:
     """The course of training. Shapes: step (record,), loss and penalty (record, config)."""
 
-    step: Tensor
-    loss: Tensor
-    penalty: Tensor
+    step: Index
+    loss: Array
+    penalty: Array
 
 
 class TraceRecorder:
@@ -44,19 +44,21 @@ class TraceRecorder:
     def __init__(self, steps: int, advance: Callable[[int], None]) -> None:
         self._steps, self._advance = steps, advance
         self._every = max(1, steps // RECORDS)
-        self._records: list[tuple[int, Tensor, Tensor]] = []
+        self._records: list[tuple[int, AnyArray, AnyArray]] = []
 
-    def add(self, step: int, loss: Tensor, penalty: Tensor) -> None:
+    def add(self, step: int, loss: AnyArray, penalty: AnyArray) -> None:
         """Loss and penalty before a step, (config,); most are left out. They may be overwritten by the next step."""
         if step % self._every == 0:
-            self._records.append((step, loss.clone(), penalty.clone()))
+            copy = partial(namespace(loss).asarray, copy=True)
+            self._records.append((step, copy(loss), copy(penalty)))
             self._advance(step)
 
-    def end(self, step: int, loss: Tensor, penalty: Tensor) -> Trace:
+    def end(self, step: int, loss: AnyArray, penalty: AnyArray) -> Trace:
         """The trace with the final figures, after so many steps."""
         self._advance(self._steps)
         steps, losses, penalties = zip(*self._records, (step, loss, penalty), strict=True)
-        return Trace(torch.tensor(steps), torch.stack(losses).cpu(), torch.stack(penalties).cpu())
+        loss_records, penalty_records = (np.stack(list(map(numpy_array, column))) for column in (losses, penalties))
+        return Trace(np.array(steps), loss_records, penalty_records)
 
 
 @dataclass(frozen=True)
@@ -66,14 +68,14 @@ class HeldOutScores:
     config).
     """
 
-    step: Tensor
-    score: Tensor
+    step: Index
+    score: Array
 
     @classmethod
-    def of(cls, checks: Sequence[tuple[int, Tensor]], configs: int) -> HeldOutScores:
+    def of(cls, checks: Sequence[tuple[int, AnyArray]], configs: int) -> HeldOutScores:
         """From pairs of a number of steps and scores, (config,)."""
-        scores = [score.float().cpu() for _, score in checks] or [torch.empty(configs)]
-        return cls(torch.tensor([step for step, _ in checks]), torch.stack(scores)[: len(checks)])
+        scores = np.array([numpy_array(score) for _, score in checks], dtype=np.float64)
+        return cls(np.array([step for step, _ in checks], dtype=np.int64), scores.reshape(len(checks), configs))
 
 
 @dataclass(frozen=True)
@@ -85,16 +87,16 @@ class Trained:
 
     members: Members
     status: tuple[Status, ...]
-    loss: Tensor
-    penalty: Tensor
-    steps: Tensor
+    loss: Array
+    penalty: Array
+    steps: Index
     trace: Trace
     held_out: HeldOutScores
 
     @property
     def usable(self) -> Flags:
         """Which configurations did not diverge, (config,)."""
-        return torch.tensor([status is not Status.DIVERGED for status in self.status], dtype=torch.bool).numpy()
+        return np.array([status is not Status.DIVERGED for status in self.status], dtype=np.bool_)
 
     @classmethod
     def joined(cls, parts: Sequence[Trained]) -> Trained:
@@ -103,9 +105,9 @@ class Trained:
         return cls(
             members=first.members.join([part.members for part in others]),
             status=tuple(status for part in parts for status in part.status),
-            loss=torch.cat([part.loss for part in parts]),
-            penalty=torch.cat([part.penalty for part in parts]),
-            steps=torch.cat([part.steps for part in parts]),
+            loss=np.concatenate([part.loss for part in parts]),
+            penalty=np.concatenate([part.penalty for part in parts]),
+            steps=np.concatenate([part.steps for part in parts]),
             trace=_joined_traces(parts),
             held_out=_joined_scores(parts),
         )
@@ -115,21 +117,21 @@ def _joined_scores(parts: Sequence[Trained]) -> HeldOutScores:
     """Tiles that stopped early have fewer checks."""
     longest = max((part.held_out.step for part in parts), key=len)
 
-    def extended(scores: Tensor) -> Tensor:
-        return torch.cat([scores, scores.new_full((len(longest) - len(scores), scores.shape[1]), torch.inf)])
+    def extended(scores: Array) -> Array:
+        return np.pad(scores, ((0, len(longest) - len(scores)), (0, 0)), constant_values=np.inf)
 
-    return HeldOutScores(longest, torch.cat([extended(part.held_out.score) for part in parts], dim=1))
+    return HeldOutScores(longest, np.concatenate([extended(part.held_out.score) for part in parts], axis=1))
 
 
 def _joined_traces(parts: Sequence[Trained]) -> Trace:
     """Tiles that stopped early have shorter traces; their last record is repeated."""
     longest = max((part.trace.step for part in parts), key=len)
 
-    def extended(values: Tensor) -> Tensor:
-        return torch.cat([values, values[-1:].expand(len(longest) - len(values), -1)])
+    def extended(values: Array) -> Array:
+        return np.pad(values, ((0, len(longest) - len(values)), (0, 0)), mode="edge")
 
     return Trace(
         longest,
-        torch.cat([extended(part.trace.loss) for part in parts], dim=1),
-        torch.cat([extended(part.trace.penalty) for part in parts], dim=1),
+        np.concatenate([extended(part.trace.loss) for part in parts], axis=1),
+        np.concatenate([extended(part.trace.penalty) for part in parts], axis=1),
     )

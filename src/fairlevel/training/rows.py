@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from fairlevel.arrays import Array, Index
+from fairlevel.arrays import AnyArray, Array, Index
 from fairlevel.conditional_mean.attributes import Attributes, concatenated
 from fairlevel.data.scaling import Scaler
-from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
-from fairlevel.penalties import Penalty, within_factors
-from fairlevel.penalties.protocol import RowPlan, Settings
+from fairlevel.exceptions import MissingSensitiveFeatures
+from fairlevel.penalties import Penalty
+from fairlevel.penalties.protocol import RowPlan
+from fairlevel.penalties.toolkit import weights_of_part
 from fairlevel.predictors.protocol import LearnerFactory
-from fairlevel.tensors import weights_of_part
-from fairlevel.training.acting_penalty import BoundPenalty
 
 
 @dataclass(frozen=True)
@@ -59,16 +56,16 @@ class TrainingRows:
 
 @dataclass(frozen=True)
 class StepRows:
-    """What one step sees, on the device.
+    """What one step sees, where the learner trains.
 
     Shapes: inputs (row, …), target (row,); ``accuracy`` are the rows that carry the accuracy term, with weights that
     sum to 1, (accuracy row,); ``count`` is how many rows the weights stand for.
     """
 
-    inputs: Tensor
-    target: Tensor
+    inputs: AnyArray
+    target: AnyArray
     accuracy: slice
-    accuracy_weight: Tensor
+    accuracy_weight: AnyArray
     count: float
 
 
@@ -97,43 +94,26 @@ class AllRows:
     def has_attributes(self) -> bool:
         return self.rows.attributes is not None
 
-    @property
-    def sample(self) -> Tensor:
-        return torch.from_numpy(self.rows.x)
-
     def limited(self, most: int) -> AllRows:
         return self if len(self) <= most else replace(self, rows=self.rows.take(np.arange(most)))
 
     def tuned(self, penalty: Penalty, seed: int) -> Penalty:
         return penalty.tuned(self.rows.some_attributes, self.rows.y, seed)
 
-    def bind(self, penalty: Penalty, settings: Settings, seed: int, device: torch.device) -> BoundPenalty:
-        if self.rows.some_attributes.given is not None and not penalty.within_factors:
-            raise InvalidInput(
-                f"given was passed, but the penalty {penalty.name!r} cannot compare rows within legitimate factors; "
-                f"use one of {', '.join(within_factors())}."
-            )
-        assigned = (self.plan or penalty.rows).assign(self.rows.rows_in, len(self.rows))
-        if assigned.accuracy.start == assigned.accuracy.stop or assigned.fit.start == assigned.fit.stop:
-            raise InvalidInput(
-                f"{len(self.rows)} rows cannot be split into IN and OUT; at least 2 training rows are needed."
-            )
-        prepared = penalty.prepare(self.rows.some_attributes, assigned, settings, seed).to(torch.float32, device)
-        return BoundPenalty(penalty, prepared, assigned.accuracy)
-
-    def on_device(self, factory: LearnerFactory, accuracy: slice, device: torch.device) -> StepRows:
+    def on_backend(self, factory: LearnerFactory, accuracy: slice) -> StepRows:
         """The rows as a learner reads them."""
         weight = weights_of_part(self.rows.row_weight, accuracy, len(self.rows))
+        array = factory.backend.array
         return StepRows(
-            factory.inputs(torch.from_numpy(self.rows.x)),
-            torch.from_numpy(self.rows.y).to(device, torch.float32),
+            factory.inputs(self.rows.x),
+            array(self.rows.y),
             accuracy,
-            weight.to(device, torch.float32),
+            array(weight),
             _count(len(self.rows), self.rows.row_weight),
         )
 
 
-def require_attributes(rows: AllRows, weight: Tensor) -> None:
+def require_attributes(rows: AllRows, weight: Array) -> None:
     """A positive weight asks for attributes."""
-    if not rows.has_attributes and bool((weight > 0).any()):
+    if not rows.has_attributes and (weight > 0).any():
         raise MissingSensitiveFeatures("weight > 0 asks for fairness, but the rows carry no sensitive attributes.")

@@ -1,0 +1,125 @@
+"""Learner and factory of predictors that are an :class:`InputMap` followed by a tanh :class:`Network`.
+
+All networks of a grid are rows of one parameter matrix; nothing outside this file reads that matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import torch
+from torch import Tensor
+
+from fairlevel.arrays import Array, Flags
+from fairlevel.members.input_map import InputMap
+from fairlevel.members.layout import Layout
+from fairlevel.members.networks import NetworkMembers
+from fairlevel.networks.backend import TorchBackend, resolve_device
+from fairlevel.networks.network import Kept, Network
+from fairlevel.networks.optimizers import Optimizer
+from fairlevel.predictors.configurations import Configurations
+from fairlevel.predictors.protocol import PATIENCE, LocalObjective, Tiling
+from fairlevel.threads import workers
+
+_TILES = {1000: 16, 4000: 8, 20_000: 4}
+"""{at most so many rows: networks per tile}; two of more rows keep their activations in cache."""
+
+
+def predict_on(device: torch.device | str, layout: Layout, parameters: Array, inputs: Array) -> Array:
+    """Predictions of networks in float64 on a device: (member, parameter), (row, input) -> (member, row)."""
+    network = Network(layout.inputs, layout.hidden)
+    values = network.predict(*(torch.from_numpy(numbers).to(device, torch.float64) for numbers in (parameters, inputs)))
+    predictions: Array = values.cpu().numpy()
+    return predictions
+
+
+class NetworkPredictor:
+    """What predictors that train such networks have in common."""
+
+    native: ClassVar[bool] = False
+    linear_head: ClassVar[bool] = True
+    fixed_features: ClassVar[bool] = False
+    uses_optimizer: ClassVar[bool] = True
+
+
+class NetworkLearner:
+    """Networks in training: :meth:`follow` back-propagates a gradient in the predictions (a vector-Jacobian product),
+    divided by ``curvature``, and takes one optimiser step in place. Shapes: parameters (config, parameter).
+    """
+
+    grows: ClassVar[bool] = False
+
+    def __init__(
+        self, network: Network, input_map: InputMap, start: Tensor, configurations: Configurations, optimizer: Optimizer
+    ) -> None:
+        self._network, self._input_map, self._optimizer = network, input_map, optimizer
+        self._parameters = start.repeat(len(configurations), 1)
+        self._moments = optimizer.init(self._parameters)
+        self._count = torch.zeros((), dtype=torch.float64, device=start.device)
+        self._rate = torch.as_tensor(configurations.learning_rate).to(self._parameters)
+        self._snapshot = self._parameters.clone()
+        self._kept: Kept = ()
+
+    @property
+    def changing(self) -> tuple[Tensor, ...]:
+        return (self._parameters, *(self._moments or ()), self._count)
+
+    def predictions(self, inputs: Tensor) -> Tensor:
+        prediction, self._kept = self._network.forward(self._parameters, inputs)
+        return prediction
+
+    def follow(self, gradient: Tensor, curvature: Tensor, objective: LocalObjective) -> None:
+        scaled = gradient * curvature.reciprocal().unsqueeze(1)
+        slope = self._network.pullback(self._parameters, self._kept, scaled)
+        self._optimizer.update(self._parameters, slope, self._moments, self._rate, self._count)
+        self._count += 1
+
+    def evaluate(self, inputs: Tensor) -> Tensor:
+        return self._network.predict(self._parameters, inputs)
+
+    def snapshot(self, which: Flags) -> None:
+        now = torch.from_numpy(which).to(self._parameters.device)
+        self._snapshot = torch.where(now.unsqueeze(1), self._parameters, self._snapshot)
+
+    def finish(self, which: Flags) -> None:
+        """All networks take a step together; ending some saves nothing."""
+
+    def restore(self) -> None:
+        self._parameters.copy_(self._snapshot)
+
+    def model(self) -> NetworkMembers:
+        layout = Layout(self._network.inputs, self._network.hidden)
+        return NetworkMembers(layout, self._input_map, self._parameters.cpu().numpy().copy())
+
+
+@dataclass(frozen=True)
+class NetworkFactory:
+    """An input map fitted on (a sample of) the training rows, and the network that reads its output."""
+
+    network: Network
+    input_map: InputMap
+    seed: int
+    backend: TorchBackend
+
+    patience: ClassVar[int] = PATIENCE
+
+    @classmethod
+    def of(cls, input_map: InputMap, hidden: tuple[int, ...], x: Array, seed: int, device: str) -> Self:
+        """``x``: at least one row, (row, feature); only its width is read."""
+        return cls(Network(input_map(x[:1]).shape[1], hidden), input_map, seed, TorchBackend(resolve_device(device)))
+
+    def steps(self, optimizer: Optimizer) -> int:
+        return optimizer.steps
+
+    def inputs(self, x: Array) -> Tensor:
+        return self.backend.array(self.input_map(x))
+
+    def tiling(self, rows: int, configs: int) -> Tiling:
+        if self.backend.device.type != "cpu":
+            return Tiling(configs)
+        return Tiling(next((size for most, size in _TILES.items() if rows <= most), 2), workers())
+
+    def learner(self, configurations: Configurations, optimizer: Optimizer) -> NetworkLearner:
+        start = self.network.init(self.seed).to(self.backend.device)
+        return NetworkLearner(self.network, self.input_map, start, configurations, optimizer)

@@ -1,1 +1,0 @@
-"""Sums that penalties compute by kernels of their own on a GPU."""

@@ -1,1 +1,0 @@
-"""How a grid is executed, apart from the maths: threads, CUDA graphs."""

@@ -1,0 +1,1 @@
+"""What people see of a study: figures, charts, sections and the page."""

@@ -1,0 +1,245 @@
+"""Where tables come from: a folder with a manifest, or OpenML."""
+
+from __future__ import annotations
+
+import os
+import re
+import urllib.error
+import urllib.request
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from http.client import HTTPResponse, IncompleteRead
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlsplit, urlunsplit
+
+import numpy as np
+import pandas as pd
+from sklearn.datasets import fetch_openml
+
+from fairlevel.exceptions import FairLevelError, InvalidInput, UnknownName
+from fairlevel_study.catalogue import catalogue
+
+OPENML = "openml.org"
+
+
+def belongs_to_openml(url: str) -> bool:
+    """Whether the host is openml.org or one of its subdomains."""
+    host = urlsplit(url).hostname or ""
+    return host == OPENML or host.endswith(f".{OPENML}")
+
+
+class _Redirect(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
+    """Replaces the server in requests to OpenML; path and query stay the same."""
+
+    def __init__(self, base: str) -> None:
+        super().__init__()
+        self.base = urlsplit(base)
+
+    def https_open(self, req: urllib.request.Request) -> HTTPResponse:
+        if not belongs_to_openml(req.full_url):
+            return urllib.request.HTTPSHandler.https_open(self, req)
+        parts = urlsplit(req.full_url)
+        path = self.base.path.rstrip("/") + parts.path
+        target = urlunsplit((self.base.scheme, self.base.netloc, path, parts.query, ""))
+        with_headers = urllib.request.Request(target, headers=dict(req.header_items()))
+        with_headers.timeout = req.timeout
+        return (
+            urllib.request.HTTPSHandler.https_open(self, with_headers)
+            if self.base.scheme == "https"
+            else self.http_open(with_headers)
+        )
+
+
+@contextmanager
+def mirrored(base: str | None) -> Iterator[None]:
+    """Inside this context, requests to OpenML go to ``base``, such as http://localhost:8080; None changes nothing.
+
+    scikit-learn's client uses the URL opener of the whole process, so it is replaced here; afterwards the opener that
+    was installed before is installed again.
+    """
+    if base is None:
+        yield
+        return
+    before = urllib.request._opener  # type: ignore[attr-defined]
+    urllib.request.install_opener(urllib.request.build_opener(_Redirect(base)))
+    try:
+        yield
+    finally:
+        urllib.request.install_opener(before)
+
+
+MANIFEST = "MANIFEST.csv"
+FOLDER_VARIABLE, MIRROR_VARIABLE = "FAIRLEVEL_DATA_DIR", "FAIRLEVEL_OPENML_URL"
+_NEEDED = ("slug", "target", "sha256")
+_SLUG = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")  # a name of a file, never a path
+
+
+class DownloadFailed(FairLevelError, OSError):
+    """A table could not be downloaded, or its content is not what OpenML describes."""
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """A table before encoding: features of any kind, and a numeric target, (row,), without missing values."""
+
+    slug: str
+    features: pd.DataFrame
+    target: pd.Series
+
+    @classmethod
+    def of(cls, slug: str, frame: pd.DataFrame, target: str) -> RawTable:
+        """Separate the target from the features; rows without a target are dropped."""
+        if target not in frame:
+            raise InvalidInput(f"{slug} has no column {target!r}, which should be its target; it has {_few(frame)}.")
+        values = pd.to_numeric(frame[target], errors="coerce").astype(np.float64)
+        usable = np.isfinite(values.to_numpy())
+        if not usable.any():
+            raise InvalidInput(f"The target {target!r} of {slug} holds no numbers.")
+        kept = frame.loc[usable].reset_index(drop=True)
+        return cls(slug, kept.drop(columns=target), values[usable].reset_index(drop=True))
+
+
+class Source(Protocol):
+    """Where tables can be loaded from."""
+
+    @property
+    def name(self) -> str:
+        """Stored with results: tables with the same slug may differ between sources."""
+
+    @property
+    def slugs(self) -> tuple[str, ...]:
+        """The tables it has."""
+
+    def load(self, slug: str) -> RawTable:
+        """Load one table and check it."""
+
+
+@dataclass(frozen=True)
+class FolderSource:
+    """A folder with one Parquet file per slug and a MANIFEST.csv with columns slug, target and sha256."""
+
+    folder: Path
+
+    name = "folder"
+
+    @cached_property
+    def manifest(self) -> pd.DataFrame:
+        """One row per table, indexed by slug."""
+        path = self.folder / MANIFEST
+        if not path.is_file():
+            raise InvalidInput(
+                f"{str(self.folder)!r} is not a data folder: it has no {MANIFEST}. Pass --data-dir FOLDER, set "
+                f"{FOLDER_VARIABLE}, or leave both out to use OpenML."
+            )
+        try:
+            table = pd.read_csv(path, dtype={"slug": str, "target": str, "sha256": str}, index_col=False)
+        except (ValueError, OSError) as error:
+            reason = " ".join(str(error).split())
+            raise InvalidInput(f"{str(path)!r} cannot be read ({reason}); copy it again.") from None
+        missing = [name for name in _NEEDED if name not in table]
+        if missing:
+            raise InvalidInput(f"{str(path)!r} lacks {' and '.join(missing)}; columns {', '.join(_NEEDED)} are needed.")
+        if table[list(_NEEDED)].isna().to_numpy().any():
+            raise InvalidInput(f"{str(path)!r} has empty cells; every row needs {', '.join(_NEEDED)}.")
+        for slug in table["slug"]:
+            if not _SLUG.fullmatch(slug):
+                raise InvalidInput(
+                    f"{str(path)!r} names a table {slug!r}; a slug is made of letters, digits, '_', '-' and '.', such "
+                    "as 'wine', and does not start with a dot."
+                )
+        if table["slug"].duplicated().any():
+            twice = table["slug"][table["slug"].duplicated()].iloc[0]
+            raise InvalidInput(f"{str(path)!r} names the table {twice!r} twice; remove one of the rows.")
+        return table.set_index("slug")
+
+    @property
+    def slugs(self) -> tuple[str, ...]:
+        return tuple(self.manifest.index)
+
+    def load(self, slug: str) -> RawTable:
+        if slug not in self.manifest.index:
+            raise UnknownName("table", slug, self.slugs)
+        path = self.folder / f"{slug}.parquet"
+        if not path.is_file():
+            raise InvalidInput(f"{str(path)!r} does not exist, though {MANIFEST} names it; copy it there again.")
+        content = path.read_bytes()
+        if sha256(content).hexdigest() != self.manifest.loc[slug, "sha256"]:
+            raise InvalidInput(
+                f"{str(path)!r} is not the file that {MANIFEST} describes (sha256 differs); copy it again."
+            )
+        try:
+            frame = pd.read_parquet(path)
+        except (OSError, ValueError) as error:
+            raise InvalidInput(f"{str(path)!r} cannot be read as Parquet ({error}); copy it again.") from None
+        return RawTable.of(slug, frame, str(self.manifest.loc[slug, "target"]))
+
+
+@dataclass(frozen=True)
+class OpenMLSource:
+    """Tables of the catalogue, downloaded from OpenML by scikit-learn's client, which checks and caches them.
+
+    Parameters
+    ----------
+    cache : folder of the cache; None for scikit-learn's default
+    mirror : address of a server to ask instead of OpenML; None for OpenML itself
+    retries, delay : how often the client tries again after a network error, and seconds in between
+    """
+
+    cache: Path | None = None
+    mirror: str | None = None
+    retries: int = 3
+    delay: float = 1.0
+
+    name = "openml"
+
+    @property
+    def slugs(self) -> tuple[str, ...]:
+        return tuple(slug for slug, entry in catalogue().items() if entry.openml_id is not None)
+
+    def load(self, slug: str) -> RawTable:
+        if slug not in self.slugs:
+            raise UnknownName("table with an OpenML id", slug, self.slugs)
+        entry = catalogue()[slug]
+        try:
+            with mirrored(self.mirror), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # notes on retries and versions; failures are raised below
+                found = fetch_openml(
+                    data_id=entry.openml_id,
+                    target_column=entry.openml_target,
+                    data_home=None if self.cache is None else str(self.cache),
+                    as_frame=True,
+                    parser="auto",
+                    n_retries=self.retries,
+                    delay=self.delay,
+                )
+        except (urllib.error.URLError, TimeoutError, IncompleteRead, EOFError, OSError) as error:
+            raise DownloadFailed(
+                f"{slug} (OpenML {entry.openml_id}) could not be fetched: {error}; try again, or set "
+                f"{FOLDER_VARIABLE} to a folder that holds {slug}.parquet and {MANIFEST}."
+            ) from error
+        except ValueError as error:
+            raise DownloadFailed(
+                f"{slug} (OpenML {entry.openml_id}) does not match its description on OpenML: {error}; try again."
+            ) from error
+        frame = found.frame.drop(columns=list(entry.openml_drop), errors="ignore")
+        return RawTable.of(slug, frame, found.target.name)
+
+
+def resolve_source(data_dir: Path | None = None) -> FolderSource | OpenMLSource:
+    """The given folder, else the folder in FAIRLEVEL_DATA_DIR, else OpenML."""
+    named = data_dir or (Path(os.environ[FOLDER_VARIABLE]) if os.environ.get(FOLDER_VARIABLE) else None)
+    if named is None:
+        return OpenMLSource(mirror=os.environ.get(MIRROR_VARIABLE) or None)
+    source = FolderSource(named.resolve())
+    _ = source.manifest
+    return source
+
+
+def _few(frame: pd.DataFrame) -> str:
+    names = [str(name) for name in frame.columns]
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

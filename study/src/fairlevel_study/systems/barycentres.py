@@ -1,0 +1,228 @@
+"""Wasserstein barycentres: predictions are moved to quantiles that all groups, or all values of A, share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+
+from fairlevel.arrays import Array, Index
+from fairlevel.candidates import TrainingSetup
+from fairlevel.candidates.protocol import PLAIN_RATE
+from fairlevel.conditional_mean import RandomFeaturesMean
+from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.exceptions import InvalidInput
+from fairlevel.members import Members
+from fairlevel_study.systems.groups import Groups, groups_of
+from fairlevel_study.systems.networks import plain_network
+from fairlevel_study.systems.protocol import Data, FittedFunctions, Function
+
+
+@dataclass(frozen=True)
+class QuantileMap:
+    r"""g(f, s) = Σ_r p_r Q_r(F_s(f)): the barycentre of the groups' distributions at the rank that f has in its own.
+
+    F is the empirical distribution function, Q linear between sorted values, as in EquiPy. Ranks are k/n, sorted values
+    stand at (k − 1)/(n − 1): predictions of a group of n rows end up higher by about 1/n of their range. Shapes:
+    samples, sorted predictions of each group; share p (group,).
+    """
+
+    samples: tuple[Array, ...]
+    share: Array
+
+    @classmethod
+    def of(cls, prediction: Array, number: Index, count: int) -> Self:
+        samples = tuple(np.sort(prediction[number == group]) for group in range(count))
+        return cls(samples, np.array([len(sample) for sample in samples]) / len(prediction))
+
+    def __call__(self, prediction: Array, number: Index) -> Array:
+        rank = np.empty_like(prediction)
+        for group, sample in enumerate(self.samples):
+            own = number == group
+            rank[own] = np.searchsorted(sample, prediction[own], side="right") / max(len(sample), 1)
+        moved = np.zeros_like(prediction)
+        for share, sample in zip(self.share, self.samples, strict=True):
+            if len(sample):
+                moved += share * np.interp(rank, np.linspace(0, 1, len(sample)), sample)
+        return moved
+
+
+def mixed_with(moved: Function, members: Members, data: Data, strengths: Sequence[float]) -> FittedFunctions:
+    """(1 − t) f + t g(f, a) of one plain model f, for strengths t; ``moved`` is g, of predictions (row,) and a."""
+    if not all(0 <= strength <= 1 for strength in strengths):
+        raise InvalidInput(f"strengths={list(strengths)} was given; each must be between 0 and 1.")
+
+    def at(strength: float) -> Function:
+        def predict(x: Array, a: Array) -> Array:
+            plain = members.predict(x)[0]
+            result: Array = (1 - strength) * plain + strength * moved(plain, a)
+            return result
+
+        return predict
+
+    return FittedFunctions(tuple(map(at, strengths)), data.a.shape[1])
+
+
+def moved_by_group(members: Members, groups: Groups, data: Data, strengths: Sequence[float]) -> FittedFunctions:
+    """Mixtures of a plain model with the barycentre of the groups; quantiles come from the training rows."""
+    quantiles = QuantileMap.of(members.predict(data.x)[0], groups.number(data.a), groups.count)
+    return mixed_with(lambda plain, a: quantiles(plain, groups.number(a)), members, data, strengths)
+
+
+@dataclass(frozen=True)
+class Barycentre:
+    """A plain network, moved by group (Chzhen et al., NeurIPS 2020). It needs A to predict.
+
+    A strength t mixes (1 − t) f + t g; 1 gives every group the same distribution, up to ranks of 1/n.
+    """
+
+    bins: int | None = 4
+    learning_rate: float = PLAIN_RATE
+
+    name: ClassVar[str] = "barycentre"
+    uses_attributes: ClassVar[bool] = True
+
+    def fit(self, data: Data, strengths: Sequence[float], setup: TrainingSetup) -> FittedFunctions:
+        groups = groups_of(self.name, data.a, self.bins, setup.seed)
+        members = plain_network(data.x, data.y, setup, self.learning_rate)
+        return moved_by_group(members, groups, data, strengths)
+
+
+MEAN = RandomFeaturesMean()
+SMALLEST_SCALE = 0.1  # of s(a), as a share of its root mean square: the fitted variance may fall below zero
+
+
+@dataclass(frozen=True)
+class LocationScale:
+    r"""g(f, a) = E h(A) + E s(A) · (f − h(a)) / s(a), with h(a) = E[f|a] and s²(a) = Var(f|a).
+
+    Distributions of f given a that differ in location and scale only, such as Gaussians, have this barycentre (Le Gouic
+    et al. 2020). h and s² are smoothed on the training rows, each with a ridge of its own. Shapes: moments f and
+    (f − h)² (2, row), ridges (2,).
+    """
+
+    attributes: Attributes
+    moments: Array
+    ridges: Array
+    seed: int
+
+    @classmethod
+    def of(cls, prediction: Array, a: Array, seed: int) -> Self:
+        attributes, rows = Attributes(a), prediction[None]
+        smoother = MEAN.prepare(attributes, seed=seed)
+        ridge = smoother.choose_ridge(rows)
+        square = np.square(rows - smoother.apply(rows, ridge))
+        ridges = np.concatenate([ridge, smoother.choose_ridge(square)])
+        return cls(attributes, np.concatenate([rows, square]), ridges, seed)
+
+    def location_and_scale(self, a: Array) -> tuple[Array, Array]:
+        """h and s, (row,) each."""
+        smoother = MEAN.prepare(self.attributes, seed=self.seed)
+        mean, square = smoother.predict(self.moments, self.ridges, Attributes(a))
+        least = max(SMALLEST_SCALE**2 * float(self.moments[1].mean()), 1e-12)
+        return mean, np.sqrt(square.clip(min=least))
+
+    @cached_property
+    def centre(self) -> tuple[float, float]:
+        """E h(A) and E s(A) on the training rows."""
+        mean, scale = self.location_and_scale(self.attributes.values)
+        return float(mean.mean()), float(scale.mean())
+
+    def __call__(self, prediction: Array, a: Array) -> Array:
+        mean, scale = self.location_and_scale(a)
+        location, spread = self.centre
+        moved: Array = location + spread * (prediction - mean) / scale
+        return moved
+
+
+@dataclass(frozen=True)
+class ContinuousBarycentre:
+    """A plain network, moved by A itself, without groups. It needs A to predict.
+
+    A strength t mixes (1 − t) f + t g, as in :class:`~fairlevel_study.systems.barycentres.Barycentre`.
+    """
+
+    learning_rate: float = PLAIN_RATE
+
+    name: ClassVar[str] = "barycentre_continuous"
+    uses_attributes: ClassVar[bool] = True
+
+    def fit(self, data: Data, strengths: Sequence[float], setup: TrainingSetup) -> FittedFunctions:
+        members = plain_network(data.x, data.y, setup, self.learning_rate)
+        moved = LocationScale.of(members.predict(data.x)[0], data.a, setup.seed)
+        return mixed_with(moved, members, data, strengths)
+
+
+MOST_BLOCKS = 512  # neighbouring rows are merged beyond that
+
+
+def best_cuts(sums: Array, counts: Array, cells: int) -> Index:
+    r"""Where to cut a sequence of blocks into ``cells`` runs, so that Σ_g n_g m_g² is largest: a dynamic programme.
+
+    With S and N the cumulative sums and counts, B_k(j) = max_{i<j} B_{k−1}(i) + (S_j − S_i)² / (N_j − N_i). Shapes:
+    sums, counts (block,) -> first blocks of runs 2 to ``cells``, (cells − 1,).
+    """
+    total, number = np.concatenate([[0.0], sums.cumsum()]), np.concatenate([[0.0], counts.cumsum()])
+    size = len(total)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain = (total[None, :] - total[:, None]) ** 2 / (number[None, :] - number[:, None])
+    gain[np.tril_indices(size)] = -np.inf  # a run holds at least one block
+    best, choices = gain[0], []
+    for _ in range(cells - 1):
+        reach = best[:, None] + gain
+        choices.append(reach.argmax(axis=0))
+        best = reach.max(axis=0)
+    cuts, end = [], size - 1
+    for choice in reversed(choices):
+        end = int(choice[end])
+        cuts.append(end)
+    return np.array(cuts[::-1], dtype=np.int64)
+
+
+def cuts_between(score: Array, prediction: Array, cells: int) -> Array:
+    """Edges between intervals of ``score`` with the largest between-group variance of predictions; score and prediction
+    (row,) -> (cells − 1,). Rows of one score stay together.
+    """
+    values, of_value = np.unique(score, return_inverse=True)
+    if not 2 <= cells <= len(values):
+        raise InvalidInput(
+            f"bins={cells} was given; grouping needs a number between 2 and {len(values)}, the different values of A."
+        )
+    block = np.arange(len(values)) * min(len(values), MOST_BLOCKS) // len(values)
+    of_row = block[of_value]
+    centred = prediction - prediction.mean()
+    sums: Array = np.bincount(of_row, centred).astype(np.float64)
+    cuts = best_cuts(sums, np.bincount(of_row).astype(np.float64), cells)
+    first = np.searchsorted(block, cuts)
+    edges: Array = (values[first - 1] + values[first]) / 2
+    return edges
+
+
+@dataclass(frozen=True)
+class FairnessAwareGrouping:
+    """Groups found in A, then the barycentre of these groups (after Shilova et al. 2025). It needs A to predict.
+
+    One attribute is cut into intervals; several are ordered by the smoothed average prediction E[f|A] first. A strength
+    t mixes (1 − t) f + t g.
+    """
+
+    bins: int = 4
+    learning_rate: float = PLAIN_RATE
+
+    name: ClassVar[str] = "grouping"
+    uses_attributes: ClassVar[bool] = True
+
+    def fit(self, data: Data, strengths: Sequence[float], setup: TrainingSetup) -> FittedFunctions:
+        members = plain_network(data.x, data.y, setup, self.learning_rate)
+        prediction = members.predict(data.x)[0]
+        smoothed = LocationScale.of(prediction, data.a, setup.seed)
+
+        def score(a: Array) -> Array:
+            return a[:, 0] if a.shape[1] == 1 else smoothed.location_and_scale(a)[0]
+
+        number = score(data.a)
+        edges = cuts_between(number, prediction, min(self.bins, len(np.unique(number))))
+        return moved_by_group(members, Groups.intervals(edges, score), data, strengths)

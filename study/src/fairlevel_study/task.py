@@ -1,0 +1,211 @@
+"""One task: one method on one problem, from training to the test figures of the models that validation chose."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from fairlevel._version import __version__
+from fairlevel.arrays import Array, Index
+from fairlevel.candidates import CandidateSet, TrainingSetup
+from fairlevel.candidates.protocol import CandidateRows, Evaluate
+from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.fronts.combiners import Stacked
+from fairlevel.fronts.selection import select
+from fairlevel.fronts.stacking import without_small_proportions
+from fairlevel.metrics.dpvar import dpvar_of_many
+from fairlevel.metrics.mixtures import most_accurate, shared_mean
+from fairlevel.networks.diagnostic import paper_diagnostic
+from fairlevel.predictors import MLP
+from fairlevel.training.engine import resolve_device
+from fairlevel.training.rows import AllRows, TrainingRows
+from fairlevel_study.datasets import Dataset, Predict, Problem
+from fairlevel_study.methods import METHODS
+from fairlevel_study.protocol import Protocol
+from fairlevel_study.rows import tidy
+
+SMALLEST_CHANGE = 0.01  # of a share, between neighbouring mixtures of a front
+
+
+@dataclass(frozen=True)
+class Task:
+    """A method on a dataset under a seed; small enough to send to another process."""
+
+    dataset: Dataset
+    seed: int
+    method: str
+    protocol: Protocol
+    device: str = "auto"
+
+    @property
+    def key(self) -> tuple[str, int, str]:
+        """What distinguishes it from the other tasks of a run."""
+        return self.dataset.name, self.seed, self.method
+
+    def __call__(self) -> pd.DataFrame:
+        return run_method(self.dataset.problem(self.seed, self.protocol), self.method, self.protocol, self.device)
+
+
+def run_method(problem: Problem, method: str, protocol: Protocol, device: str) -> pd.DataFrame:
+    """One row per trained model and one per mixture: figures on VAL for all, on TEST for those some ζ selects."""
+    started, where = perf_counter(), resolve_device(device)
+    if where.type == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    problem = seen_by(problem, method)
+    candidates = train_candidates(problem, method, protocol, device)
+    parts = [_single(candidates, problem, protocol, where)]
+    if candidates.usable.any():
+        parts.append(_stacked(candidates.without_diverged(), problem, protocol, where))
+    origin: dict[str, Any] = {
+        "dataset": problem.name,
+        "seed": problem.seed,
+        "method": method,
+        **problem.about,
+        "protocol": protocol.id,
+        "version": __version__,
+        "commit": commit(),
+        "device": where.type,
+        "seconds": perf_counter() - started,
+        "memory": torch.cuda.max_memory_allocated() / 2**20 if where.type == "cuda" else np.nan,
+    }
+    return tidy(pd.concat(parts, ignore_index=True).assign(**origin))
+
+
+def seen_by(problem: Problem, method: str) -> Problem:
+    """The problem as a method gets it: with A among the features if it needs A to predict."""
+    return problem.with_attributes_as_features() if METHODS[method].uses_attributes else problem
+
+
+def train_candidates(problem: Problem, method: str, protocol: Protocol, device: str) -> CandidateSet:
+    """The candidates of a method, with their figures on VAL; the predictor is the paper's network."""
+    evaluate = _on_validation(problem, protocol, resolve_device(device))
+    setup = TrainingSetup(MLP(), protocol.optimizer, problem.seed, device, protocol.rate_scale, evaluate)
+    rows = CandidateRows(AllRows(problem.training), problem.validation if protocol.stopped else None)
+    return METHODS[method].source.train(rows, setup, protocol.limits, lambda share: None)
+
+
+def _single(candidates: CandidateSet, problem: Problem, protocol: Protocol, device: torch.device) -> pd.DataFrame:
+    """Every trained model; those that win for some ζ on VAL go to TEST."""
+    table = candidates.table.rename(columns={"mse": "mse_val", "dpvar": "dpvar_val"})
+    chosen = select(candidates.table, protocol.zetas).index.to_numpy()
+    table["combiner"], table["selected"] = "best", table.index.isin(chosen)
+    if len(chosen):
+        winners = candidates.only(chosen)
+        found = _on_test(lambda x: winners.predict(x, device.type), problem, protocol, device)
+        table.loc[chosen, list(found)] = np.column_stack(list(found.values()))
+    return table
+
+
+def _stacked(candidates: CandidateSet, problem: Problem, protocol: Protocol, device: torch.device) -> pd.DataFrame:
+    """Mixtures of the same models, their proportions set on VAL, one for each ζ."""
+    validation, attributes = problem.validation, problem.validation.some_attributes
+    predictions = candidates.predict(validation.x, device.type)
+    accurate = most_accurate(predictions, validation.y, attributes.weight)
+    mean = shared_mean(accurate, attributes, problem.seed)
+    disparity = mean.disparity(predictions, attributes, problem.seed)
+    mixing = Stacked().over(predictions, validation.y, attributes.weight, disparity)
+    proportions = np.stack([without_small_proportions(mixing.weighted(zeta).proportions) for zeta in protocol.zetas])
+    first = _distinct(proportions)
+    proportions = proportions[first]
+
+    def predict(x: Array) -> Array:
+        mixed: Array = proportions @ candidates.predict(x, device.type)
+        return mixed
+
+    return pd.DataFrame(
+        {
+            "combiner": "stacked",
+            "family": "mixture",
+            "status": "finished",
+            "zeta": np.array(protocol.zetas)[first],
+            "networks": (proportions > 0).sum(axis=1),
+            "selected": True,
+            "mse_val": ((proportions @ predictions - validation.y) ** 2).mean(axis=1),
+            **_on_test(predict, problem, protocol, device),
+        }
+    )
+
+
+def _distinct(proportions: Array) -> Index:
+    """Positions of mixtures that differ from the one kept before them, (mixture, candidate) -> (kept,)."""
+    kept = [0]
+    for number in range(1, len(proportions)):
+        if np.abs(proportions[number] - proportions[kept[-1]]).max() > SMALLEST_CHANGE:
+            kept.append(number)
+    return np.array(kept, dtype=np.int64)
+
+
+def _on_test(predict: Predict, problem: Problem, protocol: Protocol, device: torch.device) -> dict[str, Array]:
+    """Figures on TEST, and the truth where it is known; each (model,)."""
+    test = problem.test
+    predictions = predict(test.x)
+    found = _figures(predictions, test, protocol, problem.seed, device)
+    result = {"mse_test": found["mse"], "dpvar_test": found["dpvar"], "variance_test": predictions.var(axis=1)}
+    result["dpvar_debiased_test"] = dpvar_of_many(predictions, test.some_attributes.values)
+    if problem.true_dpvar is not None:
+        truth = problem.true_dpvar(predict)
+        result |= {"dpvar_true": np.asarray(truth.value), "dpvar_true_se": np.asarray(truth.standard_error)}
+    return result
+
+
+def _figures(
+    predictions: Array, rows: TrainingRows, protocol: Protocol, seed: int, device: torch.device
+) -> dict[str, Array]:
+    """MSE and the paper's diagnostic of predictions (candidate, row), each (candidate,); NaN where predictions are."""
+    usable = np.isfinite(predictions).all(axis=1)
+    mse, dpvar = np.full(len(predictions), np.nan), np.full(len(predictions), np.nan)
+    if usable.any():
+        mse[usable] = ((predictions[usable] - rows.y) ** 2).mean(axis=1)
+        tensor = torch.from_numpy(predictions[usable]).to(device)
+        attributes = Attributes(rows.some_attributes.values)
+        dpvar[usable] = paper_diagnostic(tensor, attributes, protocol.diagnostic, seed).cpu().numpy()
+    return {"mse": mse, "dpvar": dpvar}
+
+
+def _on_validation(problem: Problem, protocol: Protocol, device: torch.device) -> Evaluate:
+    """Measures candidates on the validation rows of a problem."""
+
+    def evaluate(candidates: CandidateSet) -> CandidateSet:
+        predictions = candidates.predict(problem.validation.x, device.type)
+        return candidates.with_columns(**_figures(predictions, problem.validation, protocol, problem.seed, device))
+
+    return evaluate
+
+
+COMMIT_VARIABLE = "FAIRLEVEL_COMMIT"
+
+
+@cache
+def commit() -> str:
+    """The commit of this code: FAIRLEVEL_COMMIT where that is set (copies without a repository), else what Git says,
+    with a + where files of the package differ from it; empty for an installed package.
+    """
+    if COMMIT_VARIABLE in os.environ:
+        return os.environ[COMMIT_VARIABLE]
+    here = Path(__file__).parents[1]
+    known, _ = _git(here, "ls-files", "--error-unmatch", "__init__.py")
+    found, text = _git(here, "rev-parse", "--short=10", "HEAD")
+    if not (known and found):
+        return ""
+    clean, changed = _git(here, "status", "--porcelain", "--", ".")
+    return text + ("" if clean and not changed else "+")
+
+
+def _git(folder: Path, *words: str) -> tuple[bool, str]:
+    """Whether a command of Git worked, and what it said."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return False, ""
+    return done.returncode == 0, done.stdout.strip()
