@@ -71,7 +71,7 @@ def hsic():
 def against(package, name, penalty, train_peer):
     """A grid of 24 here, one model there; a penalty that wants the same. No target but not to be slower."""
     if find_spec(package) is None:
-        raise NotInstalled(f"{package} is not installed: pip install 'fairlevel[peers]'")
+        raise NotInstalled(f"{package} is not installed: pip install ./study[peers]")
     configs, rows = 24, 2000
     run, data = engine(penalty, rows, configs), tensors(rows)
     train_peer(*data, 1)  # whatever is imported on first use

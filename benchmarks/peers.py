@@ -1,4 +1,4 @@
-"""Other people's packages doing our job, as their documentation has it: ``pip install 'fairlevel[peers]'``."""
+"""Other people's packages doing our job, as their documentation has it: ``pip install ./study[peers]``."""
 
 import torch
 

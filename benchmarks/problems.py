@@ -5,9 +5,10 @@ import numpy as np
 import torch
 
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.networks.mlp import MLP
 from fairlevel.networks.optimizers import GradientDescent
 from fairlevel.penalties import ClosedFBO, NoPenalty
-from fairlevel.predictors import MLP, Boosting, Configurations
+from fairlevel.predictors import Boosting, Configurations
 from fairlevel.predictors.boosting import SMALL
 from fairlevel.training.engine import train
 from fairlevel.training.rows import AllRows, TrainingRows

@@ -56,7 +56,7 @@ def test_figures_are_those_with_it(without_torch, tmp_path):
     said = subprocess.run(run, cwd=tmp_path, env=settings, capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stderr
     refused, figures = said.stdout.splitlines()
-    assert refused.startswith("Networks need PyTorch: pip install")
+    assert refused.startswith("This needs PyTorch, which is not installed: pip install")
     here = audit(TABLE["score"], sensitive_features=TABLE[["age", "town"]])
     assert here.plug_in > 0
     there = json.loads(figures)
@@ -108,3 +108,49 @@ def test_models_become_level(without_torch, tmp_path):
     assert not has_torch
     for of_model in shares:
         assert of_model[0] < 0.8 * of_model[-1]
+
+
+TRAINING = """
+import json, sys
+import numpy as np
+import fairlevel
+from fairlevel import FairClassifier, FairnessPath, FairRegressor, load
+random = np.random.default_rng(0)
+A = random.standard_normal((300, 1))
+X = np.hstack([A + random.standard_normal((300, 1)), random.standard_normal((300, 2))])
+y = X[:, 0] + X[:, 1] + random.standard_normal(300)
+fits = {}
+for predictor in ("boosting", "linear", "random_features"):
+    for penalty in ("fbo_closed", "fbo_root", "r2", "hsic_features", "gdp"):
+        model = FairRegressor(3.0, predictor=predictor, penalty=penalty, random_state=0, validation_fraction=None)
+        fits[f"{predictor} {penalty}"] = model.fit(X, y, sensitive_features=A).dpvar_
+model.save("model")
+assert np.array_equal(load("model").predict(X), model.predict(X))
+FairClassifier(random_state=0, predictor="linear").fit(X, y > 0, sensitive_features=A).predict_proba(X)
+path = FairnessPath(random_state=0).fit(X, y, sensitive_features=A)
+refused = []
+def says(call):
+    try:
+        call()
+    except ImportError as error:
+        refused.append(str(error))
+says(lambda: fairlevel.FBO)
+says(lambda: fairlevel.torch)
+says(lambda: FairRegressor(penalty="itd").fit(X, y, sensitive_features=A))
+says(lambda: FairRegressor(predictor="mlp").fit(X, y, sensitive_features=A))
+says(lambda: FairnessPath("adversarial").fit(X, y, sensitive_features=A))
+says(lambda: FairnessPath("spectral").fit(X, y, sensitive_features=A))
+print(json.dumps([fits, sorted(set(path.candidates_["predictor"])), refused, "torch" in sys.modules]))
+"""
+
+
+def test_models_are_trained(without_torch, tmp_path):
+    python, settings = without_torch
+    run = [*python, "-W", "ignore", "-c", TRAINING]
+    said = subprocess.run(run, cwd=tmp_path, env=settings, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr
+    fits, predictors, refused, has_torch = json.loads(said.stdout.splitlines()[-1])
+    assert not has_torch
+    assert all(dpvar < 0.5 for name, dpvar in fits.items() if "hsic" not in name), fits  # 1 without a penalty
+    assert {"boosting", "linear", "network", "random_features"} <= set(predictors)
+    assert refused == ['This needs PyTorch, which is not installed: pip install "fairlevel[networks]".'] * 6

@@ -13,7 +13,7 @@ _SINCE = "compare two audits with later.since(earlier)"
 
 _BATCHES = "train on a sample of the rows, or in a loop of your own with fairlevel.torch.DPVarPenalty"
 
-_PENALTY = "pip install fairlevel-study, and pass penalty=fairlevel_study.penalties.{}()"
+_PENALTY = "pip install fairlevel-study, and in Python pass fairlevel_study.penalties.{}() in its place"
 _STUDY = "pip install fairlevel-study, and type fairlevel-study {}"
 
 REMOVED = {

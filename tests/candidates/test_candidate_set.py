@@ -27,9 +27,11 @@ from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.members.input_map import InputMap
 from fairlevel.members.layout import Layout
 from fairlevel.members.networks import NetworkMembers
+from fairlevel.networks.mlp import MLP
 from fairlevel.networks.network import Network
 from fairlevel.networks.optimizers import GradientDescent
-from fairlevel.predictors import MLP, Boosting, TorchModule
+from fairlevel.networks.torch_module import TorchModule
+from fairlevel.predictors import Boosting
 from fairlevel.training.rows import AllRows, TrainingRows
 from tests.few_trees import auto_of_few_trees
 

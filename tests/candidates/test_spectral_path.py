@@ -7,8 +7,8 @@ from fairlevel.candidates.protocol import CandidateRows, Limits, TrainingSetup
 from fairlevel.candidates.spectral_path import Head, SpectralPath
 from fairlevel.conditional_mean import RidgeMean
 from fairlevel.conditional_mean.attributes import Attributes
+from fairlevel.networks.mlp import MLP
 from fairlevel.networks.optimizers import GradientDescent
-from fairlevel.predictors import MLP
 from fairlevel.training.rows import AllRows, TrainingRows
 
 FOUR = Limits(models=4, settings=1, weights=4, coarse=4)

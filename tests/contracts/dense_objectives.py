@@ -8,6 +8,7 @@ import torch
 from scipy.spatial.distance import pdist
 
 from fairlevel.conditional_mean.attributes import Attributes
+from tests.drawn_rows import TENSORS
 
 
 def shares(weight):
@@ -79,7 +80,7 @@ def hsic(f, a, weight, penalty, *_):
 def hsic_features(f, a, weight, penalty, state, after):
     """Squared cross-covariances of the features, one pair at a time."""
     w = shares(weight)
-    prepared = penalty.prepare(Attributes(a.numpy(), row_weight=weight.numpy()), None, {}, 0)
+    prepared = penalty.prepare(Attributes(a.numpy(), row_weight=weight.numpy()), None, {}, 0).to(TENSORS)
     weighted = prepared.features[0]  # times the rows' weights already
     total = 0
     for frequency, phase in zip(prepared.frequencies, prepared.phases, strict=True):

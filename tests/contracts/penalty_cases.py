@@ -5,16 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairlevel import MLPMean
-from fairlevel.penalties import (
-    FBO,
-    ITD,
-    PENALTIES,
-    Adversarial,
-    FeatureHSIC,
-    Penalty,
-    PlainAdversarial,
-)
+from fairlevel import FBO, ITD, Adversarial, MLPMean
+from fairlevel.networks.penalties import PlainAdversarial
+from fairlevel.penalties import FeatureHSIC, Penalty, resolve_penalty
 from tests.contracts import dense_objectives as dense
 from tests.contracts.sanity import (
     DPVAR,
@@ -97,4 +90,4 @@ FEW_STEPS |= {kind.name: kind(inner_steps=2) for kind in (FBO, ITD)}
 
 def quick_penalty(name):
     """The penalty of that name, with small networks where it trains any."""
-    return QUICK.get(name) or PENALTIES[name]()
+    return QUICK.get(name) or resolve_penalty(name)

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 import torch
 
+from fairlevel.arrays import NumPyBackend
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.exceptions import UnknownName
+from fairlevel.networks.mlp import MLP
 from fairlevel.networks.optimizers import GradientDescent
 from fairlevel.penalties import NoPenalty
-from fairlevel.predictors import MLP, Configurations
+from fairlevel.predictors import Configurations
 from fairlevel.training.engine import train
 from fairlevel.training.rows import AllRows, TrainingRows
 from tests.contracts.sanity import measure
@@ -104,7 +106,7 @@ def weight_zero_is_plain_training_on_the_same_rows(penalty, case):
 def settings_vary_by_configuration_and_unknown_ones_are_refused(penalty, case):
     f, a, rows, _ = prepared_case(penalty, case)
     for name in penalty.tunable:
-        values = torch.tensor([0.1, 0.2, 0.5, 1.0, 2.0], dtype=torch.float64)
+        values = np.array([0.1, 0.2, 0.5, 1.0, 2.0])
         prepared = penalty.prepare(Attributes(a), rows, {name: values}, seed=0).to(TENSORS)
         together = penalty.step(f, prepared, penalty.init(prepared, 5, {name: values}))
         alone = penalty.step(f[3:4], prepared, penalty.init(prepared, 1, {name: values[3:4]}))
@@ -128,6 +130,21 @@ def a_column_that_does_not_vary_changes_nothing_else(penalty, case):
     step = penalty.step(f, prepared, penalty.init(prepared, 5, {}))
     assert torch.isfinite(step.gradient).all()
     assert torch.isfinite(step.value).all()
+
+
+def numpy_arrays_give_what_tensors_give(penalty, case):
+    """A booster hands over its predictions as NumPy arrays, in 32 bits."""
+    f, a, rows, _ = prepared_case(penalty, case)
+    results = []
+    for backend, predictions in ((TENSORS_OF_32_BITS, f.float()), (NumPyBackend(), f.float().numpy())):
+        prepared = penalty.prepare(Attributes(a), rows, {}, seed=0).to(backend)
+        step = penalty.step(predictions, prepared, penalty.init(prepared, 5, {}))
+        along = penalty.along(predictions, step.value, prepared, step.state)
+        held_out = penalty.value(predictions, prepared, step.state)
+        results.append([step.value, step.gradient, held_out, *([] if along is None else [along.curvature])])
+    assert all(isinstance(values, np.ndarray) and values.dtype == np.float32 for values in results[1])
+    for tensor, array in zip(*results, strict=True):
+        np.testing.assert_allclose(array, tensor.numpy(), rtol=2e-4, atol=1e-6)
 
 
 def held_out_value_changes_no_state(penalty, case):
@@ -155,6 +172,7 @@ CHECKS = [
     weight_zero_is_plain_training_on_the_same_rows,
     settings_vary_by_configuration_and_unknown_ones_are_refused,
     a_column_that_does_not_vary_changes_nothing_else,
+    numpy_arrays_give_what_tensors_give,
     held_out_value_changes_no_state,
     row_of_the_sanity_matrix,
 ]

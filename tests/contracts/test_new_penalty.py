@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import torch
-from fairlevel.tensors import to_device
 from torch import nn
 
 from fairlevel import FairnessPath, FairRegressor, dpvar
@@ -12,7 +12,7 @@ from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import PENALTIES
 from fairlevel.penalties.protocol import PenaltyStep
-from fairlevel.penalties.toolkit import PenaltyDefaults
+from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared
 from fairlevel.predictors import Boosting
 from tests.contracts.penalty_cases import CASES, PenaltyCase
 from tests.contracts.penalty_contract import CHECKS
@@ -21,13 +21,10 @@ QUICK_TREES = Boosting(rounds=60, learning_rate=0.1)
 
 
 @dataclass(frozen=True)
-class CentredAttributes:
+class CentredAttributes(Prepared):
     """Shapes: values (row, attribute), centred and times the row's weight."""
 
-    values: torch.Tensor
-
-    def to(self, dtype, device):
-        return to_device(self, dtype, device)
+    values: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -38,11 +35,11 @@ class SquaredCovariance(PenaltyDefaults):
 
     def prepare(self, attributes, rows, settings, seed):
         weight = attributes.weight
-        return CentredAttributes(torch.from_numpy((attributes.values - weight @ attributes.values) * weight[:, None]))
+        return CentredAttributes((attributes.values - weight @ attributes.values) * weight[:, None])
 
     def step(self, prediction, prepared, state):
         covariance = prediction @ prepared.values
-        return PenaltyStep(covariance.square().sum(-1), 2 * covariance @ prepared.values.T, state)
+        return PenaltyStep((covariance**2).sum(-1), 2 * covariance @ prepared.values.T, state)
 
 
 def dense(f, a, weight, *_):
@@ -75,10 +72,10 @@ def module():
 @pytest.mark.parametrize(
     "settings",
     [
-        {"predictor": QUICK_TREES},
-        {"predictor": "linear"},
+        {"predictor": QUICK_TREES, "optimizer": "adam"},
+        {"predictor": "linear", "optimizer": "adam"},
         {"predictor": module()},
-        {"validation_fraction": 0.2},
+        {"predictor": module(), "validation_fraction": 0.2},
     ],
     ids=str,
 )

@@ -14,8 +14,9 @@ from fairlevel.candidates.penalty_grid import PenaltyGrid
 from fairlevel.estimators.front_page import front_page
 from fairlevel.exceptions import ClassesWarning, InvalidInput, UnknownAttributes
 from fairlevel.metrics.scorers import fair_scorer
+from fairlevel.networks.mlp import MLP
 from fairlevel.networks.optimizers import Adam
-from fairlevel.predictors import MLP, Boosting
+from fairlevel.predictors import Boosting
 
 TREES = Boosting(rounds=60, leaves=8)
 QUICK = {"predictor": "linear", "optimizer": Adam(learning_rate=0.1, steps=120), "random_state": 0}

@@ -6,9 +6,10 @@ from sklearn.ensemble import RandomForestRegressor
 
 from fairlevel import ClosedFBO, FairnessPath, FairRegressor, RandomFeaturesMean, dpvar, relevel
 from fairlevel.exceptions import InvalidInput, MissingSensitiveFeatures
+from fairlevel.networks.mlp import MLP
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties.inner_losses import Huber
-from fairlevel.predictors import MLP, Boosting
+from fairlevel.predictors import Boosting
 
 ADAM = Adam(learning_rate=0.1, steps=100)
 

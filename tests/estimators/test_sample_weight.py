@@ -7,8 +7,9 @@ from fairlevel import ClosedFBO, FairnessPath, FairRegressor, RidgeMean, dpvar
 from fairlevel.data.weights import read_weights
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.metrics.profile import quantiles
+from fairlevel.networks.mlp import MLP
 from fairlevel.networks.optimizers import Adam
-from fairlevel.predictors import MLP, Boosting
+from fairlevel.predictors import Boosting
 from tests.contracts.penalty_cases import quick_penalty
 
 MEAN = RidgeMean(ridge=0.01)

@@ -13,7 +13,7 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.splitting import InTime, WholeGroups, read_splitting
 from fairlevel.exceptions import InvalidInput, UnknownAttributes
 from fairlevel.networks.optimizers import Adam
-from fairlevel.penalties import PENALTIES
+from fairlevel.penalties import NAMES
 from fairlevel.training.rows import TrainingRows
 from tests.contracts.penalty_cases import quick_penalty
 
@@ -123,7 +123,7 @@ def plain_dpvar():
     return dpvar(None, plain.predict(x[1::2]), sensitive_features=a[1::2])
 
 
-@pytest.mark.parametrize("name", sorted(PENALTIES))
+@pytest.mark.parametrize("name", sorted(NAMES))
 def test_unknown_attributes_do_not_matter(name):
     """Whatever stands where attributes are unknown, the model is the same, and level on rows where they are known."""
     x, y, a = FEW

@@ -20,8 +20,9 @@ from fairlevel.estimators.settings_json import from_plain, known_classes, to_pla
 from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.fronts.combiners import Best
 from fairlevel.models.folder import ARRAYS, CHECKSUM, DESCRIPTION, SCHEMA, DamagedModel, _checksum
+from fairlevel.networks.mlp import MLP
 from fairlevel.networks.optimizers import Adam
-from fairlevel.predictors import MLP, PREDICTORS
+from fairlevel.predictors import PREDICTORS
 from fairlevel.predictors.boosting import BoosterFactory
 from fairlevel.trees.lightgbm_text import LightGBMText
 

@@ -5,13 +5,16 @@ import pytest
 import torch
 from torch import nn
 
+from fairlevel.arrays import numpy_array
 from fairlevel.members import members_of
+from fairlevel.networks.mlp import MLP
 from fairlevel.networks.optimizers import Adam, GradientDescent
-from fairlevel.predictors import PREDICTORS, Boosting, Configurations, TorchModule
+from fairlevel.networks.torch_module import TorchModule
+from fairlevel.predictors import PREDICTORS, Boosting, Configurations
 from fairlevel.predictors.protocol import Move
 
 ROWS, FEATURES = 40, 4
-CPU = torch.device("cpu")
+CPU = "cpu"
 
 
 def module(*layers):
@@ -21,6 +24,7 @@ def module(*layers):
 
 CASES = {
     **{name: predictor() for name, predictor in PREDICTORS.items()},
+    "mlp": MLP(),
     "boosting": Boosting(rows_in_leaf=3),
     "stacked module": module(),
     "module with dropout": module(nn.Dropout(0.3)),
@@ -30,7 +34,7 @@ CASES = {
 
 @pytest.fixture(params=CASES)
 def case(request):
-    x = torch.from_numpy(np.random.default_rng(0).standard_normal((ROWS, FEATURES)))
+    x = np.random.default_rng(0).standard_normal((ROWS, FEATURES))
     factory = CASES[request.param].prepare(x, seed=1, device=CPU)
     return request.param, factory, x
 
@@ -38,17 +42,27 @@ def case(request):
 PLAIN = GradientDescent(0.05, steps=10)
 
 
+def numbers(predictions):
+    """A copy in NumPy; a module's predictions are part of a graph."""
+    return np.array(numpy_array(predictions))
+
+
 class Around:
     """The surroundings of a squared error without a penalty, whose minimum is always one full step away."""
 
-    def __init__(self, configs):
-        self.configs, self.row_count = configs, float(ROWS)
+    def __init__(self, factory, configs):
+        self.configs, self.row_count, self.array = configs, float(ROWS), factory.backend.array
 
     def row_curvature(self):
-        return torch.full((self.configs, ROWS), 2 / ROWS)
+        return self.array(np.full((self.configs, ROWS), 2 / ROWS))
 
-    def step_along(self, direction, rate):
-        return Move(torch.full((self.configs,), rate))
+    def step_along(self, direction, rate, beside=None):
+        return Move(self.array(np.full(self.configs, rate)))
+
+    @property
+    def ones(self):
+        """The curvature that no penalty raises."""
+        return self.array(np.ones(self.configs))
 
 
 def learner(factory, x, configs=3, optimizer=PLAIN):
@@ -56,35 +70,32 @@ def learner(factory, x, configs=3, optimizer=PLAIN):
     inputs = factory.inputs(x)
     configs = min(configs, factory.tiling(ROWS, configs).size)
     made = factory.learner(Configurations.of(np.zeros(configs), optimizer.learning_rate), optimizer)
-    return made, inputs, Around(configs)
+    return made, inputs, Around(factory, configs)
 
 
 def test_preparation_is_reproducible_and_does_not_depend_on_the_rows_predicted(case):
     name, factory, x = case
     again = CASES[name].prepare(x, seed=1, device=CPU)
-    assert torch.equal(factory.inputs(x), again.inputs(x))
-    torch.testing.assert_close(factory.inputs(x[:7]), factory.inputs(x)[:7], rtol=1e-5, atol=1e-6)
+    assert np.array_equal(factory.inputs(x), again.inputs(x))
+    np.testing.assert_allclose(factory.inputs(x[:7]), factory.inputs(x)[:7], rtol=1e-5, atol=1e-6)
 
 
 def test_following_the_gradient_of_a_loss_lowers_it(case):
     _, factory, x = case
-    target = (x[:, 0] - x[:, 1]).float()
     own, inputs, around = learner(factory, x)
-    before = (own.evaluate(inputs) - target).square().mean(dim=1)
-    with torch.no_grad():
-        for _ in range(60):
-            own.follow(2 * (own.predictions(inputs) - target) / ROWS, torch.ones(around.configs), around)
-    after = (own.evaluate(inputs) - target).square().mean(dim=1)
+    target = around.array(x[:, 0] - x[:, 1])
+    before = ((own.evaluate(inputs) - target) ** 2).mean(1)
+    for _ in range(60):
+        own.follow(2 * (own.predictions(inputs) - target) / ROWS, around.ones, around)
+    after = ((own.evaluate(inputs) - target) ** 2).mean(1)
     assert (after < 0.5 * before).all()
-    torch.testing.assert_close(
-        after, after[:1].expand(len(after)), rtol=1e-4, atol=1e-6
-    )  # equal configurations stay equal
+    np.testing.assert_allclose(after, np.full(len(after), after[0]), rtol=1e-4, atol=1e-6)  # equal ones stay equal
 
 
-@pytest.mark.parametrize("case", sorted(CASES.keys() - {"module with dropout", "boosting"}), indirect=True)
+@pytest.mark.parametrize("case", sorted(CASES.keys() - {"module with dropout", *PREDICTORS}), indirect=True)
 def test_one_step_is_a_step_against_the_pullback(case):
-    """Plain gradient descent in parameters moves predictions by −η J Jᵀ g to first order. A tree is no step in
-    parameters, and with dropout predictions in training are random.
+    """Plain gradient descent in parameters moves predictions by −η J Jᵀ g to first order. Trees and solved models take
+    no such steps, and with dropout predictions in training are random.
     """
     _, factory, x = case
     rate = 1e-4
@@ -109,52 +120,49 @@ def test_one_step_is_a_step_against_the_pullback(case):
 def test_snapshots_are_kept_by_configuration(case):
     _, factory, x = case
     own, inputs, around = learner(factory, x, 2, Adam(0.05, steps=20))
-    gradient = inputs[:, :1].T.float().expand(around.configs, -1).contiguous()
-    with torch.no_grad():
-        start = own.evaluate(inputs).clone()
-        own.predictions(inputs)
-        own.follow(gradient, torch.ones(around.configs), around)
-        first = own.evaluate(inputs).clone()
-        own.snapshot(torch.tensor([True, False][: around.configs]))
-        own.predictions(inputs)
-        own.follow(gradient, torch.ones(around.configs), around)
-        own.restore()
-    found = own.evaluate(inputs)
-    torch.testing.assert_close(found[0], first[0])
-    torch.testing.assert_close(found[1:], start[1:])
-    assert not torch.allclose(first, start)
+    gradient = around.array(np.repeat(x[:, :1].T, around.configs, axis=0))
+    start = numbers(own.evaluate(inputs))
+    own.predictions(inputs)
+    own.follow(gradient, around.ones, around)
+    first = numbers(own.evaluate(inputs))
+    own.snapshot(np.array([True, False][: around.configs]))
+    own.predictions(inputs)
+    own.follow(gradient, around.ones, around)
+    own.restore()
+    restored = numbers(own.evaluate(inputs))
+    np.testing.assert_allclose(restored[0], first[0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(restored[1:], start[1:], rtol=1e-5, atol=1e-6)
+    assert not np.allclose(first, start)
 
 
 @pytest.mark.parametrize("case", [name for name, own in CASES.items() if own.linear_head], indirect=True)
 def test_training_changes_what_a_linear_head_reads_unless_it_is_fixed(case):
     name, factory, x = case
     own, inputs, around = learner(factory, x)
-    before = own.model().features(x.numpy())
-    with torch.no_grad():
-        own.follow(own.predictions(inputs) + 1, torch.ones(around.configs), around)
-    after = own.model().features(x.numpy())
+    before = own.model().features(x)
+    own.follow(own.predictions(inputs) + around.array(x[:, 0]), around.ones, around)
+    after = own.model().features(x)
     assert np.array_equal(before, after) == CASES[name].fixed_features
 
 
 def test_members_predict_what_the_learner_predicted(case):
     _, factory, x = case
     own, inputs, around = learner(factory, x)
-    with torch.no_grad():
-        for weight in (1.0, 2.0):
-            scale = torch.tensor([0.0, 1.0, weight])[: around.configs].unsqueeze(1)
-            gradient = scale * own.predictions(inputs) / ROWS + inputs[:, :1].T.float() / ROWS
-            own.follow(gradient, torch.ones(around.configs), around)
+    for weight in (1.0, 2.0):
+        scale = around.array(np.array([0.0, 1.0, weight])[: around.configs, None])
+        gradient = scale * own.predictions(inputs) / ROWS + around.array(x[:, :1].T) / ROWS
+        own.follow(gradient, around.ones, around)
     members = own.model()
     count = around.configs
     assert len(members) == count
-    found = members.predict(x.numpy())
-    np.testing.assert_allclose(found, own.evaluate(inputs).numpy(), rtol=1e-3, atol=1e-4)
+    found = members.predict(x)
+    np.testing.assert_allclose(found, numbers(own.evaluate(inputs)), rtol=1e-3, atol=1e-4)
     exact = {"rtol": 1e-12, "atol": 1e-14}  # products of several matrices round otherwise than those of one
     last = np.array([count - 1])
-    np.testing.assert_allclose(members.take(last).predict(x.numpy()), found[last], **exact)
+    np.testing.assert_allclose(members.take(last).predict(x), found[last], **exact)
     joined = members.take(last).join([members])
-    np.testing.assert_allclose(joined.predict(x.numpy()), found[[*last, *range(count)]], **exact)
+    np.testing.assert_allclose(joined.predict(x), found[[*last, *range(count)]], **exact)
     described = {**members.description(), "module": getattr(factory, "template", None), "n_features": FEATURES}
     again = members_of(members.kind).from_file(members.arrays(), members.texts(), described)
-    np.testing.assert_array_equal(again.predict(x.numpy()), found)
+    np.testing.assert_array_equal(again.predict(x), found)
     assert members.predict(np.empty((0, FEATURES))).shape == (count, 0)

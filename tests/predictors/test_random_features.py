@@ -17,4 +17,4 @@ def test_noise_of_few_rows_is_not_learnt():
         return model.fit(x[:150], y[:150], sensitive_features=a[:150]).score(x[new], y[new])
 
     assert score("random_features") > 0.5  # 1 - 0.25 / 1.68 at best
-    assert score(RandomFeatures(ridge=1e-3)) < 0
+    assert score(RandomFeatures(ridge=1e-6)) < score("random_features") - 0.1  # all directions alike

@@ -19,7 +19,8 @@ from fairlevel.exceptions import InvalidInput
 from fairlevel.models.folder import DamagedModel
 from fairlevel.networks.modules import ModuleClassMissing
 from fairlevel.networks.optimizers import Adam
-from fairlevel.predictors import TorchModule, resolve_predictor
+from fairlevel.networks.torch_module import TorchModule
+from fairlevel.predictors import resolve_predictor
 
 STEPS = Adam(0.02, steps=120)
 ALL_ROWS = {"optimizer": STEPS, "validation_fraction": None, "random_state": 0}
@@ -91,10 +92,10 @@ def test_weight_lowers_disparity_and_beats_shrinking(rows, dropout):
 
 def test_stacks_where_it_can_and_agrees_with_one_by_one(rows):
     x, y, a = numbers(rows)
-    assert resolve_predictor(Perceptron(2)).prepare(torch.from_numpy(x), 0, torch.device("cpu")).stackable
-    assert not TorchModule(Perceptron(2, dropout=0.1)).prepare(torch.from_numpy(x), 0, torch.device("cpu")).stackable
+    assert resolve_predictor(Perceptron(2)).prepare(x, 0, "cpu").stackable
+    assert not TorchModule(Perceptron(2, dropout=0.1)).prepare(x, 0, "cpu").stackable
     norm = nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
-    assert not TorchModule(norm).prepare(torch.from_numpy(x), 0, torch.device("cpu")).stackable
+    assert not TorchModule(norm).prepare(x, 0, "cpu").stackable
     common = {"predictor": Perceptron(2), "optimizer": Adam(0.01, steps=30), "random_state": 0, "weight": 2.0}
     stacked = FairRegressor(**common).fit(x, y, sensitive_features=a).predict(x)
     with pytest.MonkeyPatch.context() as patch:

@@ -28,9 +28,9 @@ from fairlevel.fronts.budgets import best_mse
 from fairlevel.fronts.combiners import Best, Stacked
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.mixtures import most_accurate, shared_mean
+from fairlevel.networks.mlp import MLP
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import GDP, LinearR2, RootFBO
-from fairlevel.predictors import MLP
 from fairlevel.training.rows import AllRows, TrainingRows
 
 DATA = Path(os.environ.get("FAIRLEVEL_DATA_DIR", "../shared/data"))

@@ -4,7 +4,7 @@ Files, in an order to read them:
 
 - ``protocol.py``: what trains candidates, and with what; ``candidate_set.py``: what comes out
 - ``penalty_grid.py``: a penalty over weights and settings
-- ``spectral_path.py``: the trade-offs of a linear head in closed form
+- ``spectral_path.py``: the trade-offs of a linear head in closed form; ``network_features.py``: a head's features
 - ``reweighted_trees.py``: one booster, whose trees are weighted anew
 - ``constant.py``, ``own_models.py``, ``on_predictor.py``, ``families.py``: sources made of other sources
 - ``sources.py``: what ``auto`` and the other names stand for

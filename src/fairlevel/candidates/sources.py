@@ -12,7 +12,7 @@ from fairlevel.candidates.protocol import CandidateSource
 from fairlevel.candidates.reweighted_trees import ReweightedTrees
 from fairlevel.candidates.spectral_path import Head, SpectralPath
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
-from fairlevel.penalties import GDP, NAMES, Penalty, RootFBO, resolve_penalty
+from fairlevel.penalties import GDP, NAMES, PENALTIES, WITH_NETWORKS, Penalty, RootFBO, resolve_penalty
 from fairlevel.predictors import Boosting, Linear, RandomFeatures
 from fairlevel.removed import refuse_removed
 
@@ -34,11 +34,13 @@ ON_ONE_PREDICTOR = Families(
 """What ``auto`` stands for where the user names the predictor."""
 
 MOST_SMOOTH_ROWS = 8000
-"""Linear models of ``auto`` train on at most this number of rows: boosters gain more from further rows than they do."""
+"""Smooth models of ``auto`` train on at most this number of rows: boosters gain more from further rows than they do."""
 
 BOOSTING_WEIGHTS = tuple(2 * weight for weight in ROOT_WEIGHTS)
 LARGE_TREES = Boosting(leaves=31, rounds=400, rows_in_leaf=10)
 SMALL_TREES = Boosting(leaves=6, rounds=400)
+_WAVES = RandomFeatures(ridge=1e-3)  # the head has a ridge of its own
+_NETWORK_HEADS = (Head(1e-4), Head(1e-3))
 _ROOT = WithStages(PenaltyGrid((Setting(RootFBO()),), BOOSTING_WEIGHTS))
 BOOSTING = WithConstant(Families(tuple(OnPredictor(trees, _ROOT) for trees in (LARGE_TREES, SMALL_TREES))))
 AUTO = WithConstant(
@@ -46,14 +48,15 @@ AUTO = WithConstant(
         (
             OnPredictor(LARGE_TREES, _ROOT),
             OnPredictor(SMALL_TREES, _ROOT),
-            OnPredictor(RandomFeatures(), SpectralPath(SPECTRAL_WEIGHTS, (Head(1e-3), Head(1e-1))), MOST_SMOOTH_ROWS),
+            OnPredictor(_WAVES, SpectralPath(SPECTRAL_WEIGHTS, (Head(1e-3), Head(1e-1))), MOST_SMOOTH_ROWS),
+            OnPredictor(Linear(), SpectralPath(SPECTRAL_WEIGHTS, _NETWORK_HEADS, network=(64, 64)), MOST_SMOOTH_ROWS),
             OnPredictor(Linear(), SpectralPath(SPECTRAL_WEIGHTS, (Head(1e-3),)), MOST_SMOOTH_ROWS),
         )
     )
 )
 
 SOURCES: dict[str, CandidateSource] = {
-    "auto": AUTO,  # boosters, linear models of features and of random waves, the constant
+    "auto": AUTO,  # boosters, linear models of features, waves and what a small network has learnt, the constant
     "boosting": BOOSTING,  # boosters of two sizes
     "relevel": WithConstant(ReweightedTrees()),  # one booster, its trees weighted anew
     "spectral": SPECTRAL,  # two trained members, then closed form
@@ -66,7 +69,7 @@ def resolve_candidates(solver: str | Penalty | CandidateSource) -> CandidateSour
     if isinstance(solver, str):
         if solver in SOURCES:
             return SOURCES[solver]
-        if solver in NAMES:
+        if solver in PENALTIES or solver in WITH_NETWORKS:
             return PenaltyGrid.over(resolve_penalty(solver))
         refuse_removed(f"penalty={solver!r}", InvalidInput)
         raise UnknownName("solver", solver, (*SOURCES, *NAMES))

@@ -20,6 +20,7 @@ from scipy.linalg import eigh
 
 from fairlevel.arrays import Array
 from fairlevel.candidates.candidate_set import NO_HISTORY, CandidateKey, CandidateSet, candidate_table
+from fairlevel.candidates.network_features import fitted_network
 from fairlevel.candidates.penalty_grid import PenaltyGrid, Setting
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
 from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
@@ -57,12 +58,14 @@ class SpectralPath:
     heads : the most sensible ones first
     middle : penalty weight of the second member; that of the first is 0
     mean : the conditional mean behind the disparity
+    network : widths of a scikit-learn network that is fitted to y and stands in place of both members; empty for none
     """
 
     weights: tuple[float, ...]
     heads: tuple[Head, ...]
     middle: float = 5.0
     mean: LinearMean = RandomFeaturesMean()
+    network: tuple[int, ...] = ()
 
     needs_linear_head: ClassVar[bool] = True
 
@@ -97,7 +100,9 @@ class SpectralPath:
         return setup.evaluated(found)
 
     def _bodies(self, rate: float, rows: CandidateRows, setup: TrainingSetup, report: Report) -> CandidateSet:
-        """Both members at a step size; where both diverge at half of it, and so on."""
+        """Both members at a step size; where both diverge at half of it, and so on. Or the network, if there is one."""
+        if self.network:
+            return fitted_network(rows.training, self.network, setup.seed)
         unevaluated, pair = replace(setup, evaluate=None), Limits(models=2, settings=1, weights=2, coarse=2)
         for halvings in range(MOST_HALVINGS + 1):
             grid = PenaltyGrid((Setting(ClosedFBO(self.mean), rate / 2**halvings),), (0.0, self.middle))
@@ -145,7 +150,7 @@ class SpectralPath:
         smoother = mean.prepare(attributes, seed=setup.seed)
         features = members.features(rows.x)
         enough = list(ridges.values())
-        if setup.predictor.fixed_features:
+        if setup.predictor.fixed_features and not self.network:
             enough = [leave_one_out_ridge(features, rows.y, attributes.weight, ridge) for ridge in enough]
         heads = [spectral_head(features, rows.y, smoother, float(mean.ridge), ridge) for ridge in enough]
         coefficients = np.vstack([head.coefficients(np.array(weights)) for head in heads])

@@ -1,11 +1,8 @@
-"""What a fit uses where no predictor was named; without PyTorch, which tags and saved models do without."""
+"""What a fit uses where no predictor was named, and whether it reads gaps."""
 
 from __future__ import annotations
 
 from typing import Any
-
-READ_GAPS = ("boosting",)
-"""Names of predictors whose class says ``native``; a test compares them, because those classes need PyTorch."""
 
 
 def network_by_default(solver: Any) -> bool:
@@ -17,4 +14,8 @@ def reads_gaps(predictor: Any, solver: Any) -> bool:
     """Whether missing values are fine; an unknown name is not, it is refused in ``fit``."""
     if predictor is None:
         return not network_by_default(solver)
-    return predictor in READ_GAPS if isinstance(predictor, str) else getattr(predictor, "native", False) is True
+    if isinstance(predictor, str):
+        from fairlevel.predictors import PREDICTORS  # which imports what trains
+
+        predictor = PREDICTORS.get(predictor)
+    return getattr(predictor, "native", False) is True

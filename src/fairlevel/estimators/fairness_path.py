@@ -70,10 +70,11 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     solver : str or object, default="auto"
-        Where candidates come from: "auto" (boosters, linear models of the features and of random waves, and the
-        constant), "boosting" (boosters alone), "relevel" (one booster, whose trees are weighted anew), "spectral" (two
-        networks and an eigendecomposition), the name of any penalty (a grid over its weight; docs/methods.md describes
-        them), or an object such as ``PenaltyGrid.over(ClosedFBO(), weights)``.
+        Where candidates come from: "auto" (boosters, linear models of the features, of random waves and of what a
+        small network has learnt, and the constant), "boosting" (boosters alone), "relevel" (one booster, whose trees
+        are weighted anew), "spectral" (two networks and an eigendecomposition; needs PyTorch), the name of any penalty
+        (a grid over its weight; docs/methods.md describes them), or an object such as
+        ``PenaltyGrid.over(ClosedFBO(), weights)``.
     combiner : ``Stacked()`` or ``Best()``, default=None
         Whether models are mixtures of candidates or single ones; None stands for ``Stacked()``.
     predictor : str, predictor object or nn.Module, default=None

@@ -31,7 +31,7 @@ _HOMES = (
 _NETWORK_HOMES = ("penalties", "mlp_mean", "mlp", "optimizers")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NotAtHand:
     """An object that a file names and that cannot be made here: its class needs PyTorch, or another package. The model
     predicts all the same; to fit it again, the class is needed.
@@ -39,6 +39,9 @@ class NotAtHand:
 
     kind: str
     settings: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return f"{self.kind}(...), whose class is not at hand"
 
 
 def known_classes() -> dict[str, type]:

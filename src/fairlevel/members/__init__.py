@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from fairlevel.extras import networks
+from fairlevel.extras import networks as from_networks
 from fairlevel.members.protocol import Members
 
 MEMBERS = {
@@ -22,7 +22,7 @@ MEMBERS = {
 def members_of(kind: str) -> type[Members]:
     """The class of a kind; only its own file is imported."""
     home, name, members = MEMBERS[kind].split(".")
-    module = networks(name) if home == "networks" else import_module(f"fairlevel.{home}.{name}")
+    module = from_networks(name) if home == "networks" else import_module(f"fairlevel.{home}.{name}")
     return getattr(module, members)  # type: ignore[no-any-return]
 
 

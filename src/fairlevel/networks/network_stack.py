@@ -121,5 +121,5 @@ class NetworkFactory:
         return Tiling(next((size for most, size in _TILES.items() if rows <= most), 2), workers())
 
     def learner(self, configurations: Configurations, optimizer: Optimizer) -> NetworkLearner:
-        start = self.network.init(self.seed).to(self.backend.device)
+        start = self.backend.array(self.network.init(self.seed))
         return NetworkLearner(self.network, self.input_map, start, configurations, optimizer)

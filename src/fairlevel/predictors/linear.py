@@ -25,7 +25,7 @@ from fairlevel.predictors.ridge import leave_one_out_ridge
 from fairlevel.threads import workers
 
 STEPS = 60
-LEAST_RIDGE = 1e-4  # times the mean second moment of z
+LEAST_RIDGE = 1e-6  # times the mean second moment of z
 _TILES = {4000: 8, 20_000: 4}  # {at most so many rows: models per tile}
 
 
@@ -59,12 +59,13 @@ class RandomFeatures(LinearPredictor):
     r"""f = b + Σ_d θ_d √2 cos(w_dᵀx + b_d), w_d ~ N(0, σ⁻² I): a kernel machine in feature space.
 
     ``bandwidth`` multiplies σ, the root mean squared distance between rows of standardised features. Directions whose
-    variance is below ``ridge`` times the largest are shrunk more.
+    variance is below ``ridge`` times the largest are shrunk more: with 1, all but the largest, as in kernel ridge
+    regression.
     """
 
     features: int = 300
     bandwidth: float = 1.0
-    ridge: float = 1e-3
+    ridge: float = 1.0
 
     name: ClassVar[str] = "random_features"
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fairlevel import FairRegressor, dpvar
+from fairlevel import FairnessPath, FairRegressor, dpvar
 from fairlevel.exceptions import InvalidInput
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import Penalty
@@ -75,5 +75,8 @@ def test_in_fair_regressor(name, predictor):
 
 
 def test_their_names_say_where_they_are():
+    x, y = np.eye(9), np.arange(9.0)
     with pytest.raises(InvalidInput, match=r"gone since version 0.3: .*fairlevel_study.penalties.GeDI"):
-        FairRegressor(1.0, penalty="gedi").fit(np.eye(9), np.arange(9.0), sensitive_features=np.arange(9.0))
+        FairRegressor(1.0, penalty="gedi").fit(x, y, sensitive_features=y)
+    with pytest.raises(InvalidInput, match="MINE"):
+        FairnessPath("mine").fit(x, y, sensitive_features=y)

@@ -15,7 +15,6 @@ from fairlevel_study.systems.networks import (
     FairBatch,
     FairBiNN,
     Stack,
-    derivative_along,
     of_layer,
     plain_network,
 )
@@ -56,16 +55,6 @@ def test_fairbatch_and_bifair_without_strength_train_as_usual():
     assert np.abs(FairBatch().fit(given, (0.0, 0.02), SETUP).predict(given.x)[0] - plain).max() < 1e-3
     still = BiFair(weight_rate=1e-12).fit(given, (0.0, 5.0), SETUP).predict(given.x)
     assert np.abs(still - plain).max() < 1e-3
-
-
-def test_derivative_along_a_direction():
-    network, generator = Network(3, (5, 4)), torch.Generator().manual_seed(0)
-    parameters, direction = torch.randn(2, 2, network.size, generator=generator, dtype=torch.float64)
-    inputs = torch.randn(7, 3, generator=generator, dtype=torch.float64)
-    expected = torch.autograd.functional.jvp(
-        lambda values: network.forward_all(values, inputs)[0].squeeze(-1), parameters, direction
-    )[1]
-    assert torch.allclose(derivative_along(network, parameters, direction, inputs), expected, rtol=1e-10, atol=1e-12)
 
 
 def test_bifair_hypergradient_in_float64():
@@ -135,33 +124,38 @@ def fits(groups=2):
     return GroupFits.of(features, y, number, groups, 1e-3), features, y, number
 
 
+def outer_and_gradient(problem, weights, gamma):
+    value, slope = problem.hypergradient(torch.from_numpy(weights), torch.from_numpy(gamma))
+    return value.numpy(), slope.numpy()
+
+
 def test_badr_hypergradient_by_differences():
     problem, *_ = fits(groups=3)
     weights, gamma = np.array([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]]), np.array([0.0, 4.0])
-    _, slope = problem.hypergradient(weights, gamma)
+    _, slope = outer_and_gradient(problem, weights, gamma)
     for group in range(3):
         step = 1e-6 * np.eye(3)[group]
-        above, below = (problem.hypergradient(weights + sign * step, gamma)[0] for sign in (1, -1))
+        above, below = (outer_and_gradient(problem, weights + sign * step, gamma)[0] for sign in (1, -1))
         assert np.allclose((above - below) / 2e-6, slope[:, group], rtol=1e-6, atol=1e-8)
 
 
 def test_badr_outer_objective_is_what_it_says():
     problem, features, y, number = fits()
-    solution, _ = problem.solution(np.array([[0.3, 0.7]]))
-    f = features @ solution[0]
+    solution = problem.solution(torch.tensor([[0.3, 0.7]], dtype=torch.float64))
+    f = features @ solution[0].numpy()
     means = np.array([f[number == group].mean() for group in (0, 1)])
     expected = ((f - y) ** 2).mean() + 4 * means[number].var()
-    assert np.isclose(problem.outer(solution, np.array([4.0]))[0][0], expected)
+    assert np.isclose(float(problem.outer(solution, torch.tensor([4.0]))), expected)
 
 
 def test_badr_finds_the_best_weights_of_two_groups():
     problem, *_ = fits()
     gamma = np.array([0.0, 1.0, 10.0])
-    found = descend(problem, gamma, 300)
+    found = descend(problem, torch.from_numpy(gamma), 300).numpy()
     grid = np.linspace(0, 1, 2001)
     for number, strength in enumerate(gamma):
-        values = problem.hypergradient(np.c_[grid, 1 - grid], np.full(len(grid), strength))[0]
-        own = problem.hypergradient(found[number : number + 1], gamma[number : number + 1])[0][0]
+        values = outer_and_gradient(problem, np.c_[grid, 1 - grid], np.full(len(grid), strength))[0]
+        own = outer_and_gradient(problem, found[number : number + 1], gamma[number : number + 1])[0][0]
         assert own <= values.min() + 1e-6
     assert np.allclose(found[0], problem.share, atol=0.02)  # without disparity the plain fit is best
 
@@ -178,7 +172,7 @@ def test_badr_predicts_with_the_solved_head():
 
 
 def test_nearest_point_of_the_simplex():
-    points = np.array([[0.2, 0.3, 0.5], [2.0, 0.0, 0.0], [0.6, 0.6, -1.0]])
+    points = torch.tensor([[0.2, 0.3, 0.5], [2.0, 0.0, 0.0], [0.6, 0.6, -1.0]])
     assert np.allclose(onto_simplex(points), [[0.2, 0.3, 0.5], [1, 0, 0], [0.5, 0.5, 0]])
 
 

@@ -71,7 +71,7 @@ class PrejudiceRemover(PenaltyDefaults):
         values = np.unique(target)
         if len(values) > 2:
             raise InvalidInput(
-                f"penalty='prejudice_remover' needs a target of two classes; y has {len(values)} values. For a "
+                f"PrejudiceRemover needs a target of two classes; y has {len(values)} values. For a "
                 "regression use penalty='fbo_closed', which levels averages of any prediction."
             )
         spread = values[-1] - values[0]
@@ -83,7 +83,7 @@ class PrejudiceRemover(PenaltyDefaults):
         count = int(group.max()) + 1
         if count > MOST_GROUPS:
             raise InvalidInput(
-                f"penalty='prejudice_remover' compares groups, and A has {count} different values, more than "
+                f"PrejudiceRemover compares groups, and A has {count} different values, more than "
                 f"{MOST_GROUPS}. For continuous A use penalty='fbo_closed'; or make groups, such as "
                 "pandas.qcut(a, 5)."
             )

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates import TrainingSetup
@@ -17,13 +19,12 @@ from fairlevel_study.systems.networks import plain_network
 from fairlevel_study.systems.protocol import Data
 
 
-def onto_simplex(points: Array) -> Array:
+def onto_simplex(points: Tensor) -> Tensor:
     """The nearest point with entries ≥ 0 that sum to 1, for each row, (config, group)."""
-    descending = np.sort(points, axis=1)[:, ::-1]
-    excess = (descending.cumsum(axis=1) - 1) / np.arange(1, points.shape[1] + 1)
-    last = (descending > excess).sum(axis=1) - 1
-    nearest: Array = np.maximum(points - excess[np.arange(len(points)), last][:, None], 0)
-    return nearest
+    descending = points.sort(dim=1, descending=True).values
+    excess = (descending.cumsum(dim=1) - 1) / torch.arange(1, points.shape[1] + 1)
+    last = (descending > excess).sum(dim=1, keepdim=True) - 1
+    return (points - excess.gather(1, last)).clamp_min(0)
 
 
 @dataclass(frozen=True)
@@ -35,68 +36,64 @@ class GroupFits:
     (group,), constant E y².
     """
 
-    grams: Array
-    products: Array
-    means: Array
-    share: Array
+    grams: Tensor
+    products: Tensor
+    means: Tensor
+    share: Tensor
     constant: float
     ridge: float
 
     @classmethod
     def of(cls, features: Array, y: Array, number: Index, count: int, ridge: float) -> Self:
-        present = [features[number == group] for group in range(count) if (number == group).any()]
-        targets = [y[number == group] for group in range(count) if (number == group).any()]
+        members = [number == group for group in range(count) if (number == group).any()]
+        phi, target = torch.from_numpy(features), torch.from_numpy(y)
+        parts = [(phi[member], target[member]) for member in members]
         return cls(
-            np.stack([phi.T @ phi / len(phi) for phi in present]),
-            np.stack([phi.T @ own / len(own) for phi, own in zip(present, targets, strict=True)]),
-            np.stack([phi.mean(axis=0) for phi in present]),
-            np.array([len(own) for own in targets]) / len(y),
+            torch.stack([rows.T @ rows / len(rows) for rows, _ in parts]),
+            torch.stack([rows.T @ values / len(rows) for rows, values in parts]),
+            torch.stack([rows.mean(dim=0) for rows, _ in parts]),
+            torch.tensor([len(rows) for rows, _ in parts], dtype=torch.float64) / len(y),
             float((y**2).mean()),
             ridge,
         )
 
-    def solution(self, weights: Array) -> tuple[Array, Array]:
-        """w_λ (config, unit) and Σ_g λ_g Φ_gᵀΦ_g / n_g + ρI (config, unit, unit)."""
-        curvature = np.tensordot(weights, self.grams, 1) + self.ridge * np.eye(self.grams.shape[1])
-        return _solved(curvature, weights @ self.products), curvature
+    def solution(self, weights: Tensor) -> Tensor:
+        """w_λ, (config, unit)."""
+        identity = torch.eye(self.grams.shape[1], dtype=torch.float64)
+        curvature = torch.tensordot(weights, self.grams, 1) + self.ridge * identity
+        solution: Tensor = torch.linalg.solve(curvature, weights @ self.products)
+        return solution
 
-    def outer(self, solution: Array, gamma: Array) -> tuple[Array, Array]:
-        """U (config,) and its gradient in w (config, unit)."""
-        gram, product = np.tensordot(self.share, self.grams, 1), self.share @ self.products
-        apart = self.means - self.share @ self.means
-        spread = apart.T @ (self.share[:, None] * apart)
-        curved = solution @ gram + gamma[:, None] * (solution @ spread)
-        value = (solution * curved).sum(axis=1) - 2 * solution @ product + self.constant
-        return value, 2 * (curved - product)
+    def outer(self, solution: Tensor, gamma: Tensor) -> Tensor:
+        """U, (config,)."""
+        gram, product = torch.tensordot(self.share, self.grams, 1), self.share @ self.products
+        apart = solution @ (self.means - self.share @ self.means).T
+        error: Tensor = ((solution @ gram) * solution).sum(dim=1) - 2 * solution @ product + self.constant
+        return error + gamma * (apart.square() @ self.share)
 
-    def hypergradient(self, weights: Array, gamma: Array) -> tuple[Array, Array]:
-        """U(w_λ) (config,) and its gradient in λ (config, group): −∇F_gᵀ (2H)⁻¹ ∇U, H the curvature above."""
-        solution, curvature = self.solution(weights)
-        value, slope = self.outer(solution, gamma)
-        adjoint = _solved(curvature, slope)
-        residual = np.einsum("guv,cv->cgu", self.grams, solution) - self.products
-        return value, -np.einsum("cgu,cu->cg", residual, adjoint)
-
-
-def _solved(curvature: Array, right: Array) -> Array:
-    """(config, unit, unit), (config, unit) -> (config, unit)."""
-    return np.linalg.solve(curvature, right[..., None])[..., 0].astype(np.float64, copy=False)
+    def hypergradient(self, weights: Tensor, gamma: Tensor) -> tuple[Tensor, Tensor]:
+        """U(w_λ) (config,) and its gradient in λ (config, group)."""
+        with torch.enable_grad():
+            leaf = weights.detach().requires_grad_()
+            value = self.outer(self.solution(leaf), gamma)
+            (slope,) = torch.autograd.grad(value.sum(), leaf)
+        return value.detach(), slope
 
 
-def descend(fits: GroupFits, gamma: Array, steps: int) -> Array:
+def descend(fits: GroupFits, gamma: Tensor, steps: int) -> Tensor:
     """λ (config, group) by projected gradient steps, each halved until U does not rise; from the shares of the
     groups, which is the plain fit.
     """
-    weights, rate = np.tile(fits.share, (len(gamma), 1)), np.full(len(gamma), 1.0)
+    weights, rate = fits.share.repeat(len(gamma), 1), torch.ones_like(gamma)
     value, slope = fits.hypergradient(weights, gamma)
     for _ in range(steps):
-        length = np.abs(slope).max(axis=1, keepdims=True).clip(min=1e-12)
+        length = slope.abs().amax(dim=1, keepdim=True).clamp_min(1e-12)
         tried = onto_simplex(weights - rate[:, None] * slope / length)
-        found, there = fits.hypergradient(tried, gamma)
-        better = found < value
-        weights = np.where(better[:, None], tried, weights)
-        value, slope = np.where(better, found, value), np.where(better[:, None], there, slope)
-        rate = np.where(better, np.minimum(1.5 * rate, 1.0), rate / 2)
+        there, slope_there = fits.hypergradient(tried, gamma)
+        better = there < value
+        weights = torch.where(better[:, None], tried, weights)
+        value, slope = torch.where(better, there, value), torch.where(better[:, None], slope_there, slope)
+        rate = torch.where(better, (1.5 * rate).clamp_max(1.0), rate / 2)
     return weights
 
 
@@ -121,5 +118,6 @@ class BADR:
         body = plain_network(data.x, data.y, setup, self.learning_rate)
         features = np.hstack([body.features(data.x), np.ones((len(data.y), 1))])
         fits = GroupFits.of(features, data.y, groups.number(data.a), groups.count, self.ridge)
-        found, _ = fits.solution(descend(fits, np.asarray(strengths, dtype=np.float64), self.steps))
-        return body.with_heads(found[:, :-1], found[:, -1])[0]
+        gamma = torch.tensor(strengths, dtype=torch.float64)
+        heads = fits.solution(descend(fits, gamma, self.steps)).numpy()
+        return body.with_heads(heads[:, :-1], heads[:, -1])[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from fairlevel.networks.layout import Layout
 from fairlevel.predictors.network_stack import NetworkFactory
 from torch import Tensor
+from torch.autograd.functional import jvp
 
 from fairlevel.arrays import Array
 from fairlevel.candidates import TrainingSetup
@@ -180,24 +182,6 @@ class FairBatch:
         return stack.members()
 
 
-def derivative_along(network: Network, parameters: Tensor, direction: Tensor, inputs: Tensor) -> Tensor:
-    """How predictions change along a direction of the parameters: J · direction, (config, parameter) -> (config,
-    row).
-    """
-    signal = inputs.expand(len(parameters), *inputs.shape)
-    change = torch.zeros_like(signal)
-    last = len(network.layers) - 1
-    for number, layer in enumerate(network.layers):
-        weight = parameters[:, layer.weight].view(-1, *layer.shape)
-        weight_change = direction[:, layer.weight].view(-1, *layer.shape)
-        change = change @ weight + signal @ weight_change + direction[:, layer.bias].unsqueeze(1)
-        signal = signal @ weight + parameters[:, layer.bias].unsqueeze(1)
-        if number < last:
-            signal = signal.tanh()
-            change = change * (1 - signal.square())
-    return change.squeeze(-1)
-
-
 @dataclass(frozen=True)
 class BiFair:
     r"""Bilevel re-weighting (Ozdayi et al. 2021).
@@ -244,8 +228,14 @@ class BiFair:
         ahead = stack.parameters - self.look_ahead * slope
         there, kept = stack.forward(ahead)
         outer = stack.slope(kept, stack.error_gradient(there) + gamma * variance.gradient(there), ahead)
-        change = derivative_along(stack.network, stack.parameters, outer, stack.inputs)
-        return -self.look_ahead * stack.error_gradient(prediction) * change
+        predictions = partial(_outputs, stack.network, stack.inputs)
+        along: Tensor = jvp(predictions, stack.parameters, outer)[1]  # type: ignore[no-untyped-call]
+        return -self.look_ahead * stack.error_gradient(prediction) * along
+
+
+def _outputs(network: Network, inputs: Tensor, parameters: Tensor) -> Tensor:
+    """Predictions (config, row) by PyTorch's own operations, which it differentiates."""
+    return network.forward_all(parameters, inputs)[0].squeeze(-1)
 
 
 def of_layer(network: Network, position: int) -> Tensor:
