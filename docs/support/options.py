@@ -5,8 +5,7 @@ from __future__ import annotations
 import typer
 from typer.main import get_command
 
-from fairlevel.cli import COMMANDS
-from fairlevel.cli.lazy import LazyCommand
+from fairlevel.cli import COMMANDS, LazyCommand
 from fairlevel_study.cli import study
 
 STUDY = "fairlevel-study"

@@ -11,9 +11,7 @@ import pandas as pd
 import pytest
 
 from fairlevel import FairnessPath, FairRegressor, cli
-from fairlevel.cli import COMMANDS, demo
-from fairlevel.cli.lazy import LazyCommand
-from fairlevel.cli.options import as_option, read_names
+from fairlevel.cli import COMMANDS, LazyCommand, demo
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import Boosting
@@ -152,8 +150,3 @@ def test_help_explains_every_option_and_ends_with_an_example(name):
     words = shlex.split(example.removeprefix("Example: "))
     assert words[:2] == ["fairlevel", name]
     made.make_context(name, words[2:])  # its options exist
-
-
-@pytest.mark.parametrize("names", [("a",), ("a", "income, yearly"), ('say "x"', "b")])
-def test_names_survive_as_an_option(names):
-    assert read_names(as_option(names)) == names

@@ -9,8 +9,8 @@ import pytest
 from fairlevel import __version__
 from fairlevel.candidates import SOURCES
 from fairlevel.cli import names
-from fairlevel.penalties import NAMES
-from fairlevel.predictors import PREDICTORS
+from fairlevel.penalties import NAMES as PENALTIES
+from fairlevel.predictors import PREDICTORS, WITH_NETWORKS
 from fairlevel.releveling.reading import METHODS as WAYS_OF_RELEVEL
 from tests.terminal import run_here
 
@@ -26,9 +26,9 @@ def offered(words, monkeypatch):
 @pytest.mark.parametrize(
     ("written", "table"),
     [
-        ("PENALTIES", NAMES),
+        ("PENALTIES", PENALTIES),
         ("SOURCES", SOURCES),
-        ("PREDICTORS", PREDICTORS),
+        ("PREDICTORS", (*PREDICTORS, *WITH_NETWORKS)),
         ("WAYS_OF_RELEVEL", WAYS_OF_RELEVEL),
     ],
 )

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from fairlevel import FairnessPath, FairRegressor, load
-from fairlevel.cli import files
+from fairlevel.cli.files import read_numbers, read_rows
 from fairlevel.exceptions import InvalidType
 from fairlevel.networks.optimizers import Adam
 from tests.terminal import run_here as run
@@ -204,29 +204,24 @@ def test_front_and_audit_treat_missing_attributes_alike(folder):
     assert {row["group"] for row in found["groups"]["group"]} == {"(missing)", "old", "young"}
 
 
-def test_pieces_of_a_file_are_read_by_one_rule(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_PIECE", 50)
-    group = ["1", "2", "3", "1"] * 25 + ["x", "2", "3", "1"] * 10
-    truth = ["True", "False"] * 60 + [None] * 20
-    pd.DataFrame({"g": group, "n": range(140), "t": truth}).to_csv(tmp_path / "t.csv", index=False)
-    for table in (files.read_columns(tmp_path / "t.csv"), files.read_sample(tmp_path / "t.csv", 1000, 0)[0]):
-        assert set(table["g"]) == {"1", "2", "3", "x"}
-        assert table["n"].dtype.kind == "i"
-        assert set(table["t"].dropna().astype(str)) == {"True", "False"}
-    sampled, rows = files.read_sample(tmp_path / "t.csv", 30, 0)
-    assert rows == 140
-    assert (sampled.index == sampled["n"]).all()  # labels are the rows of the file
+def test_a_column_is_read_by_all_of_its_cells(tmp_path):
+    """Pieces of a large file were read as numbers, others as text."""
+    rows = 300_000
+    pd.DataFrame({"g": ["1"] * rows + ["x"], "n": range(rows + 1)}).to_csv(tmp_path / "t.csv", index=False)
+    table = read_rows(tmp_path / "t.csv", most=rows).table
+    assert set(table["g"]) == {"1", "x"}
+    assert table["n"].dtype.kind == "i"
 
 
 def test_semicolons_and_decimal_commas(tmp_path):
     text = "a;b;c\n1,5;x;2\n2,25;y;3\n1.000,5;x;4\n"
     (tmp_path / "t.csv").write_text(text)
-    table = files.read_columns(tmp_path / "t.csv", ["a", "c"])
-    assert files.read_numbers(table, "a").tolist() == [1.5, 2.25, 1000.5]
-    assert files.read_numbers(table, "c").tolist() == [2, 3, 4]
+    table = read_rows(tmp_path / "t.csv", ["a", "c"]).table
+    assert read_numbers(table, "a").tolist() == [1.5, 2.25, 1000.5]
+    assert read_numbers(table, "c").tolist() == [2, 3, 4]
     tabs = text.replace(";", "\t")
     (tmp_path / "t.csv").write_text(tabs)
-    assert list(files.read_sample(tmp_path / "t.csv", 10, 0)[0].columns) == ["a", "b", "c"]
+    assert list(read_rows(tmp_path / "t.csv").table.columns) == ["a", "b", "c"]
 
 
 def test_numbers_with_words_among_them(folder, tmp_path):
@@ -340,10 +335,10 @@ def test_byte_order_marks_tell_the_encoding(tmp_path, encoding):
     """A file in UTF-16 was taken for latin1."""
     mark = "\ufeff" if encoding.endswith("e") else ""
     (tmp_path / "t.csv").write_bytes(f"{mark}größe;b\n1,5;x\n2,25;é\n".encode(encoding))
-    for table in (files.read_columns(tmp_path / "t.csv"), files.read_sample(tmp_path / "t.csv", 10, 0)[0]):
-        assert list(table.columns) == ["größe", "b"]
-        assert files.read_numbers(table, "größe").tolist() == [1.5, 2.25]
-        assert table["b"].tolist() == ["x", "é"]
+    table = read_rows(tmp_path / "t.csv").table
+    assert list(table.columns) == ["größe", "b"]
+    assert read_numbers(table, "größe").tolist() == [1.5, 2.25]
+    assert table["b"].tolist() == ["x", "é"]
 
 
 @pytest.mark.parametrize("value", ["", "inf"])

@@ -51,7 +51,7 @@ def test_the_command_says_what_people_overlook(folder):
         "columns that share a name: skill; give each column a name of its own",
         "3 rows repeat others in every column: models are judged on rows that they have seen",
         "read as missing in garage: ",
-        "whole numbers that differ in every row (leave out ids with --drop): number",
+        "values that differ in every row (leave out ids with --drop): number",
         "left out, as they are empty: empty",
         "left out, as they hold one value: land",
         "dates: born",

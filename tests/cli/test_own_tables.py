@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from fairlevel import FairnessPath, load
-from fairlevel.cli import files
+from fairlevel.cli.files import read_rows
 from fairlevel.networks.optimizers import Adam
 from tests.terminal import run_here as run
 
@@ -201,19 +201,17 @@ def test_an_existing_folder_is_kept(trained, folder):
     assert "holds no front" in run("demo", "--out", mine).stderr
 
 
-def test_large_files_are_read_in_pieces_and_sampled(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "_PIECE", 70)
+def test_rows_are_sampled_in_the_order_of_the_file(tmp_path):
     table = pd.DataFrame({"a": np.arange(1000), "text": ["x", "y"] * 500})
     table.to_csv(tmp_path / "t.csv", index=False)
     table.to_parquet(tmp_path / "t.parquet")
-    for name in ("t.csv", "t.parquet"):
-        kept, rows = files.read_sample(tmp_path / name, 200, seed=0)
-        assert rows == 1000
-        assert len(kept) == kept["a"].nunique() == 200
-        assert kept["a"].is_monotonic_increasing
-        assert abs(kept["a"].mean() - 499.5) < 4 * 288.7 / 200**0.5  # four standard errors of a fair draw
-        whole, _ = files.read_sample(tmp_path / name, 5000, seed=0)
-        assert whole["a"].tolist() == table["a"].tolist()
+    first, second = (read_rows(tmp_path / name, most=200) for name in ("t.csv", "t.parquet"))
+    assert first.in_file == second.in_file == 1000
+    assert first.table["a"].tolist() == second.table["a"].tolist() == first.table.index.tolist()
+    assert len(first.table) == first.table["a"].nunique() == 200
+    assert first.table["a"].is_monotonic_increasing
+    assert abs(first.table["a"].mean() - 499.5) < 4 * 288.7 / 200**0.5  # four standard errors of a fair draw
+    assert read_rows(tmp_path / "t.parquet", most=5000).table["a"].tolist() == table["a"].tolist()
 
 
 def test_interrupted_training_leaves_nothing(folder, tmp_path):
@@ -259,7 +257,7 @@ def test_weights_with_a_decimal_comma_and_ids(tmp_path):
         out = ("--predictor", "linear", "--out", tmp_path / name)
         result = run("front", tmp_path / f"{name}.csv", *arguments, *out)
         assert result.returncode == 0, result.stderr
-        assert "text that differs in every row (leave out ids with --drop): code" in result.stderr
+        assert "values that differ in every row (leave out ids with --drop): code" in result.stderr
         found.append(json.loads(result.stdout)["front"])
     assert found[0] == found[1]
 

@@ -6,19 +6,20 @@ import io
 import os
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from traceback import print_exc
 from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from fairlevel._version import __version__
-from fairlevel.cli.lazy import GoneCommand, LazyCommand
-from fairlevel.exceptions import FairLevelError
+from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.memory import SWITCH
 from fairlevel.openmp import POLICY
+from fairlevel.removed import refuse_removed
 
 COMMANDS = {
     "demo": "Train, explain and save the fronts of two embedded tables.",
@@ -30,8 +31,25 @@ COMMANDS = {
 }
 """A command is the function of its name in the file of that name."""
 
-GONE = ("bench", "data", "synthetic")
-"""Commands of 0.2 that are now those of ``fairlevel-study``."""
+
+class LazyCommand(TyperCommand):
+    """Stands for the function ``fairlevel.cli.<name>.<name>``, which is imported only when it runs, so that ``fairlevel
+    --help`` waits for nothing; ``line`` describes it in the list of commands.
+    """
+
+    def __init__(self, name: str, line: str) -> None:
+        super().__init__(name, help=line)
+
+    def make_context(self, *arguments: Any, **settings: Any) -> Any:
+        """Import the function and continue as its command, with its own options and help."""
+        return self.command().make_context(*arguments, **settings)
+
+    def command(self) -> Any:
+        """The command itself; its help ends with the example of its file."""
+        module, single = import_module(f"fairlevel.cli.{self.name}"), typer.Typer(add_completion=False)
+        single.command(self.name, epilog=f"Example: [bold]{module.EXAMPLE}[/bold]")(getattr(module, str(self.name)))
+        return get_command(single)
+
 
 _typer = typer.Typer(
     help="Predictors whose average prediction is level across sensitive attributes.", no_args_is_help=True
@@ -53,34 +71,27 @@ def _root(
     """Make Typer build a group of commands; without a callback it would build a single command."""
 
 
-def _command_line() -> TyperGroup:
-    """The root with its commands; one that is gone says what to type now."""
+def app() -> None:
+    """Run the command line of ``fairlevel``."""
     root = get_command(_typer)
     assert isinstance(root, TyperGroup)  # it has a callback
     root.commands.update({name: LazyCommand(name, line) for name, line in COMMANDS.items()})
-    root.commands.update({name: GoneCommand(name, hidden=True) for name in GONE})
-    return root
-
-
-def _set_up_process() -> None:
-    """Settings of the whole process, which a library must not touch: OpenMP threads that wait sleep instead of taking
-    cores from others (read when PyTorch is imported), and training reuses freed memory. The user's values win.
-    """
-    os.environ.setdefault(POLICY, "PASSIVE")
-    os.environ.setdefault(SWITCH, "1")
-
-
-def app() -> None:
-    """Run the command line of ``fairlevel``."""
-    run_command_line(_command_line(), "fairlevel")
+    run_command_line(root, "fairlevel")
 
 
 def run_command_line(root: Callable[..., Any], name: str) -> None:
     """Run a program of commands; a mistake in the input is reported in one sentence, with exit code 2. Any other error
     is shown in full, with exit code 3: 1 stands for a budget that is not met.
+
+    Settings of the whole process, which a library must not touch: OpenMP threads that wait sleep instead of taking
+    cores from others (read when PyTorch is imported), and training reuses freed memory. The user's values win.
     """
-    _set_up_process()
+    os.environ.setdefault(POLICY, "PASSIVE")
+    os.environ.setdefault(SWITCH, "1")
     try:
+        first, *others = *sys.argv[1:], ""
+        for word in others:
+            refuse_removed(f"{name} {first} {word.partition('=')[0]}".strip(), InvalidInput)
         root(prog_name=name)
     except FairLevelError as error:
         _end(str(error))

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from fairlevel.cli.audit_answer import end_by, show_audits, write_page_of
-from fairlevel.cli.audit_columns import AuditColumns
-from fairlevel.cli.checks import refuse_table_name, require_columns
-from fairlevel.cli.talk import Json, Quiet, Talk
+from fairlevel.cli import options
+from fairlevel.cli.checks import READERS, is_parquet, refuse_two_roles, require_columns
+from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
 from fairlevel.data.whole_files import require_writable
 from fairlevel.exceptions import InvalidInput
 from fairlevel.progress import stage
 
-if TYPE_CHECKING:
-    from fairlevel.auditing.audit import Verdict
-    from fairlevel.auditing.stored_audit import StoredAudit
-
 EXAMPLE = "fairlevel audit predictions.csv --prediction f --sensitive age"
+EXIT_CODES = {"fail": 1, "cannot tell": 4}
+"""Of the outcomes of budgets; the first one that is there counts."""
 
 
 def audit(
@@ -31,30 +29,20 @@ def audit(
             "pattern in quotes."
         ),
     ],
-    prediction: Annotated[str, typer.Option(help="Column with the predictions; several by commas.")],
-    sensitive: Annotated[str, typer.Option(help="Sensitive columns, comma-separated.")],
+    prediction: Annotated[str, options.column_option("Column with the predictions; several by commas.")],
+    sensitive: options.Sensitive,
     target: Annotated[
         str | None,
-        typer.Option(
-            help="Column with the true values; of two words, 1 is the one that the prediction's name ends with "
+        options.column_option(
+            "Column with the true values; of two words, 1 is the one that the prediction's name ends with "
             "(prediction_yes), else the second in the alphabet."
         ),
     ] = None,
-    by: Annotated[str | None, typer.Option(help="Another column: tabulate predictions by its values.")] = None,
-    weight: Annotated[str | None, typer.Option(help="Column with survey weights.")] = None,
-    given: Annotated[
-        str | None, typer.Option(help="Legitimate factors, comma-separated: compare only rows that share them.")
-    ] = None,
-    groups: Annotated[
-        str | None, typer.Option(help="Column with the same label for rows that belong together, such as a person.")
-    ] = None,
-    categories: Annotated[
-        str,
-        typer.Option(
-            help="Columns that hold categories although they look like numbers, or in which NA and None are names, "
-            "comma-separated."
-        ),
-    ] = "",
+    by: Annotated[str | None, options.column_option("Another column: tabulate predictions by its values.")] = None,
+    weight: options.Weight = None,
+    given: options.Given = "",
+    groups: options.Groups = None,
+    categories: options.Categories = "",
     threshold: Annotated[
         float | None,
         typer.Option(help="Predictions are probabilities; a decision is positive where one is at least this."),
@@ -64,7 +52,7 @@ def audit(
     ] = None,
     max_dpvar: Annotated[float | None, typer.Option(help="Budget on DPVar.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of permutations and random features.")] = 0,
+    seed: options.Seed = 0,
     rows: Annotated[int, typer.Option(min=2, help="Of more rows, this many are sampled at random.")] = 200_000,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -72,63 +60,80 @@ def audit(
     """Measure how much the average prediction varies with the sensitive attributes. With a budget, the exit code is
     0 where the confidence interval is within it, 1 where it is above, and 4 where these rows cannot tell.
     """
-    talk = Talk(quiet, as_json)
-    if html is not None:  # before the work
-        refuse_table_name("--html", html, ".html")
-        require_writable(html)
-    columns = AuditColumns.read(
-        files, prediction, sensitive, given, categories, target=target, by=by, weight=weight, groups=groups
-    )
-    if html is not None and len(columns.predictions) > 1:
-        raise InvalidInput(
-            f"--html writes the page of one prediction, but {len(columns.predictions)} are named; name one."
-        )
-    csv = _only_csv(files)
-    if csv is not None or (len(files) == 1 and not _stands_for_several(files[0])):
-        require_columns(Path(files[0]), [*columns.used, *columns.categories])
+    talk, factors, words = Talk(quiet, as_json), options.read_names(given), options.read_names(categories)
+    predictions, names = options.read_names(prediction), options.read_sensitive(sensitive)
+    if not predictions:
+        raise InvalidInput("--prediction names no column; pass at least one, such as --prediction score.")
+    refuse_two_roles("--target", () if target is None else (target,), {"--sensitive": names})
+    refuse_two_roles("--prediction", predictions, {"--sensitive": names, "--given": factors})
+    if html is not None:
+        _refuse_page(html, len(predictions))
+    file = _one_file(files)
+    if file is not None:
+        require_columns(file, [*predictions, *names, *factors, target, by, weight, groups, *words])
     with talk.working() as warned:
         stage("loading libraries")
         from fairlevel.auditing.stored_audit import audit_stored
-        from fairlevel.cli.audit_rows import gaps_in_words, rows_and_words
+        from fairlevel.cli.audit_answer import AuditRows, for_programs, gaps_in_words, show_audits, write_page_of
+        from fairlevel.data.stored_rows import Roles
 
         stage("reading the file")
-        source, words = rows_and_words(files, csv, columns)
-        if words is not None:
-            talk.say(f"{columns.target}: {words[0]} counts as 0, {words[1]} as 1")
+        roles = Roles(
+            predictions=predictions,
+            sensitive=names,
+            given=factors,
+            target=target,
+            weight=weight,
+            by=by,
+            groups=groups,
+            categories=words,
+            lenient=True,
+        )
+        stored = AuditRows.read(files, roles) if file is None or is_parquet(file) else AuditRows.read_csv(file, roles)
+        if stored.words is not None:
+            talk.say(f"{target}: {stored.words[0]} counts as 0, {stored.words[1]} as 1")
+            roles = replace(roles, positive=stored.words[1])
         stage("measuring disparity")
-        found = audit_stored(source, columns.roles(None if words is None else words[1]), threshold, rows, seed)
-        verdicts = {name: own.check(max_share=max_share, max_dpvar=max_dpvar) for name, own in found.audits.items()}
-        for sentence in gaps_in_words(found):
+        answer = audit_stored(stored.source, roles, threshold, rows, seed)
+        verdicts = {
+            name: single.check(max_share=max_share, max_dpvar=max_dpvar) for name, single in answer.audits.items()
+        }
+        for sentence in gaps_in_words(answer):
             talk.say(sentence)
         if html is not None:
             stage("writing the report")
-            write_page_of(found, verdicts, files, html)
-    show_audits(talk, found, verdicts, columns.by is not None, html)
-    talk.result(**_for_programs(found, verdicts), report=html, warnings=warned)
-    end_by(verdict for own in verdicts.values() for verdict in own)
+            write_page_of(answer, verdicts, files, html)
+    show_audits(talk, answer, verdicts, by is not None)
+    if html is not None:
+        talk.say(f"report: {shown_path(html)}")
+    talk.result(**for_programs(answer, verdicts), report=html, warnings=warned)
+    outcomes = {verdict.outcome for several in verdicts.values() for verdict in several}
+    for outcome, code in EXIT_CODES.items():
+        if outcome in outcomes:
+            raise typer.Exit(code)
 
 
-def _for_programs(found: StoredAudit, verdicts: Mapping[str, tuple[Verdict, ...]]) -> dict[str, Any]:
-    """The only audit itself, or several by prediction."""
-    plain = found.to_dict()
-    results = {name: [verdict.to_dict() for verdict in own] for name, own in verdicts.items()}
-    if len(results) > 1:
-        return {**plain, "verdicts": results}
-    ((name, only),) = plain.pop("predictions").items()
-    return {**plain, **only, "verdicts": results[name]}
+def _refuse_page(html: Path, predictions: int) -> None:
+    """Before the work, a page that could replace the rows, or that is of several predictions or not to be written."""
+    if html.suffix.lower() in READERS:
+        raise InvalidInput(
+            f"--html {str(html)!r} ends in {html.suffix!r}, as files with rows do, and could replace one; choose a "
+            f"name such as {html.with_suffix('.html').name}."
+        )
+    require_writable(html)
+    if predictions > 1:
+        raise InvalidInput(f"--html writes the page of one prediction, but {predictions} are named; name one.")
 
 
-def _stands_for_several(file: str) -> bool:
-    """Whether this is a folder or a pattern."""
-    return Path(file).is_dir() or (not Path(file).exists() and any(sign in file for sign in "*?["))
-
-
-def _only_csv(files: Sequence[str]) -> Path | None:
-    """The only file, where it is CSV; several files are Parquet."""
-    name = next((name for name in files if name.lower().endswith(".csv")), None)
-    if name is None or len(files) == 1:
-        return None if name is None else Path(name)
-    raise InvalidInput(
-        f"{name!r} is a CSV file; several files are Parquet files. Pass one CSV file, or convert it in Python: "
-        f"pandas.read_csv({name!r}).to_parquet({f'{name[:-4]}.parquet'!r})."
-    )
+def _one_file(files: Sequence[str]) -> Path | None:
+    """The only file; None for several, which are Parquet files, or a folder or a pattern that stands for them."""
+    path = Path(files[0])
+    if len(files) == 1:
+        return None if path.is_dir() or (not path.exists() and any(sign in files[0] for sign in "*?[")) else path
+    for name in files:
+        if name.lower().endswith(".csv"):
+            raise InvalidInput(
+                f"{name!r} is a CSV file; several files are Parquet files. Pass one CSV file, or convert it in Python: "
+                f"pandas.read_csv({name!r}).to_parquet({f'{name[:-4]}.parquet'!r})."
+            )
+    return None

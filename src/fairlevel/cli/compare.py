@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from fairlevel.cli.checks import require_columns
-from fairlevel.cli.options import read_names, read_sensitive
+from fairlevel.cli import options
+from fairlevel.cli.checks import refuse_two_roles, require_columns
 from fairlevel.cli.talk import Json, Quiet, Talk
 from fairlevel.exceptions import InvalidInput
 from fairlevel.progress import stage
@@ -19,50 +19,44 @@ EXAMPLE = "fairlevel compare rows.csv --predictions old,new --sensitive age"
 
 def compare(
     file: Annotated[Path, typer.Argument(help="CSV or Parquet file with both predictions and sensitive columns.")],
-    predictions: Annotated[str, typer.Option(help="The two columns with predictions, A and B, comma-separated.")],
-    sensitive: Annotated[str, typer.Option(help="Sensitive columns, comma-separated.")],
-    given: Annotated[
-        str | None, typer.Option(help="Legitimate factors, comma-separated: compare only rows that share them.")
-    ] = None,
-    weight: Annotated[str | None, typer.Option(help="Column with survey weights.")] = None,
-    groups: Annotated[
-        str | None, typer.Option(help="Column with the same label for rows that belong together, such as a person.")
-    ] = None,
+    predictions: Annotated[str, options.column_option("The two columns with predictions, A and B, comma-separated.")],
+    sensitive: options.Sensitive,
+    given: options.Given = "",
+    weight: options.Weight = None,
+    groups: options.Groups = None,
     level: Annotated[float, typer.Option(help="Confidence level of the interval.")] = 0.95,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of random features.")] = 0,
+    seed: options.Seed = 0,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Compare two predictions for the same rows: DPVar of each, and their difference with a confidence interval."""
-    pair, names, factors = read_names(predictions), read_sensitive(sensitive), read_names(given or "")
+    pair, names = options.read_names(predictions), options.read_sensitive(sensitive)
+    factors = options.read_names(given)
     if len(pair) != 2:
         raise InvalidInput(
             f"--predictions names {len(pair)} different columns; two are needed, such as --predictions old,new."
         )
-    for column in pair:
-        if column in (*names, *factors):
-            option = "--sensitive" if column in names else "--given"
-            raise InvalidInput(f"--predictions {column} is also named in {option}; a column has one role.")
-    others = [column for column in (weight, groups, *factors) if column is not None]
-    require_columns(file, [*pair, *names, *others])
+    refuse_two_roles("--predictions", pair, {"--sensitive": names, "--given": factors})
+    used = [*pair, *names, *factors, *filter(None, (weight, groups))]
+    require_columns(file, used)
 
     talk = Talk(quiet, as_json)
     with talk.working() as warned:
         stage("loading libraries")
-        from fairlevel.cli.files import read_columns, read_numbers, read_predictions
+        from fairlevel.cli.files import read_numbers, read_predictions, read_rows
         from fairlevel.data.learning_table import Gaps
         from fairlevel.metrics.compare import compare as run_compare
         from fairlevel.report.numbers import p_phrase
 
         stage("reading the file")
-        table = read_columns(file, [*pair, *names, *others])
+        table = read_rows(file, used).table
         gaps = Gaps.of(table, () if weight is None else (weight,), (*names, *factors))
         table = table.loc[gaps.complete]
         for sentence in gaps.sentences():
             talk.say(sentence)
         stage("comparing")
         first, second = (read_predictions(table, column) for column in pair)
-        found = run_compare(
+        result = run_compare(
             first,
             second,
             sensitive_features=table[list(names)],
@@ -73,6 +67,6 @@ def compare(
             random_state=seed,
         )
     talk.say(f"A is {pair[0]}, B is {pair[1]}.")
-    talk.say(str(found), style="bold")
-    talk.say(f"{p_phrase(found.p_value)}; conditional mean: {found.regressor}")
-    talk.result(**asdict(found), predictions=pair, rows_left_out=gaps.rows_left_out, warnings=warned)
+    talk.say(str(result), style="bold")
+    talk.say(f"{p_phrase(result.p_value)}; conditional mean: {result.regressor}")
+    talk.result(**asdict(result), predictions=pair, rows_left_out=gaps.rows_left_out, warnings=warned)

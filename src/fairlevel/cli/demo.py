@@ -45,16 +45,16 @@ def demo(
     for name, make in makers.items():
         with talk.working():
             stage("loading libraries")
-            from fairlevel.cli.front_folder import how_measured, named_rows, write_front
-            from fairlevel.cli.front_table import front_table
+            from fairlevel.cli.front_folder import front_table, how_measured, write_trained
             from fairlevel.estimators.fairness_path import FairnessPath
 
             example = make()
             path = FairnessPath(predictor=example.predictor, random_state=0)
             path.fit(example.x, example.y, sensitive_features=example.sensitive)
-            chosen = write_front(path, str(example.y.name), out / name, {"target": str(example.y.name)}, force=True)
+            target = str(example.y.name)
+            models = write_trained(path, target, out / name, {"target": target}, force=True)
         talk.say(f"{example.title}, {how_measured(path)}", style="bold")
-        talk.say(front_table(named_rows(path, chosen)))
+        talk.say(front_table({model.label: model.figures for model in models}))
         talk.say(f"report: {shown_path(out / name / 'report.html')}\n")
         fronts[name] = {"report": out / name / "report.html", "models": out / name / "models", "front": path.to_frame()}
     talk.say("Open a report in a browser and choose a model. For a table of your own:")

@@ -2,78 +2,153 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet
+import pyarrow.dataset
 
-from fairlevel.cli.checks import (
-    encoding,
-    is_parquet,
-    not_utf8,
-    require_columns,
-    require_readable,
-    require_writer,
-    separator,
-)
-from fairlevel.cli.csv_cells import without_formulas
-from fairlevel.cli.decimal_points import refuse_points_of_thousands, text_cells
-from fairlevel.data.columns import GAPS, Numbers, kind_of, numbers_of
+from fairlevel.arrays import Index
+from fairlevel.cli.checks import encoding, is_parquet, not_utf8, require_columns, require_writer, separator
+from fairlevel.data.columns import GAPS, Numbers, are_numbers, kind_of, numbers_of
 from fairlevel.data.whole_files import write_whole
 from fairlevel.exceptions import InvalidInput, InvalidType
 
-_PIECE = 200_000  # rows read at a time
-WRITERS: dict[str, Callable[[pd.DataFrame, Path], None]] = {
-    ".csv": lambda table, path: without_formulas(table).to_csv(path, index=False),
-    ".parquet": lambda table, path: table.to_parquet(path, index=False),
-}
+ROWS_AS_WRITTEN = 200_000  # of which the cells are looked at as they are written
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
-def write_table(table: pd.DataFrame, path: Path) -> None:
-    """Write CSV or Parquet, depending on the ending of the name; an existing file is replaced only when the new one is
-    complete.
-    """
-    require_writer(path)
-    write_whole(path, lambda partial: WRITERS[path.suffix.lower()](table, partial))
+@dataclass(frozen=True)
+class FileRows:
+    """Rows of a file, labelled by their number in it, counted from 0, and how many rows the file has."""
+
+    table: pd.DataFrame
+    in_file: int
 
 
-def read_columns(
+def read_rows(
     path: Path,
-    wanted: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    *,
     text: Sequence[str] = (),
     words: Sequence[str] = (),
+    most: int = sys.maxsize,
+    seed: int = 0,
     fewest: int = 2,
-) -> pd.DataFrame:
-    """Read the wanted columns of a CSV or Parquet file, or all; an unreadable file, or one with fewer
-    rows than ``fewest``, is an error of one sentence. CSV columns named in ``text`` stay as they are written, but for
-    words such as NA, which are gaps; in those named in ``words`` only empty cells are.
+) -> FileRows:
+    """The named columns of a CSV or Parquet file, or all; of more than ``most`` rows, so many, sampled at random and in
+    order. A file that cannot be read, or that has fewer rows than ``fewest``, is an error of one sentence. CSV columns
+    named in ``text`` stay as they are written, but for words such as NA, which are gaps; in those named in ``words``
+    only empty cells are.
     """
-    require_columns(path, wanted or ())
-    columns = None if wanted is None else list(dict.fromkeys(wanted))
+    require_columns(path, columns or ())
+    names = None if columns is None else list(dict.fromkeys(columns))
     try:
-        table = (
-            _flat(pd.read_parquet(path, columns=columns)) if is_parquet(path) else _read_csv(path, columns, text, words)
-        )
+        if is_parquet(path):
+            rows = _sample_parquet(path, names, most, seed)
+        else:
+            table = _read_csv(path, text, words)
+            chosen = _sampled(len(table), most, seed)
+            rows = FileRows((table if names is None else table[names]).iloc[chosen], len(table))
     except (ValueError, OSError, pd.errors.ParserWarning) as error:
         raise _unreadable(path, error) from None
-    if len(table) < fewest:
-        raise InvalidInput(f"{path.name!r} has {len(table)} rows; at least {fewest} are needed.")
+    if rows.in_file < fewest:
+        raise InvalidInput(f"{path.name!r} has {rows.in_file} rows; at least {fewest} are needed.")
     if not is_parquet(path):
-        refuse_points_of_thousands(path, table)
-    return table if columns is None else table[columns]
+        _refuse_points_of_thousands(path, rows.table)
+    return rows
 
 
-def as_written(path: Path, table: pd.DataFrame) -> pd.DataFrame:
-    """The cells of a CSV file as text, as they are written: codes with leading zeros, long numbers, the word NA. A
-    Parquet file knows its types; its ``table`` is given back.
+def _sampled(count: int, most: int, seed: int) -> Index:
+    """Rows of ``count``, in order."""
+    if count <= most:
+        return np.arange(count)
+    return np.sort(np.argpartition(np.random.default_rng(seed).random(count), most)[:most])
+
+
+def _sample_parquet(path: Path, columns: list[str] | None, most: int, seed: int) -> FileRows:
+    """An index that pandas has stored in the file becomes columns if it has names."""
+    stored = pyarrow.dataset.dataset(path, format="parquet")
+    count = stored.count_rows()
+    chosen = _sampled(count, most, seed)
+    whole = count <= most
+    frame = (stored.to_table(columns) if whole else stored.take(chosen, columns=columns)).to_pandas()
+    named = [name for name in frame.index.names if name is not None and name not in frame.columns]
+    frame = frame.reset_index(level=named) if named else frame
+    return FileRows(frame.set_axis(chosen, axis=0), count)
+
+
+def _read_csv(path: Path, text: Sequence[str], words: Sequence[str]) -> pd.DataFrame:
+    """The whole file: what a column holds is decided by all of it, and a row with too many fields is an error, which
+    pandas finds where all columns are read.
     """
-    if is_parquet(path):
-        return table
-    return text_cells(path)
+    how: dict[str, Any] = {"sep": separator(path), "encoding": encoding(path), "index_col": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        columns = pd.read_csv(path, **how, nrows=0).columns
+        table: pd.DataFrame = pd.read_csv(
+            path,
+            **how,
+            dtype=dict.fromkeys((*text, *words), "str"),
+            keep_default_na=False,
+            na_values={name: [""] if name in words else list(GAPS) for name in columns},
+            low_memory=False,
+        )
+    return table
+
+
+def _unreadable(path: Path, error: Exception) -> InvalidInput:
+    if isinstance(error, UnicodeDecodeError):
+        return not_utf8(path, error)
+    if isinstance(error, pd.errors.ParserWarning):
+        return InvalidInput(f"{path.name!r} cannot be read: line 2 has more fields than the header.")
+    reason = " ".join(str(error).replace("Error tokenizing data. C error:", "").split())
+    return InvalidInput(f"{path.name!r} cannot be read: {reason or 'it is empty'}.")
+
+
+def as_written(path: Path, rows: int | None = None) -> pd.DataFrame:
+    """The cells of a CSV file as text, of the first rows or of all: codes with leading zeros, long numbers, the word
+    NA.
+    """
+    how: dict[str, Any] = {"sep": separator(path), "encoding": encoding(path), "index_col": False}
+    table: pd.DataFrame = pd.read_csv(path, **how, dtype=str, keep_default_na=False, nrows=rows)
+    return table
+
+
+def _refuse_points_of_thousands(path: Path, table: pd.DataFrame) -> None:
+    """Refuse columns in which all points are followed by three digits, so that 2.741 may be two thousand seven hundred
+    and forty-one, where decimal commas stand in another column, or semicolons between columns and whole numbers beside
+    such cells.
+    """
+    suspects = [str(name) for name, column in table.items() if column.dtype.kind == "f"]
+    comma = next((name for name, column in table.items() if _has_decimal_commas(column)), None)
+    if not suspects or (comma is None and separator(path) != ";"):
+        return
+    for name, cells in as_written(path, ROWS_AS_WRITTEN)[suspects].items():
+        pointed, whole = cells[cells.str.contains(".", regex=False)], cells[cells.str.fullmatch(r"\s*[+-]?\d+\s*")]
+        grouped = pointed.str.fullmatch(r"\s*[+-]?[1-9]\d{0,2}\.\d{3}\s*")
+        if pointed.empty or not grouped.all() or (comma is None and whole.empty):
+            continue
+        beside = f"whole numbers such as {whole.iloc[0]!r}" if comma is None else f"the decimal commas of {comma!r}"
+        raise InvalidInput(
+            f"Column {name!r} holds {pointed.iloc[0]!r} beside {beside}, so that its points may separate thousands; "
+            f"write such numbers as {pointed.iloc[0].replace('.', '')!r}, or decimals as "
+            f"{pointed.iloc[0].replace('.', ',')!r}."
+        )
+
+
+def _has_decimal_commas(column: pd.Series) -> bool:
+    """Whether a column of text holds numbers, of which some have a comma."""
+    if column.dtype.kind in "biufMm":
+        return False
+    cells = column.dropna().astype(str)
+    commas = Numbers(",")
+    return bool(cells.str.contains(",", regex=False).any()) and not commas.unreadable(cells, commas.read(cells)).any()
 
 
 def read_numbers(table: pd.DataFrame, column: str) -> pd.Series:
@@ -103,113 +178,30 @@ def read_predictions(table: pd.DataFrame, column: str) -> pd.Series:
     return values
 
 
-def read_target(table: pd.DataFrame, column: str, prediction: str) -> pd.Series:
-    """A column as numbers; two words as 0 and 1, in the order of :func:`two_words`."""
-    words = two_words(table[column], prediction)
-    if words is None:
-        return read_numbers(table, column)
-    return table[column].map(str, na_action="ignore").map({words[0]: 0.0, words[1]: 1.0})
-
-
-def two_words(values: pd.Series, prediction: str) -> tuple[str, str] | None:
-    """The words that stand for 0 and 1 in a column that holds two. 1 is the word that the name of the prediction ends
-    with, as in prediction_yes, else the second in the alphabet.
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    """Write CSV or Parquet, depending on the ending of the name; an existing file is replaced only when the new one is
+    complete.
     """
-    words = sorted({str(value) for value in values.dropna().unique()}) if values.dtype.kind not in "biuf" else []
-    if len(words) != 2 or pd.to_numeric(pd.Series(words), errors="coerce").notna().any():
-        return None
-    first, second = words
-    return (second, first) if prediction.endswith(f"_{first}") else (first, second)
-
-
-def read_sample(
-    path: Path, most: int, seed: int, text: Sequence[str] = (), words: Sequence[str] = ()
-) -> tuple[pd.DataFrame, int]:
-    """At most ``most`` rows of a file, sampled at random while it is read piece by piece and kept in order, and the
-    number of all rows. Row labels count the rows of the file from 0. CSV columns that hold text in any piece, or are
-    named in ``text`` or ``words``, are read as in :func:`read_columns`.
-    """
-    require_readable(path)
-    random, kept, keys, rows = np.random.default_rng(seed), [], np.empty(0), 0
-    kinds: dict[str, set[str]] = {}
-    try:
-        for piece in _pieces(path, text, words):
-            _add_kinds(kinds, piece)
-            piece.index = pd.RangeIndex(rows, rows + len(piece))
-            rows += len(piece)
-            keys = np.concatenate([keys, random.random(len(piece))])
-            kept.append(piece)
-            if len(keys) > most:
-                joined, chosen = pd.concat(kept), np.sort(np.argpartition(keys, most)[:most])
-                kept, keys = [joined.iloc[chosen]], keys[chosen]
-    except (ValueError, OSError, pd.errors.ParserWarning) as error:
-        raise _unreadable(path, error) from None
-    if rows < 2:
-        raise InvalidInput(f"{path.name!r} has {rows} rows; at least 2 are needed.")
-    mixed = _mixed(kinds)
-    if mixed and not is_parquet(path):
-        return read_sample(path, most, seed, [*text, *mixed], words)
-    sample = pd.concat(kept)
-    if not is_parquet(path):
-        refuse_points_of_thousands(path, sample)
-    return sample, rows
-
-
-def _add_kinds(kinds: dict[str, set[str]], piece: pd.DataFrame) -> None:
-    """Note what each column of a piece was read as; an empty one says nothing."""
-    for name, column in piece.items():
-        if column.notna().any():
-            kinds.setdefault(str(name), set()).add("number" if column.dtype.kind in "iuf" else column.dtype.kind)
-
-
-def _mixed(kinds: dict[str, set[str]]) -> list[str]:
-    """Columns that pieces were read of as different things."""
-    return [name for name, found in kinds.items() if len(found) > 1]
-
-
-def _pieces(path: Path, text: Sequence[str], words: Sequence[str]) -> Iterator[pd.DataFrame]:
+    require_writer(path)
     if is_parquet(path):
-        for batch in pyarrow.parquet.ParquetFile(path).iter_batches(_PIECE):
-            yield _flat(batch.to_pandas())
-        return
-    how: dict[str, Any] = {"sep": separator(path), "encoding": encoding(path), "index_col": False}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)
-        columns = pd.read_csv(path, **how, nrows=0).columns
-        yield from pd.read_csv(
-            path,
-            **how,
-            chunksize=_PIECE,
-            dtype=dict.fromkeys((*text, *words), "str"),
-            keep_default_na=False,
-            na_values={name: [""] if name in words else list(GAPS) for name in columns},
-            low_memory=False,
-        )
+        write_whole(path, lambda partial: table.to_parquet(partial, index=False))
+    else:
+        write_whole(path, lambda partial: without_formulas(table).to_csv(partial, index=False))
 
 
-def _flat(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rows numbered from 0; an index that pandas has stored in a file becomes columns if it has names."""
-    named = [name for name in frame.index.names if name is not None and name not in frame.columns]
-    return (frame.reset_index(level=named) if named else frame).reset_index(drop=True)
-
-
-def _read_csv(path: Path, columns: list[str] | None, text: Sequence[str], words: Sequence[str]) -> pd.DataFrame:
-    """Read in pieces, so that unwanted columns do not fill the memory; a row with too many fields is an error. A column
-    that holds text in any piece is text in all of them.
+def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """The same table for CSV: text and names that begin with =, +, -, @, a tab or a line break, and are no numbers in
+    any notation, get an apostrophe in front. Spreadsheets then show them instead of running them; Parquet keeps them as
+    they are.
     """
-    kinds: dict[str, set[str]] = {}
-    parts = []
-    for piece in _pieces(path, text, words):
-        parts.append(piece if columns is None else piece[columns])
-        _add_kinds(kinds, parts[-1])
-    mixed = _mixed(kinds)
-    return _read_csv(path, columns, [*text, *mixed], words) if mixed else pd.concat(parts, ignore_index=True)
+    safe = table.copy(deep=False)
+    for name, column in table.select_dtypes(exclude=["number", "bool", "datetime", "datetimetz", "timedelta"]).items():
+        safe[name] = _with_apostrophes(column.astype(object))
+    return safe.set_axis(_with_apostrophes(pd.Series(map(str, safe.columns), dtype=object)), axis=1)
 
 
-def _unreadable(path: Path, error: Exception) -> InvalidInput:
-    if isinstance(error, UnicodeDecodeError):
-        return not_utf8(path, error)
-    if isinstance(error, pd.errors.ParserWarning):
-        return InvalidInput(f"{path.name!r} cannot be read: line 2 has more fields than the header.")
-    reason = " ".join(str(error).replace("Error tokenizing data. C error:", "").split())
-    return InvalidInput(f"{path.name!r} cannot be read: {reason or 'it is empty'}.")
+def _with_apostrophes(cells: pd.Series) -> pd.Series:
+    """In front of cells that a spreadsheet may run, (row,) -> (row,)."""
+    risky = np.array([isinstance(cell, str) and cell.startswith(_FORMULA_STARTS) for cell in cells], dtype=bool)
+    risky[risky] = ~are_numbers(cells[risky])
+    return cells.where(~risky, "'" + cells.where(risky, "").astype(str))

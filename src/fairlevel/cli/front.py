@@ -2,101 +2,59 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fairlevel.cli.checks import refuse_existing, require_columns
-from fairlevel.cli.options import read_names, read_sensitive
+from fairlevel.cli import options
+from fairlevel.cli.checks import column_names, refuse_existing, require_columns
+from fairlevel.cli.names import PENALTIES, PREDICTORS, SOURCES
 from fairlevel.cli.talk import Json, Quiet, Talk
 from fairlevel.estimators.budget import Budget
-from fairlevel.exceptions import InvalidInput
+from fairlevel.exceptions import InvalidInput, UnknownAttributes
 from fairlevel.progress import stage
 
 EXAMPLE = "fairlevel front rows.csv --target price --sensitive age,income"
 
 
-@dataclass(frozen=True)
-class FrontColumns:
-    """Names of columns by their role; columns without one are features, those in ``dropped`` are left out."""
-
-    target: str
-    sensitive: tuple[str, ...]
-    given: tuple[str, ...]
-    weight: str | None
-    dropped: tuple[str, ...]
-    categories: tuple[str, ...]
-
-    @classmethod
-    def read(
-        cls, target: str, sensitive: str, given: str, weight: str | None, drop: str, categories: str
-    ) -> FrontColumns:
-        """From the text of the options, in which names are separated by commas."""
-        return cls(
-            target, read_sensitive(sensitive), read_names(given), weight, read_names(drop), read_names(categories)
-        )
-
-    def require_in(self, file: Path) -> None:
-        """Raise an error if a column is not in the file."""
-        require_columns(file, (self.target, *self.sensitive, *self.given, self.weight, *self.dropped, *self.categories))
-
-
 def front(
     file: Annotated[Path, typer.Argument(help="CSV or Parquet file: one row per case, one column per value.")],
-    target: Annotated[str, typer.Option(help="Column to predict: numbers, or two classes.")],
-    sensitive: Annotated[
-        str, typer.Option(help="Sensitive columns, comma-separated: predictions shall be level across them.")
-    ],
-    given: Annotated[
-        str, typer.Option(help="Legitimate factors, comma-separated: only rows that share them are compared.")
-    ] = "",
-    weight: Annotated[str | None, typer.Option(help="Column that says how many rows each row counts for.")] = None,
-    drop: Annotated[str, typer.Option(help="Columns to leave out, such as ids, comma-separated.")] = "",
+    target: Annotated[str, options.column_option("Column to predict: numbers, or two classes.")],
+    sensitive: options.Sensitive,
+    given: options.Given = "",
+    weight: options.Weight = None,
+    drop: options.Drop = "",
     method: Annotated[
         str,
         typer.Option(
             help="What makes models level: auto tries several; or boosting, relevel, spectral, or one penalty, such as "
-            "fbo_closed."
+            "fbo_closed.",
+            autocompletion=options.one_of((*SOURCES, *PENALTIES)),
         ),
     ] = "auto",
     predictor: Annotated[
         str | None,
         typer.Option(
             help="What predicts: boosting (trees), mlp (a network), linear or random_features; by default, what the "
-            "method uses."
+            "method uses.",
+            autocompletion=options.one_of(PREDICTORS),
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for front.csv, report.html and the models.")] = Path("front"),
-    max_share: Annotated[
-        float | None,
-        typer.Option(
-            help="Budget: also save the best model of which at most this share of the variance depends on the "
-            "sensitive columns, such as 0.05."
-        ),
-    ] = None,
-    categories: Annotated[
-        str,
-        typer.Option(
-            help="Columns that hold categories although they look like numbers, or in which NA and None are names, "
-            "comma-separated."
-        ),
-    ] = "",
-    lenient: Annotated[
-        bool,
-        typer.Option("--lenient", help="In columns of numbers or dates, count cells that cannot be read as missing."),
-    ] = False,
+    out: options.FrontFolder = Path("front"),
+    max_share: options.MaxShare = None,
+    categories: options.Categories = "",
+    lenient: options.Lenient = False,
     threshold: Annotated[
         float,
         typer.Option(help="Of two classes: the second one is decided for where its probability is at least this."),
     ] = 0.5,
-    sensitive_inputs: Annotated[
-        bool, typer.Option("--sensitive-inputs", help="Let models read the sensitive columns, too.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the folder if it exists.")] = False,
-    most_rows: Annotated[int, typer.Option(help="Use at most this many rows, sampled at random.")] = 50_000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of splits and networks.")] = 0,
+    sensitive_inputs: options.SensitiveInputs = False,
+    force: options.Force = False,
+    most_rows: options.MostRows = 50_000,
+    seed: options.Seed = 0,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -104,27 +62,47 @@ def front(
     exit code is 1 where no model is within --max-share.
     """
     talk = Talk(quiet, as_json)
-    columns = FrontColumns.read(target, sensitive, given, weight, drop, categories)
+    names, factors = options.read_sensitive(sensitive), options.read_names(given)
+    dropped, words = options.read_names(drop), options.read_names(categories)
     Budget.read("auto", None, max_share)
     refuse_existing(out, force)
     if most_rows < 100:
         raise InvalidInput(f"--most-rows {most_rows} was given; at least 100 are needed.")
-    columns.require_in(file)
+    require_columns(file, (target, *names, *factors, weight, *dropped, *words))
 
     with talk.working() as warned:
         stage("loading libraries")
-        from fairlevel.cli.front_folder import write_front
-        from fairlevel.cli.front_training import FrontRows, front_result, show_front
+        from fairlevel.cli.files import read_numbers, read_rows
+        from fairlevel.cli.front_folder import WITHIN_BUDGET, how_measured, show_front, write_trained
+        from fairlevel.cli.overlooked import in_words
         from fairlevel.data.encoder import TableEncoder
+        from fairlevel.data.learning_table import LearningTable, with_unreadable_as_missing
         from fairlevel.estimators.fairness_path import FairnessPath
         from fairlevel.predictors import resolve_predictor
 
         if predictor is not None:
             resolve_predictor(predictor)  # an unknown name is refused before any work
         stage("reading the file")
-        rows = FrontRows.read(
-            talk, file, columns, most_rows=most_rows, seed=seed, lenient=lenient, sensitive_inputs=sensitive_inputs
-        )
+        sample = read_rows(file, words=words, most=most_rows, seed=seed)
+        table = sample.table.astype(dict.fromkeys(words, "category"))
+        if sample.in_file > len(table):
+            talk.say(f"{sample.in_file:,} rows in the file, {len(table):,} sampled (--most-rows)")
+        used = table.drop(columns=list(dropped))
+        if lenient:
+            readable, counts = with_unreadable_as_missing(used)
+            for name, count in counts.items():
+                talk.say(f"{count} cells of {name} cannot be read and count as missing (--lenient)")
+            table, used = table.assign(**readable[[*counts]]), readable
+        if weight is not None:
+            table[weight] = read_numbers(table, weight)
+        rows = LearningTable.of(table, target, names, dropped, sensitive_inputs, weight, factors)
+        if rows.target.nunique() == 1:
+            raise InvalidInput(
+                f"The target {target!r} holds a single value, {rows.target.iloc[0]}; there is nothing to predict: "
+                "choose another --target."
+            )
+        for sentence in in_words(file, used, rows):
+            talk.say(sentence)
         path = FairnessPath(
             solver=method,
             predictor=predictor,
@@ -133,9 +111,36 @@ def front(
             encoder=TableEncoder(),
             max_share=max_share,
         )
-        rows.fit(path)
-        chosen = write_front(path, target, out, rows.notes, force, rows.provenance(path))
-    show_front(talk, path, chosen, rows, out)
-    talk.result(**front_result(path, chosen, rows, out, warned))
+        warnings.simplefilter("ignore", UnknownAttributes)  # said by column already
+        path.fit(
+            rows.features, rows.target, sensitive_features=rows.sensitive, sample_weight=rows.weight, given=rows.given
+        )
+        known = path.provenance()
+        provenance = replace(
+            known,
+            file=file.name,
+            rows_in_file=sample.in_file,
+            rows_dropped=rows.gaps.rows_left_out,
+            why_dropped="without target, factor or weight",
+            columns={"target": (target,), **known.columns} | ({} if weight is None else {"weight": (weight,)}),
+        )
+        notes = {"target": target, "sensitive": list(names), "given": list(factors), "file": file.name}
+        models = write_trained(path, target, out, notes, force, provenance)
+    within = f" within {', '.join(factors)}" if factors else ""
+    show_front(talk, f"trade-offs for {target}{within}, {how_measured(path)}", models, out)
+    best = next(model for model in reversed(models) if model.file in (WITHIN_BUDGET, "knee"))
+    taken = ("--column", "new_prediction") if "prediction" in column_names(file) else ()
+    talk.next("fairlevel", "predict", out / "models" / best.file, file, "--out", "predictions.csv", *taken)
+    talk.result(
+        rows=len(rows.target),
+        rows_left_out=rows.gaps.rows_left_out,
+        rows_for_accuracy_only=rows.gaps.rows_for_accuracy_only,
+        measured="cross-validation" if path.cross_fitted_ else "held-out rows",
+        report=out / "report.html",
+        models={model.label: {"folder": out / "models" / model.file, **model.figures} for model in models},
+        front=path.to_frame(),
+        budget_met=None if max_share is None else path.budget_index_ is not None,
+        warnings=warned,
+    )
     if max_share is not None and path.budget_index_ is None:
         raise typer.Exit(1)

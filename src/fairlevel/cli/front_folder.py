@@ -1,76 +1,138 @@
-"""The folder of a trained front: front.csv, report.html and the models."""
+"""A front in the terminal and on disk, the same for trained and for re-levelled models."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from rich.table import Table
 
 from fairlevel.cli.checks import refuse_existing
 from fairlevel.cli.files import write_table
-from fairlevel.cli.front_table import KNEE, MOST_LEVEL, error_of
+from fairlevel.cli.talk import Talk, shown_path
 from fairlevel.data.whole_files import whole_folder
-from fairlevel.estimators.fair_classifier import FairClassifier
-from fairlevel.estimators.fair_regressor import FairRegressor
-from fairlevel.estimators.fairness_path import FairnessPath
 from fairlevel.estimators.front_page import front_page
+from fairlevel.estimators.relevelled_front import GIVEN, RelevelledFront
+from fairlevel.exceptions import BudgetOutOfReach, InvalidInput
 from fairlevel.fronts.point_names import point_name
 from fairlevel.progress import stage
 from fairlevel.report.numbers import number, percent
+from fairlevel.report.page import Page
 from fairlevel.report.provenance import Provenance
 from fairlevel.report.render import write_page
 
-WITHIN = "within budget"
-FOLDERS = {"most accurate": "most-accurate", KNEE: "knee", MOST_LEVEL: "tightest", WITHIN: "within-budget"}
-"""Names of folders, which scripts rely on, by what people call the models."""
+if TYPE_CHECKING:
+    from fairlevel.estimators.fairness_path import FairnessPath
+
+MOST_LEVEL, KNEE = "most level", "knee"
+"""What models are called, in the terminal and on the page."""
+
+WITHIN_BUDGET = "within-budget"
+NONE_WITHIN = "No model was found whose share of variance is at most {:g}."
 
 
 @dataclass(frozen=True)
 class NamedModel:
-    """A model with a name of its own, its folder, and its row in the front."""
+    """A model that people call by a name, its file or folder within ``models``, and its figures."""
 
-    folder: str
-    model: FairRegressor | FairClassifier
-    row: int
+    label: str
+    file: str
+    figures: pd.Series
 
 
-def write_front(
+def write_trained(
     path: FairnessPath,
     target: str,
     out: Path,
     notes: Mapping[str, object],
     force: bool = False,
     provenance: Provenance | None = None,
-) -> dict[str, NamedModel]:
-    """Write the whole folder, or nothing if something fails or a folder that may not be replaced has appeared; returns
-    the models with a name of their own.
+) -> list[NamedModel]:
+    """Write the folder of a trained front; returns the models with a name of their own."""
+    models, within = path.models_, None
+    points = {point_name(row): row for row in range(len(models))}
+    rows = {"most-accurate": len(models) - 1, "knee": path.knee_index_, "tightest": 0}  # scripts rely on these names
+    labels = {"most-accurate": "most accurate", "knee": KNEE, "tightest": MOST_LEVEL}
+    sentences = () if path.max_share is None else (NONE_WITHIN.format(path.max_share),)
+    if path.max_share is not None and path.budget_index_ is not None:
+        rows[WITHIN_BUDGET], labels[WITHIN_BUDGET] = path.budget_index_, f"share within {path.max_share:g}"
+        within = (labels[WITHIN_BUDGET], path.budget_index_)
+        figures = path.front_.iloc[path.budget_index_]
+        name, error = error_of(figures)
+        sentences = (
+            f"The most accurate model whose share of variance is at most {path.max_share:g} is "
+            f"{point_name(path.budget_index_)}: {name} {number(error)}, share {percent(figures['share'])}.",
+        )
+    folders = [f"models/{name}" for name in points]
+    page = front_page(path, target, folders, sentences, provenance, within=within)
+    saved = {name: partial(models[row].save, notes=dict(notes)) for name, row in (points | rows).items()}
+    write_front(out, force, path.to_frame(), saved, page)
+    return [NamedModel(labels[name], name, path.front_.iloc[row]) for name, row in rows.items()]
+
+
+def write_relevelled(
+    front: RelevelledFront,
+    given: Path,
+    write: Callable[[Any, Path], None],
+    out: Path,
+    force: bool,
+    max_share: float | None,
+    provenance: Provenance,
+) -> list[NamedModel]:
+    """Write the folder of a model that was given; ``write`` writes models in its format. A budget that is out of reach
+    is a warning: the front is kept.
     """
-    models = path.models_
-    rows = {"most accurate": len(models) - 1, KNEE: path.knee_index_, MOST_LEVEL: 0}
-    if path.budget_index_ is not None:
-        rows[WITHIN] = path.budget_index_
-    chosen = {label: NamedModel(FOLDERS[label], models[row], row) for label, row in rows.items()}
-    named = [f"models/{point_name(row)}" for row in range(len(models))]
-    with whole_folder(out, lambda present: refuse_existing(present, force)) as partial:
-        write_table(path.to_frame(), partial / "front.csv")
+    notes, ending, last = front.notes(), given.suffix.lower(), len(front.front_) - 1
+    changed = {point_name(row): front.model(row) for row in range(last + 1)}
+    models = [
+        NamedModel(label, f"{point_name(row)}{ending}", front.front_.iloc[row])
+        for label, row in {MOST_LEVEL: 0, KNEE: front.knee_index_, "as it was": last}.items()
+    ]
+    if max_share is not None:
+        try:
+            changed[WITHIN_BUDGET] = front.best(max_share=max_share)
+        except InvalidInput as error:
+            warnings.warn(BudgetOutOfReach(str(error)), stacklevel=2)
+            notes = (*notes, NONE_WITHIN.format(max_share))
+        else:
+            figures = front.figures(max_share=max_share)
+            models.append(NamedModel(f"share within {max_share:g}", f"{WITHIN_BUDGET}{ending}", figures))
+    page = front_page(front, given.name, notes=notes, provenance=provenance, before=GIVEN)
+    saved = {f"{name}{ending}": partial(write, model) for name, model in changed.items()}
+    write_front(out, force, front.to_frame(), saved, page)
+    return models
+
+
+def write_front(
+    out: Path, force: bool, front: pd.DataFrame, models: Mapping[str, Callable[[Path], object]], page: Page
+) -> None:
+    """Write the whole folder, or nothing if something fails or a folder that may not be replaced has appeared;
+    ``models`` are functions that write a model, by the name of its file.
+    """
+    with whole_folder(out, lambda present: refuse_existing(present, force)) as partial_folder:
         stage("writing the models")
-        for name, model in zip(named, models, strict=True):
-            model.save(partial / name, notes=dict(notes))
-        for choice in chosen.values():
-            choice.model.save(partial / "models" / choice.folder, notes=dict(notes))
+        (partial_folder / "models").mkdir()
+        write_table(front, partial_folder / "front.csv")
+        for name, save in models.items():
+            save(partial_folder / "models" / name)
         stage("writing the report")
-        within = None if path.budget_index_ is None else (f"share within {path.max_share:g}", path.budget_index_)
-        page = front_page(path, target, named, _budget_in_words(path), provenance, within=within)
-        write_page(page, partial / "report.html")
-    return chosen
+        write_page(page, partial_folder / "report.html")
 
 
-def named_rows(path: FairnessPath, chosen: Mapping[str, NamedModel]) -> dict[str, pd.Series]:
-    """The figures of the models with a name of their own, by what people call them."""
-    budget = f"share within {path.max_share:g}" if path.max_share is not None else ""
-    return {budget if label == WITHIN else label: path.front_.iloc[each.row] for label, each in chosen.items()}
+def show_front(talk: Talk, title: str, models: Sequence[NamedModel], out: Path) -> None:
+    """The trade-offs, and where the models and the report are."""
+    talk.say(title, style="bold")
+    figures = {model.label: model.figures for model in models}
+    same = all(row.equals(models[0].figures) for row in figures.values())
+    talk.say(front_table({"only model": models[0].figures} if same else figures))
+    for model in models:
+        talk.say(f"{model.label}: {shown_path(out / 'models' / model.file)}")
+    talk.say(f"report: {shown_path(out / 'report.html')}")
 
 
 def how_measured(path: FairnessPath) -> str:
@@ -78,15 +140,31 @@ def how_measured(path: FairnessPath) -> str:
     return "measured by cross-validation" if path.cross_fitted_ else "measured on held-out rows"
 
 
-def _budget_in_words(path: FairnessPath) -> tuple[str, ...]:
-    """For the report: which model is within the budget that was asked for."""
-    if path.max_share is None:
-        return ()
-    if path.budget_index_ is None:
-        return (f"No model was found whose share of variance is at most {path.max_share:g}.",)
-    row = path.front_.iloc[path.budget_index_]
-    name, error = error_of(row)
-    return (
-        f"The most accurate model whose share of variance is at most {path.max_share:g} is "
-        f"{point_name(path.budget_index_)}: {name} {number(error)}, share {percent(row['share'])}.",
-    )
+def front_table(rows: Mapping[str, pd.Series]) -> Table:
+    """One row per model: its error, how far its average prediction moves (±, the root of DPVar), and DPVar; at most 80
+    columns wide.
+    """
+    first = next(iter(rows.values()))
+    fits = {name: heading for name, heading in {"r2": "R²", "auc": "AUC"}.items() if name in first}
+    table = Table()
+    for heading in ("model", error_of(first)[0], *fits.values(), "±", "95 % interval", "share", "DPVar"):
+        whole = heading == "DPVar"  # its digits are not cut off: other columns get narrower first
+        table.add_column(heading, justify="left" if heading == "model" else "right", no_wrap=whole)
+    for label, row in rows.items():
+        table.add_row(
+            label,
+            number(error_of(row)[1]),
+            *("–" if pd.isna(row[name]) else f"{row[name]:.3f}".replace("-", "−") for name in fits),
+            number(max(row["dpvar"], 0.0) ** 0.5, 3),
+            f"{number(row['dpvar_low'] ** 0.5, 3)} to {number(row['dpvar_high'] ** 0.5, 3)}",
+            f"{row['share']:.1%}",
+            number(max(row["dpvar"], 0.0)),
+        )
+    return table
+
+
+def error_of(row: pd.Series) -> tuple[str, float]:
+    """What the error of a row of a front is called, and its value in units of the target."""
+    if "auc" in row:
+        return "Brier score", row["mse"]
+    return ("RMSE", row["mse"] ** 0.5) if pd.notna(row["mse"]) else ("RMS change", row["distance"] ** 0.5)

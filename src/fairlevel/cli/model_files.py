@@ -1,10 +1,11 @@
-"""Files of models that other libraries have trained: one row each in the table at the end."""
+"""Files of models that other libraries have trained: one row each in the table ``FORMATS``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,6 @@ from fairlevel.exceptions import FairLevelError, InvalidInput, NoTreesToChange
 
 if TYPE_CHECKING:
     from fairlevel.arrays import Array
-
 
 LARGEST = 1e30  # sums of squares of larger numbers, such as damage makes, overflow
 IN_PYTHON = "re-level its predict function in Python: fairlevel.relevel(predict, X, sensitive_features=A)"
@@ -26,22 +26,17 @@ class ModelFormat:
 
     library: str
     read: Callable[[Path], Any]
-    write: Callable[[Any, Path], None]
+    write: Callable[[Any, Path], None] = lambda model, path: model.save_model(str(path))
     holds_corrections: bool = False
 
     def method(self, asked: str) -> str:
         """How models of this format change; one that could not be written is refused."""
-        from fairlevel.releveling.any_model import CORRECTION
-        from fairlevel.releveling.tree_model import AVERAGES
-
-        if self.holds_corrections:
-            return asked
-        if asked == CORRECTION:
+        if asked == "correction" and not self.holds_corrections:
             raise InvalidInput(
-                f"--method {CORRECTION} was given, but a file of {self.library} holds its own trees only; leave out "
+                f"--method correction was given, but a file of {self.library} holds its own trees only; leave out "
                 f"--method, or {IN_PYTHON}."
             )
-        return AVERAGES if asked == "auto" else asked
+        return "averages" if asked == "auto" and not self.holds_corrections else asked
 
     def without_trees(self, error: NoTreesToChange) -> InvalidInput:
         """What to do with a model whose trees cannot be changed."""
@@ -50,74 +45,51 @@ class ModelFormat:
         return InvalidInput(f"{error.why} A file of {self.library} cannot hold a correction; {IN_PYTHON}.")
 
 
-@dataclass(frozen=True)
 class OnnxModel:
     """A model in ONNX as a predict function; it reads one matrix of numbers. Its first output is the prediction."""
 
-    path: Path
+    def __init__(self, path: Path) -> None:
+        import onnxruntime
+
+        self.path = path
+        self.session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+        inputs, first = self.session.get_inputs(), self.session.get_outputs()[0]
+        if len(inputs) != 1:
+            raise InvalidInput(f"{path.name!r} has {len(inputs)} inputs; one matrix is needed.")
+        if not any(kind in first.type for kind in ("float", "double")):
+            raise InvalidInput(
+                f"{path.name!r} gives {first.type} as its first output, {first.name!r}; numbers with decimals are "
+                "needed: export a classifier so that its first output is the probability."
+            )
 
     def predict(self, X: Any) -> Array:
         """(row, feature) -> (row,)."""
         import numpy as np
 
-        session = self.session()
-        (matrix,) = session.get_inputs()
-        kind = np.float64 if "double" in matrix.type else np.float32
-        try:
-            found = session.run(None, {matrix.name: np.asarray(X, dtype=kind)})[0]
-        except Exception:  # onnxruntime has a kind of its own for each mistake
-            self._refuse_other_columns(matrix, X)
-            raise
-        return np.asarray(found, dtype=np.float64).reshape(len(X), -1)[:, 0]
-
-    def _refuse_other_columns(self, matrix: Any, X: Any) -> None:
+        (matrix,) = self.session.get_inputs()
         needed = matrix.shape[-1] if matrix.shape else None
         if isinstance(needed, int) and needed != X.shape[1]:
             raise InvalidInput(
                 f"{self.path.name!r} reads {needed} columns, but {X.shape[1]} are left in the file of rows; name those "
                 "that it does not read in --drop, and pass --sensitive-inputs if it reads the sensitive ones."
-            ) from None
-
-    def session(self) -> Any:
-        """The model, ready to predict; what the file holds is checked."""
-        import onnxruntime
-
-        session = onnxruntime.InferenceSession(str(self.path), providers=["CPUExecutionProvider"])
-        if len(session.get_inputs()) != 1:
-            raise InvalidInput(f"{self.path.name!r} has {len(session.get_inputs())} inputs; one matrix is needed.")
-        first = session.get_outputs()[0]
-        if not any(kind in first.type for kind in ("float", "double")):
-            raise InvalidInput(
-                f"{self.path.name!r} gives {first.type} as its first output, {first.name!r}; numbers with decimals are "
-                "needed: export a classifier so that its first output is the probability."
             )
-        return session
-
-
-def _onnx(path: Path) -> OnnxModel:
-    model = OnnxModel(path)
-    model.session()
-    return model
+        kind = np.float64 if "double" in matrix.type else np.float32
+        output = self.session.run(None, {matrix.name: np.asarray(X, dtype=kind)})[0]
+        return np.asarray(output, dtype=np.float64).reshape(len(X), -1)[:, 0]
 
 
 def _lightgbm(path: Path) -> Any:
-    import lightgbm
-
-    return lightgbm.Booster(model_file=str(path))
+    return import_module("lightgbm").Booster(model_file=str(path))
 
 
 def _xgboost(path: Path) -> Any:
-    import xgboost
-
-    booster = xgboost.Booster(model_file=str(path))
+    booster = import_module("xgboost").Booster(model_file=str(path))
     booster.set_attr(best_iteration=None, best_score=None)  # figures are those of all trees, however files are read
     return booster
 
 
 def _catboost(path: Path) -> Any:
-    import catboost
-
-    return catboost.CatBoost().load_model(str(path))
+    return import_module("catboost").CatBoost().load_model(str(path))
 
 
 def _write_onnx(model: Any, path: Path) -> None:
@@ -126,12 +98,12 @@ def _write_onnx(model: Any, path: Path) -> None:
     write_corrected_onnx(model, path)
 
 
-FORMATS: dict[str, ModelFormat] = {
-    ".txt": ModelFormat("lightgbm", _lightgbm, lambda model, path: model.save_model(str(path))),
-    ".json": ModelFormat("xgboost", _xgboost, lambda model, path: model.save_model(str(path))),
-    ".ubj": ModelFormat("xgboost", _xgboost, lambda model, path: model.save_model(str(path))),
-    ".cbm": ModelFormat("catboost", _catboost, lambda model, path: model.save_model(str(path))),
-    ".onnx": ModelFormat("onnxruntime", _onnx, _write_onnx, holds_corrections=True),
+FORMATS = {
+    ".txt": ModelFormat("lightgbm", _lightgbm),
+    ".json": ModelFormat("xgboost", _xgboost),
+    ".ubj": ModelFormat("xgboost", _xgboost),
+    ".cbm": ModelFormat("catboost", _catboost),
+    ".onnx": ModelFormat("onnxruntime", OnnxModel, _write_onnx, holds_corrections=True),
 }
 """By the ending of the file."""
 
@@ -145,20 +117,19 @@ def require_model_file(path: Path) -> ModelFormat:
         )
     if not path.is_file():
         raise InvalidInput(f"{str(path)!r} does not exist.")
-    found = FORMATS.get(path.suffix.lower())
-    if found is None:
+    if path.suffix.lower() not in FORMATS:
         raise InvalidInput(f"{path.name!r} ends in {path.suffix!r}; a model ending in {', '.join(FORMATS)} is needed.")
-    return found
+    return FORMATS[path.suffix.lower()]
 
 
 def read_model_file(path: Path) -> Any:
     """The model in a file."""
-    found = require_model_file(path)
-    with _one_sentence(f"{found.library} cannot read {path.name!r} as a model"):
+    library, read = require_model_file(path).library, require_model_file(path).read
+    with _one_sentence(f"{library} cannot read {path.name!r} as a model"):
         try:
-            return found.read(path)
+            return read(path)
         except ImportError:
-            raise InvalidInput(f"{path.name!r} needs {found.library}; type: pip install {found.library}.") from None
+            raise InvalidInput(f"{path.name!r} needs {library}; type: pip install {library}.") from None
 
 
 def refuse_unusable(path: Path, model: Any, X: Any, method: str, seed: int) -> None:
@@ -170,10 +141,10 @@ def refuse_unusable(path: Path, model: Any, X: Any, method: str, seed: int) -> N
     from fairlevel.releveling.reading import read_model
 
     with _one_sentence(f"{require_model_file(path).library} cannot predict these rows with {path.name!r}"):
-        found, _ = read_model(model, X, method, seed)
-        largest = np.abs(np.concatenate([found.total, *getattr(found, "values", ())])).max()
-        if not largest < LARGEST:
-            raise InvalidInput(f"{path.name!r} holds or predicts numbers as large as {largest:.3g}; it is damaged.")
+        existing, _ = read_model(model, X, method, seed)
+    largest = np.abs(np.concatenate([existing.total, *getattr(existing, "values", ())])).max()
+    if not largest < LARGEST:
+        raise InvalidInput(f"{path.name!r} holds or predicts numbers as large as {largest:.3g}; it is damaged.")
 
 
 @contextmanager

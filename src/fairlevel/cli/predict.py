@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from fairlevel.cli.checks import column_names, refuse_doubles, require_readable, require_writer
-from fairlevel.cli.options import as_option
+from fairlevel.cli import options
+from fairlevel.cli.checks import column_names, is_parquet, refuse_doubles, require_readable, require_writer
 from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
 from fairlevel.data.whole_files import require_writable
 from fairlevel.exceptions import InvalidInput
@@ -22,9 +22,7 @@ def predict(
     file: Annotated[Path, typer.Argument(help="CSV or Parquet file with the columns that the model was trained on.")],
     out: Annotated[Path, typer.Option(help="CSV or Parquet file to write: the rows and their predictions.")],
     column: Annotated[str, typer.Option(help="Name of the new column.")] = "prediction",
-    lenient: Annotated[
-        bool, typer.Option("--lenient", help="Count cells that cannot be read as missing, instead of stopping at them.")
-    ] = False,
+    lenient: options.Lenient = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -46,7 +44,7 @@ def predict(
     talk = Talk(quiet, as_json)
     with talk.working() as warned:
         stage("loading libraries")
-        from fairlevel.cli.files import as_written, read_columns, read_numbers, write_table
+        from fairlevel.cli.files import as_written, read_numbers, read_rows, write_table
         from fairlevel.data.columns import Unreadable
         from fairlevel.models.saved import read_saved
 
@@ -54,30 +52,30 @@ def predict(
         saved = read_saved(model)
         refuse_doubles(file, saved.needed)
         stage("reading the file")
-        table = read_columns(file, text=saved.as_text, words=saved.words, fewest=1)
+        table = read_rows(file, text=saved.as_text, words=saved.words, fewest=1).table
         stage("predicting")
         numbers = {name: read_numbers(table, name) for name in saved.plain_numbers if name in table}
         try:
-            found = (saved.lenient() if lenient else saved).predict(table.assign(**numbers))
+            predictions = (saved.lenient() if lenient else saved).predict(table.assign(**numbers))
         except Unreadable as error:
             raise Unreadable(f"{error} With --lenient such cells count as missing.") from None
-        named = {f"{column}{ending}": values for ending, values in found.items()}
+        named = {f"{column}{ending}": values for ending, values in predictions.items()}
         for name in named:
             if name in table:
                 raise InvalidInput(f"{file.name!r} already has a column {name!r}; pass --column NAME.")
         stage("writing the file")
-        copied = as_written(file, table) if out.suffix.lower() == ".csv" else table
+        copied = table if is_parquet(out) or is_parquet(file) else as_written(file)
         write_table(copied.assign(**named), out)
     talk.say(f"{len(table):,} predictions: {shown_path(out)}")
     audited = list(named)[-1]  # of a classifier, the probability of the last class
     sensitive = saved.notes.get("sensitive", ())
     if sensitive and all(name in table for name in sensitive):
-        talk.next("fairlevel", "audit", out, "--prediction", audited, "--sensitive", as_option(sensitive))
+        talk.next("fairlevel", "audit", out, "--prediction", audited, "--sensitive", options.as_option(sensitive))
     talk.result(rows=len(table), out=out, columns=list(named), warnings=warned)
 
 
 def _models_inside(folder: Path) -> str:
     """Where models are in the folder of a front, as the end of a sentence."""
     inside = sorted(file.parent for within in ("*", "models/*") for file in folder.glob(f"{within}/model.json"))
-    named = [place for place in inside if place.name == "knee"] or inside
+    named = [folder for folder in inside if folder.name == "knee"] or inside
     return f"; pass one of its {len(inside)} models, such as {shown_path(named[0])}" if named else ""

@@ -23,10 +23,8 @@ Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object, for programs; everything else goes to standard error.")
 ]
 
-
 CLOSED_PIPE = 141
-"""Exit code where the reader of the output has gone, as in ``| head -1``: that of other programs in a shell. 1 stands
-for a budget that is not met."""
+"""Exit code where the reader of the output has gone, as in ``| head -1``: that of other programs in a shell."""
 
 
 class _Output(Console):

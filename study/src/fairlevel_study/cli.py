@@ -12,8 +12,7 @@ from rich.table import Table
 
 from fairlevel import __version__
 from fairlevel.cli import run_command_line
-from fairlevel.cli.completion import one_of
-from fairlevel.cli.options import as_option, read_names
+from fairlevel.cli.options import as_option, one_of, read_names
 from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
 from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.progress import share_of, stage
