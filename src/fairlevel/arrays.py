@@ -115,7 +115,7 @@ def on_backend(record: Record, backend: Backend) -> Record:
     values = {field.name: getattr(record, field.name) for field in fields(record)}
     floating = {name: value for name, value in values.items() if _is_floating(value)}
     moved = {id(value): backend.array(value) for value in floating.values()}
-    return replace(record, **{name: moved[id(value)] for name, value in floating.items()})  # type: ignore[no-any-return]
+    return replace(record, **{name: moved[id(value)] for name, value in floating.items()})
 
 
 def _is_floating(value: Any) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -55,7 +57,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 @contextmanager
 def whole_folder(out: Path, may_replace: Callable[[Path], None]) -> Iterator[Path]:
     """A temporary folder to fill; it becomes ``out`` if the block succeeds and is deleted otherwise. What it replaces
-    stays until then, steps aside for the moment between two renames, and lends its permissions.
+    stays until then, and lends its permissions.
 
     ``may_replace`` is called with a folder that is there, at the start and again at the end, and raises an error if it
     must stay: a folder that appears in the meantime is not lost.
@@ -69,16 +71,12 @@ def whole_folder(out: Path, may_replace: Callable[[Path], None]) -> Iterator[Pat
             partial = private / "new"
             partial.mkdir()
             yield partial
-            aside = private / "old"
-            try:
-                if target.exists():
-                    may_replace(target)
-                    _keep_permissions(target, partial)
-                    target.rename(aside)
+            if target.exists():
+                may_replace(target)
+                _keep_permissions(target, partial)
+                _exchange(partial, target)
+            else:
                 partial.rename(target)
-            finally:
-                if aside.exists() and not target.exists():
-                    aside.rename(target)
     except OSError as error:
         raise _cannot(out, error) from None
 
@@ -101,6 +99,23 @@ def _keep_permissions(old: Path, new: Path) -> None:
         replaced = old / written.relative_to(new)
         if replaced.exists():
             shutil.copymode(replaced, written)
+
+
+def _exchange(new: Path, target: Path) -> None:
+    """Two folders change places: in one step where Linux can, so that a reader, or a process that is killed, never
+    finds neither. Elsewhere one steps aside for a moment, and comes back if the other cannot move.
+    """
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
+    here, swap = -100, 2  # AT_FDCWD and RENAME_EXCHANGE, for which Python has no names
+    if rename is not None and rename(here, os.fsencode(new), here, os.fsencode(target), swap) == 0:
+        return
+    aside = new.with_name("old")
+    target.rename(aside)
+    try:
+        new.rename(target)
+    finally:
+        if not target.exists():
+            aside.rename(target)
 
 
 def _resolved(path: Path) -> Path:

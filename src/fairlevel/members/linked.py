@@ -31,7 +31,8 @@ class LinkedMembers:
         return self.members.native
 
     def predict(self, x: Array, device: Device = "cpu") -> Array:
-        return self.link(self.members.predict(x, device))
+        linked: Array = self.link(self.members.predict(x, device))
+        return linked
 
     def take(self, index: Index) -> Self:
         return replace(self, members=self.members.take(index))

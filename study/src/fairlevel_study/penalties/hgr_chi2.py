@@ -103,7 +103,8 @@ class ChiSquareHGR(PenaltyDefaults):
 
     def init(self, prepared: DensityRows, configs: int, settings: Settings) -> Tensor:
         """Which of the bandwidths each configuration uses, (config,)."""
-        return position(self, settings, "bandwidth", prepared.bandwidths, configs).to(prepared.kernels.device)
+        which: Tensor = position(self, settings, "bandwidth", prepared.bandwidths, configs)
+        return which
 
     @on_tensors
     def step(self, prediction: Tensor, prepared: DensityRows, state: Tensor) -> PenaltyStep:

@@ -113,7 +113,8 @@ class PrejudiceRemover(PenaltyDefaults):
             1 / (p * (1 - p)) for p in (mean.clamp(_EDGE, 1 - _EDGE), total.clamp(_EDGE, 1 - _EDGE))
         )
         excess = (prepared.share * noise * (curvature - prepared.share * curvature_of_all)).sum(dim=-1) / 2
-        return self.step(prediction, prepared, state).value - excess.to(prediction)
+        held_out: Tensor = self.step(prediction, prepared, state).value - excess.to(prediction)
+        return held_out
 
     @property
     def _centre(self) -> float:
