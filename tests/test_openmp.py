@@ -14,7 +14,7 @@ from fairlevel.threads import on_single_threads, use_threads, workers
 @pytest.mark.parametrize(
     "use",
     [
-        "fairlevel.FairRegressor(predictor='boosting', weight=0).fit([[k] for k in range(50)], list(range(50)))",
+        "fairlevel.FairRegressor(predictor='mlp', weight=0).fit([[k] for k in range(50)], list(range(50)))",
         "fairlevel.dpvar(None, range(50), sensitive_features=[k % 7 for k in range(50)], method='paper')",
     ],
 )

@@ -26,6 +26,7 @@ def test_every_command_file_is_in_the_table():
         "model_files",
         "names",
         "options",
+        "own_process",
         "overlooked",
         "talk",
     }

@@ -10,7 +10,7 @@ from fairlevel.conditional_mean.factors import LegitimateFactors
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.debiased import Debiased
 from fairlevel.metrics.units import Units
-from fairlevel.penalties.smoothing import TensorSmoother
+from fairlevel.penalties.smoothing import PenaltySmoother
 from tests.drawn_rows import gaussian_arrays
 
 MEANS = sorted(LINEAR_MEANS)
@@ -69,7 +69,7 @@ def test_functions_of_the_factors_change_no_disparity(name, weights):
     given = given_of(a)
     rows = Attributes(a, given, WEIGHTS[weights])
     smoother, ridge = LINEAR_MEANS[name]().prepare(rows), torch.full((2,), 0.1, dtype=torch.float64)
-    debiased, tensors = Debiased(smoother, 0.1, Units.of(rows)), TensorSmoother.of(smoother)
+    debiased, tensors = Debiased(smoother, 0.1, Units.of(rows)), PenaltySmoother.of(smoother)
     moved = f + given @ [3.0, 1e-3, -2.0] + 5
     for estimate in (
         debiased.estimates,

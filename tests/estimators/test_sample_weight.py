@@ -29,7 +29,11 @@ def weighted():
 @pytest.mark.parametrize(
     ("predictor", "tolerance"),
     [
-        ("linear", 1e-3),
+        (
+            "linear",
+            4e-3,
+        ),  # the ridge is chosen on rows that are left out one by one, of which repeated ones are not new
+        (MLP(hidden=()), 1e-3),
         ("mlp", 1e-3),
         (Boosting(rounds=10, leaves=8, rows_in_leaf=1, features=1.0, bins=63), 1e-6),
     ],
@@ -49,7 +53,7 @@ def test_integer_weights_are_repeated_rows(weighted, predictor, tolerance):
     plain = FairRegressor(**settings).fit(x, y, sensitive_features=a)
     difference = np.abs(one.predict(x) - other.predict(x)).max()
     assert difference < tolerance * np.ptp(y)
-    assert np.abs(one.predict(x) - plain.predict(x)).max() > 20 * difference  # the weights do something
+    assert np.abs(one.predict(x) - plain.predict(x)).max() > 5 * difference  # the weights do something
     assert one.mse_ == pytest.approx(other.mse_, rel=1e-3)
 
 
@@ -62,7 +66,12 @@ def test_weights_reach_every_penalty(penalty):
     unlike = np.arange(400) < 150
     a[unlike] = 2 * x[unlike][:, [0]] + 0.1 * a[unlike]
     y = x[:, 0] + 0.1 * random.normal(size=400)
-    settings = {"weight": 3.0, "penalty": quick_penalty(penalty), "predictor": "linear", "validation_fraction": None}
+    settings = {
+        "weight": 3.0,
+        "penalty": quick_penalty(penalty),
+        "predictor": MLP(hidden=()),
+        "validation_fraction": None,
+    }
     optimizer = Adam(0.02, steps=200) if penalty == "hsic" else Adam(0.06, steps=60)  # its effect is small
     settings |= {"optimizer": optimizer, "random_state": 0}
     weighted = FairRegressor(**settings).fit(x, y, sensitive_features=a, sample_weight=np.where(unlike, 1e-6, 1.0))

@@ -129,8 +129,8 @@ def test_trees_are_those_of_lightgbm(rows):
 
 def test_probabilities_are_those_of_the_loss():
     link, score = LogisticLink(0.3, 0.2, 0.4), np.array([-800.0, -40.0, -1.0, 0.0, 1.0, 40.0, 800.0])
-    np.testing.assert_allclose(link.of_scores(score), link(torch.from_numpy(score)).numpy(), rtol=1e-14)
-    assert link.of_scores(np.array([-40.3]))[0] * 0.4 + 0.2 == pytest.approx(np.exp(-40.0))
+    np.testing.assert_allclose(link(score), link(torch.from_numpy(score)).numpy(), rtol=1e-14)
+    assert link(np.array([-40.3]))[0] * 0.4 + 0.2 == pytest.approx(np.exp(-40.0))
 
 
 def test_a_model_without_names_says_how_many_columns_it_reads(rows, tmp_path):
