@@ -29,10 +29,7 @@ def weighted():
 @pytest.mark.parametrize(
     ("predictor", "tolerance"),
     [
-        (
-            "linear",
-            4e-3,
-        ),  # the ridge is chosen on rows that are left out one by one, of which repeated ones are not new
+        ("linear", 4e-3),  # leave-one-out chooses the ridge, and a repeated row that is left out is not new
         (MLP(hidden=()), 1e-3),
         ("mlp", 1e-3),
         (Boosting(rounds=10, leaves=8, rows_in_leaf=1, features=1.0, bins=63), 1e-6),
