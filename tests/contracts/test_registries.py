@@ -13,6 +13,7 @@ import fairlevel.networks
 import fairlevel.penalties
 import fairlevel.predictors
 from fairlevel.conditional_mean import LINEAR_MEANS, LinearMean
+from fairlevel.estimators.defaults import READ_GAPS
 from fairlevel.losses import LOSSES, Loss
 from fairlevel.members import MEMBERS, members_of
 from fairlevel.networks import penalties as of_networks
@@ -35,6 +36,10 @@ def classes(package):
 def named(package, kind):
     found = {value for value in classes(package) if "name" in vars(value) and not getattr(value, "_is_protocol", False)}
     return {value for value in found if all(hasattr(value, member) for member in kind)}
+
+
+def test_names_of_predictors_that_read_gaps_are_those_whose_class_says_so():
+    assert set(READ_GAPS) == {name for name, predictor in PREDICTORS.items() if predictor.native}
 
 
 def test_penalties_are_registered():

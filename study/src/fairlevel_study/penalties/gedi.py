@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fairlevel.arrays import AnyArray, namespace
+from fairlevel.arrays import AnyArray, device, namespace
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.smoother import Features, factor
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, PenaltyStep, RowPlan, Rows, Settings
@@ -56,8 +56,10 @@ class GeDI(PenaltyDefaults):
         return PenaltySmoother.of(factor(polynomials, attributes))
 
     def init(self, prepared: PenaltySmoother, configs: int, settings: Settings) -> AnyArray:
-        """None: later the coefficients c = BᵀWf of the last predictions, (config, function)."""
-        return None
+        """The coefficients c = BᵀWf of the last predictions, (config, function)."""
+        functions = prepared.functions
+        shape = (configs, functions.shape[1])
+        return namespace(functions).zeros(shape, dtype=functions.dtype, device=device(functions))
 
     def step(self, prediction: AnyArray, prepared: PenaltySmoother, state: AnyArray) -> PenaltyStep:
         return self._solved(prepared.coefficients(prediction), prepared)
