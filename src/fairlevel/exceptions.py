@@ -34,6 +34,10 @@ class NoTreesToChange(InvalidInput):
         )
 
 
+class NotInstalled(FairLevelError, ImportError):
+    """What was asked for needs a package that is not installed."""
+
+
 class UnknownName(InvalidInput):
     """An unknown name; the message lists the known ones."""
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from fairlevel.exceptions import NotInstalled
 from fairlevel.openmp import waiting_asleep
+from fairlevel.threads import use_as_many_threads
 
 
 def has_networks() -> bool:
@@ -16,10 +19,14 @@ def has_networks() -> bool:
 
 def networks(module: str) -> Any:
     """A module of ``fairlevel.networks``; without PyTorch, an error that says what to type."""
+    first = "torch" not in sys.modules
     try:
         with waiting_asleep():
-            return import_module(f"fairlevel.networks.{module}")
+            imported = import_module(f"fairlevel.networks.{module}")
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        raise ImportError('This needs PyTorch, which is not installed: pip install "fairlevel[networks]".') from None
+        raise NotInstalled('This needs PyTorch, which is not installed: pip install "fairlevel[networks]".') from None
+    if first:
+        use_as_many_threads()
+    return imported

@@ -45,17 +45,23 @@ def use_threads(n_jobs: int | None) -> Iterator[None]:
     """The number of threads that work, PyTorch's among them where it has been imported. None leaves it as it is; -1
     stands for all cores, -2 for all but one, as in scikit-learn.
     """
-    torch, before = _torch(), getattr(_here, "workers", None)
-    threads = None if torch is None else torch.get_num_threads()
+    before = getattr(_here, "workers", None)
+    threads = None if _torch() is None else _torch().get_num_threads()
     _here.workers = min(workers(), cores()) if n_jobs is None else _threads(n_jobs)
-    if torch is not None:
-        torch.set_num_threads(_here.workers)
+    use_as_many_threads()
     try:
         yield
     finally:
         _here.workers = before
-        if torch is not None:
-            torch.set_num_threads(threads)
+        if _torch() is not None:
+            _torch().set_num_threads(threads or workers())
+
+
+def use_as_many_threads() -> None:
+    """PyTorch, where it has been imported, uses as many threads as work in this thread's fit, if there is one."""
+    threads = getattr(_here, "workers", None)
+    if threads and _torch() is not None:
+        _torch().set_num_threads(threads)
 
 
 def workers() -> int:

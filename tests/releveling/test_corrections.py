@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.corrections.closed_form import FARTHEST, LEFT, CorrectionPath, Disparity, solver
+from fairlevel.corrections.closed_form import FARTHEST, LEFT, CorrectionPath, Disparity, NormalMatrix
 from fairlevel.corrections.columns import DenseColumns, LeafColumns
 
 
@@ -25,6 +25,21 @@ def indicators(leaves, values):
     return np.concatenate([np.eye(len(own))[leaves[:, tree]] for tree, own in enumerate(values)], axis=1)
 
 
+def test_more_columns_than_rows_are_solved_through_the_rows(rows):
+    leaves, values, _, _, attributes = rows
+    few = np.arange(12)
+    for columns in (LeafColumns.of(leaves, [*map(len, values)]), DenseColumns(indicators(leaves, values))):
+        wide, weight = columns.take(few), attributes.weight[few]
+        normal = NormalMatrix.of(wide, weight)
+        assert normal.matrix.shape == (12, 12) < wide.values.shape
+        full = weight.sum() * wide.gram(weight / weight.sum())
+        assert normal.typical_size == pytest.approx(np.trace(full) / len(full))
+        right = np.random.default_rng(0).standard_normal((len(full), 2))
+        exact = np.linalg.solve(full + 0.01 * np.eye(len(full)), right)
+        np.testing.assert_allclose(normal.solver(0.01)(right), exact, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(normal.solver(0.01)(right[:, 0]), exact[:, 0], rtol=1e-8, atol=1e-10)
+
+
 def test_leaf_columns_are_indicators(rows):
     leaves, values, _, _, attributes = rows
     columns, dense = LeafColumns.of(leaves, [*map(len, values)]), DenseColumns(indicators(leaves, values))
@@ -33,7 +48,9 @@ def test_leaf_columns_are_indicators(rows):
     functions = np.random.default_rng(1).standard_normal((len(leaves), 3))
     crossed = dense.cross(functions)
     exact = np.linalg.solve(gram + 0.1 * np.eye(len(gram)), crossed)
-    np.testing.assert_allclose(solver(gram, 0.1)(crossed), exact, atol=1e-10 * np.abs(exact).max())
+    for one in (columns, dense):
+        solved = NormalMatrix.of(one, attributes.weight).solver(0.1)(crossed)
+        np.testing.assert_allclose(solved, exact, atol=1e-10 * np.abs(exact).max())
     np.testing.assert_allclose(columns.cross(functions), dense.cross(functions), atol=1e-12)
     coefficients = np.random.default_rng(2).standard_normal((2, dense.values.shape[1]))
     np.testing.assert_allclose(columns.apply(coefficients), dense.apply(coefficients), atol=1e-12)

@@ -27,7 +27,7 @@ class Example:
     x: pd.DataFrame
     y: pd.Series
     sensitive: pd.DataFrame
-    predictor: str = "mlp"
+    predictor: str | None = None
 
 
 def demo(

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -61,16 +61,52 @@ class Disparity:
         return np.asarray(prediction @ self.functions)
 
 
-def solver(gram: Array, added: float) -> Callable[[Array], Array]:
-    """(G + added · I)⁻¹ as a function of a right-hand side."""
-    matrix = gram.copy()
-    matrix[np.diag_indices_from(matrix)] += added
-    return partial(cho_solve, cho_factor(matrix, lower=True, overwrite_a=True))
+@dataclass(frozen=True)
+class NormalMatrix:
+    r"""G = XᵀX with X = √w (Φ − 1 φ̄ᵀ), through the smaller of XᵀX and XXᵀ.
 
+    .. math:: (X^\top X + \lambda I)^{-1} r = \big(r - X^\top (X X^\top + \lambda I)^{-1} X r\big) / \lambda
 
-def typical_size(gram: Array) -> float:
-    """τ, what a ridge is a multiple of."""
-    return max(float(np.trace(gram)) / len(gram), 1e-300)
+    Shapes: matrix (column, column), or (row, row) where columns are more than rows; weight (row,), of any sum; mean of
+    the columns φ̄ (column,).
+    """
+
+    columns: DenseColumns
+    weight: Array
+    mean: Array
+    matrix: Array
+
+    @classmethod
+    def of(cls, columns: DenseColumns, weight: Array) -> NormalMatrix:
+        """For row weights, (row,)."""
+        total, (rows, count) = float(weight.sum()), columns.values.shape
+        mean = columns.cross(weight / total)
+        matrix = columns.rows_gram(weight, mean) if count > rows else total * columns.gram(weight / total)
+        return cls(columns, weight, mean, matrix)
+
+    @property
+    def typical_size(self) -> float:
+        """τ = tr(G) / columns, what a ridge is a multiple of."""
+        return max(float(np.trace(self.matrix)) / len(self.mean), 1e-300)
+
+    def solver(self, added: float) -> Callable[[Array], Array]:
+        """(G + added · I)⁻¹ as a function of a right-hand side: (column,) or (column, side)."""
+        matrix = self.matrix.copy()
+        matrix[np.diag_indices_from(matrix)] += added
+        factor = cho_factor(matrix, lower=True, overwrite_a=True)
+        if len(self.matrix) == len(self.mean):
+            return lambda right: cho_solve(factor, right)
+        return lambda right: (right - self._to_columns(cho_solve(factor, self._to_rows(right)))) / added
+
+    def _to_rows(self, u: Array) -> Array:
+        """X u."""
+        return (np.sqrt(self.weight) * (self.columns.values @ u - self.mean @ u).T).T
+
+    def _to_columns(self, r: Array) -> Array:
+        """Xᵀ r."""
+        weighted = (np.sqrt(self.weight) * r.T).T
+        along: Array = self.columns.cross(weighted) - np.multiply.outer(self.mean, weighted.sum(axis=0))
+        return along
 
 
 @dataclass(frozen=True)
@@ -94,21 +130,21 @@ class CorrectionPath:
     ) -> list[CorrectionPath]:
         """One path per ridge ρ."""
         weight = disparity.row_weight
-        gram, crossed = columns.gram(weight), columns.cross(disparity.functions)
+        normal, crossed = NormalMatrix.of(columns, weight), columns.cross(disparity.functions)
         start, farthest = (
             disparity.coefficients(prediction),
             FARTHEST * weight @ (prediction - weight @ prediction) ** 2,
         )
-        added = [ridge * typical_size(gram) for ridge in ridges]
-        return [replace(cls.of(gram, more, crossed, start), farthest=float(farthest)) for more in added]
+        added = [ridge * normal.typical_size for ridge in ridges]
+        return [replace(cls.of(normal, more, crossed, start), farthest=float(farthest)) for more in added]
 
     @classmethod
-    def of(cls, gram: Array, added: float, crossed: Array, start: Array) -> CorrectionPath:
-        """From G (column, column), ρτ, C (column, function) and c0 (function,); any change is allowed. K maps all
-        functions to combinations of the rows of C, so that only these and c0 are decomposed where columns are few.
+    def of(cls, normal: NormalMatrix, added: float, crossed: Array, start: Array) -> CorrectionPath:
+        """From G, ρτ, C (column, function) and c0 (function,); any change is allowed. K maps all functions to
+        combinations of the rows of C, so that only these and c0 are decomposed where columns are few.
         """
         columns, functions = crossed.shape
-        solved, few = solver(gram, added)(crossed), columns + 1 < functions
+        solved, few = normal.solver(added)(crossed), columns + 1 < functions
         # (function, direction)
         reached = np.linalg.qr(np.column_stack([crossed.T, start]))[0] if few else np.eye(functions)
         inner = (crossed @ reached).T @ (solved @ reached)

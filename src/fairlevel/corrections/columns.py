@@ -31,6 +31,15 @@ class DenseColumns:
         centred *= np.sqrt(weight)[:, None]
         return np.asarray(centred.T @ centred)
 
+    def rows_gram(self, weight: Array, mean: Array) -> Array:
+        """√W (Φ − 1 m)(Φ − 1 m)ᵀ √W for weights (row,) and a mean m (column,): (row, row)."""
+        product = self.values @ self.values.T
+        matrix = product if isinstance(product, np.ndarray) else product.toarray()
+        shared = self.values @ mean
+        matrix += mean @ mean - shared[:, None] - shared
+        root = np.sqrt(weight)
+        return np.asarray(root[:, None] * matrix * root)
+
     def cross(self, functions: Array) -> Array:
         """Φᵀ times functions: (row, function) -> (column, function), or (row,) -> (column,)."""
         return np.asarray(self.values.T @ functions)

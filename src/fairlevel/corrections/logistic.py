@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import expit
 
 from fairlevel.arrays import Array
-from fairlevel.corrections.closed_form import LEFT, CorrectionPath, Disparity, solver, typical_size
+from fairlevel.corrections.closed_form import LEFT, CorrectionPath, Disparity, NormalMatrix
 from fairlevel.corrections.columns import DenseColumns
 
 ACCURACY = 1e-3
@@ -80,7 +80,7 @@ class LogisticObjective:
         """
         point = self.at(u)
         rows = Linearised.at(self.columns, point.probability, self.disparity)
-        solve = solver(rows.gram, self.ridge)
+        solve = rows.normal.solver(self.ridge)
         solved = solve(rows.crossed)  # M⁻¹C
         inner = np.eye(solved.shape[1]) / self.alpha + rows.crossed.T @ solved  # I/α + CᵀM⁻¹C
         for _ in range(_MOST_STEPS):
@@ -128,21 +128,21 @@ class Point:
 
 @dataclass(frozen=True)
 class Linearised:
-    """The problem to first order around probabilities. Shapes: gram G of columns that count by Wp(1−p), by how far
-    probabilities follow log-odds, (column, column); crossed C (column, function).
+    """The problem to first order around probabilities: G of rows that count by Wp(1−p), by how far probabilities follow
+    log-odds, and C (column, function).
     """
 
-    gram: Array
+    normal: NormalMatrix
     crossed: Array
 
     @classmethod
     def at(cls, columns: DenseColumns, probability: Array, disparity: Disparity) -> Linearised:
         """For probabilities (row,)."""
         slope = np.maximum(probability * (1 - probability), _SMALLEST_SLOPE)
-        size = float(disparity.row_weight @ slope)
-        metric = disparity.row_weight * slope / size
+        metric = disparity.row_weight * slope
         weighted = slope[:, None] * disparity.functions
-        return cls(size * columns.gram(metric), columns.cross(weighted - metric[:, None] * weighted.sum(axis=0)))
+        beyond_mean = weighted - (metric / metric.sum())[:, None] * weighted.sum(axis=0)
+        return cls(NormalMatrix.of(columns, metric), columns.cross(beyond_mean))
 
 
 def logistic_corrections(
@@ -160,8 +160,8 @@ def logistic_corrections(
     rows = Linearised.at(columns, p, disparity)
     points: list[Point] = []
     for ridge in ridges:
-        added = ridge * typical_size(rows.gram)
-        path = CorrectionPath.of(rows.gram, added, rows.crossed, disparity.coefficients(p))
+        added = ridge * rows.normal.typical_size
+        path = CorrectionPath.of(rows.normal, added, rows.crossed, disparity.coefficients(p))
         least = float(path.left(np.array([_LARGEST_ALPHA]))[0])
         u: Array = np.zeros(len(rows.crossed))
         for alpha in path.alphas([max(share, _ABOVE_LEAST * least) for share in shares]):

@@ -106,7 +106,7 @@ class LinearLearner:
     """
 
     changing: ClassVar[None] = None
-    grows: ClassVar[bool] = True
+    grows: ClassVar[bool] = False
 
     def __init__(self, input_map: InputMap, configs: int) -> None:
         assert input_map.mixing is not None

@@ -12,7 +12,7 @@ from fairlevel.penalties.protocol import Along, PenaltyStep, Settings
 from fairlevel.predictors.protocol import Learner, Move, Parabola
 from fairlevel.training.rows import StepRows
 
-MOST_HALVINGS = 12
+MOST_TRIALS = 12
 _SUFFICIENT = 1e-4  # of the decrease that the slope promises
 
 
@@ -177,8 +177,9 @@ class LineSearch(NamedTuple):
     def step_along(self, direction: AnyArray, rate: float, beside: Parabola | None = None) -> Move:
         r"""A step in [0, rate] that lowers the objective, and the learner's own term ``beside`` it, at f + s t.
 
-        Where loss and penalty are quadratic, s = rate · min(1, −⟨g, t⟩ / tᵀHt). Elsewhere s is halved, from ``rate``,
-        until the objective has fallen by a share of what the slope promises.
+        Where loss and penalty are quadratic, s = rate · min(1, −⟨g, t⟩ / tᵀHt). Elsewhere s goes down from ``rate``, to
+        the minimum of the parabola through what is known and at least by half, until the objective has fallen by a
+        share of what the slope promises.
         """
         xp = namespace(direction)
         slope, bend = (self.gradient * direction).sum(-1), 0.0
@@ -194,14 +195,18 @@ class LineSearch(NamedTuple):
             return Move(rate * xp.clip(best, min=0.0, max=1.0), along)
         start, accepted = self._at(self.score), slope >= 0
         step = xp.where(accepted, zeros, xp.full_like(slope, rate))
-        for _ in range(MOST_HALVINGS):
+        for _ in range(MOST_TRIALS):
             further = self._at(self.score + step[:, None] * direction)
             if beside is not None:
                 further = further + step * beside.slope + step**2 * beside.curvature / 2
             accepted = accepted | (further <= start + _SUFFICIENT * step * slope)
             if accepted.all():
                 return Move(step)
-            step = xp.where(accepted, step, step / 2)
+            rise = further - start - step * slope  # what bends the objective up
+            lowest = -slope * step**2 / (2 * xp.where(rise > 0, rise, xp.ones_like(rise)))
+            lower = xp.where(lowest > 0.5 * step, 0.5 * step, xp.where(lowest > 1e-3 * step, lowest, 1e-3 * step))
+            lower = xp.where((rise > 0) & xp.isfinite(rise), lower, 0.5 * step)
+            step = xp.where(accepted, step, lower)
         return Move(xp.where(accepted, step, zeros))
 
     def _curvature_along(self, direction: AnyArray, along: Along) -> AnyArray:
