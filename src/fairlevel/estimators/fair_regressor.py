@@ -41,16 +41,16 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         front.
     penalty : str or penalty object, default="fbo_closed"
         The name of a penalty, such as "fbo_closed", "fbo_root" or "gdp" (docs/methods.md describes all of them), or an
-        object such as ``ITD(steps=10)``. With a budget also a solver of :class:`fairlevel.FairnessPath`, such as
-        "auto".
+        object such as ``LinearR2(ridge=0.1)``; "fbo", "itd" and "adversarial" need the extra ``networks``. With a
+        budget also a solver of :class:`fairlevel.FairnessPath`, such as "auto".
     predictor : str, predictor object or nn.Module, default=None
-        "boosting" (LightGBM, which also reads categories and missing values), "mlp", "linear", "random_features", an
-        object such as ``Boosting(leaves=31)`` or ``MLP(hidden=(32,))``, or your own ``nn.Module`` that maps
-        (row, feature) to (row,) or (row, 1). A module gets X as given, in 32 bits, and every fit starts from a copy of
-        it; the target is standardised. None stands for "boosting", and with ``penalty="auto"`` and a budget for
-        boosters and networks together.
+        "boosting" (LightGBM, which also reads categories and missing values), "linear", "random_features", or an object
+        such as ``Boosting(leaves=31)``. With the extra ``networks`` also "mlp", ``MLP(hidden=(32,))``, or your own
+        ``nn.Module`` that maps (row, feature) to (row,) or (row, 1). A module gets X as given, in 32 bits, and every
+        fit starts from a copy of it; the target is standardised. None stands for "boosting", and with
+        ``penalty="auto"`` and a budget for what "auto" trains.
     optimizer : str or optimiser object, default="adam"
-        Of networks: "adam", "gd", or an object such as ``Adam(learning_rate=3e-3, steps=2000)``.
+        Of networks alone: "adam", "gd", or an object such as ``Adam(learning_rate=3e-3, steps=2000)``.
     validation_fraction : float, None or "auto", default="auto"
         Share of the rows held out for early stopping; None trains on all rows for all steps. "auto" holds out a fifth
         to find the best number of steps, and what ``Boosting`` leaves open, and then trains on all rows for as many;
@@ -59,6 +59,7 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
     combiner : ``Stacked()`` or ``Best()``, optional
         Only with a budget: whether candidates are mixed (None and ``Stacked()``) or one is taken.
     device : {"auto", "cpu", "cuda"}, default="auto"
+        Where networks train.
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0
         From 1 on, the stages of the fit are shown on standard error: as bars on a terminal, as lines elsewhere. The
@@ -67,9 +68,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         Turns a table with text, dates and gaps into numbers; it is learnt inside the fit, from training rows only.
         Without one, X must be numbers, or what the predictor reads by itself.
     n_jobs : int, optional
-        Threads of the fit: None for as many as PyTorch uses (``OMP_NUM_THREADS``, or all cores), -1 for all cores. If
-        ``torch`` was imported before ``fairlevel``, its waiting threads keep cores busy; None then gives each product
-        one thread. The result does not depend on it.
+        Threads of the fit: None for ``OMP_NUM_THREADS``, or all cores; -1 for all cores. The result does not depend on
+        it.
 
     Attributes
     ----------

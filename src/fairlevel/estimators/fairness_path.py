@@ -90,6 +90,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     threshold : float, default=0.5
         Where y has two classes, decisions are judged, too: the second class where its probability is at least this.
     device : {"auto", "cpu", "cuda"}, default="auto"
+        Where networks train.
     random_state : int, RandomState instance or None, default=None
     verbose : int, default=0
         From 1 on, the stages of the fit are shown on standard error: as bars on a terminal, as lines elsewhere. The
