@@ -39,7 +39,7 @@ def test_the_study_and_the_path_train_the_same_candidates(monkeypatch):
     trained = study.table[~study.table["family"].str.contains("after|constant")]
     boosters, solved = (trained["predictor"] == "boosting").sum(), trained["predictor"].ne("boosting")
     assert boosters + 2 * trained.loc[solved, "setting"].nunique() <= protocol.candidates  # two bodies for each head
-    assert set(trained["predictor"]) == {"boosting", "mlp", "random_features", "linear"}
+    assert set(trained["predictor"]) == {"boosting", "network", "random_features", "linear"}
 
 
 def test_a_penalty_from_outside_in_a_study(monkeypatch):

@@ -145,7 +145,7 @@ def _candidates(trained: Trained, keys: Sequence[CandidateKey], rates: Array, se
         keys,
         setup.predictor.name,
         trained.steps,
-        learning_rate=rates,
+        learning_rate=rates if setup.predictor.uses_optimizer else np.nan,
         status=[status.value for status in trained.status],
         loss=trained.loss.astype(np.float64),
     )

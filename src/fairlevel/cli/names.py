@@ -1,4 +1,4 @@
-"""Names that options take, written out, because the tables that define them import what trains; a test compares both."""
+"""Names that options take, written out: the tables that define them import what trains. A test compares both."""
 
 from __future__ import annotations
 

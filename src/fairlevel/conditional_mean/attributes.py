@@ -47,6 +47,10 @@ class Attributes:
     def __len__(self) -> int:
         return len(self.values)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What was computed from the rows can be computed again, and need not be picklable."""
+        return {**vars(self), "_kept": {}}
+
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """What ``make`` computes from these rows alone; asked again for the same key, it is not computed again. So all
         users of the same rows, or of the same part of them, share one factorisation.
