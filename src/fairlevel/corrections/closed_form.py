@@ -91,7 +91,7 @@ class NormalMatrix:
 
     def solver(self, added: float) -> Callable[[Array], Array]:
         """(G + added · I)⁻¹ as a function of a right-hand side: (column,) or (column, side)."""
-        matrix = self.matrix.copy()
+        matrix: Any = self.matrix.copy()
         matrix[np.diag_indices_from(matrix)] += added
         factor = cho_factor(matrix, lower=True, overwrite_a=True)
         if len(self.matrix) == len(self.mean):
@@ -100,7 +100,8 @@ class NormalMatrix:
 
     def _to_rows(self, u: Array) -> Array:
         """X u."""
-        return (np.sqrt(self.weight) * (self.columns.values @ u - self.mean @ u).T).T
+        rows: Array = (np.sqrt(self.weight) * (self.columns.values @ u - self.mean @ u).T).T
+        return rows
 
     def _to_columns(self, r: Array) -> Array:
         """Xᵀ r."""
