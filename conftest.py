@@ -6,7 +6,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).parent
-NEED_TORCH = ("torch", "fairlevel.networks", "fairlevel.torch", "fairlevel_study", "benchmarks")
+NEED_TORCH = (
+    "torch",
+    "fairlevel.networks",
+    "fairlevel.torch",
+    "fairlevel_study",
+    "benchmarks",
+    "support",
+    "pages_of_docs",
+)
 OF_NETWORKS = {"FBO", "ITD", "Adversarial", "MLPMean"}
 """Public names that need PyTorch."""
 
@@ -17,12 +25,13 @@ def pytest_addoption(parser):
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Without PyTorch files that need it are left out; --needing-torch takes no others."""
+    """Without PyTorch files that need it are left out; --needing-torch takes these, and files with tests that ask."""
     if collection_path.suffix == ".py" and collection_path.name != "conftest.py":
         if find_spec("torch") is None:
             return needs_torch(collection_path) or None
         if config.getoption("--needing-torch"):
-            return not needs_torch(collection_path) or None
+            asks = 'importorskip("torch")' in collection_path.read_text(encoding="utf-8")
+            return not (asks or needs_torch(collection_path)) or None
     return None
 
 

@@ -132,6 +132,7 @@ def test_held_out_rows_choose_the_size_of_trees(target, rows, size, weight):
 
 def test_chance_in_few_held_out_rows_hides_no_disparity_of_a_network():
     """DPVar is small beside what few rows know of it, and weighs most: training ended after the first steps."""
+    pytest.importorskip("torch")
     found = []
     for seed in (0, 2):
         random = np.random.default_rng(seed)

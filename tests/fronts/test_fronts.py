@@ -7,7 +7,7 @@ import pytest
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.fronts.budgets import best_mse, budgets_over_range
 from fairlevel.fronts.limits import read_limit
-from fairlevel.fronts.point_names import point_name, point_row
+from fairlevel.fronts.point_names import point_name
 from fairlevel.fronts.points import finite, non_dominated
 from fairlevel.fronts.refinement import check_weights, coarse, propose
 from fairlevel.fronts.selection import ZETAS, select
@@ -128,7 +128,6 @@ def test_refinement_goes_on_where_the_front_ends_early():
 
 def test_names_of_points_are_counted_from_one():
     assert [point_name(row) for row in (0, 8, 11, 99)] == ["point-01", "point-09", "point-12", "point-100"]
-    assert [point_row(point_name(row)) for row in (0, 8, 11, 99)] == [0, 8, 11, 99]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ _typer = typer.Typer(
 
 def _print_version(asked: bool) -> None:
     if asked:
-        print(f"fairlevel {__version__}")
+        print(f"fairlevel {__version__}", flush=True)  # a full disk is found out here
         raise typer.Exit
 
 

@@ -130,9 +130,8 @@ def sample_rows(source: Any, roles: Roles, most: int, seed: int) -> RowSample:
     for name in roles.attributes:
         if name in roles.categories or _is_any(dataset.schema.field(name).type, *_TEXTS, types.is_boolean):
             sample.levels[name] = Counter()
-    drawn = np.arange(total)
-    if sample.sampled:
-        drawn = np.sort(np.random.default_rng(seed).choice(total, most, replace=False))
+    chance = np.random.default_rng(seed)
+    drawn = np.sort(chance.choice(total, most, replace=False)) if sample.sampled else np.arange(total)
     picked, start = [], 0
     for batch in _batches(dataset, columns):
         first, last = np.searchsorted(drawn, [start, start + batch.num_rows])
