@@ -38,6 +38,7 @@ check: lint
 bounds:
 	$(PYTHON) -m venv .bounds
 	.bounds/bin/python tests/lower_bounds.py > .bounds/oldest.txt
+	.bounds/bin/python -m pip install --quiet --constraint constraints.txt torch
 	.bounds/bin/python -m pip install --quiet --editable . --requirement .bounds/oldest.txt \
 		onnxruntime polars pytest pytest-xdist
 	$(PARALLEL) .bounds/bin/python -m pytest -q -m "not study" -n auto --maxprocesses 8 --dist loadfile \

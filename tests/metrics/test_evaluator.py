@@ -32,7 +32,8 @@ def test_intervals_are_those_of_each_prediction_alone():
     for interval, prediction in zip(found, PREDICTIONS, strict=True):
         alone = dpvar_interval(prediction, sensitive_features=A)
         np.testing.assert_allclose(figures(interval), figures(alone), rtol=1e-9, atol=1e-12)
-        assert interval.regressor == alone.regressor
+        # of means that fit alike, such as two with four free functions, rounding decides which one is named
+        assert interval.regressor.partition(" (")[2] == alone.regressor.partition(" (")[2]
 
 
 def test_errors_and_intervals_come_from_the_same_evidence(monkeypatch):

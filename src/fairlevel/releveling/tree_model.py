@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import csr_array, identity
 
 from fairlevel.arrays import Array, Index
 from fairlevel.corrections.closed_form import RIDGES, Disparity
@@ -77,7 +77,8 @@ class TreeModel(ExistingModel):
             written = values_of_trees(self.values)
             return (Family(DenseColumns(by_tree(self.leaves, self.values)), RIDGES, written),)
         if self.method == LEAVES:
-            return (Family(self.columns, LEAF_RIDGES, eye_array(self.columns.values.shape[1], format="csr")),)
+            every_leaf = csr_array(identity(self.columns.values.shape[1], format="csr"))
+            return (Family(self.columns, LEAF_RIDGES, every_leaf),)
         weight = disparity.row_weight
         counts = counts_of_leaves(self.columns, rows, weight, self.values)
         averages = Averages(self.columns, rows, counts, len(rows) * weight)
