@@ -60,6 +60,7 @@ def test_linear_leaves_get_a_correction(method):
         relevel(model, x, sensitive_features=a, method="leaves")
 
 
+@pytest.mark.skipif(int(xgb.__version__.partition(".")[0]) < 3, reason="XGBoost 2 knows categories by number alone")
 def test_what_xgboost_says_comes_without_its_stack_trace():
     towns = pd.Categorical(np.where(OWN[0]["x1"] > 0, "north", "south"))
     model = xgb.XGBRegressor(n_estimators=3, enable_categorical=True).fit(OWN[0].assign(town=towns), OWN[1])

@@ -46,7 +46,10 @@ class LazyCommand(TyperCommand):
 
     def command(self) -> Any:
         """The command itself; its help ends with the example of its file."""
-        module, single = import_module(f"fairlevel.cli.{self.name}"), typer.Typer(add_completion=False, rich_markup_mode="rich")
+        module, single = (
+            import_module(f"fairlevel.cli.{self.name}"),
+            typer.Typer(add_completion=False, rich_markup_mode="rich"),
+        )
         single.command(self.name, epilog=f"Example: [bold]{module.EXAMPLE}[/bold]")(getattr(module, str(self.name)))
         return get_command(single)
 
