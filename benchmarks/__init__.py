@@ -5,7 +5,7 @@ Settings of the whole process, made before PyTorch is imported: OpenMP threads t
 
 import os
 
-from fairlevel.memory import keep_freed_memory
+from fairlevel.networks.memory import keep_freed_memory
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 keep_freed_memory()

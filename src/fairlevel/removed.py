@@ -20,6 +20,7 @@ REMOVED = {
     "FairRegressor(batch_size=)": _BATCHES,
     "FairClassifier(batch_size=)": _BATCHES,
     "fairlevel.parquet_memmaps": "numpy.load(file, mmap_mode='r') opens a memory map, pyarrow.parquet reads parts",
+    "fairlevel.memory": "fairlevel.networks.memory.keep_freed_memory() is for networks on a CPU, where it pays",
     "fairlevel.audit_files": "audit(path, predictions=..., sensitive_features=...) reads files",
     "audit(baseline=)": _SINCE,
     "audit(state=)": f"{_SAMPLE}, which needs no state",

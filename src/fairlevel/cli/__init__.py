@@ -17,7 +17,7 @@ from typer.main import get_command
 
 from fairlevel._version import __version__
 from fairlevel.exceptions import FairLevelError, InvalidInput
-from fairlevel.memory import SWITCH
+from fairlevel.networks.memory import SWITCH
 from fairlevel.openmp import POLICY
 from fairlevel.removed import refuse_removed
 

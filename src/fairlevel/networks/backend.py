@@ -13,6 +13,7 @@ from torch import Tensor
 from fairlevel.arrays import Array, Backend, RepeatedStep, Step, StepResult, on_backend
 from fairlevel.exceptions import InvalidInput, UnknownName
 from fairlevel.networks.cuda_graph import RecordedStep
+from fairlevel.networks.memory import keep_freed_memory_if_asked
 from fairlevel.penalties.protocol import Along, PenaltyStep
 from fairlevel.penalties.toolkit import Prepared
 
@@ -24,6 +25,8 @@ class TorchBackend:
 
     def __init__(self, device: torch.device | str, dtype: torch.dtype = torch.float32) -> None:
         self.device, self.dtype = torch.device(device), dtype
+        if self.device.type == "cpu":
+            keep_freed_memory_if_asked()
 
     def array(self, values: Array | Tensor) -> Tensor:
         return torch.as_tensor(values).to(self.device, self.dtype)

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairlevel.arrays import AnyArray, Flags, NumPyBackend, StepResult, numpy_array
+from fairlevel.arrays import AnyArray, Flags, StepResult, numpy_array
 from fairlevel.exceptions import InvalidInput
 from fairlevel.losses import Loss, SquaredLoss
-from fairlevel.memory import keep_freed_memory_if_asked
 from fairlevel.penalties import Penalty, within_factors
 from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Settings
 from fairlevel.penalties.toolkit import check_settings
@@ -51,8 +50,6 @@ def train(
     check_settings(penalty, configurations.settings)
     require_attributes(rows, configurations.weight)
     factory = predictor.prepare(rows.rows.x, seed, device, rows.x_scaler)
-    if isinstance(factory.backend, NumPyBackend):
-        keep_freed_memory_if_asked()
     acting = _bound(rows, penalty, configurations.settings, factory, seed)
     ready = rows.on_backend(factory, acting.accuracy)
     held = None if held_out is None else _held_out(held_out, ready, penalty, configurations, factory, seed)

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Protocol, TypeVar
 
 from fairlevel.exceptions import FairLevelError, InvalidInput
-from fairlevel.memory import keep_freed_memory
+from fairlevel.networks.memory import keep_freed_memory
 from fairlevel.openmp import cores, waiting_asleep
 from fairlevel.threads import use_one_thread
 

@@ -2,8 +2,8 @@
 
 One training step frees and allocates the same blocks thousands of times, and fetching fresh pages costs more than the
 arithmetic on them. Library code never changes the setting on its own: call :func:`keep_freed_memory`, or set the
-environment variable ``FAIRLEVEL_KEEP_MEMORY=1``. The command line sets it, and the workers of the benchmark call the
-function.
+environment variable ``FAIRLEVEL_KEEP_MEMORY=1``. The command line sets it, and the workers of the study call the
+function. It pays for networks on a CPU; boosters train in NumPy, where it made no difference.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from functools import cache
 
 SWITCH = "FAIRLEVEL_KEEP_MEMORY"
-"""Environment variable: ``1`` makes every training run call :func:`keep_freed_memory`."""
+"""Environment variable: ``1`` makes every training of networks on a CPU call :func:`keep_freed_memory`."""
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # options of glibc's mallopt
 _LARGEST_BLOCK = 32 * 2**20  # the largest value that glibc accepts for the second option

@@ -5,7 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fairlevel import FairRegressor, memory
+from fairlevel import FairRegressor
+from fairlevel.networks import memory
+from fairlevel.networks.optimizers import Adam
 
 
 class Library:
@@ -49,5 +51,5 @@ def test_training_asks_only_where_the_variable_is_set(library, monkeypatch, valu
     if value is not None:
         monkeypatch.setenv(memory.SWITCH, value)
     x = np.linspace(0, 1, 60).reshape(30, 2)
-    FairRegressor(weight=0, device="cpu", random_state=0).fit(x, x[:, 0])
+    FairRegressor(weight=0, predictor="mlp", optimizer=Adam(steps=2), device="cpu", random_state=0).fit(x, x[:, 0])
     assert len(library.calls) == calls
