@@ -25,7 +25,9 @@ def indicators(leaves, values):
     return np.concatenate([np.eye(len(own))[leaves[:, tree]] for tree, own in enumerate(values)], axis=1)
 
 
-def test_more_columns_than_rows_are_solved_through_the_rows(rows):
+@pytest.mark.parametrize("large", [4000, 5], ids=["in 64 bits", "in 32 bits, refined"])
+def test_more_columns_than_rows_are_solved_through_the_rows(rows, large, monkeypatch):
+    monkeypatch.setattr("fairlevel.corrections.closed_form.LARGE", large)
     leaves, values, _, _, attributes = rows
     few = np.arange(12)
     for columns in (LeafColumns.of(leaves, [*map(len, values)]), DenseColumns(indicators(leaves, values))):
@@ -40,7 +42,9 @@ def test_more_columns_than_rows_are_solved_through_the_rows(rows):
         np.testing.assert_allclose(normal.solver(0.01)(right[:, 0]), exact[:, 0], rtol=1e-8, atol=1e-10)
 
 
-def test_leaf_columns_are_indicators(rows):
+@pytest.mark.parametrize("large", [4000, 5], ids=["in 64 bits", "in 32 bits, refined"])
+def test_leaf_columns_are_indicators(rows, large, monkeypatch):
+    monkeypatch.setattr("fairlevel.corrections.closed_form.LARGE", large)
     leaves, values, _, _, attributes = rows
     columns, dense = LeafColumns.of(leaves, [*map(len, values)]), DenseColumns(indicators(leaves, values))
     gram = dense.gram(attributes.weight)
@@ -50,7 +54,7 @@ def test_leaf_columns_are_indicators(rows):
     exact = np.linalg.solve(gram + 0.1 * np.eye(len(gram)), crossed)
     for one in (columns, dense):
         solved = NormalMatrix.of(one, attributes.weight).solver(0.1)(crossed)
-        np.testing.assert_allclose(solved, exact, atol=1e-10 * np.abs(exact).max())
+        np.testing.assert_allclose(solved, exact, atol=1e-8 * np.abs(exact).max())
     np.testing.assert_allclose(columns.cross(functions), dense.cross(functions), atol=1e-12)
     coefficients = np.random.default_rng(2).standard_normal((2, dense.values.shape[1]))
     np.testing.assert_allclose(columns.apply(coefficients), dense.apply(coefficients), atol=1e-12)

@@ -61,6 +61,12 @@ class Disparity:
         return np.asarray(prediction @ self.functions)
 
 
+LARGE = 4000
+"""Columns, or rows, of a matrix that is factored in 32 bits: 64 MB."""
+
+_ACCURACY, _MOST_REFINEMENTS = 1e-9, 30
+
+
 @dataclass(frozen=True)
 class NormalMatrix:
     r"""G = XᵀX with X = √w (Φ − 1 φ̄ᵀ), through the smaller of XᵀX and XXᵀ.
@@ -82,7 +88,7 @@ class NormalMatrix:
         total, (rows, count) = float(weight.sum()), columns.values.shape
         mean = columns.cross(weight / total)
         matrix = columns.rows_gram(weight, mean) if count > rows else total * columns.gram(weight / total)
-        return cls(columns, weight, mean, matrix)
+        return cls(columns, weight, mean, matrix.astype(np.float32) if len(matrix) > LARGE else matrix)
 
     @property
     def typical_size(self) -> float:
@@ -90,13 +96,37 @@ class NormalMatrix:
         return max(float(np.trace(self.matrix)) / len(self.mean), 1e-300)
 
     def solver(self, added: float) -> Callable[[Array], Array]:
-        """(G + added · I)⁻¹ as a function of a right-hand side: (column,) or (column, side)."""
+        """(G + added · I)⁻¹ as a function of a right-hand side: (column,) or (column, side). A large matrix is factored
+        in 32 bits, in half of the time and memory, and its solutions are refined by products with X, in 64.
+        """
         matrix: Any = self.matrix.copy()
         matrix[np.diag_indices_from(matrix)] += added
         factor = cho_factor(matrix, lower=True, overwrite_a=True)
-        if len(self.matrix) == len(self.mean):
-            return lambda right: cho_solve(factor, right)
-        return lambda right: (right - self._to_columns(cho_solve(factor, self._to_rows(right)))) / added
+
+        def solve(right: Array) -> Array:
+            solved, rest, scale = np.zeros_like(right), right, float(np.abs(right).max(initial=1e-300))
+            for _ in range(_MOST_REFINEMENTS):
+                solved = solved + scale * cho_solve(factor, (rest / scale).astype(matrix.dtype))
+                if matrix.dtype == np.float64:
+                    break
+                rest = right - self._times(solved) - added * solved
+                if np.abs(rest).max(initial=0) <= _ACCURACY * scale:
+                    break
+            return solved
+
+        if self._by_column:
+            return solve
+        return lambda right: (right - self._to_columns(solve(self._to_rows(right)))) / added
+
+    @property
+    def _by_column(self) -> bool:
+        return len(self.matrix) == len(self.mean)
+
+    def _times(self, values: Array) -> Array:
+        """The matrix times values, without its rounding."""
+        if self._by_column:
+            return self._to_columns(self._to_rows(values))
+        return self._to_rows(self._to_columns(values))
 
     def _to_rows(self, u: Array) -> Array:
         """X u."""
