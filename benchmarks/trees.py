@@ -26,6 +26,7 @@ from fairlevel.arrays import Array
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.exceptions import FairLevelError
+from fairlevel.fronts.budget import DPVAR, Budget
 from fairlevel.fronts.combiners import Stacked
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.mixtures import shared_mean
@@ -171,8 +172,8 @@ def retrained(source: Source, table: str, seed: int) -> Rows:
     conditional = shared_mean(predictions, own.y, own.some_attributes, seed)
     disparity = conditional.disparity(predictions, own.some_attributes, seed)
     mixing = Stacked().over(predictions, own.y, own.some_attributes.weight, disparity)
-    roots = np.linspace(np.sqrt(max(mixing.smallest, 1e-6)), np.sqrt(mixing.within(np.inf).dpvar), 20)
-    proportions = np.stack([mixing.within(root**2 * 1.0001 + 1e-9).proportions for root in roots])
+    roots = np.linspace(np.sqrt(max(mixing.smallest(DPVAR), 1e-6)), np.sqrt(mixing.most_accurate.dpvar), 20)
+    proportions = np.stack([mixing.within(Budget(DPVAR, root**2 * 1.0001 + 1e-9)).proportions for root in roots])
     mixed = proportions @ candidates.predict(test.x)
     seconds = time.process_time() - start
     for name, model in plain_models(problem).items():

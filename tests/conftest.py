@@ -51,7 +51,7 @@ def few_points(request):
     with pytest.MonkeyPatch.context() as patch:
         if request.path.parent.name in FIT_PATHS and request.path.stem not in TEST_PATHS:
             patch.setattr("fairlevel.estimators.path_fit.POINTS", 6)
-            patch.setattr("fairlevel.estimators.evaluation.SHARE_POINTS", 3)
+            patch.setattr("fairlevel.fronts.evaluation.SHARE_POINTS", 3)
         yield
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from fairlevel import FairRegressor
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet, TrainingHistory, candidate_table
-from fairlevel.candidates.stopping import EveryRowOnce, best_setup, best_steps
+from fairlevel.candidates.stopping import best_setup, best_steps, every_row_once
 from fairlevel.data.splitting import AnyRows, WholeGroups
 from fairlevel.predictors import Boosting
 
@@ -40,7 +40,7 @@ def test_steps_are_best_for_the_mean_of_all_trainings(folds, steps):
 def test_every_row_is_held_out_once_and_groups_stay_together():
     groups = np.repeat(np.arange(25), 4)
     for splits in (AnyRows(103), WholeGroups(groups)):
-        parts = EveryRowOnce(0.2)(splits, seed=0)
+        parts = every_row_once(splits, 0.2, seed=0)
         held = np.concatenate([held for _, held in parts])
         assert len(parts) == 5
         assert np.array_equal(np.sort(held), np.arange(len(splits)))

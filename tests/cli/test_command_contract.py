@@ -71,7 +71,7 @@ def runs(home):
         for example in ("_diabetes", "_synthetic"):
             patch.setattr(f"fairlevel.cli.demo.{example}", few_rows)
         patch.setattr("fairlevel.estimators.path_fit.POINTS", 4)
-        patch.setattr("fairlevel.estimators.evaluation.SHARE_POINTS", 2)
+        patch.setattr("fairlevel.fronts.evaluation.SHARE_POINTS", 2)
         patch.setattr("fairlevel.auditing.audit.paper_estimate", lambda rows, seed: None)  # seconds
         for name, line in LINES.items():
             again = ["--force"] if name in ("front", "relevel") else []

@@ -53,7 +53,7 @@ def test_demo_prints_tables_and_saves_reports_and_models(tmp_path, monkeypatch):
     quick = partial(FairnessPath, optimizer=Adam(steps=4))
     monkeypatch.setattr("fairlevel.estimators.fairness_path.FairnessPath", quick)
     monkeypatch.setattr("fairlevel.estimators.path_fit.POINTS", 4)
-    monkeypatch.setattr("fairlevel.estimators.evaluation.SHARE_POINTS", 2)
+    monkeypatch.setattr("fairlevel.fronts.evaluation.SHARE_POINTS", 2)
     monkeypatch.setattr("fairlevel.cli.demo.SYNTHETIC_ROWS", 300)
     result = run("demo", "--out", str(tmp_path / "demo"))
     assert result.returncode == 0, result.stderr

@@ -44,7 +44,7 @@ def few_points_and_steps():
     quick = partial(FairnessPath, optimizer=Adam(0.05, steps=80))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("fairlevel.estimators.path_fit.POINTS", 4)
-        patch.setattr("fairlevel.estimators.evaluation.SHARE_POINTS", 4)
+        patch.setattr("fairlevel.fronts.evaluation.SHARE_POINTS", 4)
         patch.setattr("fairlevel.estimators.fairness_path.FairnessPath", quick)
         yield
 

@@ -5,8 +5,8 @@ import pytest
 
 from fairlevel.conditional_mean import GroupMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.estimators.evaluated_rows import EvaluatedRows
 from fairlevel.fronts.combiners import Stacked
+from fairlevel.fronts.evaluation import Evaluation
 from fairlevel.metrics.mixtures import SharedMean
 
 ROWS, GROUPS = 300, 5
@@ -43,11 +43,11 @@ def test_mixtures_are_charged_by_their_variance():
     candidates = random.standard_normal((3, ROWS)) + np.array([GROUP, GROUP == 1, GROUP == 3])  # no chance below zero
     target, fold = random.standard_normal(ROWS), np.arange(ROWS) % 5
     plain, careful = (
-        EvaluatedRows.of(candidates, target, ATTRIBUTES, fold, Stacked(), 0, chance).choice for chance in (0.0, 2.0)
+        Evaluation.of(candidates, target, ATTRIBUTES, fold, Stacked(), 0, chance).choice for chance in (0.0, 2.0)
     )
     proportions = np.array([0.2, 0.3, 0.5])
     before, after = plain.figures(proportions), careful.figures(proportions)
-    judged = EvaluatedRows.of(candidates, target, ATTRIBUTES, fold, Stacked(), 0)
-    added = 2 * judged.mean.chance(judged.attributes, 0) * (proportions @ candidates).var()
+    judged = Evaluation.of(candidates, target, ATTRIBUTES, fold, Stacked(), 0)
+    added = 2 * judged.mean.chance(judged.attributes, 0) * (proportions @ candidates).var() / target.var()
     assert after.dpvar == pytest.approx(before.dpvar + added, rel=1e-9)
     assert after.mse == pytest.approx(before.mse, rel=1e-12)

@@ -8,12 +8,13 @@ import pytest
 
 from fairlevel import FairClassifier, FairnessPath, FairRegressor, load
 from fairlevel.candidates import PATH_LIMITS, PenaltyGrid
-from fairlevel.candidates.stopping import HeldOut
+from fairlevel.candidates.fitting import fitted_with_held_out
+from fairlevel.candidates.protocol import Recipe
 from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.splitting import folds
 from fairlevel.estimators import path_fit
 from fairlevel.estimators.feature_rows import read_rows
-from fairlevel.estimators.path_fit import fit_path
+from fairlevel.estimators.path_fit import evaluated_path
 from fairlevel.estimators.reading import read_table
 from fairlevel.estimators.settings import draw_seed, path_settings, training_setup
 from fairlevel.exceptions import BudgetOutOfReach, InvalidInput, InvalidType, UnseenLevels
@@ -50,22 +51,23 @@ def test_folds_are_judged_by_encoders_that_have_not_seen_them(mixed, monkeypatch
     table = read_table(read_rows(FairRegressor(), x, y, encoder=TableEncoder()), a)
     kept = {}
     monkeypatch.setattr(
-        path_fit, "EvaluatedRows", type("Stop", (), {"of": lambda *given: kept.update(given=given) or 1 / 0})
+        path_fit, "Evaluation", type("Stop", (), {"of": lambda *given: kept.update(given=given) or 1 / 0})
     )
     with pytest.raises(ZeroDivisionError):
-        fit_path(table, path_settings(source, None, setup, True), lambda share: None)
+        evaluated_path(table, path_settings(source, None, setup, True), lambda share: None)
     fold, expected = folds(ROWS, path_fit.FOLDS, seed), []
     for number in range(path_fit.FOLDS):
         train, judge = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
         encoder = TableEncoder().fit(x.iloc[train])
         part = read_table(read_rows(FairRegressor(), encoder.transform(x.iloc[train]), y[train]), a[train])
-        fitted = HeldOut(path_fit.EARLY_STOPPING).fit(part, source, setup, PATH_LIMITS, lambda share: None)
+        fitted = fitted_with_held_out(
+            part, Recipe(source, setup, PATH_LIMITS), path_fit.EARLY_STOPPING, lambda share: None
+        )
         assert not x["job"].iloc[judge].dropna().isin(x["job"].iloc[train]).all()  # or nothing was shown
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLevels)
             expected.append(fitted.predict(encoder.transform(x.iloc[judge])))
-    standard = (np.concatenate(expected, axis=1) - y.mean()) / y.std(ddof=0)
-    np.testing.assert_allclose(kept["given"][0], standard, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(kept["given"][0], np.concatenate(expected, axis=1), rtol=1e-6, atol=1e-6)
 
 
 def test_models_take_the_table_as_it_is_after_saving(mixed, tmp_path):

@@ -15,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 from fairlevel import ITD, ClosedFBO, FairClassifier, FairRegressor, RidgeMean, SplineMean, dpvar
 from fairlevel.candidates import PenaltyGrid
-from fairlevel.candidates.stopping import AllSteps
+from fairlevel.candidates.fitting import fitted_on_all_rows
+from fairlevel.candidates.protocol import Recipe
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.estimators.feature_rows import read_rows
 from fairlevel.estimators.reading import read_table
@@ -200,7 +201,7 @@ def test_grid_of_weights_equals_single_fits(table):
     rows = read_table(read_rows(clone(estimator), x, y), a)
     setup = training_setup("mlp", estimator.optimizer, "auto", draw_seed(0))
     grid = PenaltyGrid.over(ClosedFBO(), weights)
-    together = AllSteps().fit(rows, grid, setup, NO_LIMITS, lambda share: None)
+    together = fitted_on_all_rows(rows, Recipe(grid, setup, NO_LIMITS), None, lambda share: None)
     for weight, proportions in zip(weights, np.eye(len(weights)), strict=True):
         alone = clone(estimator).set_params(weight=weight).fit(x, y, sensitive_features=a)
         np.testing.assert_allclose(alone.predict(x), together.model(proportions).predict(rows.x), rtol=1e-3)

@@ -14,12 +14,11 @@ from sklearn.model_selection import cross_val_predict
 
 from fairlevel import FairnessPath, FairRegressor
 from fairlevel.candidates import PenaltyGrid
-from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.front_page import front_page
 from fairlevel.exceptions import AlreadyLevel, InvalidInput, InvalidType, MissingSensitiveFeatures, UnknownName
+from fairlevel.fronts.budget import Budget
 from fairlevel.fronts.combiners import Best, Stacked
-from fairlevel.fronts.points import non_dominated
-from fairlevel.fronts.selection import knee_index
+from fairlevel.fronts.points import knee_index, non_dominated
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import LinearR2
 from tests.few_trees import auto_of_few_trees

@@ -5,11 +5,10 @@ import pytest
 
 from fairlevel import FairnessPath
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.estimators import evaluation
-from fairlevel.estimators.evaluated_rows import EvaluatedRows
-from fairlevel.estimators.evaluation import Calibration
-from fairlevel.estimators.selection_budget import SelectionShare
+from fairlevel.fronts import evaluation
+from fairlevel.fronts.budget import SHARE, Budget
 from fairlevel.fronts.combiners import Best
+from fairlevel.fronts.evaluation import Evaluation, Points
 from fairlevel.metrics.evaluator import DPVarEvaluator
 
 
@@ -34,14 +33,15 @@ def test_what_chance_leaves_in_each_fold_is_seen(monkeypatch):
         group, fold = np.arange(900) % 6, np.arange(900) // 6 % 3
         unseen = corrected(random.standard_normal(900), group, fold)[None]
         attributes = Attributes(np.eye(6)[group])
-        judged = EvaluatedRows.of(unseen, random.standard_normal(900), attributes, fold, Best(), seed)
+        judged = Evaluation.of(unseen, random.standard_normal(900), attributes, fold, Best(), seed)
         monkeypatch.setattr(evaluation, "SHARE_MARGIN", 0.0)
         together = DPVarEvaluator(attributes, seed).evidence(unseen)
-        found = Calibration.of_shares([SelectionShare(0.1)], unseen, together, judged)
+        points = Points([Budget(SHARE, 0.1)], unseen, together)
+        found = judged.calibration(points)
         by_fold.append(_mean_share(unseen, judged))
         assert found.measured[0] == pytest.approx(max(by_fold[-1], 0))
         monkeypatch.undo()
-        assert Calibration.of_shares([SelectionShare(0.1)], unseen, together, judged).measured[0] > found.measured[0]
+        assert judged.calibration(points).measured[0] > found.measured[0]
         pooled.append(together[0].estimate)
     truth = 5 / 6 / 100
     assert np.mean(by_fold) == pytest.approx(truth, abs=3 * np.std(by_fold) / np.sqrt(40))

@@ -24,7 +24,7 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.data.scaling import Scaler
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.estimators.settings import NO_LIMITS
-from fairlevel.fronts.budgets import best_mse
+from fairlevel.fronts.budget import DPVAR, Budget
 from fairlevel.fronts.combiners import Best, Stacked
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.mixtures import most_accurate, shared_mean
@@ -32,6 +32,7 @@ from fairlevel.networks.mlp import MLP
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import GDP, LinearR2, RootFBO
 from fairlevel.training.rows import AllRows, TrainingRows
+from fairlevel_study.points import best_mse
 
 DATA = Path(os.environ.get("FAIRLEVEL_DATA_DIR", "../shared/data"))
 SHARES = (0.1, 0.25, 0.5)
@@ -135,8 +136,8 @@ def stacked_case(name, x, y, a, seed, true_dpvar=None):
     row = {"case": name, "seed": seed}
     for label, combiner in (("best", Best()), ("stacked", Stacked())):
         choosing = judged(candidates, selection, combiner)
-        budgets = np.linspace(choosing.smallest**0.5 * 1.001, choosing.within(np.inf).dpvar ** 0.5, 30) ** 2
-        mse, dpvar = on_test(np.stack([choosing.within(budget).proportions for budget in budgets]))
+        budgets = np.linspace(choosing.smallest(DPVAR) ** 0.5 * 1.001, choosing.most_accurate.dpvar**0.5, 30) ** 2
+        mse, dpvar = on_test(np.stack([choosing.within(Budget(DPVAR, budget)).proportions for budget in budgets]))
         row |= {
             f"{label} {share}": best_mse(pd.DataFrame({"mse": mse, "dpvar": dpvar}), [share * plain])[0]
             for share in (0.25, 0.5, 0.75)
@@ -189,8 +190,8 @@ def mixing_case(name, x, y, a, seed):
         own = np.maximum(dpvar_of_many(on_test, test.attributes.values), 0)
         plain = own[0] if plain is None else plain
         choosing = judged(candidates, selection, Stacked())
-        budgets = np.linspace(choosing.smallest**0.5 * 1.001, choosing.within(np.inf).dpvar ** 0.5, 30) ** 2
-        proportions = np.stack([choosing.within(budget).proportions for budget in budgets])
+        budgets = np.linspace(choosing.smallest(DPVAR) ** 0.5 * 1.001, choosing.most_accurate.dpvar**0.5, 30) ** 2
+        proportions = np.stack([choosing.within(Budget(DPVAR, budget)).proportions for budget in budgets])
         front = pd.DataFrame({"mse": ((proportions @ on_test - test.y) ** 2).mean(axis=1)})
         front["dpvar"] = dpvar_of_many(proportions @ on_test, test.attributes.values)
         roots = np.sort(np.sqrt(np.clip(own / plain, 0, 1)))

@@ -15,7 +15,7 @@ from fairlevel.auditing.drift import Drift
 from fairlevel.auditing.flags import SIGNIFICANT, Flag
 from fairlevel.auditing.questions import DECISIONS, Question
 from fairlevel.exceptions import InvalidInput
-from fairlevel.fronts.limits import read_limit
+from fairlevel.fronts.budget import read_limit
 from fairlevel.metrics.interval import DPVarInterval
 from fairlevel.metrics.profile import MeanProfile
 from fairlevel.metrics.reliability import Reliability

@@ -6,15 +6,13 @@ Files, in an order to read them:
 - ``penalty_grid.py``: a penalty over weights and settings
 - ``spectral_path.py``: the trade-offs of a linear head in closed form; ``network_features.py``: a head's features
 - ``reweighted_trees.py``: one booster, whose trees are weighted anew
-- ``constant.py``, ``own_models.py``, ``on_predictor.py``, ``families.py``: sources made of other sources
+- ``own_models.py``: models that a user trains; ``combined.py``: sources made of other sources
 - ``sources.py``: what ``auto`` and the other names stand for
 - ``fitting.py``, ``stopping.py``: from a table to trained candidates, and when training ends
 """
 
 from fairlevel.candidates.candidate_set import CandidateSet
-from fairlevel.candidates.constant import WithConstant
-from fairlevel.candidates.families import Families
-from fairlevel.candidates.on_predictor import OnPredictor, WithStages
+from fairlevel.candidates.combined import Families, OnPredictor, WithConstant, WithStages
 from fairlevel.candidates.penalty_grid import PenaltyGrid, PlainSteps, Setting
 from fairlevel.candidates.protocol import PATH_LIMITS, CandidateSource, Limits, TrainingSetup
 from fairlevel.candidates.reweighted_trees import ReweightedTrees

@@ -1,28 +1,27 @@
 """From a table to trained candidates: split, scale, train.
 
-Every fit of an estimator goes through here, with a weight or a budget; when training ends is said in
-:mod:`fairlevel.candidates.stopping`. A study uses the same :class:`Scaling`. Scalers are fitted on all rows of
+Every fit of an estimator goes through one of the last three functions, with a weight or a budget. A study uses the same
+:class:`Scaling`. Scalers are fitted on all rows of
 the fit, early-stopping rows included. Predictors get features as given, and the scaler of features.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet
-from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup
+from fairlevel.candidates.protocol import CandidateRows, Recipe, Report, TrainingSetup, portion
+from fairlevel.candidates.stopping import Split, best_setup, best_steps, split_rows
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.factors import LegitimateFactors, attributes_within
-from fairlevel.data.encoder import Encoding
+from fairlevel.data.encoder import Encoding, TableEncoder
 from fairlevel.data.scaling import Scaler
-from fairlevel.data.splitting import Splitting
 from fairlevel.data.table import Table
-from fairlevel.exceptions import InvalidInput
-from fairlevel.fronts.stacking import without_small_proportions
+from fairlevel.fronts.combiners import without_small_proportions
 from fairlevel.members.protocol import Rescalable
 from fairlevel.metrics.learnt_attributes import with_learnt
 from fairlevel.models.model import Model
@@ -58,7 +57,8 @@ class Scaling:
         computed from the attributes.
         """
         attributes = None
-        weight, counted = (None if own is None else own[index] for own in (table.row_weight, table.attribute_weight))
+        weights = (table.row_weight, table.attribute_weight)
+        weight, counted = (None if of_all is None else of_all[index] for of_all in weights)
         if table.sensitive is not None and self.attributes is not None:
             values = self.attributes.transform(table.sensitive.values[index])
             attributes = Attributes(values, row_weight=counted)
@@ -86,13 +86,15 @@ class FittedCandidates:
     y_scaler: Scaler
     encoding: Encoding | None = None
 
-    def features(self, x: Array) -> Array:
-        """What predictors see of rows of a table: (row, column) -> (row, feature)."""
-        return x if self.encoding is None else self.encoding.transform(x)
+    @property
+    def encoder(self) -> TableEncoder | None:
+        """What turns tables into what the candidates read, where an encoder was asked for."""
+        return None if self.encoding is None else self.encoding.encoder
 
     def predict(self, x: Array) -> Array:
-        """(row, column) -> (candidate, row), in units of y; NaN for diverged candidates."""
-        return self.y_scaler.inverse(self.candidates.predict(self.features(x)))
+        """Rows of a table, (row, column) -> (candidate, row), in units of y; NaN for diverged candidates."""
+        features = x if self.encoding is None else self.encoding.transform(x)
+        return self.y_scaler.inverse(self.candidates.predict(features))
 
     def model(self, proportions: Array) -> Model:
         """A mixture as one model; proportions (usable candidate,), of which those below 0.001 are dropped."""
@@ -115,17 +117,12 @@ class ScaledTable:
         encoded, encoding = table.encoded()
         return cls(encoded, encoding, Scaling.of(encoded))
 
-    @property
-    def splits(self) -> Splitting:
-        """Which of its rows may be held out together."""
-        return self.table.splits
-
-    def rows(self, kept: Index, held: Index | None = None) -> CandidateRows:
+    def rows(self, training: Index, held_out: Index | None = None) -> CandidateRows:
         """Rows to train on, of which the first half are IN, and held-out rows, if any."""
-        training = AllRows(self.scaling.rows(self.table, kept, rows_in=len(kept) // 2), x_scaler=self.scaling.x)
+        rows = self.scaling.rows(self.table, training, rows_in=len(training) // 2)
         return CandidateRows(
-            training,
-            None if held is None else self.scaling.rows(self.table, held),
+            AllRows(rows, x_scaler=self.scaling.x),
+            None if held_out is None else self.scaling.rows(self.table, held_out),
             categorical=self.table.categorical,
             gaps=self.table.gaps,
             y_scaler=self.scaling.y,
@@ -137,28 +134,34 @@ class ScaledTable:
 
 
 def fitted_on_all_rows(
-    table: Table,
-    source: CandidateSource,
-    setup: TrainingSetup,
-    limits: Limits,
-    steps: Mapping[CandidateKey, int] | None,
-    report: Report,
+    table: Table, recipe: Recipe, steps: Mapping[CandidateKey, int] | None, report: Report
 ) -> FittedCandidates:
     """All rows train, each candidate for its own number of steps; for all steps where there are no such numbers."""
     scaled = ScaledTable.of(table)
-    every = shuffled_rows(scaled.splits, setup.seed)
-    return scaled.fitted(source.train(replace(scaled.rows(every), steps=steps), setup, limits, report))
+    shuffled = np.random.default_rng(recipe.setup.seed).permutation(len(table))
+    return scaled.fitted(recipe.train(replace(scaled.rows(shuffled), steps=steps), report))
 
 
-def shuffled_rows(splits: Splitting, seed: int) -> Index:
-    """All row numbers in random order."""
-    return np.random.default_rng(seed).permutation(len(splits))
+def fitted_with_held_out(table: Table, recipe: Recipe, fraction: float, report: Report) -> FittedCandidates:
+    """A share of the rows is held out and decides for each candidate when its training ends; the other rows train."""
+    scaled = ScaledTable.of(table)
+    rows = scaled.rows(*split_rows(table.splits, fraction, recipe.setup.seed))
+    return scaled.fitted(recipe.train(rows, report))
 
 
-def split_rows(splits: Splitting, fraction: float, seed: int) -> tuple[Index, Index]:
-    """Row numbers to train on, shuffled, and those held out for early stopping."""
-    if isinstance(fraction, str) or not 0 < fraction < 1:
-        raise InvalidInput(
-            f"validation_fraction={fraction} was given; a number between 0 and 1 is needed, such as 0.2, or None."
-        )
-    return splits.split_off(fraction, seed)
+def refitted(
+    table: Table, recipe: Recipe, splits: Sequence[Split], setups: Sequence[TrainingSetup], report: Report
+) -> FittedCandidates:
+    """Trainings on splits decide, then all rows train for as many steps as were best. Among several setups, the one
+    with the best held-out score is taken.
+    """
+    scaled, trainings = ScaledTable.of(table), len(splits) * len(setups) + 1
+    reports = (portion(report, number, trainings) for number in range(trainings))
+    recipes = [replace(recipe, setup=setup) for setup in setups]
+    by_split = []
+    for split in splits:
+        rows = scaled.rows(*split)
+        by_split.append([of_setup.train(rows, next(reports)) for of_setup in recipes])
+    by_setup = list(zip(*by_split, strict=True))
+    best = best_setup(by_setup)
+    return fitted_on_all_rows(table, recipes[best], best_steps(by_setup[best]), next(reports))

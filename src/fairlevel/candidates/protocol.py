@@ -60,7 +60,7 @@ class TrainingSetup:
         """This setup with each predictor that held-out rows may choose, the usual one first."""
         if not isinstance(self.predictor, Choosable):
             return [self]
-        return [replace(self, predictor=each) for each in self.predictor.choices()]
+        return [replace(self, predictor=predictor) for predictor in self.predictor.choices()]
 
 
 def for_columns(predictor: Predictor, categorical: tuple[int, ...]) -> Predictor:
@@ -123,3 +123,16 @@ class CandidateSource(Protocol):
 
     def possible(self, rows: CandidateRows, setup: TrainingSetup) -> bool:
         """Whether these rows and this predictor suit it; among several families it is left out where not."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is trained: the candidates of a source, with a setup, within limits."""
+
+    source: CandidateSource
+    setup: TrainingSetup
+    limits: Limits
+
+    def train(self, rows: CandidateRows, report: Report) -> CandidateSet:
+        """All candidates, trained on these rows."""
+        return self.source.train(rows, self.setup, self.limits, report)

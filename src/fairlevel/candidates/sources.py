@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from fairlevel.candidates.constant import WithConstant
-from fairlevel.candidates.families import Families
-from fairlevel.candidates.on_predictor import OnPredictor, WithStages
+from fairlevel.candidates.combined import Families, OnPredictor, WithConstant, WithStages
 from fairlevel.candidates.penalty_grid import PenaltyGrid, Setting
 from fairlevel.candidates.protocol import CandidateSource
 from fairlevel.candidates.reweighted_trees import ReweightedTrees

@@ -13,8 +13,8 @@ from fairlevel.cli import options
 from fairlevel.cli.checks import column_names, refuse_existing, require_columns
 from fairlevel.cli.names import PENALTIES, PREDICTORS, SOURCES
 from fairlevel.cli.talk import Json, Quiet, Talk
-from fairlevel.estimators.budget import Budget
 from fairlevel.exceptions import InvalidInput, UnknownAttributes
+from fairlevel.fronts.budget import Budget
 from fairlevel.progress import stage
 
 EXAMPLE = "fairlevel front rows.csv --target price --sensitive age,income"

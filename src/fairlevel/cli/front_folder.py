@@ -19,7 +19,7 @@ from fairlevel.data.whole_files import whole_folder
 from fairlevel.estimators.front_page import front_page
 from fairlevel.estimators.relevelled_front import GIVEN, RelevelledFront
 from fairlevel.exceptions import BudgetOutOfReach, InvalidInput
-from fairlevel.fronts.point_names import point_name
+from fairlevel.fronts.points import point_name
 from fairlevel.progress import stage
 from fairlevel.report.numbers import number, percent
 from fairlevel.report.page import Page

@@ -15,8 +15,8 @@ from fairlevel.cli.model_files import FORMATS, read_model_file, refuse_unusable,
 from fairlevel.cli.names import WAYS_OF_RELEVEL
 from fairlevel.cli.own_process import go_on_in_own_process, limited
 from fairlevel.cli.talk import Json, Quiet, Talk
-from fairlevel.estimators.budget import Budget
 from fairlevel.exceptions import InvalidInput, InvalidType, NoTreesToChange
+from fairlevel.fronts.budget import Budget
 from fairlevel.progress import stage
 
 if TYPE_CHECKING:

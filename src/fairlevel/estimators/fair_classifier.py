@@ -17,14 +17,14 @@ from fairlevel.arrays import Array, Index
 from fairlevel.data.features import refuse_shuffled, without_decimals
 from fairlevel.data.numbers import refuse_other_kinds
 from fairlevel.data.table import Table
-from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.fair_estimator import FairEstimator
 from fairlevel.estimators.feature_rows import read_features
-from fairlevel.estimators.fitted_model import FittedModel
+from fairlevel.estimators.fitted_model import FittedModel, JudgedModel
 from fairlevel.estimators.whole_fit import all_or_nothing
 from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.fronts.budget import SHARE, Budget
 from fairlevel.models.folder import Description, write_models
-from fairlevel.models.model import Model, class_probabilities
+from fairlevel.models.model import Model, class_probabilities, from_scores
 from fairlevel.models.onnx import write_onnx
 
 
@@ -124,16 +124,12 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         targets = [(table.y == number).astype(np.float64) for number in positive]
         variances = np.array([float(table.weight @ target) for target in targets])
         variances = variances * (1 - variances)
-        fitted = [
+        judged = [
             self._train_class(replace(table, y=target), _part_of(budget, part), seed)
             for target, part in zip(targets, variances / variances.sum(), strict=True)
         ]
-        if len(fitted) > 1:
-            # predictions need no PyTorch
-            from fairlevel.estimators.figures_of_probabilities import figures_of_probabilities
-
-            fitted = figures_of_probabilities(fitted, table)
-        return self.keep(fitted, classes)
+        fitted = [model.fitted for model in judged]
+        return self.keep(fitted if len(judged) == 1 else _with_figures_of_probabilities(judged, table), classes)
 
     def keep(self, fitted: Sequence[FittedModel], classes: Array) -> Self:
         """Store fitted models, one per class, or one for the second of two."""
@@ -217,7 +213,7 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         """An interrupted fit is no fit."""
         return hasattr(self, "models_")
 
-    def _train_class(self, table: Table, budget: Budget | None, seed: int) -> FittedModel:
+    def _train_class(self, table: Table, budget: Budget | None, seed: int) -> JudgedModel:
         """One model of the probability of a class, of which ``table.y`` holds zeros and ones."""
         from fairlevel.estimators.one_model import train_model
         from fairlevel.losses import Logistic
@@ -290,6 +286,25 @@ def refuse_rare_classes(classes: Array, codes: Array) -> None:
         raise InvalidInput(f"y has no row of class {rare!r} with a positive weight; drop the class, or give it weight.")
 
 
+def _with_figures_of_probabilities(judged: Sequence[JudgedModel], table: Table) -> list[FittedModel]:
+    """Models of one class each, with the figures of the probabilities that they give together, on the rows that their
+    own figures were measured on. ``table.y`` holds the number of each row's class.
+    """
+    from fairlevel.candidates.fitting import attributes_of
+    from fairlevel.metrics.dpvar import dpvar_of_many
+
+    rows = table.rows(judged[0].numbers)
+    probabilities = from_scores(np.stack([model.predictions for model in judged], axis=1))  # (row, class)
+    brier = rows.weight @ (probabilities - (rows.y[:, None] == np.arange(len(judged)))) ** 2
+    dpvar: list[float | None] = [None] * len(judged)
+    if rows.sensitive is not None:
+        attributes = attributes_of(rows if rows.known is None else rows.rows(rows.known_rows))
+        by_class = probabilities[rows.known_rows].T
+        dpvar = [float(dpvar_of_many(probability[None], attributes)[0]) for probability in by_class]
+    figures = zip(judged, brier, dpvar, strict=True)
+    return [replace(model.fitted, mse=float(error), dpvar=disparity) for model, error, disparity in figures]
+
+
 def _mixtures(classes: Array, fitted: Sequence[FittedModel]) -> pd.DataFrame | None:
     """What the models are mixed of, with a column that names the class where there is one model for each."""
     found = [each.mixture for each in fitted if each.mixture is not None]
@@ -305,6 +320,6 @@ def _part_of(budget: Budget | None, part: float) -> Budget | None:
     """The budget of one of several classes. A limit on DPVar is divided like the variances of the classes; one on the
     share holds for each class, and so for all together.
     """
-    if budget is None or budget.name == "max_share":
+    if budget is None or budget.name == SHARE:
         return budget
     return replace(budget, limit=budget.limit * part)

@@ -12,13 +12,13 @@ from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.splitting import read_splitting
 from fairlevel.data.table import Table
-from fairlevel.estimators.budget import Budget
 from fairlevel.estimators.defaults import reads_gaps
 from fairlevel.estimators.feature_rows import read_rows
 from fairlevel.estimators.fitted_model import FittedModel
 from fairlevel.estimators.reading import read_table, warn_without_sensitive
 from fairlevel.estimators.settings_json import to_plain
 from fairlevel.exceptions import InvalidInput
+from fairlevel.fronts.budget import Budget
 from fairlevel.models.folder import Description
 from fairlevel.models.model import Model
 from fairlevel.removed import naming_what_is_gone

@@ -147,8 +147,8 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
 
         table = self._read(X, y, sensitive_features, sample_weight, given, groups, time)
         _warn_of_classes(table.y)
-        fitted = train_model(self, table, SquaredLoss(), self._budget(), draw_seed(self.random_state))
-        return self.keep([fitted], None)
+        judged = train_model(self, table, SquaredLoss(), self._budget(), draw_seed(self.random_state))
+        return self.keep([judged.fitted], None)
 
     def predict(self, X: Any) -> Array:
         """Predictions in units of y; the sensitive attributes are not needed."""

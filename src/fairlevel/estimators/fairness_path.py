@@ -25,16 +25,15 @@ from fairlevel.data.features import refuse_shuffled
 from fairlevel.data.native_columns import GivenColumns
 from fairlevel.data.sensitive import as_frame
 from fairlevel.data.splitting import read_splitting
-from fairlevel.estimators.budget import Budget
+from fairlevel.data.table import Table
 from fairlevel.estimators.defaults import reads_gaps
 from fairlevel.estimators.fair_classifier import FairClassifier, two_classes
 from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.feature_rows import read_rows
 from fairlevel.estimators.fitted_model import FittedModel
+from fairlevel.estimators.front import Front, FrontReport, MeasuredModels
 from fairlevel.estimators.front_page import front_page
-from fairlevel.estimators.path_fit import TRAINING, ChosenModel, fit_path
-from fairlevel.estimators.path_front import measured_front, seen_by_an_audit
-from fairlevel.estimators.path_report import PathReport, settings_in_words
+from fairlevel.estimators.path_fit import TRAINING, EvaluatedPath, PathFit, evaluated_path
 from fairlevel.estimators.reading import read_table
 from fairlevel.estimators.settings import (
     default_predictor,
@@ -45,21 +44,28 @@ from fairlevel.estimators.settings import (
     warn_of_unused,
 )
 from fairlevel.estimators.whole_fit import all_or_nothing
-from fairlevel.exceptions import AuditSeesMore, InvalidInput, MissingSensitiveFeatures
+from fairlevel.exceptions import (
+    AlreadyLevel,
+    AuditSeesMore,
+    BudgetOutOfReach,
+    InvalidInput,
+    MissingSensitiveFeatures,
+    NoBetterThanTheMean,
+)
+from fairlevel.fronts.budget import Budget
 from fairlevel.fronts.combiners import Combiner
-from fairlevel.fronts.selection import check_row, knee_index
+from fairlevel.fronts.evaluation import Points
+from fairlevel.fronts.points import check_row, knee_index
 from fairlevel.losses import Logistic, SquaredLoss
-from fairlevel.metrics.profile import MeanProfile
-from fairlevel.metrics.reliability import Reliability
+from fairlevel.metrics.interval import interval_columns
 from fairlevel.penalties import Penalty
-from fairlevel.plots.front import FrontDisplay
 from fairlevel.predictors import Predictor
 from fairlevel.progress import share_of, shown, stage
 from fairlevel.report.provenance import Provenance
 from fairlevel.report.render import write_page
 
 
-class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class FairnessPath(Front, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     r"""Train candidates, mix them on rows they have not seen, and offer every trade-off.
 
     A target of two values is classified, any other one is regressed on. scikit-learn therefore sees a regressor until
@@ -220,6 +226,7 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.native_columns_ = rows.columns
         table = read_table(rows, sensitive_features, sample_weight, given, splitting)
         self.classes_ = classes
+        self._factors = () if given is None else tuple(map(str, as_frame(given, "given").columns))
         if table.sensitive is None:
             raise MissingSensitiveFeatures(
                 "FairnessPath.fit got no sensitive_features. Pass fit(X, y, sensitive_features=A); inside a Pipeline "
@@ -231,39 +238,43 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         loss = SquaredLoss() if classes is None else Logistic.of(table.y, table.row_weight)
         setup = training_setup(predictor, self.optimizer, self.device, seed, loss)
         settings = path_settings(self.solver, self.combiner, setup, self.predictor is not None)
-        settings = replace(settings, budget=budget)
-        own, not_trained_on = own_models(self.models, unseen, len(np.asarray(y)), classes)
-        if own:
+        models, not_trained_on = own_models(self.models, unseen, len(np.asarray(y)), classes)
+        if models:
             columns = GivenColumns.of(X, self.native_columns_) if table.encoding is None else GivenColumns(None)
             columns.warn_of_changes(X, rows.x)
-            source = WithOwnModels(settings.source, own, columns, classes)
+            source = WithOwnModels(settings.recipe.source, models, columns, classes)
             judged = None if not_trained_on is None else not_trained_on[table.given_rows]
-            settings = replace(settings, source=source, unseen=judged)
+            settings = replace(settings, recipe=replace(settings.recipe, source=source), unseen=judged)
         with shown(self.verbose > 0):
-            self._fit, reporting = fit_path(table, settings, share_of(TRAINING))
-            stage("describing the models")
-            self.cross_fitted_ = self._fit.cross_fitted
-            self.candidates_ = self._fit.fitted.candidates.table
-            self.front_, places = measured_front(
-                self._fit, reporting, None if classes is None else self.threshold, seed
-            )
-            self._points = [self._fit.points[number] for number in places]
-            self.budget_index_ = None if self._fit.asked is None else int(np.flatnonzero(places == self._fit.asked)[0])
-            self._report = PathReport.of(reporting, table, places, classes is not None)
-            self._columns = {
-                "sensitive": tuple(self._report.profiles),
-                "given": () if given is None else tuple(map(str, as_frame(given, "given").columns)),
-            }
-            self.knee_index_ = knee_index(self.front_)
-            best = self.knee_index_ if self.budget_index_ is None else self.budget_index_
-            self.best_estimator_ = self.model(best)
-            number, name = places[best], "knee" if self.budget_index_ is None else "model within the budget"
-            self._seen_by_an_audit = seen_by_an_audit(
-                name, reporting.predictions[number], reporting.attributes, reporting.intervals[number], seed
-            )
-            if self._seen_by_an_audit is not None:
-                warnings.warn(AuditSeesMore(self._seen_by_an_audit), stacklevel=3)
+            path = evaluated_path(table, settings, share_of(TRAINING))
+            stage("measuring the front on rows that it has not seen")
+            self._measure(path, table, budget)
         return self
+
+    def _measure(self, path: EvaluatedPath, table: Table, budget: Budget | None) -> None:
+        """The front, and what is kept of the rows that it was measured on."""
+        points = path.points()
+        self._fit = path.fit(points, path.evaluation.points_of_shares())
+        within = None if budget is None else _reachable(self._fit, budget)
+        points, row_within = _with_point(path, points, within)
+        models = MeasuredModels.of_path(path, points, table, classifies=self.classes_ is not None)
+        stage("describing the models")
+        front = self._figures(points, models)
+        worth_showing = _worth_showing(front, models, row_within)
+        models = models.some(worth_showing)
+        self.cross_fitted_ = path.cross_fitted
+        self.candidates_ = path.fitted.candidates.table
+        self.front_ = front.iloc[worth_showing].reset_index(drop=True)
+        self.budget_index_ = None if row_within is None else worth_showing.index(row_within)
+        self._budgets = [points.budgets[row] for row in worth_showing]
+        self._described, self._rows, self._held_out_rows = models.report(), len(table), len(path.numbers)
+        self.knee_index_ = knee_index(self.front_)
+        best = self.knee_index_ if self.budget_index_ is None else self.budget_index_
+        self.best_estimator_ = self.model(best)
+        name = "knee" if self.budget_index_ is None else "model within the budget"
+        self._seen_by_an_audit: str | None = models.seen_by_an_audit(best, name)
+        if self._seen_by_an_audit is not None:
+            warnings.warn(AuditSeesMore(self._seen_by_an_audit), stacklevel=4)
 
     def predict(self, X: Any) -> Array:
         """Predictions of ``best_estimator_``, in units of y, or classes."""
@@ -288,23 +299,14 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         that set no proportions.
         """
         check_is_fitted(self)
-        budget = Budget.read("auto", max_dpvar, max_share)
-        if budget is None:
-            raise InvalidInput("No budget was given; pass best(max_dpvar=...) or best(max_share=...).")
+        budget = Budget.required(max_dpvar, max_share)
         return self._estimator(self._fit.within(budget), **{budget.name: budget.limit})
-
-    def knee(self) -> Any:
-        """The model of the front that is farthest below the straight line between its ends, both figures scaled to
-        [0, 1].
-        """
-        check_is_fitted(self)
-        return self.model(self.knee_index_)
 
     def model(self, number: int) -> Any:
         """The model of a row of ``front_``, counted from 0, the one with the least disparity."""
         check_is_fitted(self)
         check_row(number, len(self.front_))
-        chosen = self._fit.model(self._points[number])
+        chosen = self._fit.model(self._budgets[number])
         if self.budget_index_ == number % len(self.front_):
             return self._estimator(chosen, max_dpvar=self.max_dpvar, max_share=self.max_share)
         return self._estimator(chosen, max_dpvar=max(self.front_.iloc[number]["dpvar"], 1e-12))
@@ -315,27 +317,6 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return [self.model(number) for number in range(len(self.front_))]
 
-    def profiles(self) -> dict[str, list[MeanProfile]]:
-        """For each attribute the average prediction along it, one profile per row of ``front_``, from the reporting
-        rows.
-        """
-        check_is_fitted(self)
-        return self._report.profiles
-
-    def conditional_means(self) -> Array:
-        """How E[f | A] is distributed over the reporting rows: 201 quantiles from the smallest to the largest for each
-        row of ``front_``, (model, quantile).
-        """
-        check_is_fitted(self)
-        return self._report.conditional_means
-
-    def reliabilities(self) -> list[Reliability]:
-        """Mean probabilities against observed frequencies in ten bins, one entry per row of ``front_``, from the
-        reporting rows; none where y is a number.
-        """
-        check_is_fitted(self)
-        return self._report.reliabilities
-
     def seen_by_an_audit(self) -> str | None:
         """What an audit of ``best_estimator_`` would find beyond the front, in words; None where it agrees."""
         check_is_fitted(self)
@@ -344,20 +325,21 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def provenance(self) -> Provenance:
         """Where the figures of the front come from."""
         check_is_fitted(self)
-        report, measured = self._report, "rows that neither trained the models nor set their mixture"
+        measured = "rows that neither trained the models nor set their mixture"
         if self.cross_fitted_:
-            how = f"All figures are from {measured}, by cross-validation over all {report.held_out_rows:,} rows."
+            how = f"All figures are from {measured}, by cross-validation over all {self._held_out_rows:,} rows."
         else:
-            how = f"All figures are from {report.held_out_rows:,} {measured}, kept apart at random."
+            how = f"All figures are from {self._held_out_rows:,} {measured}, kept apart at random."
         names = getattr(self, "feature_names_in_", None)
-        features = () if names is None else tuple(map(str, names))
+        columns = {"sensitive": tuple(self._report.profiles), "given": self._factors}
         settings = {"solver": self.solver, "predictor": self.predictor, "combiner": self.combiner}
         if self.classes_ is not None:
             settings |= {"classes": ", ".join(map(str, self.classes_)), "threshold": f"{self.threshold:g}"}
         return Provenance(
-            rows_used=report.rows,
-            columns=self._columns | {"feature": features},
-            settings={"model": type(self).__name__} | settings_in_words(settings),
+            rows_used=self._rows,
+            columns=columns | {"feature": () if names is None else tuple(map(str, names))},
+            settings={"model": type(self).__name__}
+            | {name: str(value) for name, value in settings.items() if value is not None},
             seed=self.random_state if isinstance(self.random_state, int) else None,
             method=(how,),
         )
@@ -365,16 +347,6 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def to_html(self, path: str | Path, target: str = "y") -> None:
         """Write the front as one self-contained page; ``target`` is what y is called."""
         write_page(front_page(self, target), Path(path))
-
-    def plot(self, ax: Any = None) -> FrontDisplay:
-        """Draw the front."""
-        check_is_fitted(self)
-        return FrontDisplay.from_frame(self.front_, ax=ax)
-
-    def to_frame(self) -> pd.DataFrame:
-        """A copy of the front."""
-        check_is_fitted(self)
-        return self.front_.copy()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -388,7 +360,26 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """An interrupted fit is no fit."""
         return hasattr(self, "knee_index_")
 
-    def _estimator(self, chosen: ChosenModel, **budget: Any) -> Any:
+    @property
+    def _report(self) -> FrontReport:
+        check_is_fitted(self)
+        report: FrontReport = self._described
+        return report
+
+    def _figures(self, points: Points, models: MeasuredModels) -> pd.DataFrame:
+        """One row per point."""
+        chosen = [self._fit.model(budget) for budget in points.budgets]
+        return pd.DataFrame(
+            {
+                "selection_dpvar": [self._fit.choice.nearest(budget).dpvar for budget in points.budgets],
+                "mse": models.errors,
+                **interval_columns(models.intervals),
+                "members": [len(model.model) for model in chosen],
+                **models.further_figures(None if self.classes_ is None else self.threshold),
+            }
+        )
+
+    def _estimator(self, model: FittedModel, **budget: Any) -> Any:
         """A fitted FairRegressor or FairClassifier whose parameters say how to fit it again, own models apart."""
         estimator: Any = (FairRegressor if self.classes_ is None else FairClassifier)(
             **budget,
@@ -406,5 +397,54 @@ class FairnessPath(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         estimator.native_columns_ = self.native_columns_
         if hasattr(self, "feature_names_in_"):
             estimator.feature_names_in_ = self.feature_names_in_
-        fitted = FittedModel(chosen.model, chosen.mse, chosen.dpvar, encoder=self._fit.encoder, mixture=chosen.mixture)
-        return estimator.keep([fitted], self.classes_)
+        return estimator.keep([model], self.classes_)
+
+
+def _reachable(fit: PathFit, budget: Budget) -> Budget | None:
+    """The budget on the rows that set proportions that keeps a user's; None, and a warning, where it is out of reach:
+    the front is kept.
+    """
+    try:
+        return fit.calibrations[budget.name].budget(budget)
+    except InvalidInput as error:
+        warnings.warn(BudgetOutOfReach(str(error)), stacklevel=5)  # the caller of fit
+        return None
+
+
+def _with_point(path: EvaluatedPath, points: Points, budget: Budget | None) -> tuple[Points, int | None]:
+    """The points and the one within a budget, and its number among them; without a limit, the last point keeps it."""
+    if budget is None:
+        return points, None
+    if budget.limit == np.inf:
+        return points, len(points.budgets) - 1
+    choice = path.evaluation.choice
+    limits = [choice.nearest(of_point).dpvar for of_point in points.budgets]
+    place = min(int(np.searchsorted(limits, choice.nearest(budget).dpvar)), len(limits) - 1)
+    return points.with_point(place, path.evaluation.points([budget])), place
+
+
+def _worth_showing(front: pd.DataFrame, models: MeasuredModels, row_within: int | None) -> list[int]:
+    """The rows of a front: where the most accurate model is level already, it is the only one, apart from the one that
+    was asked for.
+    """
+    p_value, last = models.intervals[-1].p_value, len(front) - 1
+    rows = list(range(len(front)))
+    if p_value > 0.05:
+        warnings.warn(
+            AlreadyLevel(
+                f"No disparity was found in the most accurate model (p = {p_value:.2f}), so there is nothing to "
+                "trade off; the front is that one model."
+            ),
+            stacklevel=5,  # the caller of fit
+        )
+        rows = sorted({last if row_within is None else row_within, last})
+    r2 = front.iloc[rows]["r2"].max() if "r2" in front else np.inf
+    if r2 <= 0:
+        warnings.warn(
+            NoBetterThanTheMean(
+                f"No model errs less on unseen rows than the average of y (the largest R² is {r2:.2f}): do not use "
+                "these models. Try fewer columns, more rows, or another solver."
+            ),
+            stacklevel=5,
+        )
+    return rows

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from fairlevel.arrays import Array, Index
 from fairlevel.data.encoder import TableEncoder
@@ -14,20 +16,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class MeasuredRows:
-    """What the figures of a model are measured on: numbers of rows of its table, (row,), and the predictions there,
-    (row,); after a fit with a budget, by candidates that were trained without these rows.
-    """
-
-    numbers: Index
-    predictions: Array
-
-
-@dataclass(frozen=True)
 class FittedModel:
-    """A model with its figures in units of y². After a fit with a budget there is no single weight, number of steps or
-    trace, but a ``mixture``, see :class:`fairlevel.estimators.path_fit.ChosenModel`. ``encoder`` turns tables into what
-    the model reads, where one was asked for.
+    """A model with its figures in units of y². ``encoder`` turns tables into what the model reads, where one was asked
+    for. After a fit with a budget there is no single weight, number of steps or trace, but a ``mixture`` of candidates:
+    family, setting, weight and proportion, one row per candidate in use, and the ``proportions`` of all, (candidate,).
     """
 
     model: Model
@@ -38,4 +30,15 @@ class FittedModel:
     trace: pd.DataFrame | None = None
     encoder: TableEncoder | None = None
     mixture: pd.DataFrame | None = None
-    measured: MeasuredRows | None = None
+    proportions: Array = field(default_factory=lambda: np.ones(1))
+
+
+@dataclass(frozen=True)
+class JudgedModel:
+    """A fitted model, the numbers of the rows of its table that its figures are measured on, and the predictions there,
+    each (row,).
+    """
+
+    fitted: FittedModel
+    numbers: Index
+    predictions: Array

@@ -10,7 +10,7 @@ import pandas as pd
 
 from fairlevel.arrays import Array
 from fairlevel.estimators.front_figures import FrontFigures
-from fairlevel.fronts.point_names import point_name
+from fairlevel.fronts.points import point_name
 from fairlevel.metrics.profile import MeanProfile
 from fairlevel.metrics.reliability import Reliability
 from fairlevel.report.charts.front import FrontPoints, front_drawing, range_chart

@@ -21,17 +21,19 @@ from fairlevel.data.sensitive import (
     refuse_too_many_attributes,
 )
 from fairlevel.data.splitting import AnyRows, read_splitting
-from fairlevel.estimators.evaluated_corrections import EvaluatedCorrections, RelevelledRows
-from fairlevel.estimators.evaluation import FEWEST_ROWS
 from fairlevel.estimators.reading import copies_of_sensitive
-from fairlevel.estimators.relevelled_front import RelevelledFront
+from fairlevel.estimators.relevelled_front import GivenRows, RelevelledFront
 from fairlevel.exceptions import InvalidInput, InvalidType, NegativePredictions, SeenRows, UnknownName
+from fairlevel.fronts.evaluation import FEWEST_ROWS, Evaluation
 from fairlevel.metrics.inputs import read_factors, read_seed
+from fairlevel.metrics.learnt_attributes import with_learnt
 from fairlevel.progress import stage
 from fairlevel.releveling.existing import UNNAMED
-from fairlevel.releveling.fitting import count_folds
+from fairlevel.releveling.fitting import CrossFitted, count_folds
 from fairlevel.releveling.reading import METHODS, in_order, read_model
-from fairlevel.threads import use_threads
+from fairlevel.threads import numpy_on_one_thread, use_threads
+
+CHANCE_ERRORS = 2.0  # added to DPVar: of many mixtures, some look level on few rows by chance
 
 
 def relevel(
@@ -132,16 +134,28 @@ def relevel(
     splits = read_splitting(groups, time, X) or AnyRows(rows)
     attributes = attributes_within(sensitive.values, factors, weight, splits.groups, seed)
     stage("finding corrections")
-    frames = (None if each is None else as_frame(each).reset_index(drop=True) for each in (sensitive_features, given))
-    read = RelevelledRows(attributes, sensitive, target, splits.groups, *frames)
     with use_threads(n_jobs):
         trained_on = seen or existing.seen
         fold = splits.folds(count_folds(rows), seed)
-        evaluated = EvaluatedCorrections.of(existing, read, int(points), fold, seed, trained_on)
-    copies = _copies(in_order(model, X), sensitive)
-    front = RelevelledFront(evaluated, read, seen=trained_on, sensitive_inputs=copies, reason=reason)
-    if front.below_zero_:
-        warnings.warn(NegativePredictions(front.below_zero_), stacklevel=2)
+        attributes = with_learnt(attributes, existing.prediction, seed)
+        # errors on rows that the model has seen are too small to learn from
+        corrections = CrossFitted.of(existing, attributes, None if trained_on else target, fold, seed)
+        stage("choosing among them")
+        aim, combiner = existing.prediction if target is None else target, existing.response.combiner
+        with numpy_on_one_thread():  # its threads would keep a core busy after their work
+            evaluation = Evaluation.of(corrections.predictions, aim, attributes, fold, combiner, seed, CHANCE_ERRORS)
+            given_rows = GivenRows(
+                sensitive,
+                as_frame(sensitive_features).reset_index(drop=True),
+                None if given is None else as_frame(given).reset_index(drop=True),
+                target,
+                trained_on,
+            )
+            copies = _copies(in_order(model, X), sensitive)
+            front = RelevelledFront(corrections.fitted, evaluation, int(points), given_rows, copies, reason)
+            below_zero = front.below_zero_
+    if below_zero:
+        warnings.warn(NegativePredictions(below_zero), stacklevel=2)
     return front
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,18 +13,16 @@ import pandas as pd
 
 from fairlevel.arrays import Array
 from fairlevel.auditing.audit import Audit, audit
-from fairlevel.estimators.budget import Budget
-from fairlevel.estimators.evaluated_corrections import EvaluatedCorrections, RelevelledRows
+from fairlevel.data.sensitive import Sensitive
+from fairlevel.estimators.front import Front, FrontReport, MeasuredModels
 from fairlevel.estimators.front_page import front_page
-from fairlevel.estimators.path_front import seen_by_an_audit
-from fairlevel.estimators.path_report import QUANTILES
-from fairlevel.estimators.selection_budget import SelectionBudget
-from fairlevel.exceptions import InvalidInput
-from fairlevel.fronts.selection import check_row, knee_index
+from fairlevel.fronts.budget import DPVAR, SHARE, Budget
+from fairlevel.fronts.combiners import without_small_proportions
+from fairlevel.fronts.evaluation import Calibration, Evaluation, Points
+from fairlevel.fronts.points import check_row, knee_index
 from fairlevel.metrics.interval import interval_columns
-from fairlevel.metrics.profile import MeanProfile, attribute_profiles, quantiles
-from fairlevel.metrics.reliability import Reliability, class_figures, reliability
-from fairlevel.plots.front import FrontDisplay
+from fairlevel.metrics.reliability import class_figures
+from fairlevel.releveling.fitting import FittedCorrections
 from fairlevel.report.numbers import p_phrase
 from fairlevel.report.provenance import Provenance
 from fairlevel.report.render import write_page
@@ -31,7 +30,20 @@ from fairlevel.report.render import write_page
 GIVEN = "model as it was given"
 
 
-class RelevelledFront:
+@dataclass(frozen=True)
+class GivenRows:
+    """The rows that :func:`relevel` was given: attributes and legitimate factors as they came and as columns, y where
+    it is known, (row,), and whether the model has seen it.
+    """
+
+    columns: Sensitive
+    sensitive: pd.DataFrame
+    factors: pd.DataFrame | None
+    target: Array | None
+    seen: bool
+
+
+class RelevelledFront(Front):
     """What :func:`relevel` returns: models between the one given and a level one.
 
     Attributes
@@ -61,25 +73,27 @@ class RelevelledFront:
 
     def __init__(
         self,
-        evaluated: EvaluatedCorrections,
-        rows: RelevelledRows,
-        *,
-        seen: bool,
-        sensitive_inputs: tuple[str, ...],
-        reason: str | None,
+        fitted: FittedCorrections,
+        evaluation: Evaluation,
+        points: int,
+        rows: GivenRows,
+        sensitive_inputs: tuple[str, ...] = (),
+        reason: str | None = None,
     ) -> None:
-        self._evaluated, self._rows, self.reason_ = evaluated, rows, reason
-        self.kind_, self.classes_ = evaluated.fitted.model.kind, evaluated.fitted.model.classes
-        self.seen_, self.sensitive_inputs_ = seen, sensitive_inputs
+        self._fitted, self._evaluation, self._rows, self.reason_ = fitted, evaluation, rows, reason
+        choice = evaluation.choice
+        most = choice.figures(np.eye(len(evaluation.predictions))[0]).dpvar  # of the model as it is
+        self._budgets = choice.grid(DPVAR, points + 1, most)[1:-1]  # the first is the constant
+        self.kind_, self.classes_ = fitted.model.kind, fitted.model.classes
+        self.seen_, self.sensitive_inputs_ = rows.seen, sensitive_inputs
 
     @cached_property
     def below_zero_(self) -> str | None:
-        evaluated = self._evaluated
-        candidates = evaluated.evaluation.rows.predictions * evaluated.scale + evaluated.centre  # (candidate, row)
+        candidates = self._evaluation.in_units(self._evaluation.predictions)  # (candidate, row)
         if self.classes_ is not None or (candidates[0] < 0).any():
             return None
-        proportions = np.stack([evaluated.proportions(budget) for budget in evaluated.budgets])
-        count, rows = int((proportions @ candidates < 0).sum(axis=1).max()), len(evaluated.weight)
+        proportions = np.stack([self._proportions(budget) for budget in self._budgets])
+        count, rows = int((proportions @ candidates < 0).sum(axis=1).max()), candidates.shape[1]
         if count == 0:
             return None
         return (
@@ -88,16 +102,16 @@ class RelevelledFront:
         )
 
     @cached_property
-    def front_(self) -> pd.DataFrame:
-        return self._measured(self._evaluated)
+    def front_(self) -> pd.DataFrame:  # type: ignore[override]
+        return self._figures(self._models, [*self._budgets, None])
 
     @cached_property
-    def knee_index_(self) -> int:
-        return knee_index(self._shown())
+    def knee_index_(self) -> int:  # type: ignore[override]
+        return knee_index(self.to_frame())
 
     def __len__(self) -> int:
         """How many models there are."""
-        return len(self._evaluated.budgets) + 1
+        return len(self._budgets) + 1
 
     def __repr__(self) -> str:
         last = self.front_.iloc[-1]
@@ -110,64 +124,39 @@ class RelevelledFront:
         share of the variance, stays within a budget on rows that did not fit it; of the type that was given to
         :func:`relevel` where that is possible. A model that keeps the budget already comes back as it is.
         """
-        chosen = self._within(Budget.read("auto", max_dpvar, max_share))
-        return self.model(-1) if chosen is None else self._within_budget(chosen)
+        budget = self._within(Budget.required(max_dpvar, max_share))
+        return self.model(-1) if budget is None else self._fitted.mixed(self._proportions(budget))
 
     def figures(self, *, max_dpvar: float | None = None, max_share: float | None = None) -> pd.Series:
         """What ``front_`` would show of the model that :meth:`best` gives for the same budget."""
-        chosen = self._within(Budget.read("auto", max_dpvar, max_share))
-        if chosen is None:
+        budget = self._within(Budget.required(max_dpvar, max_share))
+        if budget is None:
             return self.front_.iloc[-1]
-        alone = replace(self._evaluated, evaluation=replace(self._evaluated.evaluation, budgets=[chosen]))
-        return self._measured(alone).iloc[0]
+        return self._figures(self._measured(self._evaluation.points([budget])), [budget]).iloc[0]
 
     def model(self, number: int) -> Any:
         """The model of a row of ``front_``, counted from 0; the last one is the model as it was given."""
         check_row(number, len(self))
         number %= len(self)
         if number == len(self) - 1:
-            return self._evaluated.fitted.model.unchanged
-        return self._within_budget(self._evaluated.budgets[number])
+            return self._fitted.model.unchanged
+        return self._fitted.mixed(self._proportions(self._budgets[number]))
 
     def models(self) -> list[Any]:
         """The models of all rows of ``front_``."""
         return [self.model(number) for number in range(len(self))]
 
-    def knee(self) -> Any:
-        """The model of the front that is farthest below the straight line between its ends."""
-        return self.model(self.knee_index_)
-
-    def profiles(self) -> dict[str, list[MeanProfile]]:
-        """For each attribute the average prediction along it, one profile per row of ``front_``."""
-        evaluated, rows = self._evaluated, self._rows
-        return attribute_profiles(evaluated.predictions, rows.columns, evaluated.weight, rows.groups)
-
-    def conditional_means(self) -> Array:
-        """How E[f | A] is distributed: 201 quantiles for each row of ``front_``, (model, quantile)."""
-        rows = self._evaluated.evaluation.rows
-        means = rows.mean.fitted(self._evaluated.predictions, rows.attributes, rows.seed)
-        return quantiles(means, QUANTILES, rows.attributes.row_weight)
-
-    def reliabilities(self) -> list[Reliability]:
-        """Of probabilities, one per row of ``front_``; none for a regressor, or without y."""
-        weight, target = self._evaluated.weight, self._rows.target
-        if self.classes_ is None or target is None:
-            return []
-        return [reliability(target, p.clip(0, 1), sample_weight=weight) for p in self._evaluated.predictions]
-
     def seen_by_an_audit(self) -> str | None:
         """What an audit of the knee would find beyond the front, in words; None where it agrees."""
-        knee, rows = self.knee_index_, self._evaluated.evaluation.rows
-        interval = self._evaluated.evaluation.intervals[knee]
-        return seen_by_an_audit("knee", self._evaluated.predictions[knee], rows.attributes, interval, rows.seed)
+        return self._models.seen_by_an_audit(self.knee_index_, "knee")
 
     def provenance(self) -> Provenance:
         """Where the figures of the front come from."""
         how = "All figures are from rows that did not fit the correction, by cross-validation over all rows."
-        names = tuple(column.name for column in self._rows.columns.columns) or self._rows.columns.names
+        columns = self._rows.columns
         return Provenance(
-            rows_used=len(self._evaluated.weight),
-            columns={"sensitive": names},
+            rows_used=len(self._evaluation.target),
+            columns={"sensitive": tuple(column.name for column in columns.columns) or columns.names},
             settings={"model": self.kind_},
             method=(how,),
         )
@@ -176,23 +165,20 @@ class RelevelledFront:
         """An audit of a row of ``front_``, on rows that did not fit its correction. Errors are part of it where y was
         given, unless the model has seen these rows.
         """
+        attributes = self._evaluation.attributes
         return audit(
-            self._evaluated.predictions[number],
+            self._models.predictions[number],
             sensitive_features=self._rows.sensitive,
             given=self._rows.factors,
             y_true=None if self.seen_ else self._rows.target,
-            sample_weight=self._evaluated.weight,
-            groups=self._rows.groups,
-            random_state=self._evaluated.evaluation.rows.seed,
+            sample_weight=attributes.weight,
+            groups=attributes.groups,
+            random_state=self._evaluation.seed,
         )
 
-    def plot(self, ax: Any = None) -> FrontDisplay:
-        """Draw the front."""
-        return FrontDisplay.from_frame(self._shown(), ax=ax)
-
     def to_frame(self) -> pd.DataFrame:
-        """A copy of the front."""
-        return self._shown()
+        """A copy of the front, with the distance in place of an error that is not known."""
+        return self.front_.assign(mse=self.front_["mse"].fillna(self.front_["distance"]))
 
     def to_html(self, path: str | Path, target: str = "the prediction") -> None:
         """Write the front as one self-contained page."""
@@ -201,16 +187,16 @@ class RelevelledFront:
     def notes(self) -> tuple[str, ...]:
         """What a reader of the front has to know, in sentences."""
         notes = [f"The model: {self.kind_}. The last point is the model as it was given."]
-        if any(family.starts for family in self._evaluated.fitted.families):
+        if any(family.starts for family in self._fitted.families):
             notes.append("The other points have also learned from the target of these rows, where that lowers errors.")
-        if self.front_["mse"].isna().all():
+        if self._rows.target is None:
             notes.append("No target was given: the error is the mean squared change of the predictions.")
         if self.seen_:
             notes.append("The model was trained on these rows: errors are too small and not valid.")
-        plain = self._evaluated.evaluation.intervals[-1]
-        if plain.p_value > 0.05:
+        p_value = self._models.intervals[-1].p_value
+        if p_value > 0.05:
             notes.append(
-                f"No disparity was found in the model as it was given ({p_phrase(plain.p_value)}), so these rows "
+                f"No disparity was found in the model as it was given ({p_phrase(p_value)}), so these rows "
                 "show nothing to trade off."
             )
         if self.below_zero_:
@@ -221,40 +207,58 @@ class RelevelledFront:
             notes.append(f"A correction was added, because the trees cannot be changed: {self.reason_}")
         return tuple(notes)
 
-    def _within(self, budget: Budget | None) -> SelectionBudget | None:
-        """The budget on selection rows that keeps a user's; None where the model as it is keeps it."""
-        if budget is None:
-            raise InvalidInput("No budget was given; pass best(max_dpvar=...) or best(max_share=...).")
-        evaluation = self._evaluated.evaluation
-        plain = evaluation.extra_interval
-        if (plain.share_high if budget.name == "max_share" else plain.high) <= budget.limit:
-            return None
-        return evaluation.calibration(budget.name).selection_budget(budget)
+    @cached_property
+    def _points(self) -> Points:
+        return self._evaluation.points(self._budgets)
 
-    def _measured(self, evaluated: EvaluatedCorrections) -> pd.DataFrame:
-        """One row per point."""
-        predictions, weight, target = evaluated.predictions, evaluated.weight, self._rows.target
-        choice, budgets = evaluated.evaluation.rows.choice, evaluated.budgets
-        error = np.full(len(predictions), np.nan) if target is None else (predictions - target) ** 2 @ weight
+    @cached_property
+    def _models(self) -> MeasuredModels:
+        """Those of ``front_``."""
+        as_it_is = self._evaluation.predictions[:1]
+        predictions = np.concatenate([self._points.predictions, as_it_is])
+        evidence = [*self._points.evidence, *self._evaluation.evidence(as_it_is)]
+        return self._measured(Points(self._budgets, predictions, evidence))
+
+    @cached_property
+    def _report(self) -> FrontReport:
+        return self._models.report()
+
+    @cached_property
+    def _calibrations(self) -> dict[str, Calibration]:
+        points = {DPVAR: self._points, SHARE: self._evaluation.points_of_shares()}
+        return {name: self._evaluation.calibration(of_name) for name, of_name in points.items()}
+
+    def _measured(self, points: Points) -> MeasuredModels:
+        predictions, rows = self._evaluation.in_units(points.predictions), self._rows
+        classifies = self.classes_ is not None
+        return MeasuredModels(self._evaluation, predictions, points.evidence, rows.target, rows.columns, classifies)
+
+    def _figures(self, models: MeasuredModels, budgets: Sequence[Budget | None]) -> pd.DataFrame:
+        """One row per model, of which the one without a budget is the model as it is."""
+        weight, target, choice = models.attributes.weight, models.target, self._evaluation.choice
+        as_it_is = self._evaluation.in_units(self._evaluation.predictions[0])
+        used = [1 if budget is None else int((self._proportions(budget) > 0).sum()) for budget in budgets]
         front = pd.DataFrame(
             {
-                "selection_dpvar": [*(budget.dpvar(choice) for budget in budgets), np.inf],
-                "mse": error,
+                "selection_dpvar": [np.inf if budget is None else choice.nearest(budget).dpvar for budget in budgets],
+                "mse": models.errors,
                 "mse_valid": not self.seen_ and target is not None,
-                "distance": (predictions - predictions[-1]) ** 2 @ weight,
-                **interval_columns(evaluated.evaluation.intervals),
-                "members": [*(int((evaluated.proportions(budget) > 0).sum()) for budget in budgets), 1],
+                "distance": (models.predictions - as_it_is) ** 2 @ weight,
+                **interval_columns(models.intervals),
+                "members": used,
             }
         )
         if self.classes_ is None or target is None:
             return front
-        return front.assign(**class_figures(predictions, target, weight))
+        return front.assign(**class_figures(models.predictions, target, weight))
 
-    def _shown(self) -> pd.DataFrame:
-        """The front with the distance in place of an error that is not known."""
-        front = self.front_.copy()
-        front["mse"] = front["mse"].fillna(front["distance"])
-        return front
+    def _within(self, budget: Budget) -> Budget | None:
+        """The budget on the rows that set proportions that keeps a user's; None where the model as it is keeps it."""
+        (interval,) = self._evaluation.intervals(self._models.evidence[-1:])
+        if (interval.share_high if budget.name == SHARE else interval.high) <= budget.limit:
+            return None
+        return self._calibrations[budget.name].budget(budget)
 
-    def _within_budget(self, budget: SelectionBudget) -> Any:
-        return self._evaluated.fitted.mixed(self._evaluated.proportions(budget))
+    def _proportions(self, budget: Budget) -> Array:
+        """Of the candidates in the mixture within a budget, (candidate,)."""
+        return without_small_proportions(self._evaluation.choice.nearest(budget).proportions)

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from fairlevel.arrays import Array, Flags
 from fairlevel.candidates import PATH_LIMITS, CandidateSource, Limits, TrainingSetup, resolve_candidates
 from fairlevel.candidates.own_models import any_frozen, check_models
+from fairlevel.candidates.protocol import Recipe
 from fairlevel.candidates.sources import ON_ONE_PREDICTOR
 from fairlevel.estimators.defaults import network_by_default
 from fairlevel.estimators.path_fit import PathSettings
@@ -102,7 +103,7 @@ def path_settings(
         )
     limits = PATH_LIMITS if isinstance(solver, str) else NO_LIMITS
     source = ON_ONE_PREDICTOR if solver == "auto" and predictor_given else resolve_candidates(solver)
-    return PathSettings(source, limits, combiner or Stacked(), setup)
+    return PathSettings(Recipe(source, setup, limits), combiner or Stacked())
 
 
 def own_models(models: Any, unseen: Any, rows: int, classes: Array | None) -> tuple[tuple[Any, ...], Flags | None]:

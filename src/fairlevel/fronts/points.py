@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Flags
-from fairlevel.exceptions import InvalidInput
+from fairlevel.exceptions import InvalidInput, InvalidType
+
+
+def point_name(row: int) -> str:
+    """The name of a row of a front, counted from 0, in files and on pages: point-01 is row 0."""
+    return f"point-{row + 1:02d}"
 
 
 def require_columns(frame: pd.DataFrame, needed: Sequence[str]) -> None:
@@ -35,9 +41,25 @@ def non_dominated(points: pd.DataFrame) -> pd.DataFrame:
     return order[order["mse"] < best]
 
 
-def non_dominated_within(points: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """The rows that no other row with the same ``keys`` dominates, by keys and ascending dpvar."""
-    order = finite(points).sort_values([*keys, "dpvar", "mse"], kind="stable", ignore_index=True)
-    groups = [order[key] for key in keys]
-    best = order["mse"].groupby(groups).cummin().groupby(groups).shift()
-    return order[order["mse"] < best.fillna(np.inf)].reset_index(drop=True)
+def knee_index(front: pd.DataFrame) -> int:
+    """The row number of the knee, the model with the smallest mse + dpvar after both were scaled to [0, 1]; the last
+    row, the most accurate model, where the front has no bend.
+    """
+    points = non_dominated(front)
+    if len(points) <= 2:
+        return len(front) - 1
+    scaled = points[["mse", "dpvar"]].to_numpy()
+    scaled = (scaled - scaled.min(axis=0)) / np.ptp(scaled, axis=0)
+    most_accurate_first = scaled.sum(axis=1)[::-1]  # both ends have 1: without a bend, the most accurate is taken
+    return int(points.index[::-1][int(most_accurate_first.argmin())])
+
+
+def check_row(number: Any, rows: int) -> None:
+    """Refuse what is no number of a row of a front."""
+    if not isinstance(number, int | np.integer) or isinstance(number, bool):
+        raise InvalidType(
+            f"model({number!r}) was asked for; the number of a row of the front is needed, such as model(0). The knee "
+            "is knee(), the model within a budget best(max_share=0.05)."
+        )
+    if not -rows <= number < rows:
+        raise InvalidInput(f"model({number}) was asked for; the front has rows 0 to {rows - 1}.")

@@ -447,8 +447,8 @@ def draw_designs(rows: pd.DataFrame, dpvar: str, stem: Path) -> None:
 
 def _budgets(table: pd.DataFrame, title: str) -> Table:
     """The smallest error of each method within each budget, as a table for a terminal."""
-    from fairlevel.fronts.budgets import SHARES
     from fairlevel_study.methods import LABELS
+    from fairlevel_study.points import SHARES
 
     shown = Table(title=title, caption="smallest test MSE within each budget on DPVar: median over seeds (range)")
     shown.add_column("method")

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from fairlevel.candidates import Limits
 from fairlevel.exceptions import InvalidInput, UnknownName
-from fairlevel.fronts.selection import ZETAS
 from fairlevel.networks.diagnostic import DIAGNOSTIC
 from fairlevel.networks.mlp_mean import MLPMean
 from fairlevel.networks.optimizers import Adam, GradientDescent, Optimizer
+from fairlevel_study.points import ZETAS
 
 ADAM_RATE = 0.05
 """Factor on step sizes for Adam; settings are written for gradient descent."""

@@ -19,9 +19,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.candidates import CandidateSet, TrainingSetup
 from fairlevel.candidates.protocol import CandidateRows, Evaluate
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.fronts.combiners import Stacked
-from fairlevel.fronts.selection import select
-from fairlevel.fronts.stacking import without_small_proportions
+from fairlevel.fronts.combiners import Stacked, without_small_proportions
 from fairlevel.metrics.dpvar import dpvar_of_many
 from fairlevel.metrics.mixtures import most_accurate, shared_mean
 from fairlevel.networks.backend import resolve_device
@@ -30,6 +28,7 @@ from fairlevel.networks.mlp import MLP
 from fairlevel.training.rows import AllRows, TrainingRows
 from fairlevel_study.datasets import Dataset, Predict, Problem
 from fairlevel_study.methods import METHODS
+from fairlevel_study.points import select
 from fairlevel_study.protocol import Protocol
 from fairlevel_study.rows import tidy
 

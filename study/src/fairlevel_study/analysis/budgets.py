@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
-from fairlevel.candidates.constant import FAMILY as CONSTANT
+from fairlevel.candidates.combined import CONSTANT
 from fairlevel.exceptions import InvalidInput
-from fairlevel.fronts.budgets import SHARES, budgets_over_range
-from fairlevel.fronts.points import finite, non_dominated_within
+from fairlevel.fronts.points import finite
 from fairlevel_study.methods import REFERENCES
+from fairlevel_study.points import SHARES, budgets_over_range, non_dominated_within
 
 SMALLEST_VARIANCE = 1e-4
 """Predictions that vary less, in standardised units, have no share of disparity: they are the constant."""

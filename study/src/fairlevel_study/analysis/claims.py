@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
-from fairlevel.fronts.budgets import SHARES
 from fairlevel_study.analysis.budgets import best_by_budget
 from fairlevel_study.analysis.regrets import regrets_by_pair
 from fairlevel_study.analysis.wins import bootstrap, dataset_wins, seed_wins
 from fairlevel_study.methods import METHODS
+from fairlevel_study.points import SHARES
 
 Verdict = Literal["reproduced", "not reproduced", "cannot be told"]
 INFORMATIVE, TABLES = 27, 60  # of the paper

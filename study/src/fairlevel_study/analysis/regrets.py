@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
-from fairlevel.fronts.budgets import SHARES
-from fairlevel.fronts.points import non_dominated_within
 from fairlevel_study.analysis.budgets import best_by_budget
 from fairlevel_study.methods import METHODS
+from fairlevel_study.points import SHARES, non_dominated_within
 
 CONSTANT_MSE = 1.0  # error of the constant prediction in standardised units; it meets every budget
 

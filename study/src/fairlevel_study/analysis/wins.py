@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
-from fairlevel.fronts.budgets import SHARES
 from fairlevel_study.analysis.budgets import best_by_budget
+from fairlevel_study.points import SHARES
 
 _ABSOLUTE, _RELATIVE = 1e-12, 1e-9  # smaller differences of MSE count as a tie
 LEVEL, RESAMPLES, SEED = 0.95, 10_000, 0

@@ -11,8 +11,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fairlevel.fronts.budgets import best_mse
 from fairlevel.fronts.points import require_columns
+from fairlevel_study.points import best_mse
 
 _BUDGETS = 200  # along the axis of bands
 

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from fairlevel.fronts.budgets import SHARES
 from fairlevel.report.numbers import percent
 from fairlevel.report.page import Charts, Folded, Legend, Notes, Picker, PickerEntry, Section, TableBlock
 from fairlevel_study.analysis.budgets import COMPARISONS, FIXED_SHARES, compared_rows, points_on_test, with_shares
@@ -22,6 +21,7 @@ from fairlevel_study.datasets import NAMED
 from fairlevel_study.methods import LABELS, REFERENCES
 from fairlevel_study.pages.charts import band_panel, front_panel, method_legend, wins_chart
 from fairlevel_study.pages.figures import NamedFigure, draw_wins, seed_bands
+from fairlevel_study.points import SHARES
 
 GAIN = "gain over shrinking, same learner"
 SMALLEST_R2 = 0.01
