@@ -13,7 +13,7 @@ import fairlevel.networks
 import fairlevel.penalties
 import fairlevel.predictors
 from fairlevel.conditional_mean import LINEAR_MEANS, LinearMean
-from fairlevel.estimators.defaults import READ_GAPS
+from fairlevel.estimators.fair_estimator import READ_GAPS
 from fairlevel.losses import LOSSES, Loss
 from fairlevel.members import MEMBERS, members_of
 from fairlevel.networks import penalties as of_networks

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from fairlevel.arrays import Array, Index
-from fairlevel.data.features import refuse_shuffled, without_decimals
+from fairlevel.data.features import without_decimals
 from fairlevel.data.numbers import refuse_other_kinds
 from fairlevel.data.table import Table
 from fairlevel.estimators.fair_estimator import FairEstimator
@@ -23,7 +23,7 @@ from fairlevel.estimators.fitted_model import FittedModel, JudgedModel
 from fairlevel.estimators.whole_fit import all_or_nothing
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.fronts.budget import SHARE, Budget
-from fairlevel.models.folder import Description, write_models
+from fairlevel.models.folder import Description
 from fairlevel.models.model import Model, class_probabilities, from_scores
 from fairlevel.models.onnx import write_onnx
 
@@ -105,54 +105,29 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
             compares rows of the same class only, which is equalised odds on average
         """
         from fairlevel.estimators.settings import draw_seed
+        from fairlevel.losses import Logistic
 
-        refuse_shuffled(
-            X=X,
-            y=y,
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-            given=given,
-            groups=groups,
-            time=time,
-        )
+        by_row = {
+            "sensitive_features": sensitive_features,
+            "sample_weight": sample_weight,
+            "given": given,
+            "groups": groups,
+            "time": time,
+        }
         classes, codes = read_classes(y)
-        target = codes.astype(np.float64)
-        table = self._read(X, target, sensitive_features, sample_weight, given, groups, time)
+        table = self._read(X, y, codes.astype(np.float64), **by_row)
         refuse_rare_classes(classes, table.y)
         budget, seed = self._budget(), draw_seed(self.random_state)
-        positive = range(1, 2) if len(classes) == 2 else range(len(classes))
-        targets = [(table.y == number).astype(np.float64) for number in positive]
+        numbers = range(1, 2) if len(classes) == 2 else range(len(classes))
+        targets = [(table.y == number).astype(np.float64) for number in numbers]
         variances = np.array([float(table.weight @ target) for target in targets])
         variances = variances * (1 - variances)
         judged = [
-            self._train_class(replace(table, y=target), _part_of(budget, part), seed)
+            self._train(replace(table, y=target), Logistic.of(target, table.row_weight), _part_of(budget, part), seed)
             for target, part in zip(targets, variances / variances.sum(), strict=True)
         ]
         fitted = [model.fitted for model in judged]
         return self.keep(fitted if len(judged) == 1 else _with_figures_of_probabilities(judged, table), classes)
-
-    def keep(self, fitted: Sequence[FittedModel], classes: Array) -> Self:
-        """Store fitted models, one per class, or one for the second of two."""
-        self.classes_ = classes
-        self.models_ = tuple(each.model for each in fitted)
-        known = [each.dpvar for each in fitted if each.dpvar is not None]
-        steps = [each.steps for each in fitted if each.steps is not None]
-        self._keep_figures(
-            FittedModel(
-                self.models_[0],
-                sum(each.mse for each in fitted),
-                sum(known) if known else None,
-                fitted[0].weight,
-                max(steps) if steps else None,
-                fitted[0].trace if len(fitted) == 1 else None,
-                fitted[0].encoder,
-                _mixtures(classes, fitted),
-            )
-        )
-        self.__dict__.pop("dpvar_by_class_", None)
-        if known:
-            self.dpvar_by_class_ = np.array(known)
-        return self
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes in the order of ``classes_``: (row, class)."""
@@ -164,16 +139,6 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
         """The most probable class of each row."""
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-    def figures(self) -> dict[str, float]:
-        """Brier score (MSE of the probabilities) and, after a fit with sensitive features, their DPVar."""
-        check_is_fitted(self)
-        return {"brier": self.brier_} | ({"dpvar": self.dpvar_} if hasattr(self, "dpvar_") else {})
-
-    def save(self, folder: str | Path, *, overwrite: bool = False, notes: Mapping[str, Any] | None = None) -> None:
-        """Write the fitted model to a folder, as :meth:`fairlevel.FairRegressor.save` does."""
-        check_is_fitted(self)
-        write_models(Path(folder), self.models_, self._description(notes), overwrite)
 
     def to_onnx(self, path: str | Path) -> None:
         """Write the fitted model as an ONNX graph: input X (row, feature) in double, output the probability of the
@@ -203,22 +168,10 @@ class FairClassifier(ClassifierMixin, FairEstimator):  # type: ignore[misc]
 
     def _restore(self, models: Sequence[Model], description: Description) -> None:
         super()._restore(models, description)
-        self.models_ = tuple(models)
         self.classes_ = np.array(description["classes"], dtype=np.dtype(description["classes_type"]))
         self.brier_ = description["brier"]
         if "dpvar_by_class" in description:
             self.dpvar_by_class_ = np.array(description["dpvar_by_class"])
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """An interrupted fit is no fit."""
-        return hasattr(self, "models_")
-
-    def _train_class(self, table: Table, budget: Budget | None, seed: int) -> JudgedModel:
-        """One model of the probability of a class, of which ``table.y`` holds zeros and ones."""
-        from fairlevel.estimators.one_model import train_model
-        from fairlevel.losses import Logistic
-
-        return train_model(self, table, Logistic.of(table.y, table.row_weight), budget, seed)
 
 
 def read_classes(y: Any) -> tuple[Array, Index]:
@@ -303,17 +256,6 @@ def _with_figures_of_probabilities(judged: Sequence[JudgedModel], table: Table) 
         dpvar = [float(dpvar_of_many(probability[None], attributes)[0]) for probability in by_class]
     figures = zip(judged, brier, dpvar, strict=True)
     return [replace(model.fitted, mse=float(error), dpvar=disparity) for model, error, disparity in figures]
-
-
-def _mixtures(classes: Array, fitted: Sequence[FittedModel]) -> pd.DataFrame | None:
-    """What the models are mixed of, with a column that names the class where there is one model for each."""
-    found = [each.mixture for each in fitted if each.mixture is not None]
-    if len(found) < 2:
-        return found[0] if found else None
-    return pd.concat(
-        [mixture.assign(**{"class": name}) for name, mixture in zip(classes.tolist(), found, strict=True)],
-        ignore_index=True,
-    )
 
 
 def _part_of(budget: Budget | None, part: float) -> Budget | None:

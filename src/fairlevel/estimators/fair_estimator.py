@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
+from fairlevel.arrays import Array
 from fairlevel.data.encoder import TableEncoder
+from fairlevel.data.features import refuse_shuffled
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.splitting import read_splitting
 from fairlevel.data.table import Table
-from fairlevel.estimators.defaults import reads_gaps
 from fairlevel.estimators.feature_rows import read_rows
-from fairlevel.estimators.fitted_model import FittedModel
+from fairlevel.estimators.fitted_model import FittedModel, JudgedModel
 from fairlevel.estimators.reading import read_table, warn_without_sensitive
 from fairlevel.estimators.settings_json import to_plain
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.budget import Budget
-from fairlevel.models.folder import Description
+from fairlevel.models.folder import Description, write_models
 from fairlevel.models.model import Model
 from fairlevel.removed import naming_what_is_gone
 
 if TYPE_CHECKING:  # loading and predicting import nothing that trains
     from fairlevel.candidates import CandidateSource
     from fairlevel.fronts.combiners import Combiner
+    from fairlevel.losses import Loss
     from fairlevel.penalties import Penalty
     from fairlevel.predictors import Predictor
 
@@ -77,21 +82,25 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = self.encoder is None
         return tags
 
-    def _read(
-        self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, given: Any, groups: Any, time: Any
-    ) -> Table:
-        """Validated rows; y must be numbers."""
+    def _read(self, X: Any, y: Any, target: Any, **by_row: Any) -> Table:
+        """Validated rows; ``target`` are numbers that stand for y. ``by_row`` holds what else ``fit`` was given."""
         from fairlevel.estimators.settings import default_predictor, warn_of_unused
 
-        splitting = read_splitting(groups, time, y)
+        refuse_shuffled(X=X, y=y, **by_row)
+        splitting = read_splitting(by_row["groups"], by_row["time"], target)
         predictor = default_predictor(self.predictor, self.penalty)
         warn_of_unused(self.optimizer, predictor, self.penalty, self.predictor is not None, stacklevel=4)
-        rows = read_rows(self, X, y, native=predictor.native, encoder=self.encoder)
+        rows = read_rows(self, X, target, native=predictor.native, encoder=self.encoder)
         self.native_columns_ = rows.columns
-        budget = self.max_dpvar is not None or self.max_share is not None
-        if sensitive_features is None and isinstance(self.weight, str) and self.weight == "auto" and not budget:
+        sensitive, budget = by_row["sensitive_features"], self.max_dpvar is not None or self.max_share is not None
+        if sensitive is None and isinstance(self.weight, str) and self.weight == "auto" and not budget:
             warn_without_sensitive(stacklevel=4)
-        return read_table(rows, sensitive_features, sample_weight, given, splitting)
+        return read_table(rows, sensitive, by_row["sample_weight"], by_row["given"], splitting)
+
+    def _train(self, table: Table, loss: Loss, budget: Budget | None, seed: int) -> JudgedModel:
+        from fairlevel.estimators.one_model import train_model
+
+        return train_model(self, table, loss, budget, seed)
 
     def _budget(self) -> Budget | None:
         """The budget, if one was given; parameters that would change nothing are refused."""
@@ -141,7 +150,7 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         for figure in FIGURES:
             if figure in known:
                 setattr(self, figure, known[figure])
-        self.notes_ = description.get("notes", {})
+        self.models_, self.notes_ = tuple(models), description.get("notes", {})
 
     @property
     def _width(self) -> int:
@@ -168,18 +177,73 @@ class FairEstimator(BaseEstimator):  # type: ignore[misc]
         found = {name: list(categories) for name, categories in known if categories is not None}
         return {"categories": found} if found else {}
 
-    def _keep_figures(self, fitted: FittedModel) -> None:
-        """Attributes that end in an underscore; those that this fit does not have are removed."""
-        self.encoder_ = fitted.encoder
-        found = {
-            f"{self._error}_": fitted.mse,
-            "dpvar_": fitted.dpvar,
-            "weight_": fitted.weight,
-            "n_iter_": fitted.steps,
-            "trace_": fitted.trace,
-            "mixture_": fitted.mixture,
+    def keep(self, fitted: Sequence[FittedModel], classes: Array | None) -> Self:
+        """Store fitted models, such as the choice of a path, as this estimator's: one, or one per class of several.
+        Attributes that this fit does not have are removed.
+        """
+        self.models_, self.encoder_ = tuple(model.model for model in fitted), fitted[0].encoder
+        dpvar = [model.dpvar for model in fitted if model.dpvar is not None]
+        steps = [model.steps for model in fitted if model.steps is not None]
+        figures = {
+            f"{self._error}_": sum(model.mse for model in fitted),
+            "dpvar_": sum(dpvar) if dpvar else None,
+            "dpvar_by_class_": np.array(dpvar) if dpvar and classes is not None else None,
+            "weight_": fitted[0].weight,
+            "n_iter_": max(steps) if steps else None,
+            "trace_": fitted[0].trace if len(fitted) == 1 else None,
+            "mixture_": _mixture(fitted, classes),
+            "classes_": classes,
         }
-        for name, value in found.items():
+        for name, value in figures.items():
             self.__dict__.pop(name, None)
             if value is not None:
                 setattr(self, name, value)
+        return self
+
+    def figures(self) -> dict[str, float]:
+        """The error on the rows of ``fit`` and, after a fit with sensitive features, DPVar, in units of y²."""
+        check_is_fitted(self)
+        error = {self._error: getattr(self, f"{self._error}_")}
+        return error | ({"dpvar": self.dpvar_} if hasattr(self, "dpvar_") else {})
+
+    def save(self, folder: str | Path, *, overwrite: bool = False, notes: Mapping[str, Any] | None = None) -> None:
+        """Write the fitted model to a folder: arrays as safetensors, the rest as JSON; :func:`fairlevel.load` reads it.
+
+        Parameters
+        ----------
+        folder : must not exist, unless ``overwrite``
+        overwrite : replace a model that is there
+        notes : anything that JSON can hold, kept with the model as ``notes_``
+        """
+        check_is_fitted(self)
+        write_models(Path(folder), self.models_, self._description(notes), overwrite)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """An interrupted fit is no fit."""
+        return hasattr(self, "models_")
+
+
+def _mixture(fitted: Sequence[FittedModel], classes: Array | None) -> pd.DataFrame | None:
+    """What the models are mixed of, with a column that names the class where there are several models."""
+    mixtures = [model.mixture for model in fitted if model.mixture is not None]
+    if len(mixtures) < 2 or classes is None:
+        return mixtures[0] if mixtures else None
+    named = zip(classes.tolist(), mixtures, strict=True)
+    return pd.concat([mixture.assign(**{"class": name}) for name, mixture in named], ignore_index=True)
+
+
+READ_GAPS = ("boosting",)
+"""Names of predictors whose class says ``native``; a test compares them: scikit-learn asks for tags of models that
+predict, too, and those classes import what trains."""
+
+
+def network_by_default(solver: Any) -> bool:
+    """Whether the predictor is a network, for a path that needs a linear head; else it is boosting."""
+    return solver == "spectral" or getattr(solver, "needs_linear_head", False) is True
+
+
+def reads_gaps(predictor: Any, solver: Any) -> bool:
+    """Whether missing values are fine; an unknown name is not, it is refused in ``fit``."""
+    if predictor is None:
+        return not network_by_default(solver)
+    return predictor in READ_GAPS if isinstance(predictor, str) else getattr(predictor, "native", False) is True

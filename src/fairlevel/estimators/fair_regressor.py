@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,13 +11,10 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fairlevel.arrays import Array
-from fairlevel.data.features import refuse_shuffled
 from fairlevel.estimators.fair_estimator import FairEstimator
 from fairlevel.estimators.feature_rows import read_features
-from fairlevel.estimators.fitted_model import FittedModel
 from fairlevel.estimators.whole_fit import all_or_nothing
 from fairlevel.exceptions import ClassesWarning
-from fairlevel.models.folder import Description, write_models
 from fairlevel.models.model import Model
 from fairlevel.models.onnx import write_onnx
 
@@ -132,52 +128,31 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
             person: splits keep them on one side, and intervals count groups, not rows
         time : array of shape (rows,), numbers or dates, optional; held-out rows are then the latest ones
         """
-        refuse_shuffled(
-            X=X,
-            y=y,
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-            given=given,
-            groups=groups,
-            time=time,
-        )
-        from fairlevel.estimators.one_model import train_model
         from fairlevel.estimators.settings import draw_seed
         from fairlevel.losses import SquaredLoss
 
-        table = self._read(X, y, sensitive_features, sample_weight, given, groups, time)
+        by_row = {
+            "sensitive_features": sensitive_features,
+            "sample_weight": sample_weight,
+            "given": given,
+            "groups": groups,
+            "time": time,
+        }
+        table = self._read(X, y, y, **by_row)
         _warn_of_classes(table.y)
-        judged = train_model(self, table, SquaredLoss(), self._budget(), draw_seed(self.random_state))
+        judged = self._train(table, SquaredLoss(), self._budget(), draw_seed(self.random_state))
         return self.keep([judged.fitted], None)
+
+    @property
+    def model_(self) -> Model:
+        """The weighted sum of members that predicts."""
+        (model,) = self.models_
+        return model
 
     def predict(self, X: Any) -> Array:
         """Predictions in units of y; the sensitive attributes are not needed."""
         check_is_fitted(self)
         return self.model_.predict(read_features(self, X, self.model_.native))
-
-    def keep(self, fitted: Sequence[FittedModel], classes: Array | None) -> Self:
-        """Store a fitted model, such as the choice of a path, as this estimator's model; there are no classes."""
-        (only,) = fitted
-        self.model_ = only.model
-        self._keep_figures(only)
-        return self
-
-    def figures(self) -> dict[str, float]:
-        """MSE and, after a fit with sensitive features, DPVar, in units of y²."""
-        check_is_fitted(self)
-        return {"mse": self.mse_} | ({"dpvar": self.dpvar_} if hasattr(self, "dpvar_") else {})
-
-    def save(self, folder: str | Path, *, overwrite: bool = False, notes: Mapping[str, Any] | None = None) -> None:
-        """Write the fitted model to a folder: arrays as safetensors, the rest as JSON; :func:`fairlevel.load` reads it.
-
-        Parameters
-        ----------
-        folder : must not exist, unless ``overwrite``
-        overwrite : replace a model that is there
-        notes : anything that JSON can hold, kept with the model as ``notes_``
-        """
-        check_is_fitted(self)
-        write_models(Path(folder), (self.model_,), self._description(notes), overwrite)
 
     def to_onnx(self, path: str | Path) -> None:
         """Write the fitted model as an ONNX graph: input X (row, feature) in double, output the predictions. The names
@@ -187,14 +162,6 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         write_onnx(self.model_, self._inputs, Path(path), self._categories)
-
-    def _restore(self, models: Sequence[Model], description: Description) -> None:
-        super()._restore(models, description)
-        (self.model_,) = models
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """An interrupted fit is no fit."""
-        return hasattr(self, "model_")
 
 
 def _warn_of_classes(target: Array) -> None:

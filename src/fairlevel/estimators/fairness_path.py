@@ -26,8 +26,8 @@ from fairlevel.data.native_columns import GivenColumns
 from fairlevel.data.sensitive import as_frame
 from fairlevel.data.splitting import read_splitting
 from fairlevel.data.table import Table
-from fairlevel.estimators.defaults import reads_gaps
 from fairlevel.estimators.fair_classifier import FairClassifier, two_classes
+from fairlevel.estimators.fair_estimator import reads_gaps
 from fairlevel.estimators.fair_regressor import FairRegressor
 from fairlevel.estimators.feature_rows import read_rows
 from fairlevel.estimators.fitted_model import FittedModel

@@ -14,7 +14,7 @@ from fairlevel.candidates import PATH_LIMITS, CandidateSource, Limits, TrainingS
 from fairlevel.candidates.own_models import any_frozen, check_models
 from fairlevel.candidates.protocol import Recipe
 from fairlevel.candidates.sources import ON_ONE_PREDICTOR
-from fairlevel.estimators.defaults import network_by_default
+from fairlevel.estimators.fair_estimator import network_by_default
 from fairlevel.estimators.path_fit import PathSettings
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName, UnusedOptimizer
 from fairlevel.extras import networks
