@@ -1,4 +1,4 @@
-"""Which models the study chooses, and the best within a budget: hand-computed cases."""
+"""Which models the study chooses, the best within a budget, and weights to try next: hand-computed cases."""
 
 import numpy as np
 import pandas as pd
@@ -7,6 +7,7 @@ import pytest
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.points import non_dominated
 from fairlevel_study.points import ZETAS, best_mse, budgets_over_range, select
+from fairlevel_study.refinement import propose
 
 
 def points(*pairs, **columns):
@@ -62,3 +63,29 @@ def test_best_within_a_budget():
     assert np.isnan(budgets_over_range([np.nan])).all()
     with pytest.raises(InvalidInput, match="budgets="):
         best_mse(FIVE, [np.nan])
+
+
+def test_refinement_fills_the_largest_gap_first():
+    trained = points((0.2, 1.0), (0.3, 0.8), (1.0, 0.001), setting=0, weight=[0.0, 1.0, 100.0])
+    assert propose(trained, 1, 12) == [(0, 10.0)]
+    halves = [(0, 10.0), (0, pytest.approx(10**0.5)), (0, pytest.approx(10**1.5))]  # a gap that is filled is two
+    assert propose(trained, 3, 12) == halves
+    assert (0, 0.1) in propose(trained, 9, 12)
+    assert propose(trained, 5, 4) == [(0, 10.0)]  # one free place
+    assert propose(trained, 5, 3) == []
+    assert propose(trained.assign(mse=np.nan), 5, 12) == []
+
+
+def test_refinement_leaves_settings_off_the_front_alone():
+    good = points((0.2, 1.0), (0.5, 0.001), setting=0, weight=[0.0, 4.0])
+    bad = points((0.9, 1.1), (1.2, 0.4), setting=1, weight=[0.0, 4.0])
+    trained = pd.concat([good, bad], ignore_index=True)
+    assert {proposal.setting for proposal in propose(trained, 10, 12)} == {0}
+
+
+def test_refinement_goes_on_where_the_front_ends_early():
+    trained = points((0.2, 1.0), (0.3, 0.8), setting=0, weight=[0.0, 4.0])
+    assert (0, 40.0) in propose(trained, 10, 12)  # the largest weight is still far from level
+    diverged = points((0.2, 1.0), (0.3, 0.8), (np.nan, np.nan), setting=0, weight=[0.0, 4.0, 100.0])
+    assert (0, 20.0) in propose(diverged, 10, 12)  # towards the weight that was too large
+    assert all(weight < 100 for _, weight in propose(diverged, 10, 12))

@@ -84,7 +84,7 @@ def rows(count=40):
     return CandidateRows(AllRows(TrainingRows(x, x[:, 0] + a[:, 0], Attributes(a))))
 
 
-LIMITS = Limits(models=24, settings=4, weights=6, coarse=6)
+LIMITS = Limits(models=24, settings=4, weights=6)
 
 
 SMALL = MLP(hidden=(4,))
@@ -104,7 +104,7 @@ def test_families_share_the_models_and_need_a_linear_head_for_the_spectral_one()
     assert set(without.table["family"]) == {"fbo_root", "gdp"}
     with pytest.raises(InvalidInput, match="predictor='module' has none"):
         trained(SPECTRAL, module)
-    assert Families.limits_of_one(LIMITS, 3) == Limits(models=8, settings=2, weights=4, coarse=6)
+    assert Families.limits_of_one(LIMITS, 3) == Limits(models=8, settings=2, weights=4)
 
 
 def test_candidates_on_diverged_members_have_diverged():

@@ -11,7 +11,7 @@ from fairlevel.networks.mlp import MLP
 from fairlevel.networks.optimizers import GradientDescent
 from fairlevel.training.rows import AllRows, TrainingRows
 
-FOUR = Limits(models=4, settings=1, weights=4, coarse=4)
+FOUR = Limits(models=4, settings=1, weights=4)
 
 
 def path(learning_rate):

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fairlevel.candidates.penalty_grid import check_weights, coarse
 from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.fronts.budget import read_limit
 from fairlevel.fronts.points import finite, non_dominated, point_name
-from fairlevel.fronts.refinement import check_weights, coarse, propose
 
 
 def points(*pairs, **columns):
@@ -55,32 +55,6 @@ def test_coarse_grid_keeps_both_ends():
     assert coarse(weights, 5).tolist() == [0, 0.1, 2, 20, 300]
     assert coarse(weights, 12).tolist() == weights
     assert coarse(weights, 20).tolist() == weights
-
-
-def test_refinement_fills_the_largest_gap_first():
-    trained = points((0.2, 1.0), (0.3, 0.8), (1.0, 0.001), setting=0, weight=[0.0, 1.0, 100.0])
-    assert propose(trained, 1, 12) == [(0, 10.0)]
-    halves = [(0, 10.0), (0, pytest.approx(10**0.5)), (0, pytest.approx(10**1.5))]  # a gap that is filled is two
-    assert propose(trained, 3, 12) == halves
-    assert (0, 0.1) in propose(trained, 9, 12)
-    assert propose(trained, 5, 4) == [(0, 10.0)]  # one free place
-    assert propose(trained, 5, 3) == []
-    assert propose(trained.assign(mse=np.nan), 5, 12) == []
-
-
-def test_refinement_leaves_settings_off_the_front_alone():
-    good = points((0.2, 1.0), (0.5, 0.001), setting=0, weight=[0.0, 4.0])
-    bad = points((0.9, 1.1), (1.2, 0.4), setting=1, weight=[0.0, 4.0])
-    trained = pd.concat([good, bad], ignore_index=True)
-    assert {proposal.setting for proposal in propose(trained, 10, 12)} == {0}
-
-
-def test_refinement_goes_on_where_the_front_ends_early():
-    trained = points((0.2, 1.0), (0.3, 0.8), setting=0, weight=[0.0, 4.0])
-    assert (0, 40.0) in propose(trained, 10, 12)  # the largest weight is still far from level
-    diverged = points((0.2, 1.0), (0.3, 0.8), (np.nan, np.nan), setting=0, weight=[0.0, 4.0, 100.0])
-    assert (0, 20.0) in propose(diverged, 10, 12)  # towards the weight that was too large
-    assert all(weight < 100 for _, weight in propose(diverged, 10, 12))
 
 
 def test_names_of_points_are_counted_from_one():

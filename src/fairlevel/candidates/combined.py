@@ -92,10 +92,10 @@ class WithStages:
         return self.source.possible(rows, setup)
 
     def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
-        complete = self.source.train(rows, replace(setup, evaluate=None), limits, report)
+        complete = self.source.train(rows, setup, limits, report)
         finished = complete.without_diverged()
         stages = [self._stage(finished, share) for share in self.shares]
-        return setup.evaluated(reduce(CandidateSet.joined, stages, complete))
+        return reduce(CandidateSet.joined, stages, complete)
 
     def _stage(self, finished: CandidateSet, share: float) -> CandidateSet:
         """All candidates after a share of their steps."""
@@ -128,4 +128,4 @@ class WithConstant:
         table = candidate_table([CandidateKey(CONSTANT, 0.0, 0)], "none", 0)
         members = BoosterMembers((FittedTrees(text),), (0,), (1,))
         constant = CandidateSet(table, (members,), np.ones((1, 1)), (NO_HISTORY,))
-        return others.followed_by(setup.evaluated(constant))
+        return others.followed_by(constant)

@@ -139,7 +139,7 @@ class WithOwnModels:
         given, target = self.columns.restore(known.x), rows.y_scaler.inverse(known.y)
         fitted = tuple(_fitted(model, given, target, known.row_weight) for model in self.models)
         own = self._candidates(OwnModels(fitted, self.columns, rows.y_scaler, self.classes))
-        return found.followed_by(setup.evaluated(own))
+        return found.followed_by(own)
 
     def _candidates(self, members: OwnModels) -> CandidateSet:
         keys = [CandidateKey(FAMILY, 0.0, number) for number in range(len(members))]

@@ -1,11 +1,12 @@
-"""A penalty over weights and settings: a coarse grid, then weights where the validation front has gaps."""
+"""A penalty over weights and settings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,12 +15,19 @@ from fairlevel.arrays import Array
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet, TrainingHistory, candidate_table
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
 from fairlevel.exceptions import InvalidInput, InvalidType
-from fairlevel.fronts.refinement import Proposal, check_weights, coarse, propose
 from fairlevel.members.linked import LinkedMembers
 from fairlevel.penalties import ClosedFBO, NoPenalty, Penalty
 from fairlevel.predictors import Configurations
 from fairlevel.training.engine import train
 from fairlevel.training.outcome import Trained
+
+
+class Configuration(NamedTuple):
+    """The number of a setting, and a penalty weight."""
+
+    setting: int
+    weight: float
+
 
 WEIGHTS = (0.0, 0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 150.0, 400.0)
 
@@ -76,68 +84,55 @@ class PenaltyGrid:
 
     def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
         settings = self.settings[: limits.settings]
-        most = max(limits.weights, limits.models // len(settings))  # fewer settings allow more weights
-        rounds = limits.rounds if setup.evaluate is not None else 0
-        weights = coarse(self.weights, min(limits.coarse, most) if rounds else most)
-        grid = [Proposal(*pair) for pair in product(range(len(settings)), weights)]
-        found = _train(rows, settings, grid, setup, portion(report, 0, 1 + rounds))
-        for number in range(rounds):
-            count = -(-(limits.models - len(found)) // (rounds - number))
-            proposals = propose(found.table, count, most)
-            if not proposals:
-                break
-            more = _train(rows, settings, proposals, setup, portion(report, 1 + number, 1 + rounds))
-            found = found.joined(more)
+        weights = coarse(self.weights, self.most_weights(limits))
+        pairs = [Configuration(*pair) for pair in product(range(len(settings)), weights)]
+        return self.trained(pairs, rows, setup, report)
+
+    def most_weights(self, limits: Limits) -> int:
+        """Per setting; fewer settings allow more of them."""
+        return max(limits.weights, limits.models // len(self.settings[: limits.settings]))
+
+    def trained(
+        self, pairs: Sequence[Configuration], rows: CandidateRows, setup: TrainingSetup, report: Report
+    ) -> CandidateSet:
+        """One model per pair; those that share a penalty train as one program."""
+        penalties: list[Penalty] = []
+        for setting in self.settings:
+            if setting.penalty not in penalties:
+                penalties.append(setting.penalty)
+        by_penalty = [[pair for pair in pairs if self.settings[pair.setting].penalty == one] for one in penalties]
+        groups = [group for group in by_penalty if group]
+        parts = [
+            self._train_together(group, rows, setup, portion(report, number, len(groups)))
+            for number, group in enumerate(groups)
+        ]
         report(1.0)
-        return found
+        return reduce(CandidateSet.joined, parts)
 
-
-def _train(
-    rows: CandidateRows,
-    settings: Sequence[Setting],
-    proposals: Sequence[Proposal],
-    setup: TrainingSetup,
-    report: Report,
-) -> CandidateSet:
-    """Train proposals, those that share a penalty as one program."""
-    groups = list(_by_penalty(settings, proposals))
-    parts = [
-        _train_together(rows, penalty, settings, group, setup, portion(report, number, len(groups)))
-        for number, (penalty, group) in enumerate(groups)
-    ]
-    found = reduce(CandidateSet.joined, parts)
-    return setup.evaluated(found)
-
-
-def _train_together(
-    rows: CandidateRows,
-    penalty: Penalty,
-    settings: Sequence[Setting],
-    group: Sequence[Proposal],
-    setup: TrainingSetup,
-    report: Report,
-) -> CandidateSet:
-    chosen = [settings[proposal.setting] for proposal in group]
-    rates = np.array([setting.rate(proposal.weight) for setting, proposal in zip(chosen, group, strict=True)])
-    rates *= setup.rate_scale
-    numbers = {name: np.array([setting.numbers[name] for setting in chosen]) for name in chosen[0].numbers}
-    known = rows.training.has_attributes
-    penalty = rows.training.tuned(penalty, setup.seed) if known else NoPenalty(rows=penalty.rows)
-    keys = [CandidateKey(penalty.name, float(proposal.weight), proposal.setting) for proposal in group]
-    steps = None if rows.steps is None else np.array([rows.steps[key] for key in keys])
-    trained = train(
-        rows.training,
-        replace(Configurations.of([proposal.weight for proposal in group], rates, **numbers), steps=steps),
-        predictor=setup.predictor,
-        penalty=penalty,
-        optimizer=setup.optimizer,
-        loss=setup.loss,
-        held_out=rows.held_out,
-        seed=setup.seed,
-        device=setup.device,
-        progress=lambda done, total: report(done / total),
-    )
-    return _candidates(trained, keys, rates, setup)
+    def _train_together(
+        self, group: Sequence[Configuration], rows: CandidateRows, setup: TrainingSetup, report: Report
+    ) -> CandidateSet:
+        settings = [self.settings[pair.setting] for pair in group]
+        rates = np.array([setting.rate(pair.weight) for setting, pair in zip(settings, group, strict=True)])
+        rates *= setup.rate_scale
+        numbers = {name: np.array([setting.numbers[name] for setting in settings]) for name in settings[0].numbers}
+        penalty, known = settings[0].penalty, rows.training.has_attributes
+        penalty = rows.training.tuned(penalty, setup.seed) if known else NoPenalty(rows=penalty.rows)
+        keys = [CandidateKey(penalty.name, float(pair.weight), pair.setting) for pair in group]
+        steps = None if rows.steps is None else np.array([rows.steps[key] for key in keys])
+        trained = train(
+            rows.training,
+            replace(Configurations.of([pair.weight for pair in group], rates, **numbers), steps=steps),
+            predictor=setup.predictor,
+            penalty=penalty,
+            optimizer=setup.optimizer,
+            loss=setup.loss,
+            held_out=rows.held_out,
+            seed=setup.seed,
+            device=setup.device,
+            progress=lambda done, total: report(done / total),
+        )
+        return _candidates(trained, keys, rates, setup)
 
 
 def _candidates(trained: Trained, keys: Sequence[CandidateKey], rates: Array, setup: TrainingSetup) -> CandidateSet:
@@ -162,13 +157,21 @@ def _history(trained: Trained, config: int, figure: str) -> TrainingHistory:
     return TrainingHistory(pd.DataFrame(columns), pd.Series(held_out.score[:, config], index=held_out.step))
 
 
-def _by_penalty(settings: Sequence[Setting], proposals: Sequence[Proposal]) -> Iterator[tuple[Penalty, list[Proposal]]]:
-    """Proposals whose settings hold equal penalties train together."""
-    penalties: list[Penalty] = []
-    for setting in settings:
-        if setting.penalty not in penalties:
-            penalties.append(setting.penalty)
-    for penalty in penalties:
-        group = [proposal for proposal in proposals if settings[proposal.setting].penalty == penalty]
-        if group:
-            yield penalty, group
+def check_weights(weights: Sequence[float]) -> Array:
+    """Penalty weights of a grid as an array, if they are finite, not negative and strictly ascending."""
+    values = np.asarray(weights, dtype=np.float64)
+    if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all() or (values < 0).any():
+        raise InvalidInput(f"weights={values.tolist()} were given; finite numbers ≥ 0 are needed, such as [0, 1, 10].")
+    if (np.diff(values) <= 0).any():
+        raise InvalidInput(f"weights={values.tolist()} were given; each must be larger than the one before it.")
+    return values
+
+
+def coarse(weights: Sequence[float], count: int) -> Array:
+    """``count`` of the weights, from the first to the last, evenly spaced in the list: the grid before refinement."""
+    values = check_weights(weights)
+    if not 2 <= count < len(values):
+        return values if count >= len(values) else values[:1]
+    positions = [0, *(max(k, len(values) * k // (count - 1) - 1) for k in range(1, count))]
+    spread: Array = values[positions]
+    return spread

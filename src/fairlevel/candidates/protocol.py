@@ -18,9 +18,6 @@ from fairlevel.training.rows import AllRows, TrainingRows
 PLAIN_RATE = 0.1
 """The step size for which the settings of a grid are written, that of plain gradient descent."""
 
-Evaluate = Callable[[CandidateSet], CandidateSet]
-"""Adds columns mse and dpvar, measured on validation rows, to the table of candidates."""
-
 Report = Callable[[float], None]
 """Called with the share of the work that is done."""
 
@@ -35,8 +32,7 @@ class TrainingSetup:
     """What candidates are trained with.
 
     ``optimizer`` is that of networks, None for other predictors; ``rate_scale`` multiplies the step size of every
-    setting. ``evaluate`` measures candidates on validation rows;
-    without it no weights are refined.
+    setting.
     """
 
     predictor: Predictor
@@ -44,17 +40,12 @@ class TrainingSetup:
     seed: int
     device: str = "auto"
     rate_scale: float = 1.0
-    evaluate: Evaluate | None = None
     loss: Loss = SquaredLoss()
 
     @classmethod
     def at_rate_of(cls, predictor: Predictor, optimizer: Any, seed: int, device: str) -> TrainingSetup:
         """Settings that name no step size of their own get that of the optimiser."""
         return cls(predictor, optimizer, seed, device, optimizer.learning_rate / PLAIN_RATE if optimizer else 1.0)
-
-    def evaluated(self, candidates: CandidateSet) -> CandidateSet:
-        """Candidates as ``evaluate`` gives them; as they are without it."""
-        return candidates if self.evaluate is None else self.evaluate(candidates)
 
     def choices(self) -> list[TrainingSetup]:
         """This setup with each predictor that held-out rows may choose, the usual one first."""
@@ -80,18 +71,14 @@ class Limits:
     models : in all; a source of several families divides them
     settings : settings of one family
     weights : penalty weights of one setting
-    coarse : weights before refinement
-    rounds : rounds of refinement; 0 trains the coarse weights only
     """
 
     models: int
     settings: int
     weights: int
-    coarse: int
-    rounds: int = 0
 
 
-PATH_LIMITS = Limits(models=24, settings=4, weights=12, coarse=12)
+PATH_LIMITS = Limits(models=24, settings=4, weights=12)
 """What a fitted path trains: as many models as a method of the study under the protocol ``medium``."""
 
 

@@ -21,12 +21,11 @@ from scipy.linalg import eigh
 from fairlevel.arrays import Array
 from fairlevel.candidates.candidate_set import NO_HISTORY, CandidateKey, CandidateSet, candidate_table
 from fairlevel.candidates.network_features import fitted_network
-from fairlevel.candidates.penalty_grid import PenaltyGrid, Setting
+from fairlevel.candidates.penalty_grid import PenaltyGrid, Setting, check_weights, coarse
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
 from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput
-from fairlevel.fronts.refinement import check_weights, coarse
 from fairlevel.members.protocol import LinearHead
 from fairlevel.metrics.choice import tuned_mean
 from fairlevel.penalties import ClosedFBO
@@ -96,17 +95,16 @@ class SpectralPath:
             own = self._rows_of_bodies(rows, setup, CandidateKey("spectral", weights[0], min(ridges)))
             bodies = self._bodies(rate, own, setup, portion(report, number, len(by_rate)))
             parts.append(self._solved(bodies, ridges, weights, solved_on, setup))
-        found = reduce(CandidateSet.joined, parts)
-        return setup.evaluated(found)
+        return reduce(CandidateSet.joined, parts)
 
     def _bodies(self, rate: float, rows: CandidateRows, setup: TrainingSetup, report: Report) -> CandidateSet:
         """Both members at a step size; where both diverge at half of it, and so on. Or the network, if there is one."""
         if self.network:
             return fitted_network(rows.training, self.network, setup.seed)
-        unevaluated, pair = replace(setup, evaluate=None), Limits(models=2, settings=1, weights=2, coarse=2)
+        pair = Limits(models=2, settings=1, weights=2)
         for halvings in range(MOST_HALVINGS + 1):
             grid = PenaltyGrid((Setting(ClosedFBO(self.mean), rate / 2**halvings),), (0.0, self.middle))
-            bodies = grid.train(rows, unevaluated, pair, report)
+            bodies = grid.train(rows, setup, pair, report)
             if bodies.usable.any():
                 break
         return bodies

@@ -28,7 +28,7 @@ OPTIMIZERS = ("adam", "gd")
 
 DEVICES = ("auto", "cpu", "cuda")
 
-NO_LIMITS = Limits(models=10**12, settings=10**4, weights=10**4, coarse=10**4)
+NO_LIMITS = Limits(models=10**12, settings=10**4, weights=10**4)
 
 
 def draw_seed(random_state: Any) -> int:

@@ -26,6 +26,7 @@ from fairlevel.penalties import GDP, HSIC, ClosedFBO, LinearR2, NoPenalty, Penal
 from fairlevel.penalties.gdp_nodes import AuthorsNodes, AuthorsScale
 from fairlevel.penalties.protocol import IN_OUT_ALL_LABELS
 from fairlevel_study.penalties import EIPM, MINE, ChiSquareHGR, GeDI, KernelHGR, NeuralHGR
+from fairlevel_study.refinement import RefinedGrid
 from fairlevel_study.systems import (
     BADR,
     Barycentre,
@@ -72,33 +73,33 @@ MULTIPLES = (1.0, 0.5, 0.75, 1.5)  # of a bandwidth
 ALL_MULTIPLES = (*MULTIPLES, 0.25, 2.0, 0.1, 3.0)
 
 
-def _grid(penalties: Iterable[Penalty], weights: tuple[float, ...], **numbers: tuple[float, ...]) -> PenaltyGrid:
+def _grid(penalties: Iterable[Penalty], weights: tuple[float, ...], **numbers: tuple[float, ...]) -> RefinedGrid:
     """Weights × one setting for each penalty and each combination of numbers, such as ``bandwidth=(1.0, 0.5)``."""
     combinations = [dict(zip(numbers, values, strict=True)) for values in product(*numbers.values())]
     settings = tuple(Setting(penalty, numbers=chosen) for penalty, chosen in product(penalties, combinations))
-    return PenaltyGrid(settings, weights)
+    return RefinedGrid(settings, weights)
 
 
-def _at_rates(penalties: Iterable[Penalty], weights: tuple[float, ...], rates: tuple[float, ...]) -> PenaltyGrid:
+def _at_rates(penalties: Iterable[Penalty], weights: tuple[float, ...], rates: tuple[float, ...]) -> RefinedGrid:
     """Weights × one setting for each penalty and step size of the predictor."""
-    return PenaltyGrid(tuple(Setting(penalty, rate) for penalty, rate in product(penalties, rates)), weights)
+    return RefinedGrid(tuple(Setting(penalty, rate) for penalty, rate in product(penalties, rates)), weights)
 
 
-def _bilevel(penalty: FBO | ITD, setting: type[Setting] = Setting) -> PenaltyGrid:
+def _bilevel(penalty: FBO | ITD, setting: type[Setting] = Setting) -> RefinedGrid:
     """Step sizes of the inner network × those of the predictor."""
     pairs = product((0.1, 0.05), RATES)
     settings = tuple(setting(penalty, outer, {"inner_learning_rate": inner}) for inner, outer in pairs)
-    return PenaltyGrid(settings, ITD_WEIGHTS if isinstance(penalty, ITD) else FBO_WEIGHTS)
+    return RefinedGrid(settings, ITD_WEIGHTS if isinstance(penalty, ITD) else FBO_WEIGHTS)
 
 
-def _critics(penalty: type[Adversarial]) -> PenaltyGrid:
+def _critics(penalty: type[Adversarial]) -> RefinedGrid:
     steps = (penalty(critic_steps=steps) for steps in (5, 10, 20, 1))
     return _grid(steps, ADVERSARIAL_WEIGHTS, critic_learning_rate=(1e-2, 1e-3))
 
 
 def _networks(
     penalty: type[NeuralHGR | MINE], steps: tuple[int, int], widths: tuple[int, int], rates: tuple[float, float]
-) -> PenaltyGrid:
+) -> RefinedGrid:
     made = (penalty(count, hidden=(width, width)) for count, width in product(steps, widths))
     return _grid(made, HGR_WEIGHTS, critic_learning_rate=rates)
 
@@ -122,10 +123,16 @@ def _binned(
 
 
 _PLAIN = (0.0,)
+_AUTO_NETWORKS = Families(
+    tuple(
+        RefinedGrid(part.settings, part.weights) if isinstance(part, PenaltyGrid) else part
+        for part in ON_ONE_PREDICTOR.parts
+    )
+)
 _PLAIN_STAGES = WithStages(PenaltyGrid.over(NoPenalty(), _PLAIN))
 PLAIN_BOOSTER = WithConstant(Families(tuple(OnPredictor(each, _PLAIN_STAGES) for each in (LARGE_TREES, SMALL_TREES))))
 PLAIN_NETWORK = WithConstant(
-    OnPredictor(MLP(), PenaltyGrid(tuple(Setting(NoPenalty(), rate) for rate in STEP_SIZES), _PLAIN))
+    OnPredictor(MLP(), RefinedGrid(tuple(Setting(NoPenalty(), rate) for rate in STEP_SIZES), _PLAIN))
 )
 
 METHODS: dict[str, Method] = {
@@ -184,7 +191,7 @@ METHODS: dict[str, Method] = {
         Method("boosting", "fair boosting", SOURCES["boosting"], reference="plain_boosting"),
         Method("relevel", "re-weighted trees", SOURCES["relevel"], reference="plain_boosting"),
         Method("auto", "auto", SOURCES["auto"], slow=True, reference="plain_boosting"),
-        Method("auto_networks", "auto on networks (0.1)", ON_ONE_PREDICTOR, slow=True),
+        Method("auto_networks", "auto on networks (0.1)", _AUTO_NETWORKS, slow=True),
         Method("plain_boosting", "plain booster, shrunk", PLAIN_BOOSTER, reference="plain_boosting"),
         Method("plain_network", "plain network, shrunk", PLAIN_NETWORK),
         Method(

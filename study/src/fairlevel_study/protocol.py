@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import NamedTuple
 
-from fairlevel.candidates import Limits
 from fairlevel.exceptions import InvalidInput, UnknownName
 from fairlevel.networks.diagnostic import DIAGNOSTIC
 from fairlevel.networks.mlp_mean import MLPMean
 from fairlevel.networks.optimizers import Adam, GradientDescent, Optimizer
 from fairlevel_study.points import ZETAS
+from fairlevel_study.refinement import StudyLimits
 
 ADAM_RATE = 0.05
 """Factor on step sizes for Adam; settings are written for gradient descent."""
@@ -80,9 +80,9 @@ class Protocol:
         return self.settings * self.weights
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> StudyLimits:
         """The same as limits of a source of candidates."""
-        return Limits(self.candidates, self.settings, self.weights, self.coarse, self.rounds)
+        return StudyLimits(self.candidates, self.settings, self.weights, self.coarse, self.rounds)
 
 
 _SMALL = Protocol("small", optimizer=Adam(steps=400), rate_scale=ADAM_RATE, settings=2, weights=6, most_rows=2000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,8 +17,8 @@ import torch
 
 from fairlevel._version import __version__
 from fairlevel.arrays import Array, Index
-from fairlevel.candidates import CandidateSet, TrainingSetup
-from fairlevel.candidates.protocol import CandidateRows, Evaluate
+from fairlevel.candidates import CandidateSet
+from fairlevel.candidates.protocol import CandidateRows
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.fronts.combiners import Stacked, without_small_proportions
 from fairlevel.metrics.dpvar import dpvar_of_many
@@ -30,6 +31,7 @@ from fairlevel_study.datasets import Dataset, Predict, Problem
 from fairlevel_study.methods import METHODS
 from fairlevel_study.points import select
 from fairlevel_study.protocol import Protocol
+from fairlevel_study.refinement import StudySetup
 from fairlevel_study.rows import tidy
 
 SMALLEST_CHANGE = 0.01  # of a share, between neighbouring mixtures of a front
@@ -87,9 +89,9 @@ def seen_by(problem: Problem, method: str) -> Problem:
 def train_candidates(problem: Problem, method: str, protocol: Protocol, device: str) -> CandidateSet:
     """The candidates of a method, with their figures on VAL; the predictor is the paper's network."""
     evaluate = _on_validation(problem, protocol, resolve_device(device))
-    setup = TrainingSetup(MLP(), protocol.optimizer, problem.seed, device, protocol.rate_scale, evaluate)
+    setup = StudySetup(MLP(), protocol.optimizer, problem.seed, device, protocol.rate_scale, evaluate=evaluate)
     rows = CandidateRows(AllRows(problem.training), problem.validation if protocol.stopped else None)
-    return METHODS[method].source.train(rows, setup, protocol.limits, lambda share: None)
+    return evaluate(METHODS[method].source.train(rows, setup, protocol.limits, lambda share: None))
 
 
 def _single(candidates: CandidateSet, problem: Problem, protocol: Protocol, device: torch.device) -> pd.DataFrame:
@@ -170,12 +172,19 @@ def _figures(
     return {"mse": mse, "dpvar": dpvar}
 
 
-def _on_validation(problem: Problem, protocol: Protocol, device: torch.device) -> Evaluate:
-    """Measures candidates on the validation rows of a problem."""
+def _on_validation(
+    problem: Problem, protocol: Protocol, device: torch.device
+) -> Callable[[CandidateSet], CandidateSet]:
+    """Measures candidates that have no figures yet on the validation rows of a problem."""
 
     def evaluate(candidates: CandidateSet) -> CandidateSet:
-        predictions = candidates.predict(problem.validation.x, device.type)
-        return candidates.with_columns(**_figures(predictions, problem.validation, protocol, problem.seed, device))
+        measured = candidates.table.reindex(columns=["mse", "dpvar"])
+        columns: dict[str, Array] = {name: measured[name].to_numpy(np.float64, copy=True) for name in ("mse", "dpvar")}
+        new = np.isnan(columns["mse"]) & candidates.usable
+        predictions = candidates.predict(problem.validation.x, device.type)[new]
+        for name, figure in _figures(predictions, problem.validation, protocol, problem.seed, device).items():
+            columns[name][new] = figure
+        return candidates.with_columns(**columns)
 
     return evaluate
 

@@ -12,9 +12,9 @@ import numpy as np
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates import CandidateSet, Limits, TrainingSetup
 from fairlevel.candidates.candidate_set import NO_HISTORY, CandidateKey, candidate_table
+from fairlevel.candidates.penalty_grid import check_weights, coarse
 from fairlevel.candidates.protocol import CandidateRows, Report, portion
 from fairlevel.exceptions import InvalidInput
-from fairlevel.fronts.refinement import check_weights, coarse
 from fairlevel.members import Members
 from fairlevel.members.protocol import Device, MembersInMemory
 from fairlevel.training.outcome import WORST_LOSS, Status
@@ -108,8 +108,7 @@ class SystemGrid:
         for number, system in enumerate(settings):
             parts.append(self._candidates(system, number, data, strengths.tolist(), setup))
             portion(report, number, len(settings))(1.0)
-        found = reduce(CandidateSet.joined, parts)
-        return setup.evaluated(found)
+        return reduce(CandidateSet.joined, parts)
 
     def _data(self, rows: CandidateRows, setup: TrainingSetup) -> Data:
         """Training rows as the study has them, or a sentence that says that this system takes no others."""

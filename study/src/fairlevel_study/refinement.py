@@ -1,27 +1,59 @@
-"""Choose the next penalty weights to train: those that fill the largest gaps of the front on validation rows."""
+"""Penalty weights for the gaps of the front on validation rows: a coarse grid first, then what fills the largest."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from fairlevel.arrays import Array
-from fairlevel.exceptions import InvalidInput
+from fairlevel.candidates import CandidateSet, Limits, PenaltyGrid, TrainingSetup
+from fairlevel.candidates.penalty_grid import Configuration, coarse
+from fairlevel.candidates.protocol import CandidateRows, Report, portion
 from fairlevel.fronts.points import finite, non_dominated
 
 SMALLEST_GAP = 0.05  # smaller gaps, as a share of the range of mse and dpvar, are left as they are
 _WIDENING = 10.0  # factor by which the largest weight grows, and the smallest shrinks
 
 
-class Proposal(NamedTuple):
-    """A configuration to train next: the number of a setting, and a weight."""
+@dataclass(frozen=True)
+class StudySetup(TrainingSetup):
+    """``evaluate`` adds columns mse and dpvar, measured on validation rows, for candidates that have none yet."""
 
-    setting: int
-    weight: float
+    evaluate: Callable[[CandidateSet], CandidateSet] = lambda candidates: candidates
+
+
+@dataclass(frozen=True)
+class StudyLimits(Limits):
+    """``coarse`` weights come before refinement, in this number of rounds."""
+
+    coarse: int = 12
+    rounds: int = 0
+
+
+@dataclass(frozen=True)
+class RefinedGrid(PenaltyGrid):
+    """A grid whose further weights fill the gaps of the front that the first ones leave."""
+
+    def train(self, rows: CandidateRows, setup: TrainingSetup, limits: Limits, report: Report) -> CandidateSet:
+        if not isinstance(setup, StudySetup) or not isinstance(limits, StudyLimits) or not limits.rounds:
+            return super().train(rows, setup, limits, report)
+        settings, most = self.settings[: limits.settings], self.most_weights(limits)
+        weights = coarse(self.weights, min(limits.coarse, most))
+        pairs = [Configuration(*pair) for pair in product(range(len(settings)), weights)]
+        grid, rounds = replace(self, settings=settings), limits.rounds
+        trained = setup.evaluate(grid.trained(pairs, rows, setup, portion(report, 0, 1 + rounds)))
+        for number in range(rounds):
+            count = -(-(limits.models - len(trained)) // (rounds - number))
+            proposals = propose(trained.table, count, most)
+            if not proposals:
+                break
+            more = grid.trained(proposals, rows, setup, portion(report, 1 + number, 1 + rounds))
+            trained = setup.evaluate(trained.joined(more))
+        return trained
 
 
 class _Tried(NamedTuple):
@@ -57,27 +89,7 @@ class _Gap(NamedTuple):
         return half._replace(high=self.between), half._replace(low=self.between)
 
 
-def check_weights(weights: Sequence[float]) -> Array:
-    """Penalty weights of a grid as an array, if they are finite, not negative and strictly ascending."""
-    values = np.asarray(weights, dtype=np.float64)
-    if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all() or (values < 0).any():
-        raise InvalidInput(f"weights={values.tolist()} were given; finite numbers ≥ 0 are needed, such as [0, 1, 10].")
-    if (np.diff(values) <= 0).any():
-        raise InvalidInput(f"weights={values.tolist()} were given; each must be larger than the one before it.")
-    return values
-
-
-def coarse(weights: Sequence[float], count: int) -> Array:
-    """``count`` of the weights, from the first to the last, evenly spaced in the list: the grid before refinement."""
-    values = check_weights(weights)
-    if not 2 <= count < len(values):
-        return values if count >= len(values) else values[:1]
-    positions = [0, *(max(k, len(values) * k // (count - 1) - 1) for k in range(1, count))]
-    spread: Array = values[positions]
-    return spread
-
-
-def propose(trained: pd.DataFrame, count: int, most_weights: int) -> list[Proposal]:
+def propose(trained: pd.DataFrame, count: int, most_weights: int) -> list[Configuration]:
     r"""Up to ``count`` new configurations for a grid with columns setting, weight, mse, dpvar (on validation rows).
 
     Only settings with a point on the front are refined. A gap is the distance between models with neighbouring
@@ -104,13 +116,13 @@ def propose(trained: pd.DataFrame, count: int, most_weights: int) -> list[Propos
         )
         allowed[int(setting)] = most_weights - len({row.weight for row in tried})
         gaps += _gaps(int(setting), tried, ranges, negligible)
-    chosen: list[Proposal] = []
+    chosen: list[Configuration] = []
     while gaps and len(chosen) < count:
         gap = max(gaps, key=lambda each: each.size)
         gaps.remove(gap)
         if allowed[gap.setting] > 0:
             allowed[gap.setting] -= 1
-            chosen.append(Proposal(gap.setting, gap.between))
+            chosen.append(Configuration(gap.setting, gap.between))
             gaps += gap.halves
     return chosen
 
