@@ -34,14 +34,14 @@ class Kind:
     is_text: ClassVar[bool] = False
 
     @property
-    def wanted(self) -> str:
-        """In words what its cells must be."""
-        return {"numbers": "finite numbers", "truths": "True or False"}.get(self.name, self.name)
-
-    @property
     def name(self) -> str:
         """As files and messages call it."""
         return type(self).__name__.lower()
+
+    @property
+    def wanted(self) -> str:
+        """In words what its cells must be."""
+        return {"numbers": "finite numbers", "truths": "True or False"}.get(self.name, self.name)
 
     def values(self, cells: Any) -> Any:
         """Distinct cells as numbers, NaN or infinite for those that cannot be read, or as text; (cell,)."""
@@ -75,7 +75,7 @@ class Numbers(Kind):
         return values
 
     def read(self, column: pd.Series) -> Array:
-        is_number = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype)
+        is_number = _is_real(column.dtype)
         values = column.to_numpy(dtype=np.float64, na_value=np.nan) if is_number else super().read(column)
         return np.where(np.isfinite(values), values, np.nan)
 
@@ -158,7 +158,7 @@ def kind_of(name: str, column: pd.Series) -> Kind:
     types = pd.api.types
     if types.is_bool_dtype(column.dtype):
         return Truths()
-    if types.is_numeric_dtype(column.dtype) and not types.is_complex_dtype(column.dtype):
+    if _is_real(column.dtype):
         return Numbers()
     if types.is_datetime64_any_dtype(column.dtype):
         return Dates()
@@ -188,9 +188,14 @@ def kind_of(name: str, column: pd.Series) -> Kind:
     return Dates() if np.isfinite(read_dates(values, "")).all() else Texts()
 
 
+def _is_real(dtype: Any) -> bool:
+    return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype)
+
+
 def _kind_of_text(name: str, cells: pd.Series, values: Any) -> Kind:
     """Of cells without gaps and their distinct values, some of which are text."""
-    points, commas = (np.isfinite(Numbers(decimal).values(values)) for decimal in ".,")
+    readable: list[tuple[Kind, Flags]] = [(kind, np.isfinite(kind.values(values))) for kind in map(Numbers, ".,")]
+    (_, points), (_, commas) = readable
     if points.all():
         if not all(isinstance(value, str) for value in values):
             return Numbers()
@@ -206,13 +211,11 @@ def _kind_of_text(name: str, cells: pd.Series, values: Any) -> Kind:
         _refuse_unclear_commas(name, values)
         return Numbers(",")
     _refuse_thousands(name, values)
-    readable: list[tuple[Kind, Flags]] = [(Numbers("."), points), (Numbers(","), commas)]
     pattern = date_pattern(name, values)
     if pattern is not None:
-        dates = np.isfinite(read_dates(values, pattern))
-        if dates.all():
+        readable.append((Dates(pattern), np.isfinite(read_dates(values, pattern))))
+        if readable[-1][1].all():
             return Dates(pattern)
-        readable.append((Dates(pattern), dates))
     for kind, good in readable:
         good_cells = cells.isin(values[good])
         mostly = good.sum() > FEW_LEVELS and good_cells.mean() > 0.5

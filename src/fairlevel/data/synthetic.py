@@ -43,21 +43,12 @@ class TrueDPVar:
 
 @dataclass(frozen=True)
 class TwoLayer:
-    """A fixed random network W₂ tanh(W₁ v + b₁) + b₂; weights N(0, 1/fan-in), biases N(0, bias_sd²)."""
+    """A fixed random network W₂ tanh(W₁ v + b₁) + b₂."""
 
     first: Array
     first_bias: Array
     second: Array
     second_bias: Array
-
-    @classmethod
-    def draw(cls, inputs: int, hidden: int, outputs: int, bias_sd: float, random: np.random.Generator) -> TwoLayer:
-        return cls(
-            random.standard_normal((inputs, hidden)) / np.sqrt(inputs),
-            random.standard_normal(hidden) * bias_sd,
-            random.standard_normal((hidden, outputs)) / np.sqrt(hidden),
-            random.standard_normal(outputs) * bias_sd,
-        )
 
     def __call__(self, values: Array) -> Array:
         result: Array = np.tanh(values @ self.first + self.first_bias) @ self.second + self.second_bias
@@ -100,13 +91,18 @@ class SyntheticDesign:
 
     @cached_property
     def networks(self) -> tuple[TwoLayer, TwoLayer, TwoLayer]:
-        """g_A, g_Z and base."""
+        """g_A, g_Z and base; weights N(0, 1/fan-in), biases N(0, bias_sd²)."""
         random = np.random.default_rng(self.network_seed)
-        return (
-            TwoLayer.draw(self.attributes, self.hidden, self.features, self.bias_sd, random),
-            TwoLayer.draw(self.latents, self.hidden, self.features, self.bias_sd, random),
-            TwoLayer.draw(self.features, self.hidden, 1, self.bias_sd, random),
-        )
+
+        def draw(inputs: int, outputs: int) -> TwoLayer:
+            return TwoLayer(
+                random.standard_normal((inputs, self.hidden)) / np.sqrt(inputs),
+                random.standard_normal(self.hidden) * self.bias_sd,
+                random.standard_normal((self.hidden, outputs)) / np.sqrt(self.hidden),
+                random.standard_normal(outputs) * self.bias_sd,
+            )
+
+        return draw(self.attributes, self.features), draw(self.latents, self.features), draw(self.features, 1)
 
     def sample(self, rows: int, seed: int = 0) -> SyntheticRows:
         """Draw independent rows."""
