@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -37,35 +37,44 @@ Values = Any
 
 
 @dataclass(frozen=True)
-class NumberRule:
-    """A column of numbers, dates or truths; missing values become the median of the training rows."""
+class Rule:
+    """How one column is read, and encoded."""
 
     name: str
-    median: float
-    reads: Kind = Numbers()
-
-    def encode(self, values: Values) -> Array:
-        """(row,) -> (row, 1)."""
-        return np.where(np.isfinite(values), values, self.median)[:, None]
+    reads: Kind = field(default=Numbers(), kw_only=True)
 
     @property
     def outputs(self) -> tuple[str, ...]:
+        """Names of its columns of the matrix."""
         return (self.name,)
+
+    def encode(self, values: Values) -> Array:
+        """(row,) -> (row, output)."""
+        raise NotImplementedError
+
+    def unseen(self, values: Values) -> int:
+        """How many cells hold a category that the training rows lack."""
+        return 0
 
 
 @dataclass(frozen=True)
-class TextRule:
+class NumberRule(Rule):
+    """A column of numbers, dates or truths; missing values become the median of the training rows."""
+
+    median: float
+
+    def encode(self, values: Values) -> Array:
+        return np.where(np.isfinite(values), values, self.median)[:, None]
+
+
+@dataclass(frozen=True)
+class TextRule(Rule):
     """A text column with the categories of its training rows, in alphabetical order."""
 
-    name: str
     categories: tuple[str, ...]
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        return tuple(f"{self.name}={category}" for category in self.categories)
+    reads: Kind = field(default=Texts(), kw_only=True)
 
     def unseen(self, values: Values) -> int:
-        """How many cells hold a category that the training rows lack; gaps are none."""
         text = pd.Series(values, dtype=object)
         return int((text.notna() & ~text.isin(self.categories)).sum())
 
@@ -74,10 +83,11 @@ class TextRule:
 class IndicatorRule(TextRule):
     """A text column with few categories: one column of zeros and ones per category; an unseen category is all zeros."""
 
-    reads: Kind = Texts()
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return tuple(f"{self.name}={category}" for category in self.categories)
 
     def encode(self, values: Values) -> Array:
-        """(row,) -> (row, category)."""
         return indicators(filled(values), self.categories)
 
 
@@ -90,7 +100,6 @@ class FrequentRule(TextRule):
     """
 
     counts: tuple[int, ...]
-    reads: Kind = Texts()
 
     @cached_property
     def buckets(self) -> int:
@@ -109,7 +118,6 @@ class FrequentRule(TextRule):
         return dict(zip(self.categories, self.counts, strict=True))
 
     def encode(self, values: Values) -> Array:
-        """(row,) -> (row, frequent categories + buckets + 1)."""
         number, known = pd.factorize(filled(values))
         frequent = indicators(known, self.frequent)
         shared = indicators([_hash(category) % self.buckets for category in known], range(self.buckets))
@@ -130,19 +138,11 @@ class OrdinalRule(TextRule):
     For the study, whose protocol says so.
     """
 
-    reads: Kind = Texts()
-
     def encode(self, values: Values) -> Array:
-        """(row,) -> (row, 1)."""
         numbers = pd.Index(self.categories, dtype=object).get_indexer(pd.Index(filled(values), dtype=object))
         return np.where(numbers < 0, (len(self.categories) - 1) / 2, numbers)[:, None]
 
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        return (self.name,)
 
-
-Rule = NumberRule | IndicatorRule | FrequentRule | OrdinalRule
 RULES: dict[str, Any] = {
     "number": NumberRule,
     "indicator": IndicatorRule,
@@ -158,7 +158,7 @@ def rule_for(name: str, kind: Kind, values: Values, many: str) -> Rule | None:
     """
     if not kind.is_text:
         known = values[np.isfinite(values)]
-        return NumberRule(name, float(np.median(known)), kind) if known.size and np.ptp(known) > 0 else None
+        return NumberRule(name, float(np.median(known)), reads=kind) if known.size and np.ptp(known) > 0 else None
     texts, counts = np.unique(filled(values).astype(str), return_counts=True)
     categories = tuple(map(str, texts))
     if len(categories) < 2:
@@ -214,7 +214,7 @@ class TableRules:
             if self.unreadable == "error":
                 refuse_unreadable(rule.name, rule.reads, column, values)
             unreadable[rule.name] = int(rule.reads.unreadable(column, values).sum())
-            unseen[rule.name] = rule.unseen(values) if isinstance(rule, TextRule) else 0
+            unseen[rule.name] = rule.unseen(values)
         warn_of_cells(UnreadableCells, "Cells that cannot be read count as missing", unreadable, len(frame))
         warn_of_unseen(unseen, len(frame))
         return self.encode(columns)
