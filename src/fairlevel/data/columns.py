@@ -194,12 +194,16 @@ def _is_real(dtype: Any) -> bool:
 
 def _kind_of_text(name: str, cells: pd.Series, values: Any) -> Kind:
     """Of cells without gaps and their distinct values, some of which are text."""
+    texts = [value.strip() for value in values if isinstance(value, str)]
     readable: list[tuple[Kind, Flags]] = [(kind, np.isfinite(kind.values(values))) for kind in map(Numbers, ".,")]
     (_, points), (_, commas) = readable
     if points.all():
-        if not all(isinstance(value, str) for value in values):
+        if len(texts) < len(values):
             return Numbers()
-        if len(values) > FEW_LEVELS and not _are_codes(values):
+        are_codes = all(map(str.isdigit, values)) and (  # all of one length, or some with a zero before other digits
+            len(set(map(len, values))) == 1 or any(value.startswith("0") for value in values)
+        )
+        if len(values) > FEW_LEVELS and not are_codes:
             warnings.warn(
                 f"Column {name!r} holds numbers written as text, such as {values[0]!r}: {len(values)} categories. If "
                 "they are amounts, convert them with pandas.to_numeric.",
@@ -208,9 +212,19 @@ def _kind_of_text(name: str, cells: pd.Series, values: Any) -> Kind:
             )
         return Texts()
     if commas.all():
-        _refuse_unclear_commas(name, values)
+        with_comma = [text for text in texts if "," in text]
+        if all(re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", text) for text in with_comma):
+            raise InvalidInput(
+                f"Column {name!r} holds numbers such as {with_comma[0]!r}, whose comma may be a decimal sign or "
+                "separate thousands; write them with a point, or without separators."
+            )
         return Numbers(",")
-    _refuse_thousands(name, values)
+    grouped = [text for text in texts if re.fullmatch(_THOUSANDS, text)]
+    if len(grouped) > len(values) / 2:
+        raise InvalidInput(
+            f"Column {name!r} holds numbers such as {grouped[0]!r}, with separators of thousands; write them without "
+            f"separators, such as {grouped[0].replace(',', '')!r}."
+        )
     pattern = date_pattern(name, values)
     if pattern is not None:
         readable.append((Dates(pattern), np.isfinite(read_dates(values, pattern))))
@@ -223,32 +237,6 @@ def _kind_of_text(name: str, cells: pd.Series, values: Any) -> Kind:
         if mostly or nearly_all or isinstance(kind, Dates):
             raise MostlyReadable(name, kind, cells[~good_cells])
     return Texts()
-
-
-def _are_codes(values: Any) -> bool:
-    """Whether text of digits looks like codes: all of one length, or some with a zero before other digits."""
-    of_digits = all(value.isdigit() for value in values)
-    return of_digits and (len(set(map(len, values))) == 1 or any(value.startswith("0") for value in values))
-
-
-def _refuse_unclear_commas(name: str, values: Any) -> None:
-    """A decimal comma may as well separate thousands, where three digits follow each."""
-    texts = [value for value in values if isinstance(value, str) and "," in value]
-    if all(re.fullmatch(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*", text) for text in texts):
-        raise InvalidInput(
-            f"Column {name!r} holds numbers such as {texts[0]!r}, whose comma may be a decimal sign or separate "
-            "thousands; write them with a point, or without separators."
-        )
-
-
-def _refuse_thousands(name: str, values: Any) -> None:
-    """Text that is mostly numbers such as 1,234.50 is no category."""
-    grouped = [value for value in values if isinstance(value, str) and re.fullmatch(_THOUSANDS, value.strip())]
-    if len(grouped) > len(values) / 2:
-        raise InvalidInput(
-            f"Column {name!r} holds numbers such as {grouped[0]!r}, with separators of thousands; write them without "
-            f"separators, such as {grouped[0].strip().replace(',', '')!r}."
-        )
 
 
 def cells_in_words(cells: pd.Series) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any
 
@@ -70,7 +71,8 @@ def read_dates(values: Any, pattern: str) -> Array:
     """Days since 1970 of dates and of text in a format or in ISO 8601, (value,); NaN for anything else."""
     cells = [value.strip() if isinstance(value, str) else value for value in values]
     days = np.full(len(cells), np.nan)
-    ways = {"ISO8601": _is_iso, pattern: _is_other_text, "mixed": _is_date}
+    ways: dict[str, Callable[[Any], bool]] = {"ISO8601": _is_iso, pattern: _is_other_text}
+    ways["mixed"] = lambda cell: isinstance(cell, date) and not pd.isna(cell)
     for how, suits in ways.items():
         chosen = [number for number, cell in enumerate(cells) if how and suits(cell)]
         if chosen:
@@ -86,10 +88,6 @@ def _is_iso(cell: Any) -> bool:
 def _is_other_text(cell: Any) -> bool:
     """pandas reads "now" and "today" as such, in any format."""
     return isinstance(cell, str) and cell.isprintable() and any(map(str.isdigit, cell)) and not _is_iso(cell)
-
-
-def _is_date(cell: Any) -> bool:
-    return isinstance(cell, date) and not pd.isna(cell)
 
 
 def days_since_1970(dates: pd.Series) -> Array:

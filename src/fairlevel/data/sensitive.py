@@ -14,7 +14,7 @@ import pandas as pd
 from fairlevel.arrays import Array
 from fairlevel.data.columns import MISSING, Dates, Numbers, indicators, kind_of, text_of
 from fairlevel.data.features import as_cells, refuse_doubles
-from fairlevel.data.numbers import LARGEST, loses_digits, refuse_extremes, refuse_other_kinds
+from fairlevel.data.numbers import LARGEST, refuse_extremes, refuse_lost_digits, refuse_other_kinds
 from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures
 
 FEW_CATEGORIES = 12  # which any rows can carry
@@ -83,11 +83,7 @@ def encode_sensitive(
             "Drop those rows, or fill the gaps and add a column that marks them."
         )
     for name, column in frame.items():
-        if pd.api.types.is_integer_dtype(column.dtype) and loses_digits(column):
-            raise InvalidInput(
-                f"{argument} holds whole numbers in column {name!r} that differ beyond 16 digits, which floating-point "
-                "numbers do not keep; if they are codes, convert the column with .astype('category')."
-            )
+        refuse_lost_digits(argument, column, name)
     levels_of = {name: sorted(pd.unique(frame[name]), key=str) for name in frame if not is_number(frame[name].dtype)}
     _refuse_many_categories({str(name): len(levels) for name, levels in levels_of.items()}, len(frame), argument)
     names: list[str] = []

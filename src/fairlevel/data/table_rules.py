@@ -120,7 +120,8 @@ class FrequentRule(TextRule):
     def encode(self, values: Values) -> Array:
         number, known = pd.factorize(filled(values))
         frequent = indicators(known, self.frequent)
-        shared = indicators([_hash(category) % self.buckets for category in known], range(self.buckets))
+        hashed = (blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest() for text in known)
+        shared = indicators([int.from_bytes(text, "big") % self.buckets for text in hashed], range(self.buckets))
         shared[frequent.any(axis=1)] = 0.0
         frequency = np.log([self._count_of.get(category, min(self.counts)) for category in known])
         encoded: Array = np.column_stack([frequent, shared, frequency])[number]
@@ -219,9 +220,8 @@ class TableRules:
         warn_of_unseen(unseen, len(frame))
         return self.encode(columns)
 
-    def read(self, X: Any) -> dict[str, Values]:
+    def read(self, frame: pd.DataFrame) -> dict[str, Values]:
         """The columns that are needed, by name, each read by its rule."""
-        frame = named_columns(X)
         missing = [name for name in self.needed if name not in frame]
         if missing:
             raise InvalidInput(
@@ -261,7 +261,3 @@ def warn_of_cells(category: type[Warning], what: str, counts: Mapping[str, int],
     said = [f"{name!r} {count} of {rows} rows" for name, count in counts.items() if count]
     if said:
         warnings.warn(f"{what}: {', '.join(said)}.", category, stacklevel=5)
-
-
-def _hash(category: str) -> int:
-    return int.from_bytes(blake2b(category.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
