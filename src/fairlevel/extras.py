@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 from fairlevel.exceptions import NotInstalled
-from fairlevel.openmp import waiting_asleep
-from fairlevel.threads import use_as_many_threads
+from fairlevel.threads import use_as_many_threads, waiting_asleep
 
 
 def has_networks() -> bool:
@@ -28,15 +24,5 @@ def networks(module: str) -> Any:
         if error.name != "torch":
             raise
         raise NotInstalled('This needs PyTorch, which is not installed: pip install "fairlevel[networks]".') from None
-    _know_our_threads()
-    return imported
-
-
-@cache
-def _know_our_threads() -> None:
-    """PyTorch works on as many threads as a fit that is running, and on one in processes that are forked from now on:
-    they have lost its other threads, and its first parallel loop would wait for them for ever.
-    """
     use_as_many_threads()
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=lambda: sys.modules["torch"].set_num_threads(1))
+    return imported

@@ -1,6 +1,10 @@
-"""How many threads work, and tasks of many small products, each on one thread.
+"""How many threads work, how they wait, and tasks of many small products, each on one thread.
 
 Where PyTorch has been imported, its number of threads is that of the tasks.
+
+A thread of LightGBM or PyTorch that has done its part waits for the others, and keeps its core busy meanwhile. Where
+other work shares the cores, the thread that it waits for may not get one: a fit then takes many times its work. A
+library reads the environment when it is loaded; how its threads wait cannot be changed later.
 """
 
 from __future__ import annotations
@@ -16,13 +20,35 @@ from threading import Barrier, local
 from typing import Any, TypeVar
 
 from fairlevel.exceptions import InvalidInput
-from fairlevel.openmp import cores
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+POLICY = "OMP_WAIT_POLICY"
 _first_process = os.getpid()
 _here = local()  # of this thread: ``workers`` of its fit, and ``shared``, whether it works on a task of another one
+
+
+@contextmanager
+def waiting_asleep() -> Iterator[None]:
+    """Threads of libraries that are loaded, and of processes that are started inside, sleep while they wait, unless the
+    user has said how they wait. The environment is then put back.
+    """
+    if POLICY in os.environ:
+        yield
+        return
+    os.environ[POLICY] = "PASSIVE"
+    try:
+        yield
+    finally:
+        os.environ.pop(POLICY, None)
+
+
+def cores() -> int:
+    """Cores that this process may use: not more than the limit of a container, whose system shows all of them."""
+    from joblib import cpu_count  # where work begins
+
+    return int(cpu_count())
 
 
 def forked() -> bool:
@@ -63,8 +89,10 @@ def use_threads(n_jobs: int | None) -> Iterator[None]:
 
 
 def use_as_many_threads() -> None:
-    """PyTorch, where it has been imported, uses as many threads as work in this thread's fit, if there is one."""
-    if getattr(_here, "workers", None) and _torch() is not None:
+    """PyTorch, where it has been imported, uses as many threads as work in this thread's fit, if there is one, and one
+    in a forked process.
+    """
+    if _torch() is not None and (forked() or getattr(_here, "workers", None)):
         _torch().set_num_threads(workers())
 
 

@@ -246,6 +246,19 @@ def test_text_of_very_many_values_is_refused_and_dates_as_text_are_read(tmp_path
     assert "not_sampled" not in [flag.name for flag in found.flags]
 
 
+def test_dates_are_read_as_in_memory(tmp_path):
+    table = people(600)
+    day = pd.Timestamp("1990-01-01") + pd.to_timedelta((table["age"] * 100).astype(int), unit="D")
+    for born in (day, day.dt.date):
+        dated = table.assign(born=born)
+        dated.loc[3, "born"] = None
+        dated.to_parquet(tmp_path / "t.parquet")
+        found = audit(tmp_path / "t.parquet", predictions="old", sensitive_features="born")
+        known = dated.drop(index=3)
+        assert found["old"].interval == audit(known["old"], sensitive_features=known[["born"]]).interval
+        assert found.left_out == {"born": 1}
+
+
 def test_decisions_and_outcomes_may_be_true_or_false(tmp_path):
     """They were refused as categories; rows in memory take them."""
     table = people(700)

@@ -77,17 +77,11 @@ class SyntheticDesign:
     bias_sd: float = 0.5
 
     def __post_init__(self) -> None:
-        if self.network_seed < 0:
-            raise InvalidInput(f"network_seed={self.network_seed} was given; an integer ≥ 0 is needed.")
-        if not np.isfinite([self.beta_int, self.c_a, self.c_z, self.delta]).all():
-            raise InvalidInput("beta_int, c_a, c_z or delta is not finite; finite numbers are needed.")
-        for name in ("attributes", "features", "latents", "hidden"):
-            if getattr(self, name) < 1:
-                raise InvalidInput(f"{name}={getattr(self, name)} was given; at least 1 is needed.")
-        if min(self.noise_x, self.noise_y, self.auxiliary_sd, self.bias_sd) < 0:
-            raise InvalidInput(
-                "A negative standard deviation was given; noise_x, noise_y, auxiliary_sd and bias_sd must be ≥ 0."
-            )
+        for name, value in vars(self).items():
+            least = 1.0 if name in ("attributes", "features", "latents", "hidden") else 0.0
+            least = -np.inf if name in ("beta_int", "c_a", "c_z", "delta") else least
+            if not (np.isfinite(value) and value >= least):
+                raise InvalidInput(f"{name}={value} was given; a finite number ≥ {least:g} is needed.")
 
     @cached_property
     def networks(self) -> tuple[TwoLayer, TwoLayer, TwoLayer]:

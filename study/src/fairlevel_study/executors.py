@@ -20,7 +20,7 @@ from typing import Any, Protocol, TypeVar
 
 from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.networks.memory import keep_freed_memory
-from fairlevel.openmp import cores, waiting_asleep
+from fairlevel.threads import cores, waiting_asleep
 
 GPU_IN_TURNS = 8  # processes that take turns on one GPU
 MAX_DEATHS = 3  # workers in a row that may die before any task finishes
