@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -177,20 +175,13 @@ def as_frame(sensitive_features: Any, argument: str = "sensitive_features") -> p
     refuse_doubles(frame, argument)
     if all(map(is_number, frame.dtypes)):
         return frame
-    return pd.DataFrame({name: _typed(str(name), column, argument) for name, column in frame.items()})
+    return pd.DataFrame({name: _typed(column) for name, column in frame.items()})
 
 
-def _typed(name: str, column: pd.Series, argument: str) -> pd.Series:
+def _typed(column: pd.Series) -> pd.Series:
     if is_number(column.dtype):
         return column
-    plain = str | bool | np.bool_ | int | float | Decimal | date
-    strange = [value for value in column.dropna() if not isinstance(value, plain)] if column.dtype == object else ()
-    if strange:
-        raise InvalidType(
-            f"Column {name!r} of {argument} holds {type(strange[0]).__name__} objects; numbers, text or categories are "
-            "needed: convert it with .astype(str) or .astype(float)."
-        )
-    kind = kind_of(name, column)
+    kind = kind_of(str(column.name), column)
     if isinstance(kind, Numbers | Dates):
         return pd.Series(kind.read(column), index=column.index, name=column.name)
     if not column.isna().any():
