@@ -78,10 +78,11 @@ class SyntheticDesign:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            least = 1.0 if name in ("attributes", "features", "latents", "hidden") else 0.0
-            least = -np.inf if name in ("beta_int", "c_a", "c_z", "delta") else least
-            if not (np.isfinite(value) and value >= least):
-                raise InvalidInput(f"{name}={value} was given; a finite number ≥ {least:g} is needed.")
+            if not np.isfinite(value):
+                raise InvalidInput(f"{name}={value} is not finite; a finite number is needed.")
+            least = 1 if name in ("attributes", "features", "latents", "hidden") else 0
+            if value < least and name not in ("beta_int", "c_a", "c_z", "delta"):
+                raise InvalidInput(f"{name}={value} was given; a number ≥ {least} is needed.")
 
     @cached_property
     def networks(self) -> tuple[TwoLayer, TwoLayer, TwoLayer]:
