@@ -5,9 +5,6 @@ import subprocess
 import sys
 
 import pytest
-import torch
-
-from fairlevel import forks
 
 PROGRAM = """
 import multiprocessing
@@ -35,17 +32,23 @@ def test_a_forked_process_can_train_and_measure():
     assert done.returncode == 0, done.stderr
 
 
-def test_threads_change_in_forked_processes_alone(monkeypatch):
+THREADS_OF_A_CHILD = """
+import multiprocessing
+import torch
+from fairlevel.extras import networks
+networks("backend")
+torch.set_num_threads(3)
+def asks(_):
     before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        forks.use_one_thread_after_fork()
-        assert torch.get_num_threads() == 2
-        monkeypatch.setattr(forks, "_process", -1)
-        forks.use_one_thread_after_fork()
-        assert torch.get_num_threads() == 1
-        torch.set_num_threads(2)
-        forks.use_one_thread_after_fork()  # the user's number stays
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
+    networks("backend")
+    return before, torch.get_num_threads()
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    assert pool.map_async(asks, [0]).get(timeout=100) == [(3, 1)]
+assert torch.get_num_threads() == 3
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_networks_have_one_thread_in_forked_processes_alone():
+    done = subprocess.run([sys.executable, "-c", THREADS_OF_A_CHILD], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

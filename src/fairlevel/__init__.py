@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from fairlevel._version import __version__ as __version__
 from fairlevel.extras import networks as from_networks
-from fairlevel.openmp import waiting_asleep
 from fairlevel.removed import refuse_removed
+from fairlevel.threads import waiting_asleep
 
 if TYPE_CHECKING:
     from fairlevel.auditing.audit import audit

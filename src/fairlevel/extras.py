@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 from fairlevel.exceptions import NotInstalled
-from fairlevel.openmp import waiting_asleep
-from fairlevel.threads import use_as_many_threads
+from fairlevel.threads import use_as_many_threads, waiting_asleep
 
 
 def has_networks() -> bool:
@@ -19,7 +17,6 @@ def has_networks() -> bool:
 
 def networks(module: str) -> Any:
     """A module of ``fairlevel.networks``; without PyTorch, an error that says what to type."""
-    first = "torch" not in sys.modules
     try:
         with waiting_asleep():
             imported = import_module(f"fairlevel.networks.{module}")
@@ -27,6 +24,5 @@ def networks(module: str) -> Any:
         if error.name != "torch":
             raise
         raise NotInstalled('This needs PyTorch, which is not installed: pip install "fairlevel[networks]".') from None
-    if first:
-        use_as_many_threads()
+    use_as_many_threads()
     return imported

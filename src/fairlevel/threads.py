@@ -1,13 +1,16 @@
-"""How many threads work, and tasks of many small products, each on one thread.
+"""How many threads work, how they wait, and tasks of many small products, each on one thread.
 
 Where PyTorch has been imported, its number of threads is that of the tasks.
+
+A thread of LightGBM or PyTorch that has done its part waits for the others, and keeps its core busy meanwhile. Where
+other work shares the cores, the thread that it waits for may not get one: a fit then takes many times its work. A
+library reads the environment when it is loaded; how its threads wait cannot be changed later.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -17,21 +20,42 @@ from threading import Barrier, local
 from typing import Any, TypeVar
 
 from fairlevel.exceptions import InvalidInput
-from fairlevel.forks import forked
-from fairlevel.openmp import cores
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_here = local()
+POLICY = "OMP_WAIT_POLICY"
+_first_process = os.getpid()
+_here = local()  # of this thread: ``workers`` of its fit, and ``shared``, whether it works on a task of another one
 
 
-def use_one_thread() -> None:
-    """PyTorch works on one thread from now on, also where it is imported later: it then reads OMP_NUM_THREADS."""
-    if _torch() is not None:
-        _torch().set_num_threads(1)
-    else:
-        os.environ["OMP_NUM_THREADS"] = "1"
+@contextmanager
+def waiting_asleep() -> Iterator[None]:
+    """Threads of libraries that are loaded, and of processes that are started inside, sleep while they wait, unless the
+    user has said how they wait. The environment is then put back.
+    """
+    if POLICY in os.environ:
+        yield
+        return
+    os.environ[POLICY] = "PASSIVE"
+    try:
+        yield
+    finally:
+        os.environ.pop(POLICY, None)
+
+
+def cores() -> int:
+    """Cores that this process may use: not more than the limit of a container, whose system shows all of them."""
+    from joblib import cpu_count  # where work begins
+
+    return int(cpu_count())
+
+
+def forked() -> bool:
+    """Whether this process was forked from the one that imported this file, and has lost the threads of OpenMP: the
+    first parallel loop of LightGBM or PyTorch would wait for them for ever.
+    """
+    return os.getpid() != _first_process
 
 
 def _torch() -> Any:
@@ -47,7 +71,14 @@ def use_threads(n_jobs: int | None) -> Iterator[None]:
     """
     before = getattr(_here, "workers", None)
     threads = None if _torch() is None else _torch().get_num_threads()
-    _here.workers = min(workers(), cores()) if n_jobs is None else _threads(n_jobs)
+    if n_jobs is None:
+        _here.workers = min(workers(), cores())
+    elif not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0:
+        raise InvalidInput(
+            f"n_jobs={n_jobs!r} was given; a whole number of threads is needed, -1 for all cores, or None."
+        )
+    else:
+        _here.workers = int(n_jobs) if n_jobs > 0 else max(cores() + 1 + int(n_jobs), 1)
     use_as_many_threads()
     try:
         yield
@@ -58,30 +89,22 @@ def use_threads(n_jobs: int | None) -> Iterator[None]:
 
 
 def use_as_many_threads() -> None:
-    """PyTorch, where it has been imported, uses as many threads as work in this thread's fit, if there is one."""
-    threads = getattr(_here, "workers", None)
-    if threads and _torch() is not None:
-        _torch().set_num_threads(threads)
+    """PyTorch, where it has been imported, uses as many threads as work in this thread's fit, if there is one, and one
+    in a forked process.
+    """
+    if _torch() is not None and (forked() or getattr(_here, "workers", None)):
+        _torch().set_num_threads(workers())
 
 
 def workers() -> int:
     """How many tasks may work at a time, each on one thread: as was asked for, or all cores. In a task, and in a forked
-    process, which has lost the threads of LightGBM and PyTorch, one.
+    process, one.
     """
     if is_shared() or forked():
         return 1
     asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
     by_default = int(asked) if asked.isdecimal() and int(asked) else None
     return getattr(_here, "workers", None) or (_torch().get_num_threads() if _torch() else by_default or cores())
-
-
-def _threads(n_jobs: Any) -> int:
-    if not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0:
-        raise InvalidInput(
-            f"n_jobs={n_jobs!r} was given; a whole number of threads is needed, -1 for all cores, or None."
-        )
-    asked = int(n_jobs)
-    return asked if asked > 0 else max(cores() + 1 + asked, 1)
 
 
 def is_shared() -> bool:
@@ -118,7 +141,7 @@ def _single_threads(process: int, count: int, with_torch: bool) -> ThreadPoolExe
 
 def finish(running: Iterable[Future[Any]]) -> None:
     """Cancel what has not begun, and wait for the rest."""
-    wait([each for each in running if not each.cancel()])
+    wait([task for task in running if not task.cancel()])
 
 
 def on_single_threads(*tasks: Callable[[], Result]) -> list[Result]:
@@ -128,30 +151,15 @@ def on_single_threads(*tasks: Callable[[], Result]) -> list[Result]:
 
 def map_on_single_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
     """The function of each item, in order; as many items at a time as there are workers, each on one thread: libraries
-    divide every small product among all threads, and waking them costs more than they save. This thread takes items
-    only a few ahead of the work, so that they may come from a file of any size.
+    divide every small product among all threads, and waking them costs more than they save.
     """
     threads = workers()
-    if threads == 1:
-        yield from map(function, items)
-        return
-    started = deque[Future[Result]]()
-    try:
-        for item in items:
-            started.append(single_threads(threads).submit(function, item))
-            if len(started) > 2 * threads:
-                yield started.popleft().result()
-        while started:
-            yield started.popleft().result()
-    finally:
-        finish(started)
+    return map(function, items) if threads == 1 else single_threads(threads).map(function, items)
 
 
 @cache
 def _libraries() -> Any:
-    """The libraries that have threads of their own. NumPy's and SciPy's are loaded by the modules that multiply;
-    looking for them again would take 3 ms.
-    """
+    """The libraries that have threads of their own; looking for them again would take 3 ms."""
     from threadpoolctl import ThreadpoolController  # audits need neither it nor scikit-learn
 
     return ThreadpoolController()

@@ -181,15 +181,16 @@ def test_gaps_and_weights_of_zero_are_left_out_and_counted_in_all_rows(tmp_path)
     table.loc[::50, "age"] = np.nan
     table.loc[1::40, "weight"] = 0.0
     table.loc[::90, "town"] = None
+    table.loc[7::100, "y"] = np.nan
     table.to_parquet(tmp_path / "all.parquet", row_group_size=400)
-    options = {"predictions": "old", "sensitive_features": COLUMNS, "sample_weight": "weight"}
+    options = {"predictions": "old", "sensitive_features": COLUMNS, "sample_weight": "weight", "y_true": "y"}
     found = audit(tmp_path, **options)
-    kept = table[table["age"].notna() & (table["weight"] > 0)].reset_index(drop=True)
-    zero = int(((table["weight"] == 0) & table["age"].notna()).sum())
-    assert found.left_out == {"age": 40, "weight 0": zero}
-    assert (found.rows_left_out, found["old"].provenance.rows_dropped) == (40, 2000 - len(kept))
+    known = table["age"].notna() & table["y"].notna()
+    kept = table[known & (table["weight"] > 0)].reset_index(drop=True)
+    assert found.left_out == {"y": 20, "age": 40, "weight 0": int(((table["weight"] == 0) & known).sum())}
+    assert (found.rows_left_out, found["old"].provenance.rows_dropped) == (60, 2000 - len(kept))
     assert found.missing == {"town": int(kept["town"].isna().sum())}
-    assert found["old"].to_dict() == in_memory(kept, "old", sample_weight="weight")
+    assert found["old"].to_dict() == in_memory(kept, "old", sample_weight="weight", y_true="y")
     part = audit(tmp_path, rows=500, **options)
     assert (part.left_out, part.missing) == (found.left_out, found.missing)
     assert part["old"].rows < 500
@@ -237,12 +238,25 @@ def test_text_of_very_many_values_is_refused_and_dates_as_text_are_read(tmp_path
     table["code"] = [f"code {number // 3}" for number in range(4000)]
     table["day"] = (pd.Timestamp("1900-01-01") + pd.to_timedelta(np.arange(4000), unit="D")).strftime("%Y-%m-%d")
     table.to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(FairLevelError, match="'code' has more than 1000 categories"):
+    with pytest.raises(FairLevelError, match=r"'code' of sensitive_features has \d+ categories on 300 rows"):
         audit(tmp_path, predictions="old", sensitive_features="code", rows=300)
     table[:900].to_parquet(tmp_path / "t.parquet")  # few enough values to be counted
     found = audit(tmp_path, predictions="old", sensitive_features="day", rows=300)["old"]
     assert found.rows == 300
     assert "not_sampled" not in [flag.name for flag in found.flags]
+
+
+def test_dates_are_read_as_in_memory(tmp_path):
+    table = people(600)
+    day = pd.Timestamp("1990-01-01") + pd.to_timedelta((table["age"] * 100).astype(int), unit="D")
+    for born in (day, day.dt.date):
+        dated = table.assign(born=born)
+        dated.loc[3, "born"] = None
+        dated.to_parquet(tmp_path / "t.parquet")
+        found = audit(tmp_path / "t.parquet", predictions="old", sensitive_features="born")
+        known = dated.drop(index=3)
+        assert found["old"].interval == audit(known["old"], sensitive_features=known[["born"]]).interval
+        assert found.left_out == {"born": 1}
 
 
 def test_decisions_and_outcomes_may_be_true_or_false(tmp_path):
@@ -269,8 +283,9 @@ def test_decimals_are_numbers(tmp_path):
     [
         ({}, {"predictions": "older"}, "Did you mean 'old'"),
         ({"old": np.nan}, {}, "missing, infinite or huge"),
-        ({"y": np.inf}, {"y_true": "y"}, "missing, infinite or huge"),
-        ({"weight": -1.0}, {"sample_weight": "weight"}, "weights that are missing"),
+        ({"y": np.inf}, {"y_true": "y"}, "Fewer than 2 rows"),
+        ({"y": 1e200}, {"y_true": "y"}, "missing, infinite or huge"),
+        ({"weight": -1.0}, {"sample_weight": "weight"}, "negative or huge weights"),
         ({"weight": 0.0}, {"sample_weight": "weight"}, "Fewer than 2 rows"),
         ({"age": np.inf}, {}, "infinite"),
         ({"age": 1.0}, {}, "single value"),

@@ -136,7 +136,7 @@ def test_the_same_table_as_text_gives_the_same_matrix(typed):
     comma = typed.assign(hours=typed["hours"].astype(str).str.replace(".", ","))
     encoder = TableEncoder().fit(comma)
     assert [rule.reads for rule in encoder.rules_] == [Numbers(","), Dates(), Truths(), Texts()]
-    assert encoder.table_rules.as_text == ("hours", "when", "member", "code")
+    assert encoder.as_text == ("hours", "when", "member", "code")
     np.testing.assert_allclose(encoder.transform(comma), expected, rtol=1e-15)
 
 
@@ -242,3 +242,30 @@ def test_amounts_written_as_text_are_warned_of():
         TableEncoder().fit(amounts)
     for codes in ([f"{10_000 + 37 * k}" for k in range(40)], [f"0{k}" for k in range(40)]):
         TableEncoder().fit(pd.DataFrame({"code": codes}))  # warnings are errors here
+
+
+OF_0_2 = {
+    "many": "frequent",
+    "unreadable": "error",
+    "rules": [
+        {"kind": "number", "name": "age", "median": 40.0, "reads": {"holds": "numbers", "decimal": ","}},
+        {"kind": "number", "name": "day", "median": 1.0, "reads": {"holds": "dates", "pattern": "%d.%m.%Y"}},
+        {"kind": "number", "name": "member", "median": 1.0, "reads": {"holds": "truths"}},
+        {"kind": "indicator", "name": "town", "categories": ["(missing)", "a"], "reads": {"holds": "texts"}},
+        {"kind": "frequent", "name": "job", "categories": ["j", "k"], "counts": [50, 3], "reads": {"holds": "texts"}},
+        {"kind": "ordinal", "name": "code", "categories": ["1", "2", "3"], "reads": {"holds": "texts"}},
+    ],
+}
+
+
+def test_rules_that_version_0_2_wrote_are_read():
+    encoder = TableEncoder.from_dict(OF_0_2)
+    assert json.loads(json.dumps(encoder.to_dict())) == OF_0_2
+    table = pd.DataFrame(
+        {"age": ["1,5", None], "day": ["03.01.1970", None], "member": ["no such", "FALSE"], "town": [None, "a"]}
+    ).assign(job=["j", "k"], code=[3.0, 1.0])
+    found = TableEncoder.from_dict(OF_0_2 | {"unreadable": "impute"})
+    with pytest.warns(UnreadableCells, match="'member' 1 of 2 rows"):
+        matrix = found.transform(table)
+    expected = [[1.5, 2, 1, 1, 0, 1, 0, np.log(50), 2], [40, 1, 0, 0, 1, 0, 1, np.log(3), 0]]
+    np.testing.assert_array_equal(matrix, expected)

@@ -56,7 +56,10 @@ def test_true_dpvar_of_noise_is_zero():
     assert abs(found.value) < 4 * found.standard_error
 
 
-@pytest.mark.parametrize("bad", [{"attributes": 0}, {"features": 0}, {"noise_y": -1.0}])
+@pytest.mark.parametrize(
+    "bad", [{"attributes": 0}, {"features": 0}, {"noise_y": -1.0}, {"network_seed": -1}, {"delta": np.nan}]
+)
 def test_refuses_impossible_designs(bad):
-    with pytest.raises(InvalidInput):
+    with pytest.raises(InvalidInput, match=f"{next(iter(bad))}=.*(was given|not finite)"):
         SyntheticDesign(**bad)
+    SyntheticDesign(beta_int=-1.0, delta=-1.0, noise_y=0.0, network_seed=0)

@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from fairlevel import FairnessPath
 from fairlevel.candidates.penalty_grid import PenaltyGrid
-from fairlevel.data.native_columns import GivenColumns, NativeColumns
+from fairlevel.data.native_columns import NativeColumns, WrittenFrame
 from fairlevel.exceptions import ChangedCells, InvalidInput, InvalidType
 from fairlevel.networks.optimizers import Adam
 from fairlevel.penalties import ClosedFBO
@@ -143,10 +143,10 @@ def test_columns_are_restored_with_names_types_and_gaps():
         }
     )
     native = NativeColumns.fit(frame)
-    found = GivenColumns.of(frame, native).restore(native.transform(frame))
+    found = WrittenFrame.of(frame, native).restore(native.transform(frame))
     pd.testing.assert_frame_equal(found, frame, check_exact=False)
     array = np.ones((2, 3))
-    assert GivenColumns.of(array, None).restore(array) is array
+    assert WrittenFrame.of(array, None).restore(array) is array
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_columns_are_restored_with_names_types_and_gaps():
 def test_cells_are_restored_as_they_were_written(cells):
     frame = pd.DataFrame({"given": cells})
     native = NativeColumns.fit(frame)
-    columns, x = GivenColumns.of(frame, native), native.transform(frame)
+    columns, x = WrittenFrame.of(frame, native), native.transform(frame)
     pd.testing.assert_frame_equal(columns.restore(x), frame, check_exact=True)
     pd.testing.assert_frame_equal(columns.restore(x[:1]), frame[:1], check_exact=True)  # no other row is needed
     columns.warn_of_changes(frame, x)
@@ -186,14 +186,14 @@ def test_cells_that_cannot_be_restored_are_named(cells, says):
     frame = pd.DataFrame({"given": cells})
     native = NativeColumns.fit(frame)
     with pytest.warns(ChangedCells, match=says):
-        GivenColumns.of(frame, native).warn_of_changes(frame, native.transform(frame))
+        WrittenFrame.of(frame, native).warn_of_changes(frame, native.transform(frame))
 
 
 @pytest.mark.parametrize("table", [lambda frame: frame, pa.Table.from_pandas], ids=["frame", "arrow"])
 def test_decimals_come_as_numbers(table):
     frame = pd.DataFrame({"price": [Decimal("1.10"), Decimal("2.25")]})
     x = np.array([[1.1], [2.25]])
-    columns = GivenColumns.of(table(frame), None)
+    columns = WrittenFrame.of(table(frame), None)
     assert columns.restore(x)["price"].tolist() == [1.1, 2.25]
     columns.warn_of_changes(table(frame), x)
 

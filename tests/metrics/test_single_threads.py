@@ -31,15 +31,6 @@ def test_answers_come_in_order_each_from_one_thread(threads):
     assert seen == [threads]
 
 
-def test_items_are_asked_for_a_few_ahead(threads):
-    asked = []
-    items = (asked.append(number) or number for number in range(1000))
-    answers = map_on_single_threads(lambda item: item, items)
-    assert [next(answers), next(answers)] == [0, 1]
-    assert len(asked) <= 2 * threads + 2
-    answers.close()
-
-
 def test_threads_stay_and_a_task_is_not_divided_again():
     def task():
         with use_threads(2):  # as an estimator with n_jobs=2 does

@@ -74,7 +74,7 @@ def audit(
     ----------
     y_pred : array of shape (rows,). Or stored rows: a Parquet file, a folder, a pattern such as "folder/*.parquet", a
         list of these, or a ``pyarrow.dataset.Dataset``, with names of columns everywhere else. All rows are counted;
-        those that lack a number of an attribute are left out
+        those that lack a number of an attribute, a target or a weight are left out
     sensitive_features : array or frame of shape (rows,) or (rows, attributes), numeric or categorical
     given : legitimate factors L, array or frame of shape (rows,) or (rows, factors), optional: only differences between
         rows with the same L count. The audit then also states the DPVar without them

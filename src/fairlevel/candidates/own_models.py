@@ -14,7 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 from fairlevel.arrays import Array, Index
 from fairlevel.candidates.candidate_set import NO_HISTORY, CandidateKey, CandidateSet, candidate_table
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup
-from fairlevel.data.native_columns import GivenColumns
+from fairlevel.data.native_columns import WrittenFrame
 from fairlevel.data.numbers import one_per_row
 from fairlevel.data.scaling import Scaler
 from fairlevel.exceptions import InvalidInput, InvalidType
@@ -89,7 +89,7 @@ class OwnModels(MembersInMemory):
     """
 
     models: tuple[Any, ...]
-    columns: GivenColumns
+    columns: WrittenFrame
     scaler: Scaler
     classes: Array | None = None
 
@@ -126,7 +126,7 @@ class WithOwnModels:
 
     source: CandidateSource
     models: tuple[Any, ...]
-    columns: GivenColumns
+    columns: WrittenFrame
     classes: Array | None = None
 
     def possible(self, rows: CandidateRows, setup: TrainingSetup) -> bool:

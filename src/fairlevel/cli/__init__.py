@@ -18,8 +18,8 @@ from typer.main import get_command
 from fairlevel._version import __version__
 from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.networks.memory import SWITCH
-from fairlevel.openmp import POLICY
 from fairlevel.removed import refuse_removed
+from fairlevel.threads import POLICY
 
 COMMANDS = {
     "demo": "Train, explain and save the fronts of two embedded tables.",

@@ -87,7 +87,6 @@ def audit(
             by=by,
             groups=groups,
             categories=words,
-            lenient=True,
         )
         stored = AuditRows.read(files, roles) if file is None or is_parquet(file) else AuditRows.read_csv(file, roles)
         if stored.words is not None:

@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array, Index
-from fairlevel.openmp import waiting_asleep
-from fairlevel.threads import on_single_threads
+from fairlevel.threads import on_single_threads, waiting_asleep
 
 FOLDS = 10
 FEWEST_UNITS = 50  # rows, or groups of rows, from which something can be learnt

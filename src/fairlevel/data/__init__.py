@@ -1,14 +1,14 @@
-"""Tables, encoding, splitting, scaling, and the synthetic design.
+"""From what users hand in to numbers, the refusals that protect them, and splits, scaling and the synthetic design.
 
 Files, in an order to read them:
 
-- ``numbers.py``, ``features.py``: what is refused of arrays, and of frames of any library
-- ``columns.py``, ``dates.py``: what a column of a table holds
-- ``table_rules.py``, ``encoder.py``: from columns to numbers, by learnt rules
-- ``native_columns.py``: categories as whole numbers, and back to the columns that were given
+- ``features.py``, ``numbers.py``: any table as a frame of pandas; what is refused of frames and of arrays
+- ``columns.py``, ``dates.py``: what a column holds, and how it is read
+- ``table_rules.py``, ``encoder.py``: from columns to numbers for any model, by learnt rules
+- ``native_columns.py``: columns for models that read categories and gaps, and back to a frame as it was written
 - ``sensitive.py``: sensitive attributes as a matrix
 - ``table.py``, ``splitting.py``, ``scaling.py``: what every fit starts from
-- ``stored_rows.py``: files that do not fit into memory: a sample and counts
-- ``learning_table.py``, ``whole_files.py``: tables and files of the command line
+- ``learning_table.py``, ``stored_rows.py``: roles of columns, one rule for gaps; files that do not fit into memory
+- ``whole_files.py``: files that appear whole or not at all
 - ``synthetic.py``: the paper's synthetic design
 """

@@ -34,14 +34,14 @@ class Kind:
     is_text: ClassVar[bool] = False
 
     @property
-    def wanted(self) -> str:
-        """In words what its cells must be."""
-        return {"numbers": "finite numbers", "truths": "True or False"}.get(self.name, self.name)
-
-    @property
     def name(self) -> str:
         """As files and messages call it."""
         return type(self).__name__.lower()
+
+    @property
+    def wanted(self) -> str:
+        """In words what its cells must be."""
+        return {"numbers": "finite numbers", "truths": "True or False"}.get(self.name, self.name)
 
     def values(self, cells: Any) -> Any:
         """Distinct cells as numbers, NaN or infinite for those that cannot be read, or as text; (cell,)."""
@@ -75,7 +75,7 @@ class Numbers(Kind):
         return values
 
     def read(self, column: pd.Series) -> Array:
-        is_number = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_complex_dtype(column.dtype)
+        is_number = _is_real(column.dtype)
         values = column.to_numpy(dtype=np.float64, na_value=np.nan) if is_number else super().read(column)
         return np.where(np.isfinite(values), values, np.nan)
 
@@ -158,7 +158,7 @@ def kind_of(name: str, column: pd.Series) -> Kind:
     types = pd.api.types
     if types.is_bool_dtype(column.dtype):
         return Truths()
-    if types.is_numeric_dtype(column.dtype) and not types.is_complex_dtype(column.dtype):
+    if _is_real(column.dtype):
         return Numbers()
     if types.is_datetime64_any_dtype(column.dtype):
         return Dates()
@@ -188,13 +188,22 @@ def kind_of(name: str, column: pd.Series) -> Kind:
     return Dates() if np.isfinite(read_dates(values, "")).all() else Texts()
 
 
+def _is_real(dtype: Any) -> bool:
+    return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype)
+
+
 def _kind_of_text(name: str, cells: pd.Series, values: Any) -> Kind:
     """Of cells without gaps and their distinct values, some of which are text."""
-    points, commas = (np.isfinite(Numbers(decimal).values(values)) for decimal in ".,")
+    texts = [value.strip() for value in values if isinstance(value, str)]
+    readable: list[tuple[Kind, Flags]] = [(kind, np.isfinite(kind.values(values))) for kind in map(Numbers, ".,")]
+    (_, points), (_, commas) = readable
     if points.all():
-        if not all(isinstance(value, str) for value in values):
+        if len(texts) < len(values):
             return Numbers()
-        if len(values) > FEW_LEVELS and not _are_codes(values):
+        are_codes = all(map(str.isdigit, values)) and (  # all of one length, or some with a zero before other digits
+            len(set(map(len, values))) == 1 or any(value.startswith("0") for value in values)
+        )
+        if len(values) > FEW_LEVELS and not are_codes:
             warnings.warn(
                 f"Column {name!r} holds numbers written as text, such as {values[0]!r}: {len(values)} categories. If "
                 "they are amounts, convert them with pandas.to_numeric.",
@@ -203,16 +212,24 @@ def _kind_of_text(name: str, cells: pd.Series, values: Any) -> Kind:
             )
         return Texts()
     if commas.all():
-        _refuse_unclear_commas(name, values)
+        with_comma = [text for text in texts if "," in text]
+        if all(re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", text) for text in with_comma):
+            raise InvalidInput(
+                f"Column {name!r} holds numbers such as {with_comma[0]!r}, whose comma may be a decimal sign or "
+                "separate thousands; write them with a point, or without separators."
+            )
         return Numbers(",")
-    _refuse_thousands(name, values)
-    readable: list[tuple[Kind, Flags]] = [(Numbers("."), points), (Numbers(","), commas)]
+    grouped = [text for text in texts if re.fullmatch(_THOUSANDS, text)]
+    if len(grouped) > len(values) / 2:
+        raise InvalidInput(
+            f"Column {name!r} holds numbers such as {grouped[0]!r}, with separators of thousands; write them without "
+            f"separators, such as {grouped[0].replace(',', '')!r}."
+        )
     pattern = date_pattern(name, values)
     if pattern is not None:
-        dates = np.isfinite(read_dates(values, pattern))
-        if dates.all():
+        readable.append((Dates(pattern), np.isfinite(read_dates(values, pattern))))
+        if readable[-1][1].all():
             return Dates(pattern)
-        readable.append((Dates(pattern), dates))
     for kind, good in readable:
         good_cells = cells.isin(values[good])
         mostly = good.sum() > FEW_LEVELS and good_cells.mean() > 0.5
@@ -220,32 +237,6 @@ def _kind_of_text(name: str, cells: pd.Series, values: Any) -> Kind:
         if mostly or nearly_all or isinstance(kind, Dates):
             raise MostlyReadable(name, kind, cells[~good_cells])
     return Texts()
-
-
-def _are_codes(values: Any) -> bool:
-    """Whether text of digits looks like codes: all of one length, or some with a zero before other digits."""
-    of_digits = all(value.isdigit() for value in values)
-    return of_digits and (len(set(map(len, values))) == 1 or any(value.startswith("0") for value in values))
-
-
-def _refuse_unclear_commas(name: str, values: Any) -> None:
-    """A decimal comma may as well separate thousands, where three digits follow each."""
-    texts = [value for value in values if isinstance(value, str) and "," in value]
-    if all(re.fullmatch(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*", text) for text in texts):
-        raise InvalidInput(
-            f"Column {name!r} holds numbers such as {texts[0]!r}, whose comma may be a decimal sign or separate "
-            "thousands; write them with a point, or without separators."
-        )
-
-
-def _refuse_thousands(name: str, values: Any) -> None:
-    """Text that is mostly numbers such as 1,234.50 is no category."""
-    grouped = [value for value in values if isinstance(value, str) and re.fullmatch(_THOUSANDS, value.strip())]
-    if len(grouped) > len(values) / 2:
-        raise InvalidInput(
-            f"Column {name!r} holds numbers such as {grouped[0]!r}, with separators of thousands; write them without "
-            f"separators, such as {grouped[0].strip().replace(',', '')!r}."
-        )
 
 
 def cells_in_words(cells: pd.Series) -> str:

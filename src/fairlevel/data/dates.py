@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import date, datetime
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,23 +15,11 @@ from fairlevel.exceptions import InvalidInput
 
 _ISO = r"\d{4}-\d{2}(?:-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?)?"
 _DAYS = (
-    ("%Y/%m/%d",),
-    ("%d.%m.%Y",),
-    ("%d.%m.%y",),
-    ("%d/%m/%Y", "%m/%d/%Y"),
-    ("%d-%m-%Y", "%m-%d-%Y"),
-    ("%d/%m/%y", "%m/%d/%y"),
-    ("%d %b %Y",),
-    ("%d-%b-%Y",),
-    ("%d-%b-%y",),
-    ("%d %B %Y",),
-    ("%b %d, %Y",),
-    ("%B %d, %Y",),
+    *("%Y/%m/%d", "%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d/%m/%y", "%m/%d/%y"),
+    *("%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y"),
 )
-"""Formats of days; those in one row look alike."""
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M", "T%H:%M:%S")
-_ALIKE = [tuple(day + time for day in alike) for alike in _DAYS for time in _TIMES]
-_PATTERNS = ("", *(pattern for alike in _ALIKE for pattern in alike))
+_PATTERNS = ("", *(day + time for day in _DAYS for time in _TIMES))
 
 _UNCLEAR = tuple(date(year, 1, 1).toordinal() - date(1970, 1, 1).toordinal() for year in (2030, 2069))
 """Days since 1970 between which a year of two digits may as well be that of a hundred years before."""
@@ -50,28 +39,20 @@ def date_pattern(name: str, values: Any) -> str | None:
     texts = [value.strip() for value in values if isinstance(value, str)]
     looked_at = texts[:: -(-len(texts) // _LOOKED_AT)]
     fits = {pattern: np.array([_fits(text, pattern) for text in looked_at]) for pattern in _PATTERNS}
-    most = max(int(fitting.sum()) for fitting in fits.values())
+    most = max(map(np.count_nonzero, fits.values()))
     if most == 0 or np.any(list(fits.values()), axis=0).mean() < 0.5:
         return None
     days = {pattern: read_dates(values, pattern) for pattern, fitting in fits.items() if fitting.sum() == most}
     pattern = max(days, key=lambda candidate: int(np.isfinite(days[candidate]).sum()))
-    first = days[pattern]
-    for other, second in days.items():
-        differ = np.isfinite(first) & np.isfinite(second) & (first != second)
-        if differ.any() and np.isfinite(first).sum() == np.isfinite(second).sum() and _look_alike(pattern, other):
-            _refuse_ambiguous(name, values[int(np.argmax(differ))], _ORDER)
+    first, turned = days[pattern], re.sub("%[dm]", lambda sign: "%m" if sign[0] == "%d" else "%d", pattern)
+    second = days.get(turned, first)
+    either = np.isfinite(first) & np.isfinite(second) & (first != second)
+    if either.any() and np.isfinite(first).sum() == np.isfinite(second).sum():
+        raise InvalidInput(f"Column {name!r} holds dates such as {str(values[either][0])!r}, {_ORDER}")
     unclear = (first >= _UNCLEAR[0]) & (first < _UNCLEAR[1])
     if "%y" in pattern and unclear.any():
-        _refuse_ambiguous(name, values[int(np.argmax(unclear))], _CENTURY)
+        raise InvalidInput(f"Column {name!r} holds dates such as {str(values[unclear][0])!r}, {_CENTURY}")
     return pattern
-
-
-def _refuse_ambiguous(name: str, example: Any, advice: str) -> NoReturn:
-    raise InvalidInput(f"Column {name!r} holds dates such as {str(example)!r}, {advice}")
-
-
-def _look_alike(one: str, other: str) -> bool:
-    return any(one in alike and other in alike for alike in _ALIKE)
 
 
 def _fits(text: str, pattern: str) -> bool:
@@ -90,7 +71,8 @@ def read_dates(values: Any, pattern: str) -> Array:
     """Days since 1970 of dates and of text in a format or in ISO 8601, (value,); NaN for anything else."""
     cells = [value.strip() if isinstance(value, str) else value for value in values]
     days = np.full(len(cells), np.nan)
-    ways = {"ISO8601": _is_iso, pattern: _is_other_text, "mixed": _is_date}
+    ways: dict[str, Callable[[Any], bool]] = {"ISO8601": _is_iso, pattern: _is_other_text}
+    ways["mixed"] = lambda cell: isinstance(cell, date) and not pd.isna(cell)
     for how, suits in ways.items():
         chosen = [number for number, cell in enumerate(cells) if how and suits(cell)]
         if chosen:
@@ -106,10 +88,6 @@ def _is_iso(cell: Any) -> bool:
 def _is_other_text(cell: Any) -> bool:
     """pandas reads "now" and "today" as such, in any format."""
     return isinstance(cell, str) and cell.isprintable() and any(map(str.isdigit, cell)) and not _is_iso(cell)
-
-
-def _is_date(cell: Any) -> bool:
-    return isinstance(cell, date) and not pd.isna(cell)
 
 
 def days_since_1970(dates: pd.Series) -> Array:

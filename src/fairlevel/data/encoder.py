@@ -14,13 +14,13 @@ from fairlevel.arrays import Array
 from fairlevel.data.columns import Kind, kind_of
 from fairlevel.data.features import named_columns, refuse_doubles
 from fairlevel.data.native_columns import NativeColumns
-from fairlevel.data.table_rules import MANY, TableRules, Values, rule_for
+from fairlevel.data.table_rules import MANY, TableRules, Values, rule_for, rules_from
 from fairlevel.exceptions import InvalidInput, UnknownName
 
 UNREADABLE = ("error", "impute")
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TableEncoder(TransformerMixin, TableRules, BaseEstimator):  # type: ignore[misc]
     """A scikit-learn transformer of tables: one rule for each column that varies on the training rows, learnt from
     those rows alone. The target is not used.
 
@@ -79,52 +79,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.rules_ = kept
         return self
 
-    @property
-    def table_rules(self) -> TableRules:
-        """The learnt rules, which need no scikit-learn."""
-        check_is_fitted(self)
-        return TableRules(self.rules_, self.unreadable)
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        """Names of the columns of the matrix."""
-        return self.table_rules.outputs
-
-    @property
-    def origin(self) -> tuple[int, ...]:
-        """The number of the rule that each column of the matrix comes from."""
-        return tuple(number for number, rule in enumerate(self.table_rules.rules) for _ in rule.outputs)
-
-    @property
-    def needed(self) -> tuple[str, ...]:
-        """Names of the columns that a table must have."""
-        return self.table_rules.needed
-
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the columns of the matrix, as in scikit-learn."""
+        check_is_fitted(self)
         return np.array(self.outputs, dtype=object)
 
     def transform(self, X: Any) -> Array:
         """(row, column of the table) -> (row, column of the matrix); columns that are not needed are ignored."""
-        return self.table_rules.transform(X)
-
-    def read(self, X: Any) -> dict[str, Values]:
-        """The columns that are needed, by name, each read by its rule."""
-        return self.table_rules.read(named_columns(X))
-
-    def encode(self, columns: Mapping[str, Values]) -> Array:
-        """Columns that have been read -> (row, column of the matrix)."""
-        return self.table_rules.encode(columns)
+        check_is_fitted(self)
+        return super().transform(X)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        return {"many": self.many, "unreadable": self.unreadable, "rules": self.table_rules.to_plain()}
+        return {"many": self.many, "unreadable": self.unreadable, "rules": self.to_plain()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """The encoder that :meth:`to_dict` described."""
         encoder = cls(values["many"], values["unreadable"])
-        encoder.rules_ = TableRules.from_plain(values["rules"]).rules
+        encoder.rules_ = rules_from(values["rules"])
         encoder.feature_names_in_ = np.array(encoder.needed, dtype=object)
         encoder.n_features_in_ = len(encoder.needed)
         return encoder

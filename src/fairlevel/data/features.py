@@ -1,4 +1,4 @@
-"""Tables as they are given, of any library: as frames of pandas; which columns and rows are refused."""
+"""Tables as they are given, of any library, as frames of pandas; which columns and rows are refused."""
 
 from __future__ import annotations
 
@@ -15,43 +15,9 @@ from fairlevel.exceptions import InvalidInput, InvalidType
 MOST_DENSE = 200_000_000  # numbers that a sparse matrix may have as an array: 1.6 GB
 
 
-def is_frame(X: Any) -> bool:
-    """Whether X is a frame of any library: its columns have names and types."""
-    return hasattr(X, "columns") and hasattr(X, "dtypes")
-
-
-def as_pandas(X: Any) -> pd.DataFrame:
-    """A frame of pandas from one of any library."""
-    return X if isinstance(X, pd.DataFrame) else X.to_pandas()
-
-
-def as_cells(values: Any) -> Any:
-    """An array of the cells as they are: NumPy would write the numbers of a list of rows as text beside text."""
-    array = np.asarray(values)
-    return np.asarray(values, dtype=object) if array.dtype.kind == "U" and array is not values else array
-
-
-def named_columns(X: Any) -> pd.DataFrame:
-    """A table with names; columns of an array are x0, x1, …"""
-    if isinstance(X, pd.DataFrame):
-        return X.rename(columns=str)
-    refuse_lazy("X", X)
-    if hasattr(X, "to_pandas"):
-        return as_pandas(X)
-    if is_sparse(X):
-        raise InvalidType("X is a sparse matrix; TableEncoder reads tables: pass a DataFrame, or X.toarray().")
-    array = as_cells(X)
-    if array.ndim != 2:
-        raise InvalidInput(
-            f"Expected 2D array, got {array.ndim}D array instead: a table of shape (rows, columns) is needed. Reshape "
-            "your data, such as with X.reshape(-1, 1)."
-        )
-    return pd.DataFrame(array, columns=[f"x{number}" for number in range(array.shape[1])])
-
-
 def as_dense(X: Any) -> Any:
     """A sparse matrix as an array, where that fits; a frame of pandas with its sparse columns written out, also from a
-    table of pyarrow, whose columns have no names to ask for; anything else as it is.
+    table of pyarrow, whose columns have no names to ask for; anything else as it is, such as a frame of polars.
     """
     refuse_lazy("X", X)
     if is_sparse(X):
@@ -64,27 +30,28 @@ def as_dense(X: Any) -> Any:
             )
         return X.toarray(order="C")
     if hasattr(X, "to_pandas") and not hasattr(X, "dtypes"):
-        return as_pandas(X)
+        X = X.to_pandas()
     if not isinstance(X, pd.DataFrame):
         return X
     sparse = {name: dtype.subtype for name, dtype in X.dtypes.items() if isinstance(dtype, pd.SparseDtype)}
     return X.astype(sparse) if sparse else X
 
 
-def decimals_as_floats(X: Any) -> Any:
-    """A frame whose columns of Python's type Decimal, as databases and Parquet files hold them, are float64; anything
-    else as it is.
+def as_table(X: Any) -> Any:
+    """A frame of any library as one of pandas, in which numbers of Python's type Decimal, as databases and Parquet
+    files hold them, are float64; a sparse matrix as an array; other arrays and lists as they are.
     """
-    if not is_frame(X) or not any(map(_may_hold_decimals, X.dtypes)):
-        return X
-    frame = as_pandas(X)
-    if not frame.columns.is_unique:
-        return X
-    changed = frame.copy(deep=False)
-    for name, column in frame.items():
-        if _may_hold_decimals(column.dtype):
-            changed[name] = without_decimals(column.to_numpy(dtype=object))
-    return changed
+    table = as_dense(X)
+    if not hasattr(table, "columns"):
+        return table
+    frame = table if isinstance(table, pd.DataFrame) else table.to_pandas()
+    for number, dtype in enumerate(frame.dtypes):
+        if "object" in str(dtype) or "decimal" in str(dtype):
+            values = without_decimals(frame.iloc[:, number].to_numpy(dtype=object))
+            if values.dtype != object:
+                frame = frame.copy(deep=False)
+                frame.isetitem(number, values)
+    return frame
 
 
 def without_decimals(values: Any) -> Any:
@@ -100,31 +67,43 @@ def without_decimals(values: Any) -> Any:
     return values
 
 
-def _may_hold_decimals(dtype: Any) -> bool:
-    """By the type of a column of pandas or polars."""
-    name = str(dtype).lower()
-    return name == "object" or "decimal" in name
+def as_cells(values: Any) -> Any:
+    """An array of the cells as they are: NumPy would write the numbers of a list of rows as text beside text."""
+    array = np.asarray(values)
+    return np.asarray(values, dtype=object) if array.dtype.kind == "U" and array is not values else array
+
+
+def named_columns(X: Any) -> pd.DataFrame:
+    """A table with names; columns of an array are x0, x1, …"""
+    table = as_table(X)
+    if isinstance(table, pd.DataFrame):
+        return table.rename(columns=str)
+    array = as_cells(table)
+    if array.ndim != 2:
+        raise InvalidInput(
+            f"Expected 2D array, got {array.ndim}D array instead: a table of shape (rows, columns) is needed. Reshape "
+            "your data, such as with X.reshape(-1, 1)."
+        )
+    return pd.DataFrame(array, columns=[f"x{number}" for number in range(array.shape[1])])
 
 
 def refuse_text(X: Any) -> None:
-    """Name the text columns of a frame before anything tries to read them as numbers."""
-    if not is_frame(X):
-        refuse_other_kinds("X", X)
-        array = np.asarray(X) if isinstance(X, list | tuple) else X
-        kind = getattr(getattr(array, "dtype", None), "kind", "-")
-        if kind in "UST" or (kind == "O" and any(isinstance(cell, str) for cell in np.ravel(array))):
+    """Name the text columns of a frame of pandas before anything tries to read them as numbers."""
+    if isinstance(X, pd.DataFrame):
+        refuse_doubles(X, "X")
+        text = [str(name) for name, dtype in X.dtypes.items() if not pd.api.types.is_numeric_dtype(dtype)]
+        if text:
             raise InvalidType(
-                "X holds text; numbers are needed: encode it with sklearn.preprocessing.OneHotEncoder or "
-                "OrdinalEncoder."
+                f"X has columns that are not numbers: {', '.join(map(repr, text[:5]))}; encode them with "
+                "fairlevel.TableEncoder, as the first step of a Pipeline or as FairnessPath(encoder=TableEncoder())."
             )
         return
-    frame = as_pandas(X)
-    refuse_doubles(frame, "X")
-    text = [str(name) for name, dtype in frame.dtypes.items() if not pd.api.types.is_numeric_dtype(dtype)]
-    if text:
+    refuse_other_kinds("X", X)
+    array = np.asarray(X) if isinstance(X, list | tuple) else X
+    kind = getattr(getattr(array, "dtype", None), "kind", "-")
+    if kind in "UST" or (kind == "O" and any(isinstance(cell, str) for cell in np.ravel(array))):
         raise InvalidType(
-            f"X has columns that are not numbers: {', '.join(map(repr, text[:5]))}; encode them with "
-            "fairlevel.TableEncoder, as the first step of a Pipeline or as FairnessPath(encoder=TableEncoder())."
+            "X holds text; numbers are needed: encode it with sklearn.preprocessing.OneHotEncoder or OrdinalEncoder."
         )
 
 

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from fairlevel.data.columns import SHOWN, Dates, Kind, MostlyReadable, Numbers, cells_in_words, kind_of, numbers_of
+from fairlevel.data.columns import SHOWN, Dates, MostlyReadable, Numbers, cells_in_words, kind_of, numbers_of
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
-
-FEWEST_ROWS = 2
 
 
 @dataclass(frozen=True)
@@ -53,22 +51,20 @@ class LearningTable:
                 raise InvalidInput(f"The target {target!r} is also {role}; a column has one role.")
         y = _target(table[target])
         gaps = Gaps.of(table.assign(**{target: y}), (target, *weights), (*sensitive, *given), for_accuracy=sensitive)
-        kept = table.loc[gaps.complete]
-        judged = len(kept) - gaps.rows_for_accuracy_only
-        if judged < FEWEST_ROWS:
-            raise InvalidInput(
-                f"Only {judged} rows have a target and all sensitive values; at least {FEWEST_ROWS} are needed."
-            )
-        features = kept.drop(columns=[target, *drop, *weights, *(() if sensitive_inputs else sensitive)])
+        used = table.loc[gaps.complete]
+        judged = len(used) - gaps.rows_for_accuracy_only
+        if judged < 2:
+            raise InvalidInput(f"Only {judged} rows have a target and all sensitive values; at least 2 are needed.")
+        features = used.drop(columns=[target, *drop, *weights, *(() if sensitive_inputs else sensitive)])
         if not features.shape[1]:
             raise InvalidInput("No column is left to predict from; drop fewer columns.")
         return cls(
             features,
             y[gaps.complete],
-            kept[list(sensitive)].infer_objects(),
+            used[list(sensitive)].infer_objects(),
             gaps,
-            None if weight is None else kept[weight],
-            kept[list(given)].infer_objects() if given else None,
+            None if weight is None else used[weight],
+            used[list(given)].infer_objects() if given else None,
         )
 
 
@@ -78,12 +74,12 @@ class Gaps:
     row without a number that it needs is left out; a missing category is a category of its own. In training, a row
     without a number of a sensitive attribute counts for accuracy only.
 
-    ``complete`` says which rows are used, (row,), and ``known`` which of them count for disparity; ``left_out``,
-    ``for_accuracy`` and ``as_category`` count missing values by column.
+    ``complete`` says which rows are used, (row,). The rest counts missing values by column: ``left_out`` of all rows,
+    ``for_accuracy`` and ``as_category`` of those that are used.
     """
 
     complete: pd.Series
-    known: pd.Series
+    rows_for_accuracy_only: int
     left_out: dict[str, int]
     for_accuracy: dict[str, int]
     as_category: dict[str, int]
@@ -95,63 +91,48 @@ class Gaps:
         """``needed`` columns must be there; attributes may be categories. Attributes of type number in
         ``for_accuracy`` may be missing: such a row trains accuracy alone.
         """
-        names = list(dict.fromkeys((*needed, *attributes)))
-        categories = [name for name in names if name not in needed and _is_category(name, table[name])]
-        lenient = [
-            name
-            for name in names
-            if name in for_accuracy and name not in (*needed, *categories) and table[name].dtype.kind in "iuf"
-        ]
-        strict = [name for name in names if name not in (*categories, *lenient)]
-        missing = pd.DataFrame({name: table[name].isna() for name in names}, index=table.index)
+        missing = table[list(dict.fromkeys((*needed, *attributes)))].isna()
         for name in needed:
             if table[name].dtype.kind == "f":
                 missing[name] |= np.isinf(table[name])
-        complete = ~missing[strict].any(axis=1).astype(bool)
+        others = [name for name in missing if name not in needed]
+        categories = [name for name in others if _is_category(str(name), table[name])]
+        numbers = {name for name in {*others} - {*categories} if table[name].dtype.kind in "iuf"}
+        lenient = [name for name in others if name in numbers.intersection(for_accuracy)]
+        strict = missing.drop(columns=[*categories, *lenient])
+        complete = ~strict.any(axis=1).astype(bool)
+        used = missing[complete]
 
-        def counts(names: Sequence[str], rows: pd.DataFrame) -> dict[str, int]:
-            return {name: int(rows[name].sum()) for name in names if rows[name].any()}
+        def counts(rows: pd.DataFrame) -> dict[str, int]:
+            return {str(name): int(count) for name, count in rows.sum().items() if count}
 
-        return cls(
-            complete,
-            ~missing[lenient].any(axis=1).astype(bool),
-            counts(strict, missing),
-            counts(lenient, missing[complete]),
-            counts(categories, missing),
-        )
+        unknown = int(used[lenient].any(axis=1).sum())
+        return cls(complete, unknown, counts(strict), counts(used[lenient]), counts(used[categories]))
 
     @property
     def rows_left_out(self) -> int:
         """How many rows are not used."""
         return int((~self.complete).sum())
 
-    @property
-    def rows_for_accuracy_only(self) -> int:
-        """How many rows that are used have no known attributes."""
-        return int((self.complete & ~self.known).sum())
-
     def sentences(self) -> list[str]:
         """What was done, in words; nothing where nothing is missing."""
-
-        def columns(counts: dict[str, int]) -> str:
-            return ", ".join(f"{name} ({missing})" for name, missing in counts.items())
-
         rows = "row" if self.rows_left_out == 1 else "rows"
         sentences = {
             f"{self.rows_left_out} {rows} left out, without a value in: ": self.left_out,
             f"{self.rows_for_accuracy_only} rows count for accuracy only, without a value in: ": self.for_accuracy,
             "missing categories count as the category (missing): ": self.as_category,
         }
-        return [said + columns(counts) for said, counts in sentences.items() if counts]
+        return [
+            words + ", ".join(f"{name} ({missing})" for name, missing in counts.items())
+            for words, counts in sentences.items()
+            if counts
+        ]
 
 
 def _is_category(name: str, column: pd.Series) -> bool:
     """An empty column is none: it has no values to compare."""
-    if column.isna().all() or (
-        pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
-    ):
-        return False
-    return not isinstance(kind_of(name, column), Numbers | Dates)
+    is_number = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
+    return not (is_number or column.isna().all()) and not isinstance(kind_of(name, column), Numbers | Dates)
 
 
 def with_unreadable_as_missing(table: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
@@ -160,20 +141,16 @@ def with_unreadable_as_missing(table: pd.DataFrame) -> tuple[pd.DataFrame, dict[
     """
     changed, counts = {}, {}
     for name, column in table.items():
-        kind: Kind | None = Numbers() if column.dtype.kind == "f" else None
         try:
-            if kind is None:
-                kind_of(str(name), column)
+            kind = kind_of(str(name), column)
         except MostlyReadable as error:
             kind = error.kind
-        if kind is None:
-            continue
-        read = kind.read(column)
-        unreadable = kind.unreadable(column, read)
-        if unreadable.any():
-            values = pd.Series(read, index=column.index)
+        values = kind.read(column)
+        unreadable = int(kind.unreadable(column, values).sum())
+        if unreadable:
+            values = pd.Series(values, index=column.index)
             changed[str(name)] = pd.to_datetime(values, unit="D") if isinstance(kind, Dates) else values
-            counts[str(name)] = int(unreadable.sum())
+            counts[str(name)] = unreadable
     return table.assign(**changed), counts
 
 
@@ -183,17 +160,18 @@ def _target(column: pd.Series) -> pd.Series:
     strange = column[numbers.isna() & column.notna()]
     if not len(strange):
         return numbers
-    if strange.size == column.notna().sum() and column.nunique() == 2:
+    known, classes = int(column.notna().sum()), column.nunique()
+    if len(strange) == known and classes == 2:
         return column.astype(object)
     name, needed = str(column.name), "numbers or two classes are needed"
-    if np.isnan(Numbers(",").read(column)[column.notna()]).any() and strange.size < column.notna().sum():
+    if len(strange) < known and Numbers(",").unreadable(column, Numbers(",").read(column)).any():
         raise InvalidType(f"The target {name!r} holds {cells_in_words(strange)}; {needed}.")
     kind = kind_of(name, column)
     if kind == Numbers(","):
         return pd.Series(kind.read(column), index=column.index, name=column.name)
     if isinstance(kind, Dates):
         raise InvalidType(f"The target {name!r} holds dates; {needed}.")
-    classes, such = column.nunique(), cells_in_words(strange.drop_duplicates().iloc[:SHOWN])
+    such = cells_in_words(strange.drop_duplicates().iloc[:SHOWN])
     raise InvalidType(
         f"The target {name!r} has {classes} {'class' if classes == 1 else 'classes'}, such as {such}; {needed}. In "
         "Python, FairClassifier takes more."

@@ -63,20 +63,23 @@ def refuse_other_kinds(name: str, values: Any) -> None:
         raise InvalidInput(f"Complex data not supported: {name} holds complex numbers; pass {name}.real.")
 
 
-def loses_digits(numbers: Any) -> bool:
-    """Whether some of these whole numbers, in an array or a column, become equal as floating-point numbers."""
-    if not len(numbers) or max(int(numbers.max()), -int(numbers.min())) <= MOST_EXACT:
-        return False
-    return len(pd.unique(numbers)) > len(pd.unique(numbers.astype(np.float64)))
-
-
-def refuse_lost_digits(name: str, numbers: Array) -> None:
-    """Refuse whole numbers that differ, but would be the same as floating-point numbers; (row,) or (row, 1)."""
-    if numbers.dtype.kind in "iu" and loses_digits(numbers.reshape(-1)):
-        raise InvalidInput(
-            f"{name} holds whole numbers that differ beyond 16 digits, which floating-point numbers do not keep; pass "
-            f"{name} - {name}.min()."
-        )
+def refuse_lost_digits(name: str, values: Any, column: Any = None) -> None:
+    """Refuse whole numbers that differ, but would be the same as floating-point numbers: those of an array, or of a
+    ``column`` of sensitive attributes.
+    """
+    if not pd.api.types.is_integer_dtype(values.dtype) or not len(values):
+        return
+    if max(int(values.max()), -int(values.min())) > MOST_EXACT:
+        numbers = np.ravel(values)
+        if len(pd.unique(numbers)) > len(pd.unique(numbers.astype(np.float64))):
+            where, advice = "", f"pass {name} - {name}.min()"
+            if column is not None:
+                where = f" in column {column!r}"
+                advice = "if they are codes, convert the column with .astype('category')"
+            raise InvalidInput(
+                f"{name} holds whole numbers{where} that differ beyond 16 digits, which floating-point numbers do not "
+                f"keep; {advice}."
+            )
 
 
 def refuse_extremes(name: str, values: Array, columns: Any = None, least: float = SMALLEST) -> None:
@@ -166,8 +169,8 @@ def read_weights(sample_weight: Any, rows: int) -> Array | None:
         )
     if weight.max(initial=0) > LARGEST:
         raise InvalidInput(f"sample_weight holds values beyond {LARGEST:g}; divide all weights by the largest.")
-    if not weight.any():
-        raise InvalidInput("sample_weight is zero on all rows; positive weights are needed on at least 2.")
-    if (weight > 0).sum() < 2:
-        raise InvalidInput(f"sample_weight is above zero on {int((weight > 0).sum())} rows; at least 2 are needed.")
+    positive = int((weight > 0).sum())
+    if positive < 2:
+        where = f"above zero on {positive} rows" if positive else "zero on all rows"
+        raise InvalidInput(f"sample_weight is {where}; positive weights are needed on at least 2.")
     return None if (weight == 1).all() else weight

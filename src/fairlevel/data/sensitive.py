@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,7 @@ import pandas as pd
 from fairlevel.arrays import Array
 from fairlevel.data.columns import MISSING, Dates, Numbers, indicators, kind_of, text_of
 from fairlevel.data.features import as_cells, refuse_doubles
-from fairlevel.data.numbers import LARGEST, loses_digits, refuse_extremes, refuse_other_kinds
+from fairlevel.data.numbers import LARGEST, refuse_extremes, refuse_lost_digits, refuse_other_kinds
 from fairlevel.exceptions import InvalidInput, InvalidType, MissingSensitiveFeatures
 
 FEW_CATEGORIES = 12  # which any rows can carry
@@ -47,12 +45,10 @@ class Sensitive:
     names: tuple[str, ...]
     columns: tuple[GivenColumn, ...] = ()
 
-    @property
-    def sources(self) -> tuple[int, ...] | None:
-        """For each column of values the number of the given column that it comes from; None: each is one of its own."""
+    def __post_init__(self) -> None:
         if not self.columns:
-            return None
-        return tuple(number for number, column in enumerate(self.columns) for _ in column.places)
+            columns = tuple(GivenColumn(name, (place,)) for place, name in enumerate(self.names))
+            object.__setattr__(self, "columns", columns)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -77,38 +73,6 @@ def encode_sensitive(
         raise InvalidInput(
             f"{argument} has {len(frame)} rows but X and y have {rows}; pass the same rows in the same order."
         )
-    _refuse_long_codes(frame, argument)
-    _refuse_missing(frame, argument)
-    if all(map(is_number, frame.dtypes)):
-        return _finite(Sensitive(frame.to_numpy(dtype=np.float64), tuple(map(str, frame.columns))), argument)
-    levels_of = {
-        name: [] if is_number(column.dtype) else sorted(pd.unique(column), key=str) for name, column in frame.items()
-    }
-    counts = {str(name): len(levels) for name, levels in levels_of.items() if levels}
-    _refuse_many_categories(counts, len(frame), argument)
-    parts: list[Array] = []
-    names: list[str] = []
-    given: list[GivenColumn] = []
-    for name, column in frame.items():
-        levels = levels_of[name]
-        parts.append(indicators(column, levels) if levels else column.to_numpy(dtype=np.float64)[:, None])
-        places = range(len(names), len(names) + parts[-1].shape[1])
-        given.append(GivenColumn(str(name), tuple(places), tuple(map(str, levels))))
-        names += [f"{name}={category}" for category in levels] or [str(name)]
-    return _finite(Sensitive(np.hstack(parts), tuple(names), tuple(given)), argument)
-
-
-def _refuse_long_codes(frame: pd.DataFrame, argument: str) -> None:
-    """Whole numbers that would become equal as 64-bit numbers."""
-    for name, column in frame.items():
-        if pd.api.types.is_integer_dtype(column.dtype) and loses_digits(column.dropna()):
-            raise InvalidInput(
-                f"{argument} holds whole numbers in column {name!r} that differ beyond 16 digits, which floating-point "
-                "numbers do not keep; if they are codes, convert the column with .astype('category')."
-            )
-
-
-def _refuse_missing(frame: pd.DataFrame, argument: str) -> None:
     missing = frame.isna().sum()
     if missing.sum():
         where = ", ".join(f"{name} ({count})" for name, count in missing[missing > 0].items())
@@ -116,6 +80,32 @@ def _refuse_missing(frame: pd.DataFrame, argument: str) -> None:
             f"{argument} holds {int(missing.sum())} missing values: {where}. "
             "Drop those rows, or fill the gaps and add a column that marks them."
         )
+    for name, column in frame.items():
+        refuse_lost_digits(argument, column, name)
+    levels_of = {name: sorted(pd.unique(frame[name]), key=str) for name in frame if not is_number(frame[name].dtype)}
+    _refuse_many_categories({str(name): len(levels) for name, levels in levels_of.items()}, len(frame), argument)
+    names: list[str] = []
+    given: list[GivenColumn] = []
+    for name in frame:
+        added = [f"{name}={category}" for category in levels_of.get(name, ())] or [str(name)]
+        places = range(len(names), len(names) + len(added))
+        given.append(GivenColumn(str(name), tuple(places), tuple(map(str, levels_of.get(name, ())))))
+        names += added
+    if levels_of:
+        parts = [
+            indicators(column, levels_of[name]) if name in levels_of else column.to_numpy(dtype=np.float64)[:, None]
+            for name, column in frame.items()
+        ]
+        values: Array = np.hstack(parts)
+    else:
+        values = frame.to_numpy(dtype=np.float64)
+    if max(float(values.max()), -float(values.min())) > LARGEST:
+        raise InvalidInput(
+            f"{argument} holds {int((np.abs(values) > LARGEST).sum())} infinite or huge values; finite numbers are "
+            "needed: replace these values or drop their rows."
+        )
+    refuse_extremes(argument, values, names)
+    return Sensitive(values, tuple(names), tuple(given))
 
 
 def _refuse_many_categories(counts: Mapping[str, int], rows: int, argument: str) -> None:
@@ -154,18 +144,6 @@ def is_number(dtype: Any) -> bool:
     return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
 
 
-def _finite(sensitive: Sensitive, argument: str) -> Sensitive:
-    values = sensitive.values
-    if max(float(values.max()), -float(values.min())) > LARGEST:
-        infinite = int((np.abs(values, dtype=np.float64) > LARGEST).sum())
-        raise InvalidInput(
-            f"{argument} holds {infinite} infinite or huge values; finite numbers are needed: replace these "
-            "values or drop their rows."
-        )
-    refuse_extremes(argument, values, sensitive.names)
-    return sensitive
-
-
 def refuse_too_many_attributes(attributes: int, rows: int) -> None:
     """With as many columns as rows, the attributes explain any prediction, and a disparity means nothing."""
     if attributes >= rows:
@@ -197,21 +175,13 @@ def as_frame(sensitive_features: Any, argument: str = "sensitive_features") -> p
     refuse_doubles(frame, argument)
     if all(map(is_number, frame.dtypes)):
         return frame
-    return pd.DataFrame({name: _typed(str(name), column, argument) for name, column in frame.items()})
+    return pd.DataFrame({name: _typed(column) for name, column in frame.items()})
 
 
-def _typed(name: str, column: pd.Series, argument: str) -> pd.Series:
+def _typed(column: pd.Series) -> pd.Series:
     if is_number(column.dtype):
         return column
-    if column.dtype == object:
-        plain = str | bool | np.bool_ | int | float | Decimal | date
-        strange = next((value for value in column.dropna() if not isinstance(value, plain)), None)
-        if strange is not None:
-            raise InvalidType(
-                f"Column {name!r} of {argument} holds {type(strange).__name__} objects; numbers, text or "
-                "categories are needed: convert it with .astype(str) or .astype(float)."
-            )
-    kind = kind_of(name, column)
+    kind = kind_of(str(column.name), column)
     if isinstance(kind, Numbers | Dates):
         return pd.Series(kind.read(column), index=column.index, name=column.name)
     if not column.isna().any():
@@ -226,10 +196,10 @@ def _as_given(sensitive_features: Any, argument: str) -> pd.DataFrame:
             "sensitive_features is None; the attributes are needed, such as sensitive_features=df[['age', 'income']]."
         )
     table = sensitive_features
-    if hasattr(table, "to_pandas") and not isinstance(table, pd.DataFrame | pd.Series):  # polars and pyarrow
+    if hasattr(table, "to_pandas"):  # polars and pyarrow
         table = table.to_pandas()
     if isinstance(table, pd.DataFrame | pd.Series):
-        return table if isinstance(table, pd.DataFrame) else table.to_frame()
+        return pd.DataFrame(table)
     refuse_other_kinds(argument, table)
     array = as_cells(table)
     records = isinstance(table, list | tuple) and array.size and isinstance(array.flat[0], Mapping)

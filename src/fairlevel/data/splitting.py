@@ -112,9 +112,9 @@ class InTime:
         return fold
 
     def split_off(self, fraction: float, seed: int) -> tuple[Index, Index]:
-        kept, held = split_off(len(self.rank), fraction, seed)
+        training, held = split_off(len(self.rank), fraction, seed)
         order = np.argsort(self.rank, kind="stable")
-        return np.random.default_rng(seed).permutation(order[: len(kept)]), order[-len(held) :]
+        return np.random.default_rng(seed).permutation(order[: len(training)]), order[-len(held) :]
 
     def others(self, part: Index) -> Index:
         """Rows that are not later than any of the part."""
@@ -127,12 +127,11 @@ Splitting = WholeGroups | InTime
 
 def read_splitting(groups: Any, time: Any, y: Any) -> Splitting | None:
     """From labels of groups or from times, one per row of y; None where neither was given."""
-    if groups is None and time is None:
-        return None
     if groups is not None and time is not None:
         raise InvalidInput("groups and time were both given; splits can keep one of them.")
-    rows = len(np.asarray(y))
-    return InTime(_read_time(time, rows)) if groups is None else WholeGroups(read_groups(groups, rows))
+    if time is not None:
+        return InTime(_read_time(time, len(np.asarray(y))))
+    return None if groups is None else WholeGroups(read_groups(groups, len(np.asarray(y))))
 
 
 def read_groups(groups: Any, rows: int) -> Index:
@@ -153,21 +152,20 @@ def read_groups(groups: Any, rows: int) -> Index:
 
 def _read_time(time: Any, rows: int) -> Index:
     """Ranks of numbers or dates, or of text in the one format that all entries have; the same for the same time."""
-    given = _one_per_row("time", time, rows)
-    if given.dtype.kind == "c":
-        refuse_other_kinds("time", given)
-    if given.isna().any():
-        raise InvalidInput(f"time holds {int(given.isna().sum())} missing entries; drop those rows.")
-    if given.dtype == object or pd.api.types.is_string_dtype(given):
-        kind = kind_of("time", given)
-        is_ordered = isinstance(kind, Numbers | Dates)
-        ordered = pd.Series(kind.read(given)) if is_ordered else pd.to_numeric(given, errors="coerce")
+    moments = _one_per_row("time", time, rows)
+    if moments.dtype.kind == "c":
+        refuse_other_kinds("time", moments)
+    if moments.isna().any():
+        raise InvalidInput(f"time holds {int(moments.isna().sum())} missing entries; drop those rows.")
+    if moments.dtype == object or pd.api.types.is_string_dtype(moments):
+        kind = kind_of("time", moments)
+        ordered = pd.Series((kind if isinstance(kind, Numbers | Dates) else Numbers()).read(moments))
         if ordered.isna().any():
             raise InvalidInput(
-                f"time holds {given.iloc[0]!r}, which is neither a number nor a date; pass pandas.to_datetime(...)."
+                f"time holds {moments.iloc[0]!r}, which is neither a number nor a date; pass pandas.to_datetime(...)."
             )
-        given = ordered
-    return given.rank(method="dense").to_numpy().astype(np.int64)
+        moments = ordered
+    return moments.rank(method="dense").to_numpy().astype(np.int64)
 
 
 def _one_per_row(name: str, values: Any, rows: int) -> pd.Series:

@@ -5,7 +5,7 @@ of all rows, from one pass.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from glob import glob
@@ -16,31 +16,32 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as arrow
-from pyarrow import compute, types
+from pyarrow import compute
 
 from fairlevel.arrays import Flags
 from fairlevel.data.columns import MISSING
+from fairlevel.data.learning_table import Gaps
 from fairlevel.data.numbers import LARGEST
 from fairlevel.data.sensitive import MOST_CATEGORIES_OF_FACTORS, as_frame, is_number
 from fairlevel.exceptions import InvalidInput, InvalidType, UnknownName
 
 FEW_ROWS = 5  # of a category; what fewer sampled rows say of it is next to nothing
 WEIGHT_0 = "weight 0"
-_NUMBERS = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean, types.is_null)
-_TEXTS = (types.is_string, types.is_large_string, types.is_dictionary)
-_DATES = (types.is_date, types.is_timestamp)
 _BATCH = 65_536
 # A row group may be larger than the memory: its columns are read a piece at a time.
 _PIECEWISE = arrow.ParquetFragmentScanOptions(use_buffered_stream=True, buffer_size=2**20, pre_buffer=False)
+# How the names of Arrow's types begin:
+_NUMBERS = ("int", "uint", "halffloat", "float", "double", "decimal", "bool", "null")
+_TEXTS = ("string", "large_string", "dictionary")
+_DATES = ("date", "timestamp")
 
 
 @dataclass(frozen=True)
 class Roles:
     """Names of columns by what they are to an audit; ``categories`` hold categories although they look like numbers.
 
-    Rows without a number of an attribute are left out. A prediction, a target or a weight that is missing is an error,
-    but with ``lenient`` rows without a target or a weight are left out, too. ``positive`` is the word of the target
-    that counts as 1, where it holds two words.
+    Rows without a number of an attribute, a target or a weight are left out; a prediction that is missing is an error.
+    ``positive`` is the word of the target that counts as 1, where it holds two words.
     """
 
     predictions: tuple[str, ...]
@@ -52,7 +53,6 @@ class Roles:
     groups: str | None = None
     categories: tuple[str, ...] = ()
     positive: str | None = None
-    lenient: bool = False
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -84,9 +84,9 @@ class RowSample:
 
     rows: int
     sampled: bool
+    levels: dict[str, Counter[Any]]
     used: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
-    levels: dict[str, Counter[Any]] = field(default_factory=dict)
     frame: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
@@ -100,20 +100,57 @@ class RowSample:
         """Rows by category, of categories of which the frame has next to none, though there are more."""
         few: dict[str, int] = {}
         for name, levels in self.levels.items():
-            sampled = self.frame[name].value_counts().to_dict() | {None: int(self.frame[name].isna().sum())}
+            sampled = _rows_by_level(self.frame[name])
             few |= {
                 f"{name} = {MISSING if level is None else level}": count
                 for level, count in levels.items()
-                if sampled.get(level, 0) < min(FEW_ROWS, count)
+                if sampled[level] < min(FEW_ROWS, count)
             }
         return few
+
+    def count(self, rows: pd.DataFrame, roles: Roles) -> Flags:
+        """Which of these rows count, (row,). Numbers that cannot be computed with are refused wherever they are: the
+        sample may not have them.
+        """
+        numbers = [name for name in roles.attributes if name not in self.levels]
+        gaps = Gaps.of(rows, tuple(filter(None, (roles.target, roles.weight))), numbers)
+        self.left_out += Counter(gaps.left_out)
+        complete = gaps.complete
+        if roles.weight is not None:
+            weight = rows.loc[complete, roles.weight]
+            if not weight.between(0, LARGEST).all():
+                raise InvalidInput(
+                    f"Column {roles.weight!r} holds negative or huge weights; weights ≥ 0 are needed: use 0 for rows "
+                    "that should not count."
+                )
+            self.left_out += Counter({WEIGHT_0: int((weight == 0).sum())})
+            complete &= rows[roles.weight] != 0
+        used = rows[complete]
+        for name in (*roles.values, *numbers):
+            bad = int((~(used[name].abs() <= LARGEST)).sum()) if used[name].dtype.kind == "f" else 0
+            if bad:
+                raise InvalidInput(
+                    f"Column {name!r} holds {bad} missing, infinite or huge values in one part of the rows; drop those "
+                    "rows from the files."
+                )
+        for name, levels in self.levels.items():
+            if len(levels) <= MOST_CATEGORIES_OF_FACTORS:
+                levels.update(_rows_by_level(used[name]))
+        self.used += len(used)
+        return complete.to_numpy(dtype=bool)
+
+
+def _rows_by_level(column: pd.Series) -> Counter[Any]:
+    """Missing cells as None."""
+    counts: dict[Any, int] = column.astype(object).value_counts().to_dict()
+    return +Counter(counts | {None: int(column.isna().sum())})
 
 
 def is_stored(source: Any) -> bool:
     """Whether this names stored rows: a dataset of pyarrow, a path, or a list of paths."""
     if isinstance(source, Path | str | arrow.Dataset):
         return True
-    return isinstance(source, list | tuple) and bool(source) and all(isinstance(each, Path | str) for each in source)
+    return isinstance(source, list | tuple) and bool(source) and all(isinstance(path, Path | str) for path in source)
 
 
 def sample_rows(source: Any, roles: Roles, most: int, seed: int) -> RowSample:
@@ -125,35 +162,37 @@ def sample_rows(source: Any, roles: Roles, most: int, seed: int) -> RowSample:
         total = dataset.count_rows()
     if total < 2:
         raise InvalidInput(f"The files have {total} rows; at least 2 are needed.")
-    columns = _columns(dataset.schema, roles)
-    sample = RowSample(total, total > most)
-    for name in roles.attributes:
-        if name in roles.categories or _is_any(dataset.schema.field(name).type, *_TEXTS, types.is_boolean):
-            sample.levels[name] = Counter()
-    chance = np.random.default_rng(seed)
-    drawn = np.sort(chance.choice(total, most, replace=False)) if sample.sampled else np.arange(total)
+    kinds = {name: str(dataset.schema.field(name).type) for name in roles.names}
+    categorical = (
+        name for name in roles.attributes if name in roles.categories or kinds[name].startswith((*_TEXTS, "bool"))
+    )
+    sample = RowSample(total, total > most, {name: Counter() for name in categorical})
+    drawn = np.arange(total)
+    if sample.sampled:
+        drawn = np.sort(np.random.default_rng(seed).choice(total, most, replace=False))
     picked, start = [], 0
-    for batch in _batches(dataset, columns):
+    for batch in _batches(dataset, _columns(kinds, roles)):
         first, last = np.searchsorted(drawn, [start, start + batch.num_rows])
         positions = drawn[first:last] - start
         start += batch.num_rows
-        rows = batch.to_pandas()
-        counts = _counts(rows, roles, sample)
+        counts = sample.count(batch.to_pandas(), roles)
         picked.append(batch.take(pa.array(positions[counts[positions]])))
-        _add(rows[counts], roles, sample)
     frame = pa.Table.from_batches(picked).to_pandas(ignore_metadata=True)
     sample.frame = frame.astype({name: "category" for name in roles.categories if name in frame})
     if len(frame) < 2:
-        raise InvalidInput("Fewer than 2 rows have all sensitive values and a weight above 0; more are needed.")
-    if sample.sampled:
-        _keep_categories(sample)
+        raise InvalidInput("Fewer than 2 rows have all values that are needed and a weight above 0.")
+    sample.levels = {  # others are dates or numbers as text, or text that is no category
+        name: levels
+        for name, levels in sample.levels.items()
+        if len(levels) <= MOST_CATEGORIES_OF_FACTORS and not is_number(as_frame(sample.frame[[name]])[name].dtype)
+    }
     return sample
 
 
 def texts_of(source: Any, name: str) -> list[str] | None:
     """The different texts in a column, or None where it does not hold text."""
     dataset, texts = _open_rows(source, [name]), set[str]()
-    if not _is_any(dataset.schema.field(name).type, *_TEXTS):
+    if not str(dataset.schema.field(name).type).startswith(_TEXTS):
         return None
     for batch in _batches(dataset, {name: arrow.field(name).cast(pa.string())}):
         texts |= set(compute.unique(batch.column(name)).to_pylist()) - {None}
@@ -174,13 +213,9 @@ def _open_rows(source: Any, names: Sequence[str]) -> arrow.Dataset:
     in_files = [set(schema.names) for schema in stored]
     in_some_files = set.union(*in_files) - set.intersection(*in_files)
     _require(names, set(dataset.schema.names) - in_some_files)
-    try:
-        schema = pa.unify_schemas(
-            [pa.schema([column for column in each if column.name in names]) for each in (dataset.schema, *stored)],
-            promote_options="permissive",
-        )
-    except pa.ArrowException as error:
-        raise InvalidType(f"The files do not agree on a column: {_one_line(error)}.") from None
+    used = [pa.schema([column for column in schema if column.name in names]) for schema in (dataset.schema, *stored)]
+    with _in_one_sentence("The files do not agree on a column"):
+        schema = pa.unify_schemas(used, promote_options="permissive")
     return arrow.dataset(paths, schema=schema, format="parquet", partitioning="hive")
 
 
@@ -188,13 +223,11 @@ def _parquet_paths(source: Any) -> list[str]:
     """Files that a path, a folder, a pattern such as folder/*.parquet, or a list of these stands for; sorted."""
     paths: set[str] = set()
     for given in map(Path, source if isinstance(source, list | tuple) else [source]):
-        if given.is_file():
-            files = [str(given)]
-        else:
-            files = list(map(str, given.rglob("*.parquet"))) if given.is_dir() else glob(str(given), recursive=True)
-        if not files:
+        files = given.rglob("*.parquet") if given.is_dir() else glob(str(given), recursive=True)
+        found = {str(given)} if given.is_file() else set(map(str, files))
+        if not found:
             raise InvalidInput(f"{str(given)!r} holds no Parquet file; name files, a folder, or 'folder/*.parquet'.")
-        paths |= set(files)
+        paths |= found
     return sorted(paths)
 
 
@@ -204,25 +237,27 @@ def _require(names: Sequence[str], known: Sequence[str] | set[str]) -> None:
             raise UnknownName("column of the Parquet files", name, known)
 
 
-def _columns(schema: pa.Schema, roles: Roles) -> dict[str, arrow.Expression]:
-    """What is read: predictions, target and weight as 64-bit numbers, others as they are."""
+def _columns(kinds: Mapping[str, str], roles: Roles) -> dict[str, arrow.Expression]:
+    """What is read: predictions, target and weight as 64-bit numbers, others as they are; ``kinds`` are Arrow's names
+    of the types.
+    """
     columns = {name: arrow.field(name) for name in roles.names}
     for name in roles.values:
         if name in roles.attributes:
             raise InvalidInput(f"Column {name!r} is named as an attribute and in another role; a column has one role.")
-        kind, column = schema.field(name).type, columns[name]
-        if name == roles.target and roles.positive is not None and _is_any(kind, *_TEXTS):
-            column = column.cast(pa.string()) == roles.positive
-        elif not _is_any(kind, *_NUMBERS):
-            raise InvalidInput(f"Column {name!r} holds values of type {kind}; numbers are needed.")
-        columns[name] = column.cast(pa.float64())
+        if name == roles.target and roles.positive is not None and kinds[name].startswith(_TEXTS):
+            columns[name] = columns[name].cast(pa.string()) == roles.positive
+        elif not kinds[name].startswith(_NUMBERS):
+            raise InvalidInput(f"Column {name!r} holds values of type {kinds[name]}; numbers are needed.")
+        columns[name] = columns[name].cast(pa.float64())
     for name in roles.attributes:
-        kind = schema.field(name).type
-        if types.is_decimal(kind):
+        if kinds[name].startswith("decimal"):
             columns[name] = columns[name].cast(pa.float64())
-        elif not _is_any(kind, *_NUMBERS, *_TEXTS, *_DATES):
+        elif kinds[name].startswith("date"):
+            columns[name] = columns[name].cast(pa.timestamp("us"))  # read at once, unlike Python's dates
+        elif not kinds[name].startswith((*_NUMBERS, *_TEXTS, *_DATES)):
             raise InvalidType(
-                f"Column {name!r} holds values of type {kind}; numbers, dates, truths or text are needed."
+                f"Column {name!r} holds values of type {kinds[name]}; numbers, dates, truths or text are needed."
             )
     return columns
 
@@ -243,74 +278,10 @@ def _batches(dataset: arrow.Dataset, columns: dict[str, arrow.Expression]) -> It
     pa.default_memory_pool().release_unused()  # pages that were unpacked
 
 
-def _counts(rows: pd.DataFrame, roles: Roles, sample: RowSample) -> Flags:
-    """Which rows count, (row,); what the others lack is added to the sample's counts."""
-    numeric = [name for name in roles.attributes if name not in sample.levels]
-    missing = rows[numeric].isna()
-    if roles.lenient:
-        for name in filter(None, (roles.weight, roles.target)):
-            missing.insert(0, name, ~np.isfinite(rows[name]))
-    sample.left_out += Counter({str(name): int(count) for name, count in missing.sum().items()})  # those above zero
-    counts: Flags = ~missing.any(axis=1).to_numpy(dtype=bool)
-    if roles.weight is None:
-        return counts
-    weight = rows[roles.weight]
-    if not weight[counts].between(0, LARGEST).all():
-        raise InvalidInput(
-            f"Column {roles.weight!r} holds weights that are missing, infinite or negative; finite weights ≥ 0 are "
-            "needed: use 0 for rows that should not count."
-        )
-    sample.left_out += Counter({WEIGHT_0: int((weight[counts] == 0).sum())})
-    counts &= (weight != 0).to_numpy()
-    return counts
-
-
-def _add(rows: pd.DataFrame, roles: Roles, sample: RowSample) -> None:
-    """Count rows that count. Numbers that cannot be computed with are refused wherever they are: the sample may not
-    have them. Columns of very many values are not counted on: they may hold dates, or text of any kind.
-    """
-    for name in (*roles.values, *roles.attributes):
-        column = rows[name]
-        if name in sample.levels:
-            if len(sample.levels[name]) <= MOST_CATEGORIES_OF_FACTORS:
-                rows_by_level: dict[Any, int] = column.astype(object).value_counts(dropna=False).to_dict()
-                for level, count in rows_by_level.items():
-                    sample.levels[name][None if pd.isna(level) else level] += count
-            continue
-        bad = int((~(column.abs() <= LARGEST)).sum()) if column.dtype.kind == "f" else 0
-        if bad:
-            raise InvalidInput(
-                f"Column {name!r} holds {bad} missing, infinite or huge values in one part of the rows; drop those "
-                "rows from the files."
-            )
-    sample.used += len(rows)
-
-
-def _keep_categories(sample: RowSample) -> None:
-    """Text that is dates or numbers has no categories; too many categories are an error."""
-    for name, counts in sample.levels.items():
-        if is_number(as_frame(sample.frame[[name]])[name].dtype):
-            counts.clear()
-        elif len(counts) > MOST_CATEGORIES_OF_FACTORS:
-            raise InvalidInput(
-                f"Column {name!r} has more than {MOST_CATEGORIES_OF_FACTORS} categories; merge categories, or store "
-                "numbers as numbers."
-            )
-
-
 @contextmanager
-def _in_one_sentence() -> Iterator[None]:
+def _in_one_sentence(what: str = "The rows cannot be read") -> Iterator[None]:
     """Errors of Arrow, so."""
     try:
         yield
     except (OSError, pa.ArrowException) as error:
-        raise InvalidInput(f"The rows cannot be read: {_one_line(error)}.") from None
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()).rstrip(".")
-
-
-def _is_any(kind: pa.DataType, *tests: Callable[[pa.DataType], bool]) -> bool:
-    """Whether a type passes one of the tests."""
-    return any(test(kind) for test in tests)
+        raise InvalidInput(f"{what}: {' '.join(str(error).split()).rstrip('.')}.") from None

@@ -43,21 +43,12 @@ class TrueDPVar:
 
 @dataclass(frozen=True)
 class TwoLayer:
-    """A fixed random network W₂ tanh(W₁ v + b₁) + b₂; weights N(0, 1/fan-in), biases N(0, bias_sd²)."""
+    """A fixed random network W₂ tanh(W₁ v + b₁) + b₂."""
 
     first: Array
     first_bias: Array
     second: Array
     second_bias: Array
-
-    @classmethod
-    def draw(cls, inputs: int, hidden: int, outputs: int, bias_sd: float, random: np.random.Generator) -> TwoLayer:
-        return cls(
-            random.standard_normal((inputs, hidden)) / np.sqrt(inputs),
-            random.standard_normal(hidden) * bias_sd,
-            random.standard_normal((hidden, outputs)) / np.sqrt(hidden),
-            random.standard_normal(outputs) * bias_sd,
-        )
 
     def __call__(self, values: Array) -> Array:
         result: Array = np.tanh(values @ self.first + self.first_bias) @ self.second + self.second_bias
@@ -86,27 +77,27 @@ class SyntheticDesign:
     bias_sd: float = 0.5
 
     def __post_init__(self) -> None:
-        if self.network_seed < 0:
-            raise InvalidInput(f"network_seed={self.network_seed} was given; an integer ≥ 0 is needed.")
-        if not np.isfinite([self.beta_int, self.c_a, self.c_z, self.delta]).all():
-            raise InvalidInput("beta_int, c_a, c_z or delta is not finite; finite numbers are needed.")
-        for name in ("attributes", "features", "latents", "hidden"):
-            if getattr(self, name) < 1:
-                raise InvalidInput(f"{name}={getattr(self, name)} was given; at least 1 is needed.")
-        if min(self.noise_x, self.noise_y, self.auxiliary_sd, self.bias_sd) < 0:
-            raise InvalidInput(
-                "A negative standard deviation was given; noise_x, noise_y, auxiliary_sd and bias_sd must be ≥ 0."
-            )
+        for name, value in vars(self).items():
+            if not np.isfinite(value):
+                raise InvalidInput(f"{name}={value} is not finite; a finite number is needed.")
+            least = 1 if name in ("attributes", "features", "latents", "hidden") else 0
+            if value < least and name not in ("beta_int", "c_a", "c_z", "delta"):
+                raise InvalidInput(f"{name}={value} was given; a number ≥ {least} is needed.")
 
     @cached_property
     def networks(self) -> tuple[TwoLayer, TwoLayer, TwoLayer]:
-        """g_A, g_Z and base."""
+        """g_A, g_Z and base; weights N(0, 1/fan-in), biases N(0, bias_sd²)."""
         random = np.random.default_rng(self.network_seed)
-        return (
-            TwoLayer.draw(self.attributes, self.hidden, self.features, self.bias_sd, random),
-            TwoLayer.draw(self.latents, self.hidden, self.features, self.bias_sd, random),
-            TwoLayer.draw(self.features, self.hidden, 1, self.bias_sd, random),
-        )
+
+        def draw(inputs: int, outputs: int) -> TwoLayer:
+            return TwoLayer(
+                random.standard_normal((inputs, self.hidden)) / np.sqrt(inputs),
+                random.standard_normal(self.hidden) * self.bias_sd,
+                random.standard_normal((self.hidden, outputs)) / np.sqrt(self.hidden),
+                random.standard_normal(outputs) * self.bias_sd,
+            )
+
+        return draw(self.attributes, self.features), draw(self.latents, self.features), draw(self.features, 1)
 
     def sample(self, rows: int, seed: int = 0) -> SyntheticRows:
         """Draw independent rows."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
-import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,16 +23,10 @@ def require_writable(path: Path) -> Path:
     if not target.parent.is_dir():
         folder = str(path.parent)
         raise InvalidInput(f"The folder {folder!r} does not exist; create it first: mkdir -p {quote(folder)}")
-    try:
-        mode = target.stat().st_mode
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise CannotWrite(f"{str(path)!r} cannot be written ({error.strerror}); choose another name.") from None
-    else:
-        if stat.S_ISDIR(mode):
+    with _errors_as_sentences(path):
+        if target.is_dir():
             raise InvalidInput(f"{str(path)!r} is a folder; the name of a file is needed, such as {path / 'report'}.")
-        if not stat.S_ISREG(mode):
+        if target.exists() and not target.is_file():
             raise InvalidInput(f"{str(path)!r} is no file but a device or a pipe; the name of a file is needed.")
     if not os.access(target.parent, os.W_OK):
         raise CannotWrite(f"{str(path)!r} cannot be written (Permission denied); choose another folder.")
@@ -45,13 +38,11 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     that is there. That file stays until then, and if anything fails.
     """
     target = require_writable(path)
-    try:
-        with _private_folder(target) as private:
-            write(private / target.name)
-            _keep_permissions(target, private / target.name)
-            (private / target.name).replace(target)
-    except OSError as error:
-        raise _cannot(path, error) from None
+    with _errors_as_sentences(path), _private_folder(target) as private:
+        new = private / target.name
+        write(new)
+        _keep_permissions(target, new)
+        new.replace(target)
 
 
 @contextmanager
@@ -63,7 +54,7 @@ def whole_folder(out: Path, may_replace: Callable[[Path], None]) -> Iterator[Pat
     must stay: a folder that appears in the meantime is not lost.
     """
     target = _resolved(out)
-    try:
+    with _errors_as_sentences(out):
         if target.exists():
             may_replace(target)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -77,8 +68,6 @@ def whole_folder(out: Path, may_replace: Callable[[Path], None]) -> Iterator[Pat
                 _exchange(partial, target)
             else:
                 partial.rename(target)
-    except OSError as error:
-        raise _cannot(out, error) from None
 
 
 @contextmanager
@@ -125,7 +114,12 @@ def _resolved(path: Path) -> Path:
         raise InvalidInput(f"{str(path)!r} cannot be used ({error}); choose another name.") from None
 
 
-def _cannot(path: Path, error: OSError) -> CannotWrite:
-    if isinstance(error, CannotWrite):
-        return error
-    return CannotWrite(f"{str(path)!r} cannot be written ({error.strerror or error}); choose another name or folder.")
+@contextmanager
+def _errors_as_sentences(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except CannotWrite:
+        raise
+    except OSError as error:
+        why = error.strerror or error
+        raise CannotWrite(f"{str(path)!r} cannot be written ({why}); choose another name or folder.") from None

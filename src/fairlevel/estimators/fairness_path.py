@@ -22,7 +22,7 @@ from fairlevel.candidates.own_models import WithOwnModels
 from fairlevel.candidates.protocol import for_columns
 from fairlevel.data.encoder import TableEncoder
 from fairlevel.data.features import refuse_shuffled
-from fairlevel.data.native_columns import GivenColumns
+from fairlevel.data.native_columns import WrittenFrame
 from fairlevel.data.sensitive import as_frame
 from fairlevel.data.splitting import read_splitting
 from fairlevel.data.table import Table
@@ -240,7 +240,7 @@ class FairnessPath(Front, RegressorMixin, BaseEstimator):  # type: ignore[misc]
         settings = path_settings(self.solver, self.combiner, setup, self.predictor is not None)
         models, not_trained_on = own_models(self.models, unseen, len(np.asarray(y)), classes)
         if models:
-            columns = GivenColumns.of(X, self.native_columns_) if table.encoding is None else GivenColumns(None)
+            columns = WrittenFrame.of(X, self.native_columns_) if table.encoding is None else WrittenFrame(None)
             columns.warn_of_changes(X, rows.x)
             source = WithOwnModels(settings.recipe.source, models, columns, classes)
             judged = None if not_trained_on is None else not_trained_on[table.given_rows]

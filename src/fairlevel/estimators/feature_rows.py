@@ -13,16 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from fairlevel.arrays import Array
 from fairlevel.data.encoder import Encoding, TableEncoder
-from fairlevel.data.features import (
-    as_dense,
-    as_pandas,
-    decimals_as_floats,
-    is_frame,
-    named_columns,
-    ordered_like_fit,
-    refuse_text,
-    without_decimals,
-)
+from fairlevel.data.features import as_table, named_columns, ordered_like_fit, refuse_text, without_decimals
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.numbers import (
     SMALLEST_FEATURE,
@@ -32,7 +23,6 @@ from fairlevel.data.numbers import (
     refuse_other_kinds,
 )
 from fairlevel.exceptions import EmptyColumns, FairLevelError, InvalidInput, InvalidType
-from fairlevel.forks import use_one_thread_after_fork
 
 FEW_ROWS = 10  # in which a column may well be empty
 SHOWN = 5  # names in a message
@@ -72,18 +62,17 @@ def read_rows(
     For a ``native`` predictor X may be a frame with categories, and may have gaps. With an ``encoder`` it may be any
     table.
     """
-    use_one_thread_after_fork()
     if encoder is not None and not isinstance(encoder, TableEncoder):
         raise InvalidType(f"encoder={encoder!r} was given; TableEncoder() or None is needed.")
-    X = decimals_as_floats(as_dense(X)) if encoder is None else as_dense(named_columns(X))
-    if is_frame(X) and X.shape[1] == 0:
+    X = as_table(X) if encoder is None else named_columns(X)
+    if isinstance(X, pd.DataFrame) and X.shape[1] == 0:
         raise InvalidInput("X has no columns; at least one feature is needed.")
     columns = None
     if encoder is not None or (native and _has_categories(X)):
-        columns = NativeColumns.fit(as_pandas(X))
+        columns = NativeColumns.fit(X)
         validated(estimator, X, skip_check_array=True)
         names = getattr(estimator, "feature_names_in_", None)
-        x, target = _numbers(estimator, columns.transform(as_pandas(X)), y)
+        x, target = _numbers(estimator, columns.transform(X), y)
         if names is not None:
             estimator.feature_names_in_ = names  # the numbers have none
     else:
@@ -94,17 +83,16 @@ def read_rows(
     refuse_extremes("X", x, names, SMALLEST_FEATURE)
     if encoder is None or columns is None:
         return FeatureRows(x, target, x, names, columns)
-    encoding = Encoding(encoder, columns, tuple(map(str, as_pandas(X).columns)))
+    encoding = Encoding(encoder, columns, tuple(map(str, X.columns)))
     learnt = encoding.fit(x)  # from all rows
     return FeatureRows(x, target, learnt.transform(x), learnt.encoder.outputs, encoding=encoding)
 
 
 def _has_categories(X: Any) -> bool:
     """Whether X is a frame with a column that is no number: text, categories or dates."""
-    if not is_frame(X):
+    if not isinstance(X, pd.DataFrame):
         return False
-    frame = as_pandas(X)
-    return frame.columns.is_unique and not all(map(pd.api.types.is_numeric_dtype, frame.dtypes))
+    return X.columns.is_unique and not all(map(pd.api.types.is_numeric_dtype, X.dtypes))
 
 
 def _numbers(estimator: BaseEstimator, features: Any, y: Any) -> tuple[Array, Array]:
@@ -143,20 +131,19 @@ def read_features(estimator: BaseEstimator, X: Any, native: bool = False) -> Arr
     """Rows to predict for, with the columns of fit in the order of fit, (row, feature). A model with an encoder takes
     any table that has the columns it needs.
     """
-    use_one_thread_after_fork()
     encoder: TableEncoder | None = getattr(estimator, "encoder_", None)
     if encoder is not None:
         encoded: Array = np.asarray(encoder.transform(X))
         return encoded
     names = getattr(estimator, "feature_names_in_", None)
-    X = ordered_like_fit(decimals_as_floats(as_dense(X)), names)
+    X = ordered_like_fit(as_table(X), names)
     columns: NativeColumns | None = getattr(estimator, "native_columns_", None)
     if columns is not None:
         if not hasattr(X, "columns"):
             raise InvalidType("fit got a frame with categories; pass a frame with the same columns, not an array.")
         validated(estimator, X, reset=False, skip_check_array=True)
-        x = columns.transform(as_pandas(X))
-        missing = as_pandas(X).isna().to_numpy()
+        x = columns.transform(X)
+        missing = X.isna().to_numpy()
     else:
         refuse_text(X)
         x = validated(estimator, X, reset=False, dtype=np.float64, ensure_all_finite=False)

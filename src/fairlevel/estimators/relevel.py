@@ -11,7 +11,7 @@ from sklearn.utils import _safe_indexing
 
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean.factors import attributes_within
-from fairlevel.data.features import as_dense, as_pandas, refuse_shuffled
+from fairlevel.data.features import as_dense, as_table, refuse_shuffled
 from fairlevel.data.numbers import read_weights, refuse_missing
 from fairlevel.data.sensitive import (
     Sensitive,
@@ -189,7 +189,7 @@ def _named(y: Any) -> tuple[Any, Any]:
 
 def _copies(X: Any, sensitive: Sensitive) -> tuple[str, ...]:
     """Features that are (nearly) sensitive attributes."""
-    numeric = (as_pandas(X) if hasattr(X, "columns") else pd.DataFrame(X)).select_dtypes("number")
+    numeric = pd.DataFrame(as_table(X)).select_dtypes("number")
     if numeric.empty:
         return ()
     names = [str(name) for name in numeric.columns] if hasattr(X, "columns") else None

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 from sklearn.base import BaseEstimator
 
-from fairlevel.forks import use_one_thread_after_fork
 from fairlevel.threads import numpy_on_one_thread, use_threads
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
@@ -23,7 +22,6 @@ def all_or_nothing(fit: Fit) -> Fit:
     @wraps(fit)
     def whole(self: BaseEstimator, *arguments: Any, **named: Any) -> Any:
         _forget(self)
-        use_one_thread_after_fork()
         try:
             with use_threads(self.n_jobs), numpy_on_one_thread():
                 return fit(self, *arguments, **named)

@@ -18,7 +18,6 @@ from fairlevel.data.numbers import LARGEST, read_weights, refuse_extremes, refus
 from fairlevel.data.sensitive import GivenColumn, Sensitive, encode_sensitive
 from fairlevel.data.splitting import read_groups
 from fairlevel.exceptions import FewRowsPerCombination, InvalidInput, InvalidType
-from fairlevel.forks import use_one_thread_after_fork
 
 MOST_ROWS = 200_000
 """Figures come from so many rows at most, drawn at random."""
@@ -78,7 +77,6 @@ def read_every_row(
     y_pred: Any, sensitive_features: Any, sample_weight: Any = None, given: Any = None, groups: Any = None
 ) -> EvaluationRows:
     """The same with rows of weight 0."""
-    use_one_thread_after_fork()
     prediction = read_vector("y_pred", y_pred)
     refuse_extremes("y_pred", prediction)
     if len(prediction) < 2:
@@ -98,8 +96,7 @@ def read_every_row(
     labels = None if groups is None else read_groups(groups, len(prediction))
     weight = read_weights(sample_weight, len(prediction))
     weight = np.ones(len(prediction)) if weight is None else weight / weight.max()
-    columns = sensitive.columns or tuple(GivenColumn(name, (place,)) for place, name in enumerate(sensitive.names))
-    return EvaluationRows(prediction, sensitive.values, weight, columns, factors, labels)
+    return EvaluationRows(prediction, sensitive.values, weight, sensitive.columns, factors, labels)
 
 
 def read_factors(given: Any, sensitive: Sensitive) -> Array:

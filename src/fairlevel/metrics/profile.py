@@ -15,7 +15,7 @@ from fairlevel.conditional_mean import SplineMean
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.conditional_mean.groups import few_categories
 from fairlevel.conditional_mean.smoother import HIGH_LEVERAGE
-from fairlevel.data.sensitive import GivenColumn, Sensitive
+from fairlevel.data.sensitive import Sensitive
 from fairlevel.exceptions import InvalidInput
 from fairlevel.metrics.debiased import cross_validated_ridge, left_out
 from fairlevel.metrics.inputs import read_rows
@@ -136,9 +136,8 @@ def attribute_profiles(
     """Profiles of several predictions along each column as it was given: (config, row), attributes of the same rows;
     rows of one group (row,) belong together.
     """
-    columns = sensitive.columns or tuple(GivenColumn(name, (place,)) for place, name in enumerate(sensitive.names))
     profiles = {}
-    for column in columns:
+    for column in sensitive.columns:
         attribute = sensitive.values[:, list(column.places)]
         if column.levels:
             codes = attribute.argmax(axis=1)

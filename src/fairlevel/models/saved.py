@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from fairlevel.arrays import Array
-from fairlevel.data.features import decimals_as_floats, ordered_like_fit, refuse_text
+from fairlevel.data.features import as_table, ordered_like_fit, refuse_text
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.numbers import refuse_extremes, refuse_missing
-from fairlevel.data.table_rules import TableRules
+from fairlevel.data.table_rules import TableRules, rules_from
 from fairlevel.exceptions import InvalidInput
 from fairlevel.models.folder import damage_in_one_sentence, read_models
 from fairlevel.models.model import Model, class_probabilities
@@ -58,7 +58,7 @@ class SavedModel:
 
     def lenient(self) -> Self:
         """The same, but cells that cannot be read count as missing."""
-        return self if self.rules is None else replace(self, rules=replace(self.rules, unreadable="impute"))
+        return self if self.rules is None else replace(self, rules=TableRules(self.rules.rules_, "impute"))
 
     def predict(self, table: pd.DataFrame) -> dict[str, Array]:
         """For each row the prediction, under the name "", or the class, and under "_NAME" the probability of class
@@ -83,7 +83,7 @@ class SavedModel:
         if self.columns is not None:
             x = self.columns.transform(table)
         else:
-            table = decimals_as_floats(table)
+            table = as_table(table)
             refuse_text(table)
             x = table.to_numpy(dtype=np.float64, na_value=np.nan)
         refuse_missing("The table", x, self.names, gaps)
@@ -104,7 +104,7 @@ def read_saved(folder: str | Path) -> SavedModel:
         models,
         known["n_features"],
         None if names is None else tuple(names),
-        None if rules is None else TableRules.from_plain(rules["rules"], rules["unreadable"]),
+        None if rules is None else TableRules(rules_from(rules["rules"]), rules["unreadable"]),
         None if columns is None else NativeColumns.from_plain(columns),
         None if classes is None else np.array(classes, dtype=np.dtype(known["classes_type"])),
         known.get("notes", {}),

@@ -18,6 +18,7 @@ from fairlevel.arrays import Array, Index
 from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.members.protocol import Device, same_numbers
 from fairlevel.onnx_graph import OnnxGraph
+from fairlevel.threads import use_as_many_threads
 
 _ROWS_AT_ONCE = 65_536
 
@@ -40,6 +41,7 @@ class ModuleMembers:
 
     @torch.no_grad()
     def predict(self, x: Array, device: Device = "cpu") -> Array:
+        use_as_many_threads()
         here = torch.device(device).type == "cpu"
         modules = self.modules if here else [deepcopy(module).to(device) for module in self.modules]
         blocks = []

@@ -17,7 +17,7 @@ import numpy as np
 
 from fairlevel.arrays import Array
 from fairlevel.exceptions import FairLevelError
-from fairlevel.forks import forked
+from fairlevel.threads import forked
 
 _FLOAT64, _ROW_MAJOR, _RAW_SCORE = 1, 1, 1  # constants of LightGBM's C interface
 _LIBRARIES = {".so", ".dylib", ".dll"}  # on Linux, macOS and Windows

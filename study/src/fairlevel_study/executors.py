@@ -20,8 +20,7 @@ from typing import Any, Protocol, TypeVar
 
 from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.networks.memory import keep_freed_memory
-from fairlevel.openmp import cores, waiting_asleep
-from fairlevel.threads import use_one_thread
+from fairlevel.threads import cores, waiting_asleep
 
 GPU_IN_TURNS = 8  # processes that take turns on one GPU
 MAX_DEATHS = 3  # workers in a row that may die before any task finishes
@@ -59,7 +58,9 @@ class Executor(Protocol):
 
 def call(task: Callable[[], Answer]) -> Answer | Failure:
     """Run a task on one thread, so that its numbers do not depend on the number of cores; errors become failures."""
-    use_one_thread()
+    os.environ["OMP_NUM_THREADS"] = "1"  # which PyTorch reads where it is imported later
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
     try:
         return task()
     except FairLevelError as error:

@@ -7,8 +7,7 @@ import sys
 import pytest
 import torch
 
-from fairlevel import openmp
-from fairlevel.threads import on_single_threads, use_threads, workers
+from fairlevel.threads import POLICY, on_single_threads, use_threads, workers
 
 
 @pytest.mark.parametrize(
@@ -27,7 +26,7 @@ def test_libraries_are_loaded_with_threads_that_sleep(use):
         "        if name == 'torch': print(os.environ.get('OMP_WAIT_POLICY'))\n"
         f"sys.meta_path.insert(0, Finder())\n{use}"
     )
-    settings = {name: value for name, value in os.environ.items() if name != openmp.POLICY}
+    settings = {name: value for name, value in os.environ.items() if name != POLICY}
     said = subprocess.run([sys.executable, "-c", code], env=settings, capture_output=True, text=True, check=True)
     assert said.stdout.splitlines() == ["PASSIVE"]
 
