@@ -34,16 +34,12 @@ class PathReport:
     @classmethod
     def of(cls, reporting: ReportingRows, table: Table, models: Index, classifies: bool) -> PathReport:
         """For some of the models."""
-        attributes, predictions = reporting.attributes, reporting.predictions[models]
+        weight, predictions = reporting.attributes.row_weight, reporting.predictions[models]
+        probabilities = np.clip(predictions, 0, 1) if classifies else predictions[:0]
         return cls(
-            attribute_profiles(predictions, reporting.sensitive, attributes.row_weight, attributes.groups),
-            quantiles(reporting.conditional_means[models], QUANTILES, attributes.row_weight),
-            [
-                reliability(reporting.target, np.clip(each, 0, 1), sample_weight=attributes.row_weight)
-                for each in predictions
-            ]
-            if classifies
-            else [],
+            attribute_profiles(predictions, reporting.sensitive, weight, reporting.attributes.groups),
+            quantiles(reporting.conditional_means[models], QUANTILES, weight),
+            [reliability(reporting.target, of_model, sample_weight=weight) for of_model in probabilities],
             len(table),
             len(reporting.target),
         )
