@@ -10,7 +10,7 @@ from fairlevel.auditing.answer import FAIL, PASS, Audit, Verdict
 from fairlevel.auditing.flags import SIGNIFICANT, UNCERTAIN
 from fairlevel.report.charts import Models, attribute_charts, reliability_chart
 from fairlevel.report.numbers import attributes_in_words, distinguishable, number, p_cell, p_phrase, percent
-from fairlevel.report.page import Headline, Notes, Page, Section, TableBlock, Tile, Tiles
+from fairlevel.report.page import Charts, Headline, Notes, Page, Section, TableBlock, Tile, Tiles
 from fairlevel.report.provenance import Provenance
 
 _ACCURACY = {"log_loss": "log-loss", "auc": "AUC", "brier": "Brier score", "accuracy": "accuracy"}
@@ -43,7 +43,8 @@ def audit_page(findings: Audit, verdicts: tuple[Verdict, ...] = (), provenance: 
     if findings.questions:
         sections.append(Section("Errors and decisions", (_ERRORS,), (questions_table(findings),)))
     if findings.reliability is not None:
-        sections.append(Section("Calibration", (), (reliability_chart([findings.reliability], models),)))
+        chart = reliability_chart([findings.reliability], models)
+        sections.append(Section("Calibration", (), (Charts((chart,)),)))
     if len(findings.worst):
         worst = TableBlock.of(_as_written(findings.worst), "Worst profiles")
         sections.append(Section("Worst profiles", (_WORST,), (worst,)))
@@ -97,22 +98,15 @@ def questions_table(findings: Audit) -> TableBlock:
         interval = question.interval
         limits = _range(interval.low**0.5, interval.high**0.5)
         rows.append((question.asks, number(question.moves_by), limits, p_cell(interval.p_value), f"{question.rows:,}"))
-    return TableBlock(
-        "Questions", ("question", "moves by ±", f"{_confidence(findings)} interval", "p", "rows"), tuple(rows)
-    )
+    headings = ("question", "moves by ±", f"{_confidence(findings)} interval", "p", "rows")
+    return TableBlock("Questions", headings, tuple(rows))
 
 
 def measures_table(findings: Audit) -> TableBlock:
     """Other measures of dependence beside what chance gives."""
-    table = pd.DataFrame(
-        {
-            "measure": [measure.name for measure in findings.measures],
-            "value": [measure.value for measure in findings.measures],
-            "by chance, up to": [measure.chance for measure in findings.measures],
-            "found": ["yes" if measure.found else "no" for measure in findings.measures],
-            "sees": [measure.sees for measure in findings.measures],
-        }
-    )
+    headings = ["measure", "value", "by chance, up to", "found", "sees"]
+    rows = [(m.name, m.value, m.chance, "yes" if m.found else "no", m.sees) for m in findings.measures]
+    table = pd.DataFrame(rows, columns=headings)
     return TableBlock.of(table, "Other measures of dependence", "chance: 95 % of random pairings stay below")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +55,7 @@ def write_trained(
     best, within, sentences = path.budget_index_, None, []
     if path.max_share is not None and best is None:
         sentences.append(NONE_WITHIN.format(path.max_share))
-    elif path.max_share is not None and best is not None:
+    elif best is not None:
         within = (f"share within {path.max_share:g}", best)
         named[within[0]] = (WITHIN_BUDGET, best)
         figures = path.front_.iloc[best]
@@ -67,8 +66,8 @@ def write_trained(
         )
     rows = {point_name(row): row for row in range(len(path.models_))}
     page = front_page(path, target, [f"models/{name}" for name in rows], sentences, provenance, within=within)
-    saved = {file: partial(path.models_[row].save, notes=dict(notes)) for file, row in (*rows.items(), *named.values())}
-    write_front(out, force, path.to_frame(), saved, page)
+    models = {file: path.models_[row] for file, row in (*rows.items(), *named.values())}
+    write_front(out, force, path.to_frame(), models, lambda model, to: model.save(to, notes=dict(notes)), page)
     return [NamedModel(label, file, path.front_.iloc[row]) for label, (file, row) in named.items()]
 
 
@@ -98,22 +97,27 @@ def write_relevelled(
             figures = front.figures(max_share=max_share)
             models.append(NamedModel(f"share within {max_share:g}", f"{WITHIN_BUDGET}{ending}", figures))
     page = front_page(front, given.name, notes=notes, provenance=provenance, before=GIVEN)
-    write_front(out, force, front.to_frame(), {name: partial(write, model) for name, model in changed.items()}, page)
+    write_front(out, force, front.to_frame(), changed, write, page)
     return models
 
 
 def write_front(
-    out: Path, force: bool, front: pd.DataFrame, models: Mapping[str, Callable[[Path], object]], page: Page
+    out: Path,
+    force: bool,
+    front: pd.DataFrame,
+    models: Mapping[str, Any],
+    save: Callable[[Any, Path], None],
+    page: Page,
 ) -> None:
-    """Write the whole folder, or nothing if something fails or a folder that may not be replaced has appeared;
-    ``models`` are functions that write a model, by the name of its file.
+    """Write the whole folder with models by the name of their file, or nothing if something fails or a folder that may
+    not be replaced has appeared.
     """
     with whole_folder(out, lambda present: refuse_existing(present, force)) as partial_folder:
         stage("writing the models")
         (partial_folder / "models").mkdir()
         write_table(front, partial_folder / "front.csv")
-        for name, save in models.items():
-            save(partial_folder / "models" / name)
+        for name, model in models.items():
+            save(model, partial_folder / "models" / name)
         stage("writing the report")
         write_page(page, partial_folder / "report.html")
 

@@ -100,7 +100,7 @@ MaxShare = Annotated[
 ]
 FrontFolder = Annotated[Path, typer.Option(help="Folder for front.csv, report.html and the models.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace the folder if it exists.")]
-MostRows = Annotated[int, typer.Option(help="Use at most this many rows, sampled at random.")]
+MostRows = Annotated[int, typer.Option(min=100, help="Use at most this many rows, sampled at random.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 
 

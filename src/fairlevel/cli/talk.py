@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from fairlevel.progress import shown
 
@@ -55,14 +54,17 @@ class Talk:
 
     def show(self, block: TableBlock) -> None:
         """Print a table of a page. Columns of single words or numbers are not broken: others get narrower first."""
-        table = Table(title=block.title or None, caption=block.caption or None)
-        table.title_justify = table.caption_justify = "left"
+        from rich.table import Table
+
+        table = Table(title=block.title or None, title_justify="left")
         for place, (name, words) in enumerate(zip(block.header, block.words, strict=True)):
             single = not any(" " in row[place] for row in block.rows)
             table.add_column(name, justify="left" if words or place == 0 else "right", no_wrap=single and place > 0)
         for row in block.rows:
             table.add_row(*row)
         self.say(table)
+        if block.caption:
+            self.say(block.caption)
 
     def warn(self, message: object, style: str = "yellow") -> None:
         """Print what a person must know, also of a quiet command."""
