@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 from typer.main import get_command
 
-from fairlevel.cli import COMMANDS, LazyCommand
+from fairlevel.cli import COMMANDS, program
 from fairlevel_study.cli import study
 
 STUDY = "fairlevel-study"
@@ -13,9 +13,9 @@ STUDY = "fairlevel-study"
 
 def found(line: str) -> tuple[str, typer.core.TyperCommand]:
     """The words of a command and the command: of ``"front"``, or of ``"fairlevel-study data list"``."""
-    program, *words = line.split()
-    if program != STUDY:
-        return f"fairlevel {line}", LazyCommand(line, COMMANDS[line]).command()
+    first, *words = line.split()
+    if first != STUDY:
+        return f"fairlevel {line}", get_command(program).commands[line]
     command = get_command(study)
     for word in words:
         command = command.commands[word]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fairlevel.report.page import Folded, Notes, TableBlock
+from fairlevel.report.page import Charts, Folded, Notes, TableBlock
 from fairlevel.report.render import write_page
 from fairlevel_study.pages.report import Report, build_report
 from fairlevel_study.rows import kept_rows
@@ -34,7 +34,8 @@ def numbers(report: Report | None, rows: pd.DataFrame) -> str:
     lines += [f"![{drawn.alt}](study-{drawn.name}.png)" for drawn in report.figures if drawn.name in FIGURES]
     for section in report.page.sections:
         blocks = [block for block in section.blocks if isinstance(block, TableBlock | Notes)]
-        if blocks or all(isinstance(block, Folded) for block in section.blocks):
+        folded = [inner for block in section.blocks if isinstance(block, Folded) for inner in block.blocks]
+        if not any(isinstance(inner, Charts) for inner in folded):
             lines += [f"## {section.title}", *section.paragraphs, *map(_markdown, blocks)]
     return "\n\n".join(lines)
 

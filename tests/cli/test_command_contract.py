@@ -9,9 +9,10 @@ import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
+from typer.main import get_command
 
 from fairlevel import FairnessPath, FairRegressor, cli
-from fairlevel.cli import COMMANDS, LazyCommand, demo
+from fairlevel.cli import COMMANDS, demo, program
 from fairlevel.data.synthetic import SyntheticDesign
 from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import Boosting
@@ -135,7 +136,7 @@ def test_what_comes_next_works_when_copied(runs, home, monkeypatch):
 
 
 def command(name):
-    return LazyCommand(name, "").command()
+    return get_command(program).commands[name]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -2,11 +2,11 @@ import os
 from functools import partial
 
 import pandas as pd
-from rich.console import Console
 
 import fairlevel
 from fairlevel import FairnessPath, cli
 from fairlevel.cli.front_folder import front_table
+from fairlevel.cli.talk import Talk
 from fairlevel.networks.optimizers import Adam
 from tests.terminal import run_here
 
@@ -24,7 +24,6 @@ def test_every_command_file_is_in_the_table():
         "files",
         "front_folder",
         "model_files",
-        "names",
         "options",
         "own_process",
         "overlooked",
@@ -34,14 +33,15 @@ def test_every_command_file_is_in_the_table():
     assert files == set(cli.COMMANDS)
 
 
-def test_large_numbers_are_not_cut_off():
+def test_large_numbers_are_not_cut_off(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
     row = {"mse": 151_802.0**2, "r2": 0.825, "dpvar": 37_440_266_123.0, "share": 0.382}
     row |= {"dpvar_low": 175_665.0**2, "dpvar_high": 213_670.0**2}
-    console = Console(width=80)
-    with console.capture() as shown:
-        console.print(front_table({"most accurate": pd.Series(row), "knee": pd.Series(row)}))
-    assert shown.get().count("37,440,266,123") == 2
-    assert "…" not in shown.get()
+    Talk(quiet=False, as_json=False).show(front_table({"most accurate": pd.Series(row), "knee": pd.Series(row)}))
+    printed = capsys.readouterr().out
+    assert printed.count("37,440,266,123") == 2
+    assert "…" not in printed
+    assert max(map(len, printed.splitlines())) <= 80
 
 
 def test_version():

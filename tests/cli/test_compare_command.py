@@ -66,7 +66,7 @@ def test_audit_shows_predictions_by_another_column(table):
     said = run_here("audit", table, "--prediction", "probability", "--sensitive", "age", "--by", "y")
     assert said.returncode == 0, said.stderr
     frame = pd.read_csv(table)
-    shown = said.stdout[said.stdout.index("predictions by y") :]
+    shown = said.stdout[said.stdout.index("Predictions by y") :]
     for _, rows in frame.groupby("y"):
         assert f"{rows['probability'].mean():.4f}" in shown
         assert str(len(rows)) in shown

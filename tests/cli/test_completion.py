@@ -8,7 +8,7 @@ import pytest
 
 from fairlevel import __version__
 from fairlevel.candidates import SOURCES
-from fairlevel.cli import names
+from fairlevel.cli import options
 from fairlevel.penalties import NAMES as PENALTIES
 from fairlevel.predictors import PREDICTORS, WITH_NETWORKS
 from fairlevel.releveling.reading import METHODS as WAYS_OF_RELEVEL
@@ -33,7 +33,7 @@ def offered(words, monkeypatch):
     ],
 )
 def test_names_are_those_of_the_package(written, table):
-    assert sorted(getattr(names, written)) == sorted(table), f"update {written} in cli/names.py"
+    assert sorted(getattr(options, written)) == sorted(table), f"update {written} in cli/options.py"
 
 
 def test_the_help_of_relevel_names_all_ways():

@@ -3,13 +3,12 @@
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fairlevel.metrics.profile import MeanProfile
-from fairlevel.report.charts.axes import Axis, Frame
-from fairlevel.report.charts.front import FrontPoints, front_drawing
-from fairlevel.report.charts.profiles import MOST_BARS, profile_chart, shared_axis
-from fairlevel.report.charts.svg import line, tag
+from fairlevel.report.charts import MOST_BARS, Models, front_drawing, profile_chart, shared_axis
+from fairlevel.report.drawing import Axis, Frame, line, tag
 
 EVIL = "<script>x</script>"
 
@@ -55,13 +54,8 @@ def test_text_is_escaped_and_gaps_break_a_line():
 
 
 def test_the_front_has_a_mark_per_model_a_knee_and_a_layer_per_choice():
-    points = FrontPoints(
-        np.array([0.0, 1, 2]),
-        np.array([0, 0.5, 1.5]),
-        np.array([0.2, 1.5, 2.5]),
-        np.array([9.0, 5, 4]),
-        ["a", EVIL, "c"],
-    )
+    points = pd.DataFrame({"disparity": [0.0, 1, 2], "low": [0, 0.5, 1.5], "high": [0.2, 1.5, 2.5]})
+    points = points.assign(error=[9.0, 5, 4], name=["a", EVIL, "c"])
     root = parsed(front_drawing(points, knee=1, first=1, alt="x"))
     marks = found(root, "g", "mark")
     places = [(float(mark[2].get("cx")), float(mark[2].get("cy"))) for mark in marks]
@@ -82,7 +76,7 @@ def profile(mean, levels=()):
 def test_categories_are_bars_from_the_average_with_whiskers():
     own = profile([10, 30], ("a", EVIL))
     axis = shared_axis([own, profile(np.linspace(0, 50, 101))])
-    chart = profile_chart("town", own, axis, "prediction")
+    chart = profile_chart("town", [own], axis, Models("prediction"))
     root = parsed(chart.svg)
     low, high = found(root, "rect", "bar")
     assert float(low.get("y")) == pytest.approx(float(high.get("y")) + float(high.get("height")), abs=0.11)
@@ -96,7 +90,7 @@ def test_profiles_share_one_range_and_choices_are_layers():
     wide, narrow = profile(np.linspace(0, 50, 101)), profile(np.linspace(20, 30, 101))
     axis = shared_axis([wide, narrow])
     one, two = (
-        profile_chart(name, each, axis, "before", ["p", "q"], [narrow, each], 1)
+        profile_chart(name, [narrow, each], axis, Models("before", ["p", "q"], 1))
         for name, each in (("a", wide), ("b", narrow))
     )
     labels = [[text.text for text in parsed(chart.svg).iter("text")] for chart in (one, two)]
@@ -109,7 +103,7 @@ def test_profiles_share_one_range_and_choices_are_layers():
 def test_many_categories_say_how_many_are_not_drawn():
     names = tuple(f"level {k}" for k in range(MOST_BARS + 5))
     own = profile(np.arange(len(names)), names)
-    chart = profile_chart("job", own, shared_axis([own]), "prediction")
+    chart = profile_chart("job", [own], shared_axis([own]), Models("prediction"))
     assert len(found(parsed(chart.svg), "rect", "bar")) == MOST_BARS
     assert str(len(names)) in chart.note
     assert len(chart.table.rows) == len(names)

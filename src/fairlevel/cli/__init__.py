@@ -12,10 +12,10 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
-from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from fairlevel._version import __version__
+from fairlevel.cli.options import version_option
 from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.networks.memory import SWITCH
 from fairlevel.removed import refuse_removed
@@ -29,57 +29,29 @@ COMMANDS = {
     "relevel": "Make a model that exists level, without training it again.",
     "predict": "Predict for every row of a file; the sensitive columns are not needed.",
 }
-"""A command is the function of its name in the file of that name."""
+"""A command is the function of its name in the file of that name, which imports what is heavy when it runs."""
 
-
-class LazyCommand(TyperCommand):
-    """Stands for the function ``fairlevel.cli.<name>.<name>``, which is imported only when it runs, so that ``fairlevel
-    --help`` waits for nothing; ``line`` describes it in the list of commands.
-    """
-
-    def __init__(self, name: str, line: str) -> None:
-        super().__init__(name, help=line)
-
-    def make_context(self, *arguments: Any, **settings: Any) -> Any:
-        """Import the function and continue as its command, with its own options and help."""
-        return self.command().make_context(*arguments, **settings)
-
-    def command(self) -> Any:
-        """The command itself; its help ends with the example of its file."""
-        module, single = (
-            import_module(f"fairlevel.cli.{self.name}"),
-            typer.Typer(add_completion=False, rich_markup_mode="rich"),
-        )
-        single.command(self.name, epilog=f"Example: [bold]{module.EXAMPLE}[/bold]")(getattr(module, str(self.name)))
-        return get_command(single)
-
-
-_typer = typer.Typer(
-    help="Predictors whose average prediction is level across sensitive attributes.", no_args_is_help=True
+program = typer.Typer(
+    help="Predictors whose average prediction is level across sensitive attributes.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
 )
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
-        print(f"fairlevel {__version__}", flush=True)  # a full disk is found out here
-        raise typer.Exit
+@program.callback()
+def _root(version: Annotated[bool, version_option("fairlevel", __version__)] = False) -> None:
+    """Take ``--version`` before any command."""
 
 
-@_typer.callback()
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    """Make Typer build a group of commands; without a callback it would build a single command."""
+for _name, _line in COMMANDS.items():
+    _module = import_module(f"fairlevel.cli.{_name}")
+    _example = f"Example: [bold]{_module.EXAMPLE}[/bold]"
+    program.command(_name, short_help=_line, epilog=_example)(getattr(_module, _name))
 
 
 def app() -> None:
     """Run the command line of ``fairlevel``."""
-    root = get_command(_typer)
-    assert isinstance(root, TyperGroup)  # it has a callback
-    root.commands.update({name: LazyCommand(name, line) for name, line in COMMANDS.items()})
-    run_command_line(root, "fairlevel")
+    run_command_line(get_command(program), "fairlevel")
 
 
 def run_command_line(root: Callable[..., Any], name: str) -> None:
@@ -111,4 +83,4 @@ def _end(sentence: str) -> NoReturn:
     raise SystemExit(2) from None
 
 
-__all__ = ["COMMANDS", "app", "run_command_line"]
+__all__ = ["COMMANDS", "app", "program", "run_command_line"]

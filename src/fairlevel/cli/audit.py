@@ -48,9 +48,9 @@ def audit(
         typer.Option(help="Predictions are probabilities; a decision is positive where one is at least this."),
     ] = None,
     max_share: Annotated[
-        float | None, typer.Option(help="Budget on DPVar as a share of the prediction's variance.")
+        float | None, options.budget_option("max_share", "Budget on DPVar as a share of the prediction's variance.")
     ] = None,
-    max_dpvar: Annotated[float | None, typer.Option(help="Budget on DPVar.")] = None,
+    max_dpvar: Annotated[float | None, options.budget_option("max_dpvar", "Budget on DPVar.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
     seed: options.Seed = 0,
     rows: Annotated[int, typer.Option(min=2, help="Of more rows, this many are sampled at random.")] = 200_000,
@@ -73,9 +73,11 @@ def audit(
         require_columns(file, [*predictions, *names, *factors, target, by, weight, groups, *words])
     with talk.working() as warned:
         stage("loading libraries")
+        from fairlevel.auditing.page import audit_page
         from fairlevel.auditing.stored_audit import audit_stored
-        from fairlevel.cli.audit_answer import AuditRows, for_programs, gaps_in_words, show_audits, write_page_of
+        from fairlevel.cli import audit_answer
         from fairlevel.data.stored_rows import Roles
+        from fairlevel.report.render import write_page
 
         stage("reading the file")
         roles = Roles(
@@ -88,24 +90,27 @@ def audit(
             groups=groups,
             categories=words,
         )
-        stored = AuditRows.read(files, roles) if file is None or is_parquet(file) else AuditRows.read_csv(file, roles)
-        if stored.words is not None:
-            talk.say(f"{target}: {stored.words[0]} counts as 0, {stored.words[1]} as 1")
-            roles = replace(roles, positive=stored.words[1])
+        source = files if file is None or is_parquet(file) else audit_answer.read_csv(file, roles)
+        meanings = audit_answer.two_words(source, roles)
+        if meanings:
+            talk.say(f"{target}: {meanings[0]} counts as 0, {meanings[1]} as 1")
+            roles = replace(roles, positive=meanings[1])
         stage("measuring disparity")
-        answer = audit_stored(stored.source, roles, threshold, rows, seed)
+        answer = audit_stored(source, roles, threshold, rows, seed)
         verdicts = {
-            name: single.check(max_share=max_share, max_dpvar=max_dpvar) for name, single in answer.audits.items()
+            name: found.check(max_share=max_share, max_dpvar=max_dpvar) for name, found in answer.audits.items()
         }
-        for sentence in gaps_in_words(answer):
+        for sentence in audit_answer.gaps_in_words(answer):
             talk.say(sentence)
         if html is not None:
             stage("writing the report")
-            write_page_of(answer, verdicts, files, html)
-    show_audits(talk, answer, verdicts, by is not None)
+            ((name, found),) = answer.audits.items()
+            provenance = replace(found.provenance, file=", ".join(Path(file).name for file in files))
+            write_page(audit_page(found, verdicts[name], provenance), html)
+    audit_answer.show(talk, answer, verdicts, by is not None)
     if html is not None:
         talk.say(f"report: {shown_path(html)}")
-    talk.result(**for_programs(answer, verdicts), report=html, warnings=warned)
+    talk.result(**audit_answer.for_programs(answer, verdicts), report=html, warnings=warned)
     outcomes = {verdict.outcome for several in verdicts.values() for verdict in several}
     for outcome, code in EXIT_CODES.items():
         if outcome in outcomes:

@@ -12,6 +12,7 @@ from shlex import quote
 from fairlevel.exceptions import InvalidInput, UnknownName
 
 READERS = (".csv", ".parquet")
+_NEEDED = f"ending in {' or '.join(READERS)} is needed."
 _PANDAS_READERS = {".xlsx": "read_excel", ".xls": "read_excel", ".json": "read_json", ".feather": "read_feather"}
 _PANDAS_READERS |= dict.fromkeys((".gz", ".bz2", ".xz", ".zip"), "read_csv")
 _MARKS = {
@@ -23,35 +24,30 @@ _MARKS = {
 
 
 def require_readable(path: Path) -> None:
-    """Raise an error if a file does not exist or is neither CSV nor Parquet."""
+    """Raise an error if a file does not exist or is neither CSV nor Parquet, with what to type where that is known."""
+    ending, more = path.suffix.lower(), ""
     if path.is_dir():
-        raise InvalidInput(f"{str(path)!r} is a folder; a file ending in {' or '.join(READERS)} is needed.")
-    if path.suffix.lower() not in READERS:
-        given = f"ends in {path.suffix!r}" if path.suffix else "has no ending"
-        needed = f"{path.name!r} {given}; a file ending in {' or '.join(READERS)} is needed."
-        raise InvalidInput(needed + _how_to_convert(path))
-    if not path.is_file():
-        raise InvalidInput(f"{str(path)!r} does not exist.")
-
-
-def _how_to_convert(path: Path) -> str:
-    """A sentence with what to type, or nothing for a format that is not known."""
-    ending = path.suffix.lower()
+        raise InvalidInput(f"{str(path)!r} is a folder; a file {_NEEDED}")
+    if ending in READERS:
+        if not path.is_file():
+            raise InvalidInput(f"{str(path)!r} does not exist.")
+        return
     if not ending:
-        return " Standard input and pipes are not read: write the rows to a file first, such as rows.csv."
-    if ending in (".tsv", ".txt"):
-        return " Columns separated by tabs, semicolons or commas are read: rename the file."
-    if ending not in _PANDAS_READERS:
-        return ""
-    written = path.with_name(path.name.partition(".")[0] + ".csv")
-    code = f"import pandas; pandas.{_PANDAS_READERS[ending]}({str(path)!r}).to_csv({str(written)!r}, index=False)"
-    return f" To convert it: python -c {quote(code)}"
+        more = " Standard input and pipes are not read: write the rows to a file first, such as rows.csv."
+    elif ending in (".tsv", ".txt"):
+        more = " Columns separated by tabs, semicolons or commas are read: rename the file."
+    elif ending in _PANDAS_READERS:
+        written = path.with_name(path.name.partition(".")[0] + ".csv")
+        code = f"import pandas; pandas.{_PANDAS_READERS[ending]}({str(path)!r}).to_csv({str(written)!r}, index=False)"
+        more = f" To convert it: python -c {quote(code)}"
+    given = f"ends in {path.suffix!r}" if ending else "has no ending"
+    raise InvalidInput(f"{path.name!r} {given}; a file {_NEEDED}{more}")
 
 
 def require_writer(path: Path) -> None:
     """Raise an error if the name of a table to write ends in neither .csv nor .parquet."""
     if path.suffix.lower() not in READERS:
-        raise InvalidInput(f"{path.name!r} ends in {path.suffix!r}; a name ending in {' or '.join(READERS)} is needed.")
+        raise InvalidInput(f"{path.name!r} ends in {path.suffix!r}; a name {_NEEDED}")
 
 
 def require_columns(path: Path, names: Iterable[str | None]) -> None:
@@ -78,10 +74,9 @@ def refuse_doubles(path: Path, names: Iterable[str]) -> None:
     """Raise an error if several columns of a file have one of these names: which one is meant cannot be told."""
     known = column_names(path)
     for name in names:
-        if known.count(name) > 1:
-            raise InvalidInput(
-                f"{path.name!r} has {known.count(name)} columns named {name!r}; give each column a name of its own."
-            )
+        count = known.count(name)
+        if count > 1:
+            raise InvalidInput(f"{path.name!r} has {count} columns named {name!r}; give each column a name of its own.")
 
 
 def column_names(path: Path) -> list[str]:
@@ -109,6 +104,11 @@ def column_names(path: Path) -> list[str]:
     return [name or f"Unnamed: {number}" for number, name in enumerate(names)]
 
 
+def is_parquet(path: Path) -> bool:
+    """By the ending of the name."""
+    return path.suffix.lower() == ".parquet"
+
+
 def encoding(path: Path) -> str:
     """UTF-8, or what the byte order mark at the beginning of a CSV file says, as spreadsheets write it."""
     with path.open("rb") as file:
@@ -132,21 +132,16 @@ def separator(path: Path) -> str:
     return max(",;\t|", key="".join(first.split('"')[::2]).count)
 
 
-def is_parquet(path: Path) -> bool:
-    """By the ending of the name."""
-    return path.suffix.lower() == ".parquet"
-
-
 def not_utf8(path: Path, error: UnicodeDecodeError) -> InvalidInput:
     """What to do about a file in another encoding."""
-    code, converted = encoding(path), f"{path.stem}-utf8{path.suffix}"
+    code = encoding(path)
     if code != "utf-8-sig":
         return InvalidInput(
             f"{path.name!r} begins as {code.upper()}, but is not (byte {error.start}); save it as UTF-8."
         )
     return InvalidInput(
         f"{path.name!r} is not UTF-8 (byte {error.start}); save it as CSV UTF-8, or convert it, such as iconv -f "
-        f"cp1252 -t utf-8 {quote(str(path))} > {quote(converted)}."
+        f"cp1252 -t utf-8 {quote(str(path))} > {quote(f'{path.stem}-utf8{path.suffix}')}."
     )
 
 

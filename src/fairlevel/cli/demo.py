@@ -38,11 +38,11 @@ def demo(
     """Train the fronts of two embedded tables, print the trade-offs, and save a report and the models of each. The
     results of an earlier demo are replaced.
     """
-    talk, makers = Talk(quiet, as_json), {"diabetes": _diabetes, "synthetic": _synthetic}
-    for name in makers:
-        refuse_existing(out / name, force=True)
-    fronts = {}
-    for name, make in makers.items():
+    talk, fronts = Talk(quiet, as_json), {}
+    makers = {out / "diabetes": _diabetes, out / "synthetic": _synthetic}
+    for folder in makers:
+        refuse_existing(folder, force=True)
+    for folder, make in makers.items():
         with talk.working():
             stage("loading libraries")
             from fairlevel.cli.front_folder import front_table, how_measured, write_trained
@@ -52,11 +52,11 @@ def demo(
             path = FairnessPath(predictor=example.predictor, random_state=0)
             path.fit(example.x, example.y, sensitive_features=example.sensitive)
             target = str(example.y.name)
-            models = write_trained(path, target, out / name, {"target": target}, force=True)
+            models = write_trained(path, target, folder, {"target": target}, force=True)
         talk.say(f"{example.title}, {how_measured(path)}", style="bold")
-        talk.say(front_table({model.label: model.figures for model in models}))
-        talk.say(f"report: {shown_path(out / name / 'report.html')}\n")
-        fronts[name] = {"report": out / name / "report.html", "models": out / name / "models", "front": path.to_frame()}
+        talk.show(front_table({model.label: model.figures for model in models}))
+        talk.say(f"report: {shown_path(folder / 'report.html')}\n")
+        fronts[folder.name] = {"report": folder / "report.html", "models": folder / "models", "front": path.to_frame()}
     talk.say("Open a report in a browser and choose a model. For a table of your own:")
     talk.say("fairlevel front FILE.csv --target COLUMN --sensitive COLUMN,COLUMN")
     talk.result(fronts=fronts)
@@ -66,8 +66,7 @@ def _diabetes() -> Example:
     from sklearn.datasets import load_diabetes
 
     x, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-    names = ["age", "bmi"]
-    title = "diabetes progression, level across age and body mass"
+    names, title = ["age", "bmi"], "diabetes progression, level across age and body mass"
     y = y.rename("progression")
     return Example(title, x.drop(columns=names), y, x[names], predictor="linear")  # few rows (442), so a simple model
 
@@ -76,5 +75,5 @@ def _synthetic() -> Example:
     from fairlevel.data.synthetic import SyntheticDesign
 
     rows = SyntheticDesign(beta_int=1.0).sample(SYNTHETIC_ROWS, seed=0).to_frame()
-    sensitive = rows.filter(regex="^a")
-    return Example("the paper's synthetic design", rows.filter(regex="^x"), rows["y"], sensitive)
+    title = "the paper's synthetic design"
+    return Example(title, rows.filter(regex="^x"), rows["y"], rows.filter(regex="^a"))

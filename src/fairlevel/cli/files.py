@@ -55,8 +55,13 @@ def read_rows(
             table = _read_csv(path, text, words)
             chosen = _sampled(len(table), most, seed)
             rows = FileRows((table if names is None else table[names]).iloc[chosen], len(table))
-    except (ValueError, OSError, pd.errors.ParserWarning) as error:
-        raise _unreadable(path, error) from None
+    except UnicodeDecodeError as error:
+        raise not_utf8(path, error) from None
+    except pd.errors.ParserWarning:
+        raise InvalidInput(f"{path.name!r} cannot be read: line 2 has more fields than the header.") from None
+    except (ValueError, OSError) as error:
+        reason = " ".join(str(error).replace("Error tokenizing data. C error:", "").split())
+        raise InvalidInput(f"{path.name!r} cannot be read: {reason or 'it is empty'}.") from None
     if rows.in_file < fewest:
         raise InvalidInput(f"{path.name!r} has {rows.in_file} rows; at least {fewest} are needed.")
     if not is_parquet(path):
@@ -76,11 +81,9 @@ def _sample_parquet(path: Path, columns: list[str] | None, most: int, seed: int)
     stored = pyarrow.dataset.dataset(path, format="parquet")
     count = stored.count_rows()
     chosen = _sampled(count, most, seed)
-    whole = count <= most
-    frame = (stored.to_table(columns) if whole else stored.take(chosen, columns=columns)).to_pandas()
+    frame = (stored.to_table(columns) if count <= most else stored.take(chosen, columns=columns)).to_pandas()
     named = [name for name in frame.index.names if name is not None and name not in frame.columns]
-    frame = frame.reset_index(level=named) if named else frame
-    return FileRows(frame.set_axis(chosen, axis=0), count)
+    return FileRows((frame.reset_index(level=named) if named else frame).set_axis(chosen, axis=0), count)
 
 
 def _read_csv(path: Path, text: Sequence[str], words: Sequence[str]) -> pd.DataFrame:
@@ -102,15 +105,6 @@ def _read_csv(path: Path, text: Sequence[str], words: Sequence[str]) -> pd.DataF
     return table
 
 
-def _unreadable(path: Path, error: Exception) -> InvalidInput:
-    if isinstance(error, UnicodeDecodeError):
-        return not_utf8(path, error)
-    if isinstance(error, pd.errors.ParserWarning):
-        return InvalidInput(f"{path.name!r} cannot be read: line 2 has more fields than the header.")
-    reason = " ".join(str(error).replace("Error tokenizing data. C error:", "").split())
-    return InvalidInput(f"{path.name!r} cannot be read: {reason or 'it is empty'}.")
-
-
 def as_written(path: Path, rows: int | None = None) -> pd.DataFrame:
     """The cells of a CSV file as text, of the first rows or of all: codes with leading zeros, long numbers, the word
     NA.
@@ -125,8 +119,8 @@ def _refuse_points_of_thousands(path: Path, table: pd.DataFrame) -> None:
     and forty-one, where decimal commas stand in another column, or semicolons between columns and whole numbers beside
     such cells.
     """
-    suspects = [str(name) for name, column in table.items() if column.dtype.kind == "f"]
     comma = next((name for name, column in table.items() if _has_decimal_commas(column)), None)
+    suspects = [str(name) for name, column in table.items() if column.dtype.kind == "f"]
     if not suspects or (comma is None and separator(path) != ";"):
         return
     for name, cells in as_written(path, ROWS_AS_WRITTEN)[suspects].items():
@@ -147,23 +141,21 @@ def _has_decimal_commas(column: pd.Series) -> bool:
     if column.dtype.kind in "biufMm":
         return False
     cells = column.dropna().astype(str)
-    commas = Numbers(",")
-    return bool(cells.str.contains(",", regex=False).any()) and not commas.unreadable(cells, commas.read(cells)).any()
+    return bool(cells.str.contains(",", regex=False).any()) and bool(np.isfinite(Numbers(",").read(cells)).all())
 
 
 def read_numbers(table: pd.DataFrame, column: str) -> pd.Series:
     """A column as numbers, also with a decimal comma; other text is an error that names its first row."""
-    values = numbers_of(table[column])
+    values, commas = numbers_of(table[column]), Numbers(",")
     strange = table[column][values.isna() & table[column].notna()]
-    if len(strange):
-        commas = Numbers(",")
-        with_comma = commas.read(table[column])
-        if not commas.unreadable(table[column], with_comma).any() and kind_of(column, table[column]) == commas:
-            return pd.Series(with_comma, index=table.index, name=column)
+    if strange.empty:
+        return values
+    with_comma = commas.read(table[column])
+    if commas.unreadable(table[column], with_comma).any() or kind_of(column, table[column]) != commas:
         raise InvalidType(
             f"Column {column!r} holds {strange.iloc[0]!r} (row {int(strange.index[0]) + 1}); numbers are needed."
         )
-    return values
+    return pd.Series(with_comma, index=table.index, name=column)
 
 
 def read_predictions(table: pd.DataFrame, column: str) -> pd.Series:

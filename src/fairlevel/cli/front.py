@@ -11,10 +11,8 @@ import typer
 
 from fairlevel.cli import options
 from fairlevel.cli.checks import column_names, refuse_existing, require_columns
-from fairlevel.cli.names import PENALTIES, PREDICTORS, SOURCES
 from fairlevel.cli.talk import Json, Quiet, Talk
 from fairlevel.exceptions import InvalidInput, UnknownAttributes
-from fairlevel.fronts.budget import Budget
 from fairlevel.progress import stage
 
 EXAMPLE = "fairlevel front rows.csv --target price --sensitive age,income"
@@ -32,7 +30,7 @@ def front(
         typer.Option(
             help="What makes models level: auto tries several; or boosting, relevel, spectral, or one penalty, such as "
             "fbo_closed.",
-            autocompletion=options.one_of((*SOURCES, *PENALTIES)),
+            autocompletion=options.one_of((*options.SOURCES, *options.PENALTIES)),
         ),
     ] = "auto",
     predictor: Annotated[
@@ -40,7 +38,7 @@ def front(
         typer.Option(
             help="What predicts: boosting (trees), mlp (a network), linear or random_features; by default, what the "
             "method uses.",
-            autocompletion=options.one_of(PREDICTORS),
+            autocompletion=options.one_of(options.PREDICTORS),
         ),
     ] = None,
     out: options.FrontFolder = Path("front"),
@@ -64,10 +62,7 @@ def front(
     talk = Talk(quiet, as_json)
     names, factors = options.read_sensitive(sensitive), options.read_names(given)
     dropped, words = options.read_names(drop), options.read_names(categories)
-    Budget.read("auto", None, max_share)
     refuse_existing(out, force)
-    if most_rows < 100:
-        raise InvalidInput(f"--most-rows {most_rows} was given; at least 100 are needed.")
     require_columns(file, (target, *names, *factors, weight, *dropped, *words))
 
     with talk.working() as warned:
@@ -89,10 +84,10 @@ def front(
             talk.say(f"{sample.in_file:,} rows in the file, {len(table):,} sampled (--most-rows)")
         used = table.drop(columns=list(dropped))
         if lenient:
-            readable, counts = with_unreadable_as_missing(used)
+            used, counts = with_unreadable_as_missing(used)
             for name, count in counts.items():
                 talk.say(f"{count} cells of {name} cannot be read and count as missing (--lenient)")
-            table, used = table.assign(**readable[[*counts]]), readable
+            table = table.assign(**used[[*counts]])
         if weight is not None:
             table[weight] = read_numbers(table, weight)
         rows = LearningTable.of(table, target, names, dropped, sensitive_inputs, weight, factors)

@@ -5,29 +5,25 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
-from rich.table import Table
 
 from fairlevel.cli.checks import refuse_existing
 from fairlevel.cli.files import write_table
 from fairlevel.cli.talk import Talk, shown_path
 from fairlevel.data.whole_files import whole_folder
+from fairlevel.estimators.fairness_path import FairnessPath
 from fairlevel.estimators.front_page import front_page
 from fairlevel.estimators.relevelled_front import GIVEN, RelevelledFront
 from fairlevel.exceptions import BudgetOutOfReach, InvalidInput
 from fairlevel.fronts.points import point_name
 from fairlevel.progress import stage
 from fairlevel.report.numbers import number, percent
-from fairlevel.report.page import Page
+from fairlevel.report.page import Page, TableBlock
 from fairlevel.report.provenance import Provenance
 from fairlevel.report.render import write_page
-
-if TYPE_CHECKING:
-    from fairlevel.estimators.fairness_path import FairnessPath
 
 MOST_LEVEL, KNEE = "most level", "knee"
 """What models are called, in the terminal and on the page."""
@@ -54,25 +50,25 @@ def write_trained(
     provenance: Provenance | None = None,
 ) -> list[NamedModel]:
     """Write the folder of a trained front; returns the models with a name of their own."""
-    models, within = path.models_, None
-    points = {point_name(row): row for row in range(len(models))}
-    rows = {"most-accurate": len(models) - 1, "knee": path.knee_index_, "tightest": 0}  # scripts rely on these names
-    labels = {"most-accurate": "most accurate", "knee": KNEE, "tightest": MOST_LEVEL}
-    sentences = () if path.max_share is None else (NONE_WITHIN.format(path.max_share),)
-    if path.max_share is not None and path.budget_index_ is not None:
-        rows[WITHIN_BUDGET], labels[WITHIN_BUDGET] = path.budget_index_, f"share within {path.max_share:g}"
-        within = (labels[WITHIN_BUDGET], path.budget_index_)
-        figures = path.front_.iloc[path.budget_index_]
+    named = {"most accurate": ("most-accurate", len(path.models_) - 1), KNEE: ("knee", path.knee_index_)}
+    named[MOST_LEVEL] = ("tightest", 0)  # scripts rely on these names of folders
+    best, within, sentences = path.budget_index_, None, []
+    if path.max_share is not None and best is None:
+        sentences.append(NONE_WITHIN.format(path.max_share))
+    elif best is not None:
+        within = (f"share within {path.max_share:g}", best)
+        named[within[0]] = (WITHIN_BUDGET, best)
+        figures = path.front_.iloc[best]
         name, error = error_of(figures)
-        sentences = (
-            f"The most accurate model whose share of variance is at most {path.max_share:g} is "
-            f"{point_name(path.budget_index_)}: {name} {number(error)}, share {percent(figures['share'])}.",
+        sentences.append(
+            f"The most accurate model whose share of variance is at most {path.max_share:g} is {point_name(best)}: "
+            f"{name} {number(error)}, share {percent(figures['share'])}."
         )
-    folders = [f"models/{name}" for name in points]
-    page = front_page(path, target, folders, sentences, provenance, within=within)
-    saved = {name: partial(models[row].save, notes=dict(notes)) for name, row in (points | rows).items()}
-    write_front(out, force, path.to_frame(), saved, page)
-    return [NamedModel(labels[name], name, path.front_.iloc[row]) for name, row in rows.items()]
+    rows = {point_name(row): row for row in range(len(path.models_))}
+    page = front_page(path, target, [f"models/{name}" for name in rows], sentences, provenance, within=within)
+    models = {file: path.models_[row] for file, row in (*rows.items(), *named.values())}
+    write_front(out, force, path.to_frame(), models, lambda model, to: model.save(to, notes=dict(notes)), page)
+    return [NamedModel(label, file, path.front_.iloc[row]) for label, (file, row) in named.items()]
 
 
 def write_relevelled(
@@ -87,15 +83,13 @@ def write_relevelled(
     """Write the folder of a model that was given; ``write`` writes models in its format. A budget that is out of reach
     is a warning: the front is kept.
     """
-    notes, ending, last = front.notes(), given.suffix.lower(), len(front.front_) - 1
-    changed = {point_name(row): front.model(row) for row in range(last + 1)}
-    models = [
-        NamedModel(label, f"{point_name(row)}{ending}", front.front_.iloc[row])
-        for label, row in {MOST_LEVEL: 0, KNEE: front.knee_index_, "as it was": last}.items()
-    ]
+    notes, ending, last = front.notes(), given.suffix.lower(), len(front) - 1
+    changed = {f"{point_name(row)}{ending}": front.model(row) for row in range(len(front))}
+    rows = {MOST_LEVEL: 0, KNEE: front.knee_index_, "as it was": last}
+    models = [NamedModel(label, list(changed)[row], front.front_.iloc[row]) for label, row in rows.items()]
     if max_share is not None:
         try:
-            changed[WITHIN_BUDGET] = front.best(max_share=max_share)
+            changed[f"{WITHIN_BUDGET}{ending}"] = front.best(max_share=max_share)
         except InvalidInput as error:
             warnings.warn(BudgetOutOfReach(str(error)), stacklevel=2)
             notes = (*notes, NONE_WITHIN.format(max_share))
@@ -103,23 +97,27 @@ def write_relevelled(
             figures = front.figures(max_share=max_share)
             models.append(NamedModel(f"share within {max_share:g}", f"{WITHIN_BUDGET}{ending}", figures))
     page = front_page(front, given.name, notes=notes, provenance=provenance, before=GIVEN)
-    saved = {f"{name}{ending}": partial(write, model) for name, model in changed.items()}
-    write_front(out, force, front.to_frame(), saved, page)
+    write_front(out, force, front.to_frame(), changed, write, page)
     return models
 
 
 def write_front(
-    out: Path, force: bool, front: pd.DataFrame, models: Mapping[str, Callable[[Path], object]], page: Page
+    out: Path,
+    force: bool,
+    front: pd.DataFrame,
+    models: Mapping[str, Any],
+    save: Callable[[Any, Path], None],
+    page: Page,
 ) -> None:
-    """Write the whole folder, or nothing if something fails or a folder that may not be replaced has appeared;
-    ``models`` are functions that write a model, by the name of its file.
+    """Write the whole folder with models by the name of their file, or nothing if something fails or a folder that may
+    not be replaced has appeared.
     """
     with whole_folder(out, lambda present: refuse_existing(present, force)) as partial_folder:
         stage("writing the models")
         (partial_folder / "models").mkdir()
         write_table(front, partial_folder / "front.csv")
-        for name, save in models.items():
-            save(partial_folder / "models" / name)
+        for name, model in models.items():
+            save(model, partial_folder / "models" / name)
         stage("writing the report")
         write_page(page, partial_folder / "report.html")
 
@@ -127,9 +125,8 @@ def write_front(
 def show_front(talk: Talk, title: str, models: Sequence[NamedModel], out: Path) -> None:
     """The trade-offs, and where the models and the report are."""
     talk.say(title, style="bold")
-    figures = {model.label: model.figures for model in models}
-    same = all(row.equals(models[0].figures) for row in figures.values())
-    talk.say(front_table({"only model": models[0].figures} if same else figures))
+    same = all(model.figures.equals(models[0].figures) for model in models)
+    talk.show(front_table({"only model": models[0].figures} if same else {m.label: m.figures for m in models}))
     for model in models:
         talk.say(f"{model.label}: {shown_path(out / 'models' / model.file)}")
     talk.say(f"report: {shown_path(out / 'report.html')}")
@@ -140,18 +137,12 @@ def how_measured(path: FairnessPath) -> str:
     return "measured by cross-validation" if path.cross_fitted_ else "measured on held-out rows"
 
 
-def front_table(rows: Mapping[str, pd.Series]) -> Table:
-    """One row per model: its error, how far its average prediction moves (±, the root of DPVar), and DPVar; at most 80
-    columns wide.
-    """
+def front_table(rows: Mapping[str, pd.Series]) -> TableBlock:
+    """One row per model: its error, how far its average prediction moves (±, the root of DPVar), and DPVar."""
     first = next(iter(rows.values()))
     fits = {name: heading for name, heading in {"r2": "R²", "auc": "AUC"}.items() if name in first}
-    table = Table()
-    for heading in ("model", error_of(first)[0], *fits.values(), "±", "95 % interval", "share", "DPVar"):
-        whole = heading == "DPVar"  # its digits are not cut off: other columns get narrower first
-        table.add_column(heading, justify="left" if heading == "model" else "right", no_wrap=whole)
-    for label, row in rows.items():
-        table.add_row(
+    cells = tuple(
+        (
             label,
             number(error_of(row)[1]),
             *("–" if pd.isna(row[name]) else f"{row[name]:.3f}".replace("-", "−") for name in fits),
@@ -160,7 +151,9 @@ def front_table(rows: Mapping[str, pd.Series]) -> Table:
             f"{row['share']:.1%}",
             number(max(row["dpvar"], 0.0)),
         )
-    return table
+        for label, row in rows.items()
+    )
+    return TableBlock("", ("model", error_of(first)[0], *fits.values(), "±", "95 % interval", "share", "DPVar"), cells)
 
 
 def error_of(row: pd.Series) -> tuple[str, float]:

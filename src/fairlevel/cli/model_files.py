@@ -25,7 +25,7 @@ class ModelFormat:
     """
 
     library: str
-    read: Callable[[Path], Any]
+    load: Callable[[Path], Any]
     write: Callable[[Any, Path], None] = lambda model, path: model.save_model(str(path))
     holds_corrections: bool = False
 
@@ -38,11 +38,45 @@ class ModelFormat:
             )
         return "averages" if asked == "auto" and not self.holds_corrections else asked
 
-    def without_trees(self, error: NoTreesToChange) -> InvalidInput:
-        """What to do with a model whose trees cannot be changed."""
-        if self.holds_corrections:
-            return error
-        return InvalidInput(f"{error.why} A file of {self.library} cannot hold a correction; {IN_PYTHON}.")
+    def read(self, path: Path) -> Any:
+        """The model in a file."""
+        with _one_sentence(f"{self.library} cannot read {path.name!r} as a model"):
+            try:
+                return self.load(path)
+            except ImportError:
+                raise InvalidInput(f"{path.name!r} needs {self.library}; type: pip install {self.library}.") from None
+
+    def refuse_unusable(self, path: Path, model: Any, X: Any, method: str, seed: int) -> None:
+        """Read the trees of a model and predict all rows once. What goes wrong is said of its file; later it would be
+        an error of this package.
+        """
+        import numpy as np
+
+        from fairlevel.releveling.reading import read_model
+
+        with _one_sentence(f"{self.library} cannot predict these rows with {path.name!r}"):
+            try:
+                existing, _ = read_model(model, X, method, seed)
+            except NoTreesToChange as error:
+                if self.holds_corrections:
+                    raise
+                sentence = f"{error.why} A file of {self.library} cannot hold a correction; {IN_PYTHON}."
+                raise InvalidInput(sentence) from None
+        largest = np.abs(np.concatenate([existing.total, *getattr(existing, "values", ())])).max()
+        if not largest < LARGEST:
+            raise InvalidInput(f"{path.name!r} holds or predicts numbers as large as {largest:.3g}; it is damaged.")
+
+
+@contextmanager
+def _one_sentence(what: str) -> Iterator[None]:
+    """Say what cannot be done where a library raises an error, which may be of any kind."""
+    try:
+        yield
+    except FairLevelError:
+        raise
+    except Exception as error:
+        words = str(error).partition("\n")[0]
+        raise InvalidInput(f"{what} ({type(error).__name__}{words and f': {words}'}).") from None
 
 
 class OnnxModel:
@@ -78,31 +112,23 @@ class OnnxModel:
         return np.asarray(output, dtype=np.float64).reshape(len(X), -1)[:, 0]
 
 
-def _lightgbm(path: Path) -> Any:
-    return import_module("lightgbm").Booster(model_file=str(path))
-
-
-def _xgboost(path: Path) -> Any:
-    booster = import_module("xgboost").Booster(model_file=str(path))
-    booster.set_attr(best_iteration=None, best_score=None)  # figures are those of all trees, however files are read
-    return booster
-
-
-def _catboost(path: Path) -> Any:
-    return import_module("catboost").CatBoost().load_model(str(path))
-
-
 def _write_onnx(model: Any, path: Path) -> None:
     from fairlevel.models.onnx import write_corrected_onnx
 
     write_corrected_onnx(model, path)
 
 
+def _load_xgboost(path: Path) -> Any:
+    booster = import_module("xgboost").Booster(model_file=str(path))
+    booster.set_attr(best_iteration=None, best_score=None)  # figures are those of all trees, however files are read
+    return booster
+
+
 FORMATS = {
-    ".txt": ModelFormat("lightgbm", _lightgbm),
-    ".json": ModelFormat("xgboost", _xgboost),
-    ".ubj": ModelFormat("xgboost", _xgboost),
-    ".cbm": ModelFormat("catboost", _catboost),
+    ".txt": ModelFormat("lightgbm", lambda path: import_module("lightgbm").Booster(model_file=str(path))),
+    ".json": ModelFormat("xgboost", _load_xgboost),
+    ".ubj": ModelFormat("xgboost", _load_xgboost),
+    ".cbm": ModelFormat("catboost", lambda path: import_module("catboost").CatBoost().load_model(str(path))),
     ".onnx": ModelFormat("onnxruntime", OnnxModel, _write_onnx, holds_corrections=True),
 }
 """By the ending of the file."""
@@ -110,50 +136,14 @@ FORMATS = {
 
 def require_model_file(path: Path) -> ModelFormat:
     """The format of a file that exists."""
+    endings = f"a model ending in {', '.join(FORMATS)} is needed."
     if path.is_dir():
         raise InvalidInput(
-            f"{str(path)!r} is a folder; a model ending in {', '.join(FORMATS)} is needed. Re-level one that fairlevel "
-            f"has saved in Python: fairlevel.relevel(fairlevel.load({str(path)!r}), X, sensitive_features=A)."
+            f"{str(path)!r} is a folder; {endings} Re-level one that fairlevel has saved in Python: "
+            f"fairlevel.relevel(fairlevel.load({str(path)!r}), X, sensitive_features=A)."
         )
     if not path.is_file():
         raise InvalidInput(f"{str(path)!r} does not exist.")
     if path.suffix.lower() not in FORMATS:
-        raise InvalidInput(f"{path.name!r} ends in {path.suffix!r}; a model ending in {', '.join(FORMATS)} is needed.")
+        raise InvalidInput(f"{path.name!r} ends in {path.suffix!r}; {endings}")
     return FORMATS[path.suffix.lower()]
-
-
-def read_model_file(path: Path) -> Any:
-    """The model in a file."""
-    library, read = require_model_file(path).library, require_model_file(path).read
-    with _one_sentence(f"{library} cannot read {path.name!r} as a model"):
-        try:
-            return read(path)
-        except ImportError:
-            raise InvalidInput(f"{path.name!r} needs {library}; type: pip install {library}.") from None
-
-
-def refuse_unusable(path: Path, model: Any, X: Any, method: str, seed: int) -> None:
-    """Read the trees of a model and predict all rows once. What goes wrong is said of its file; later it would be an
-    error of this package.
-    """
-    import numpy as np
-
-    from fairlevel.releveling.reading import read_model
-
-    with _one_sentence(f"{require_model_file(path).library} cannot predict these rows with {path.name!r}"):
-        existing, _ = read_model(model, X, method, seed)
-    largest = np.abs(np.concatenate([existing.total, *getattr(existing, "values", ())])).max()
-    if not largest < LARGEST:
-        raise InvalidInput(f"{path.name!r} holds or predicts numbers as large as {largest:.3g}; it is damaged.")
-
-
-@contextmanager
-def _one_sentence(what: str) -> Iterator[None]:
-    """Say what cannot be done where a library raises an error, which may be of any kind."""
-    try:
-        yield
-    except FairLevelError:
-        raise
-    except Exception as error:
-        words = str(error).partition("\n")[0]
-        raise InvalidInput(f"{what} ({type(error).__name__}{words and f': {words}'}).") from None

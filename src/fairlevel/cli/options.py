@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import csv
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +12,14 @@ import typer
 from fairlevel.cli.checks import READERS, column_names
 from fairlevel.exceptions import InvalidInput
 
-_NAME = re.compile(r'\s*+(?:"((?:[^"]|"")*+)"\s*|(?!")([^,]*)),')
+# Names that options take, written out: the tables that define them import what trains. A test compares both.
+PENALTIES = (
+    *("fbo", "itd", "r2", "gdp", "adversarial", "hsic", "hsic_features", "fbo_closed", "fbo_root"),
+    "adversarial_plain",
+)
+SOURCES = ("auto", "boosting", "relevel", "spectral")
+PREDICTORS = ("boosting", "mlp", "linear", "random_features")
+WAYS_OF_RELEVEL = ("auto", "averages", "trees", "leaves", "correction")
 
 
 def one_of(names: Iterable[str]) -> Callable[[typer.Context, str], list[str]]:
@@ -26,7 +33,7 @@ def one_of(names: Iterable[str]) -> Callable[[typer.Context, str], list[str]]:
     return complete
 
 
-def columns(ctx: typer.Context, incomplete: str) -> list[str]:
+def _columns(ctx: typer.Context, incomplete: str) -> list[str]:
     """Completes columns of the first table on the line; none while there is no such file. Words before an option that
     still lacks its value have not been assigned to parameters: they are in ``ctx.args``.
     """
@@ -38,7 +45,29 @@ def columns(ctx: typer.Context, incomplete: str) -> list[str]:
 
 def column_option(help_text: str) -> Any:
     """An option that names columns."""
-    return typer.Option(help=help_text, autocompletion=columns)
+    return typer.Option(help=help_text, autocompletion=_columns)
+
+
+def budget_option(name: str, help_text: str) -> Any:
+    """An option for a budget, which is checked before any work."""
+
+    def check(most: float | None) -> float | None:
+        from fairlevel.fronts.budget import read_limit
+
+        return None if most is None else read_limit(name, most)
+
+    return typer.Option(help=help_text, callback=check)
+
+
+def version_option(name: str, version: str) -> Any:
+    """The option ``--version`` of a program."""
+
+    def show(asked: bool) -> None:
+        if asked:
+            print(f"{name} {version}", flush=True)  # a full disk is found out here
+            raise typer.Exit
+
+    return typer.Option("--version", callback=show, is_eager=True, help="Print the version and exit.")
 
 
 Sensitive = Annotated[str, column_option("Sensitive columns, comma-separated.")]
@@ -63,14 +92,15 @@ Lenient = Annotated[
 ]
 MaxShare = Annotated[
     float | None,
-    typer.Option(
-        help="Budget: also save the best model of which at most this share of the variance depends on the sensitive "
-        "columns, such as 0.05."
+    budget_option(
+        "max_share",
+        "Budget: also save the best model of which at most this share of the variance depends on the sensitive "
+        "columns, such as 0.05.",
     ),
 ]
 FrontFolder = Annotated[Path, typer.Option(help="Folder for front.csv, report.html and the models.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace the folder if it exists.")]
-MostRows = Annotated[int, typer.Option(help="Use at most this many rows, sampled at random.")]
+MostRows = Annotated[int, typer.Option(min=100, help="Use at most this many rows, sampled at random.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 
 
@@ -78,17 +108,14 @@ def read_names(text: str) -> tuple[str, ...]:
     """Names from comma-separated text, each once. A name with a comma, or with spaces around it, stands in double
     quotes, as in CSV, and a double quote in it is written twice.
     """
-    names, rest = [], f"{text},"
-    while rest:
-        match = _NAME.match(rest)
-        if match is None:
-            raise InvalidInput(
-                f"{text!r} cannot be read as names; separate them by commas, and put a name with a comma in double "
-                """quotes, such as 'age,"income, yearly"'."""
-            )
-        quoted, plain = match.groups()
-        names.append(plain.strip() if quoted is None else quoted.replace('""', '"'))
-        rest = rest[match.end() :]
+    try:
+        quoted = next(csv.reader([text], skipinitialspace=True, strict=True), []) if '"' in text else None
+    except csv.Error:
+        raise InvalidInput(
+            f"{text!r} cannot be read as names; separate them by commas, and put a name with a comma in double "
+            """quotes, such as 'age,"income, yearly"'."""
+        ) from None
+    names = [name.strip() for name in text.split(",")] if quoted is None else quoted
     return tuple(dict.fromkeys(name for name in names if name.strip()))
 
 
@@ -102,10 +129,6 @@ def read_sensitive(text: str) -> tuple[str, ...]:
 
 def as_option(names: Iterable[object]) -> str:
     """Names as :func:`read_names` reads them."""
-    return ",".join(_quoted(str(name)) for name in names)
-
-
-def _quoted(name: str) -> str:
-    if name == name.strip() and not set(name) & set(',"'):
-        return name
-    return '"' + name.replace('"', '""') + '"'
+    texts = list(map(str, names))
+    plain = not any(text != text.strip() or set(text) & set(',"') for text in texts)
+    return ",".join(texts if plain else ('"' + text.replace('"', '""') + '"' for text in texts))

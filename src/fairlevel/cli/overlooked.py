@@ -16,10 +16,12 @@ from fairlevel.data.table_rules import FrequentRule, TextRule
 
 
 def in_words(file: Path, table: pd.DataFrame, rows: LearningTable) -> Iterator[str]:
-    """How many rows and columns of the table are used, what is missing or appears twice, and how columns were read."""
-    encoder, names = TableEncoder().fit(rows.features), column_names(file)
-    yield f"{len(rows.target):,} rows, {rows.features.shape[1]} columns encoded as {len(encoder.outputs)} numbers"
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    """How many rows and columns of the table are used, what is missing or appears twice, how columns were read where
+    their file does not say it, and which of them are of no use, or may do harm.
+    """
+    features, encoder, in_file = rows.features, TableEncoder().fit(rows.features), column_names(file)
+    yield f"{len(rows.target):,} rows, {features.shape[1]} columns encoded as {len(encoder.outputs)} numbers"
+    twice = [name for name in dict.fromkeys(in_file) if in_file.count(name) > 1]
     if twice:
         yield f"columns that share a name: {', '.join(twice)}; give each column a name of its own"
     repeated = int(table.duplicated().sum())
@@ -29,7 +31,28 @@ def in_words(file: Path, table: pd.DataFrame, rows: LearningTable) -> Iterator[s
     yield from rows.gaps.sentences()
     if not is_parquet(file):
         yield from _words_read_as_missing(file, table)
-    yield from _columns_in_words(rows.features, encoder)
+    texts = [rule for rule in encoder.rules_ if isinstance(rule, TextRule)]
+    many = [rule for rule in texts if isinstance(rule, FrequentRule)]
+    distinct = features.drop_duplicates()
+    ids = [rule.name for rule in many if len(rule.categories) == len(distinct)]
+    ids += [str(name) for name, column in distinct.items() if column.dtype.kind in "iu" and column.is_unique]
+    unused = [str(name) for name in features if str(name) not in encoder.needed]
+    empty = [name for name in unused if features[name].isna().all()]
+    columns = {
+        "columns without a name in the file (leave out row numbers with --drop)": [
+            rule.name for rule in encoder.rules_ if rule.name.startswith("Unnamed: ")
+        ],
+        "dates": [rule.name for rule in encoder.rules_ if isinstance(rule.reads, Dates)],
+        "numbers with a decimal comma": [rule.name for rule in encoder.rules_ if rule.reads == Numbers(",")],
+        "text with many categories": [f"{rule.name} ({len(rule.categories)})" for rule in many],
+        "numbers written as text, read as categories": [
+            rule.name for rule in texts if are_numbers(pd.Series(rule.categories)).all()
+        ],
+        "values that differ in every row (leave out ids with --drop)": ids,
+        "left out, as they are empty": empty,
+        "left out, as they hold one value": [name for name in unused if name not in empty],
+    }
+    yield from (f"{what}: {', '.join(names)}" for what, names in columns.items() if names)
 
 
 def _words_read_as_missing(file: Path, table: pd.DataFrame) -> Iterator[str]:
@@ -40,29 +63,3 @@ def _words_read_as_missing(file: Path, table: pd.DataFrame) -> Iterator[str]:
         if len(words):
             counts = ", ".join(f"{word!r} ({count:,})" for word, count in words.items())
             yield f"read as missing in {name}: {counts}; if these are names, pass --categories {name}"
-
-
-def _columns_in_words(features: pd.DataFrame, encoder: TableEncoder) -> Iterator[str]:
-    """How columns were read where their file does not say it, and which of them are of no use, or may do harm."""
-    rules, unused = encoder.rules_, [str(name) for name in features if str(name) not in encoder.needed]
-    texts = [rule for rule in rules if isinstance(rule, TextRule)]
-    many = [rule for rule in texts if isinstance(rule, FrequentRule)]
-    distinct = features.drop_duplicates()
-    ids = [rule.name for rule in many if len(rule.categories) == len(distinct)]
-    ids += [str(name) for name, column in distinct.items() if column.dtype.kind in "iu" and column.is_unique]
-    digits = [rule.name for rule in texts if are_numbers(pd.Series(rule.categories)).all()]
-    nameless = [rule.name for rule in rules if rule.name.startswith("Unnamed: ")]
-    empty = [name for name in unused if features[name].isna().all()]
-    columns = {
-        "columns without a name in the file (leave out row numbers with --drop)": nameless,
-        "dates": [rule.name for rule in rules if isinstance(rule.reads, Dates)],
-        "numbers with a decimal comma": [rule.name for rule in rules if rule.reads == Numbers(",")],
-        "text with many categories": [f"{rule.name} ({len(rule.categories)})" for rule in many],
-        "numbers written as text, read as categories": digits,
-        "values that differ in every row (leave out ids with --drop)": ids,
-        "left out, as they are empty": empty,
-        "left out, as they hold one value": [name for name in unused if name not in empty],
-    }
-    for what, names in columns.items():
-        if names:
-            yield f"{what}: {', '.join(names)}"

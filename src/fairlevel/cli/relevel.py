@@ -11,12 +11,10 @@ import typer
 
 from fairlevel.cli import options
 from fairlevel.cli.checks import refuse_existing, require_columns
-from fairlevel.cli.model_files import FORMATS, read_model_file, refuse_unusable, require_model_file
-from fairlevel.cli.names import WAYS_OF_RELEVEL
+from fairlevel.cli.model_files import FORMATS, require_model_file
 from fairlevel.cli.own_process import go_on_in_own_process, limited
 from fairlevel.cli.talk import Json, Quiet, Talk
-from fairlevel.exceptions import InvalidInput, InvalidType, NoTreesToChange
-from fairlevel.fronts.budget import Budget
+from fairlevel.exceptions import InvalidInput, InvalidType
 from fairlevel.progress import stage
 
 if TYPE_CHECKING:
@@ -42,7 +40,7 @@ def relevel(
         typer.Option(
             help="What changes: auto; averages (leaves, by the disparity of their rows), trees (one weight per tree), "
             "leaves (the best value of each), or correction (on top of the model, ONNX only).",
-            autocompletion=options.one_of(WAYS_OF_RELEVEL),
+            autocompletion=options.one_of(options.WAYS_OF_RELEVEL),
         ),
     ] = "auto",
     seen: Annotated[bool, typer.Option("--seen", help="Say that the model was trained on these rows.")] = False,
@@ -56,14 +54,12 @@ def relevel(
     """Make a model that exists level, without training it again; write models in its own format and a report. The exit
     code is 1 where no model is within --max-share.
     """
-    talk = Talk(quiet, as_json)
+    talk, file_format = Talk(quiet, as_json), require_model_file(model)
     names, factors = options.read_sensitive(sensitive), options.read_names(given)
     dropped, others = options.read_names(drop), tuple(name for name in (target, weight) if name)
-    Budget.read("auto", None, max_share)
     refuse_existing(out, force)
-    model_format = require_model_file(model)
     require_columns(file, (*names, *factors, *others, *dropped))
-    go_on_in_own_process(model, file, model_format.library)
+    go_on_in_own_process(model, file, file_format.library)
 
     with talk.working() as warned:
         stage("loading libraries")
@@ -72,36 +68,32 @@ def relevel(
         from fairlevel.data.learning_table import Gaps, LearningTable
         from fairlevel.estimators.relevel import relevel as relevel_model
 
-        changes = model_format.method(method)
+        changes = file_format.method(method)
         stage("reading the files")
         with limited():
-            fitted = read_model_file(model)
+            fitted = file_format.read(model)
         sample = read_rows(file, most=most_rows, seed=seed)
         _refuse_hidden_inputs(fitted, () if sensitive_inputs else names)
         gaps = Gaps.of(sample.table, others, (*names, *factors))
         for sentence in gaps.sentences():
             talk.say(sentence)
-        complete = sample.table.loc[gaps.complete]
-        unused = {*others, *dropped, *(() if sensitive_inputs else names)}
-        features = _with_numbers(fitted, complete[[column for column in complete if column not in unused]])
-        features, rows = features.reset_index(drop=True), complete.reset_index(drop=True)
+        rows = sample.table.loc[gaps.complete]
+        features = _with_numbers(fitted, rows.drop(columns=[*others, *dropped, *(() if sensitive_inputs else names)]))
+        features, rows = features.reset_index(drop=True), rows.reset_index(drop=True)
         y = None if not target else LearningTable.of(rows, target, names, dropped, sensitive_inputs).target
-        try:
-            with limited():
-                refuse_unusable(model, fitted, features, changes, seed)
-            front = relevel_model(
-                fitted,
-                features,
-                sensitive_features=rows[list(names)],
-                y=y,
-                sample_weight=read_numbers(rows, weight) if weight else None,
-                given=rows[list(factors)] if factors else None,
-                seen=seen,
-                method=changes,
-                random_state=seed,
-            )
-        except NoTreesToChange as error:
-            raise model_format.without_trees(error) from None
+        with limited():
+            file_format.refuse_unusable(model, fitted, features, changes, seed)
+        front = relevel_model(
+            fitted,
+            features,
+            sensitive_features=rows[list(names)],
+            y=y,
+            sample_weight=read_numbers(rows, weight) if weight else None,
+            given=rows[list(factors)] if factors else None,
+            seen=seen,
+            method=changes,
+            random_state=seed,
+        )
         provenance = replace(
             front.provenance(),
             file=file.name,
@@ -110,7 +102,7 @@ def relevel(
             why_dropped="a value is missing",
             seed=seed,
         )
-        models = write_relevelled(front, model, model_format.write, out, force, max_share, provenance)
+        models = write_relevelled(front, model, file_format.write, out, force, max_share, provenance)
     for note in front.notes():
         talk.say(note)
     show_front(talk, "trade-offs, measured on rows that did not fit the correction", models, out)
@@ -146,8 +138,7 @@ def _with_numbers(model: Any, inputs: pd.DataFrame) -> pd.DataFrame:
 
     names, words = columns_read(model, inputs.columns) or list(inputs.columns), text_inputs(model)
     numbers = [name for index, name in enumerate(names) if index not in words and name in inputs]
-    kinds = {name: inputs[name].dtype for name in numbers}
-    text = [name for name, kind in kinds.items() if kind.kind == "O" and kind.name != "category"]
+    text = [name for name in numbers if inputs[name].dtype.kind == "O" and inputs[name].dtype != "category"]
     try:
         return inputs.assign(**{name: read_numbers(inputs, name) for name in text})
     except InvalidType as error:

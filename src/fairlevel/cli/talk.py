@@ -11,12 +11,15 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from fairlevel.progress import shown
+
+if TYPE_CHECKING:
+    from fairlevel.report.page import TableBlock
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors.")]
 Json = Annotated[
@@ -48,6 +51,20 @@ class Talk:
         """Print a sentence, which is not broken into lines, or a table."""
         if not self._quiet:
             self._people.print(what, style=style, soft_wrap=isinstance(what, str))
+
+    def show(self, block: TableBlock) -> None:
+        """Print a table of a page. Columns of single words or numbers are not broken: others get narrower first."""
+        from rich.table import Table
+
+        table = Table(title=block.title or None, title_justify="left")
+        for place, (name, words) in enumerate(zip(block.header, block.words, strict=True)):
+            single = not any(" " in row[place] for row in block.rows)
+            table.add_column(name, justify="left" if words or place == 0 else "right", no_wrap=single and place > 0)
+        for row in block.rows:
+            table.add_row(*row)
+        self.say(table)
+        if block.caption:
+            self.say(block.caption)
 
     def warn(self, message: object, style: str = "yellow") -> None:
         """Print what a person must know, also of a quiet command."""

@@ -1,9 +1,9 @@
-"""The parts of a page. A new kind of block is one class here and the template that it names."""
+"""The parts of a page. A new kind of block is one class here and the macro of its name in ``blocks.html.j2``."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import pandas as pd
 from markupsafe import Markup
@@ -20,8 +20,6 @@ class TableBlock:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     caption: str = ""
-
-    template: ClassVar[str] = "table.html.j2"
 
     @classmethod
     def of(cls, table: pd.DataFrame, title: str, caption: str = "", digits: int = 3) -> TableBlock:
@@ -44,15 +42,6 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Legend:
-    """One legend for several charts."""
-
-    entries: tuple[Series, ...]
-
-    template: ClassVar[str] = "one_legend.html.j2"
-
-
-@dataclass(frozen=True)
 class Chart:
     """A drawing with its title, the names of its axes, its legend, and the numbers behind it."""
 
@@ -64,30 +53,24 @@ class Chart:
     note: str = ""
     table: TableBlock | None = None
 
-    template: ClassVar[str] = "chart.html.j2"
-
 
 @dataclass(frozen=True)
 class Charts:
-    """Charts side by side where the page is wide enough; ``more`` are behind a line to click on, which names them."""
+    """Charts side by side where the page is wide enough, with one legend for all if they share it."""
 
     charts: tuple[Chart, ...]
-    more: tuple[Chart, ...] = ()
-    more_title: str = ""
     title: str = ""
     text: str = ""
-
-    template: ClassVar[str] = "charts.html.j2"
+    legend: tuple[Series, ...] = ()
 
 
 @dataclass(frozen=True)
 class Folded:
-    """A long table behind a line to click on."""
+    """What is behind a line to click on; if it is to be ``printed``, it is unfolded on paper."""
 
     title: str
-    table: TableBlock
-
-    template: ClassVar[str] = "folded.html.j2"
+    blocks: tuple[Charts | TableBlock, ...]
+    printed: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,16 +80,12 @@ class Code:
     title: str
     lines: tuple[str, ...]
 
-    template: ClassVar[str] = "code.html.j2"
-
 
 @dataclass(frozen=True)
 class Notes:
     """A list of sentences."""
 
     sentences: tuple[str, ...]
-
-    template: ClassVar[str] = "notes.html.j2"
 
 
 @dataclass(frozen=True)
@@ -124,28 +103,8 @@ class Tiles:
 
     tiles: tuple[Tile, ...]
 
-    template: ClassVar[str] = "tiles.html.j2"
 
-
-@dataclass(frozen=True)
-class PickerEntry:
-    """One entry of a list to choose from: its name, and what is shown where it is chosen."""
-
-    name: str
-    blocks: tuple[Chart | Charts | TableBlock, ...]
-
-
-@dataclass(frozen=True)
-class Picker:
-    """A list to choose from; only what belongs to the choice is shown. Without a script everything is."""
-
-    label: str
-    choices: tuple[PickerEntry, ...]
-
-    template: ClassVar[str] = "picker.html.j2"
-
-
-Block = Picker | TableBlock | Chart | Charts | Legend | Folded | Code | Notes | Tiles
+Block = TableBlock | Chart | Charts | Folded | Code | Notes | Tiles
 
 
 @dataclass(frozen=True)
@@ -173,8 +132,6 @@ class Chooser:
     shortcuts: tuple[tuple[str, int], ...] = ()
     follow: tuple[Block, ...] = ()
     hint: str = ""
-
-    template: ClassVar[str] = "chooser.html.j2"
 
 
 @dataclass(frozen=True)

@@ -40,28 +40,19 @@ class Provenance:
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Names and values in the order of the page."""
-        found = [
-            ("table", self.file),
-            ("rows", self._rows()),
-            *(_listed(role, names) for role, names in self.columns.items() if names),
-            *((name, str(value)) for name, value in self.settings.items()),
-            ("seed", "" if self.seed is None else str(self.seed)),
-            ("made", f"{self.made.astimezone(UTC):%Y-%m-%d %H:%M} UTC"),
-            ("version", f"fairlevel {self.version}"),
-        ]
-        return tuple((name, value) for name, value in found if value)
-
-    def _rows(self) -> str:
-        parts = [] if self.rows_used is None else [f"{self.rows_used:,} used"]
-        if self.rows_dropped is not None:
-            why = f" ({self.why_dropped})" if self.rows_dropped and self.why_dropped else ""
-            parts.append(f"{self.rows_dropped:,} dropped{why}")
-        if self.rows_in_file is not None:
-            parts.append(f"{self.rows_in_file:,} in the file")
-        return ", ".join(parts)
-
-
-def _listed(role: str, names: Sequence[str]) -> tuple[str, str]:
-    if len(names) == 1:
-        return f"{role} column", names[0]
-    return f"{role} columns", f"{len(names):,}: {', '.join(names)}"
+        why = f" ({self.why_dropped})" if self.rows_dropped and self.why_dropped else ""
+        counts = {"used": self.rows_used, f"dropped{why}": self.rows_dropped, "in the file": self.rows_in_file}
+        facts = {
+            "table": self.file,
+            "rows": ", ".join(f"{count:,} {what}" for what, count in counts.items() if count is not None),
+        }
+        for role, names in self.columns.items():
+            several = len(names) > 1
+            facts[f"{role} columns" if several else f"{role} column"] = f"{len(names):,}: " * several + ", ".join(names)
+        facts |= {name: str(value) for name, value in self.settings.items()}
+        facts |= {
+            "seed": "" if self.seed is None else str(self.seed),
+            "made": f"{self.made.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
+            "version": f"fairlevel {self.version}",
+        }
+        return tuple((name, value) for name, value in facts.items() if value)

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from fairlevel import __version__
 from fairlevel.cli import run_command_line
-from fairlevel.cli.options import as_option, one_of, read_names
+from fairlevel.cli.options import as_option, one_of, read_names, version_option
 from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
 from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.progress import share_of, stage
@@ -70,18 +70,8 @@ def _example(line: str) -> str:
     return f"Example: [bold]fairlevel-study {line}[/bold]"
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
-        print(f"fairlevel-study {__version__}")
-        raise typer.Exit
-
-
 @study.callback()
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
+def _root(version: Annotated[bool, version_option("fairlevel-study", __version__)] = False) -> None:
     """Make Typer take ``--version`` before any command."""
 
 

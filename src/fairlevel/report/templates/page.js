@@ -36,15 +36,6 @@ function setUpChooser(chooser) {
   if (!fromAddress()) choose(Number(chooser.dataset.first));
 }
 
-function setUpPicker(picker) {
-  const list = picker.querySelector("select");
-  const articles = [...picker.querySelectorAll("article")];
-  articles.forEach((article, number) => list.add(new Option(article.querySelector("h3").textContent, number)));
-  const show = () => articles.forEach((article, number) => { article.hidden = number !== Number(list.value); });
-  list.addEventListener("change", show);
-  show();
-}
-
 function value(text) {
   const number = parseFloat(text.replace(/[,%±<\s]/g, "").replace("−", "-").replace(/×10.*/, ""));
   const power = text.match(/10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)/);
@@ -104,7 +95,6 @@ function setUpReading(drawing) {
 document.querySelectorAll("table.sortable").forEach(setUpSorting);
 document.querySelectorAll("svg[data-scale]").forEach(setUpReading);
 document.querySelectorAll(".chooser").forEach(setUpChooser);
-document.querySelectorAll(".picker").forEach(setUpPicker);
 
 const closed = [];
 addEventListener("beforeprint", () => document.querySelectorAll("details.more:not([open])").forEach((details) => {

@@ -9,8 +9,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from fairlevel.arrays import Array
-from fairlevel.report.charts.axes import Axis, Frame
-from fairlevel.report.charts.svg import area, group, line, tag
+from fairlevel.report.drawing import Axis, Frame, area, line, tag
 from fairlevel.report.numbers import percent
 from fairlevel.report.page import Chart, Series
 
@@ -51,7 +50,7 @@ def _share_won(frame: Frame, label: str, budget: str, row: pd.Series, at: float,
     y, (x, start, end) = float(frame.y(at)), frame.x(np.array([share, low, high])).tolist()
     name = tag("title", f"{label}, {budget}: {percent(share, 0)} ({percent(low, 0)} to {percent(high, 0)})")
     interval = tag("path", d=line(np.array([start, end]), np.array([y, y])), class_="curve")
-    return group([name, interval, tag("circle", cx=x, cy=y, r=4)], class_=style)
+    return tag("g", name, interval, tag("circle", cx=x, cy=y, r=4), class_=style)
 
 
 def front_panel(title: str, points: pd.DataFrame, labels: Mapping[str, str]) -> Chart:
@@ -65,7 +64,7 @@ def front_panel(title: str, points: pd.DataFrame, labels: Mapping[str, str]) -> 
         x, y = frame.x(own["dpvar"].to_numpy()), frame.y(own["mse"].to_numpy())
         dots = [tag("circle", cx=a, cy=b, r=3) for a, b in zip(x, y, strict=True)]
         name = tag("title", labels[method])
-        parts.append(group([name, tag("path", d=line(x, y), class_="curve"), *dots], class_=_style(number)))
+        parts.append(tag("g", name, tag("path", d=line(x, y), class_="curve"), *dots, class_=_style(number)))
     alt = f"Test error against DPVar on {title}, one curve per method"
     return Chart(title, frame.drawing(*parts, alt=alt), across="DPVar", up="mean squared error")
 
@@ -84,7 +83,7 @@ def band_panel(title: str, bands: pd.DataFrame, labels: Mapping[str, str]) -> Ch
         x, median, low, high = _steps(*(own[name].to_numpy() for name in ("budget", "median", "low", "high")))
         band = tag("path", d=area(frame.x(x), frame.y(low), frame.y(high)), class_="band")
         curve = tag("path", d=line(frame.x(x), frame.y(median)), class_="curve")
-        parts.append(group([tag("title", labels[method]), band, curve], class_=_style(number)))
+        parts.append(tag("g", tag("title", labels[method]), band, curve, class_=_style(number)))
     alt = f"Smallest test error within each budget on {title}, one curve per method"
     return Chart(title, frame.drawing(*parts, alt=alt), across="budget on DPVar", up="mean squared error")
 

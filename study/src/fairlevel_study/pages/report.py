@@ -168,7 +168,7 @@ def _overview(rows: pd.DataFrame, used: pd.DataFrame, ranges: pd.DataFrame, meth
     table = TableBlock.of(
         _datasets(used, ranges), "Datasets", "sets: number of different sets of sensitive attributes over the seeds"
     )
-    return Section("What was run", tuple(paragraphs), (Folded(table.title, table),))
+    return Section("What was run", tuple(paragraphs), (Folded(table.title, (table,)),))
 
 
 def _datasets(used: pd.DataFrame, ranges: pd.DataFrame) -> pd.DataFrame:

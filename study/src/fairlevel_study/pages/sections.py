@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from fairlevel.report.numbers import percent
-from fairlevel.report.page import Charts, Folded, Legend, Notes, Picker, PickerEntry, Section, TableBlock
+from fairlevel.report.page import Charts, Folded, Notes, Section, TableBlock
 from fairlevel_study.analysis.budgets import COMPARISONS, FIXED_SHARES, compared_rows, points_on_test, with_shares
 from fairlevel_study.analysis.claims import informative_claim, regret_claims, win_claims
 from fairlevel_study.analysis.regrets import gain_table, regret_table
@@ -77,24 +77,23 @@ class Compared:
 
 
 def datasets_section(points: pd.DataFrame, methods: Sequence[str], within: pd.DataFrame) -> Section:
-    """Fronts of the first seed, and bands over seeds, for each dataset to choose from; ``within`` has the smallest
-    errors within each budget.
+    """Fronts of the first seed, and bands over seeds, of each dataset behind a line to click on; ``within`` has the
+    smallest errors within each budget.
     """
     labels = {name: LABELS[name] for name in methods}
     first = points[points["seed"] == points.groupby("dataset")["seed"].transform("min")]
-    entries = []
+    folded = []
     for name in sorted(points["dataset"].unique()):
         front, bands = (rows[rows["dataset"] == name] for rows in (first, points))
         left = front_panel(f"{name}: fronts of the first seed", front, labels)
         right = band_panel(f"{name}: median and quartiles over seeds", seed_bands(bands), labels)
-        entries.append(PickerEntry(name, (Charts((left, right)),)))
+        folded.append(Folded(name, (Charts((left, right), legend=method_legend(labels)),)))
     text = (
         "Models selected on validation rows, measured on test rows; mixtures for auto and for plain models, single "
         "models otherwise."
     )
     numbers = TableBlock.of(named(within), "Smallest MSE within each budget", "median, smallest and largest over seeds")
-    blocks = Legend(method_legend(labels)), Picker("Dataset", tuple(entries)), Folded(numbers.title, numbers)
-    return Section("Fronts by dataset", (text,), blocks)
+    return Section("Fronts by dataset", (text,), (*folded, Folded(numbers.title, (numbers,))))
 
 
 def claims_section(paper: Compared, ranges: pd.DataFrame) -> Section:
