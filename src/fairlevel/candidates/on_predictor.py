@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from fairlevel.candidates.candidate_set import NO_HISTORY, CandidateSet
 from fairlevel.candidates.protocol import CandidateRows, CandidateSource, Limits, Report, TrainingSetup, for_columns
-from fairlevel.members.protocol import Staged
 from fairlevel.predictors import Predictor
 
 
@@ -52,12 +52,9 @@ class WithStages:
 
     def _stage(self, found: CandidateSet, share: float) -> CandidateSet:
         """All candidates after a share of their steps."""
-        groups = []
-        for group in found.groups:
-            if not isinstance(group, Staged):
-                raise TypeError(f"{type(group).__name__} has no stages.")
-            groups.append(group.after(share))
+        grown: Any = found.groups  # by boosting
         steps = np.maximum(1, np.round(share * found.table["steps"])).astype(np.int64)
         table = found.table.assign(family=found.table["family"] + f" after {share:g}", steps=steps, loss=np.nan)
-        stage = CandidateSet(table, tuple(groups), found.proportions, (NO_HISTORY,) * len(table))
+        groups = tuple(group.after(share) for group in grown)
+        stage = CandidateSet(table, groups, found.proportions, (NO_HISTORY,) * len(table))
         return stage.renumbered(0)
