@@ -126,7 +126,7 @@ class RelevelledFront:
         check_row(number, len(self))
         number %= len(self)
         if number == len(self) - 1:
-            return self._evaluated.fitted.model.unchanged
+            return self._evaluated.fitted.model.original
         return self._within_budget(self._evaluated.budgets[number])
 
     def models(self) -> list[Any]:
@@ -201,7 +201,7 @@ class RelevelledFront:
     def notes(self) -> tuple[str, ...]:
         """What a reader of the front has to know, in sentences."""
         notes = [f"The model: {self.kind_}. The last point is the model as it was given."]
-        if any(family.starts for family in self._evaluated.fitted.families):
+        if any(family.learned for family in self._evaluated.fitted.families):
             notes.append("The other points have also learned from the target of these rows, where that lowers errors.")
         if self.front_["mse"].isna().all():
             notes.append("No target was given: the error is the mean squared change of the predictions.")
