@@ -9,10 +9,9 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
-from fairlevel import FairClassifier, FairnessPath, FairRegressor, TableEncoder
+from fairlevel import FairClassifier, FairnessPath, FairRegressor, TableEncoder, load
 from fairlevel.data.columns import Numbers, kind_of
 from fairlevel.exceptions import InvalidInput
-from fairlevel.models.saved import read_saved
 from fairlevel.networks.optimizers import Adam
 from fairlevel.predictors import Boosting
 
@@ -65,7 +64,7 @@ def test_features_of_type_decimal_are_numbers(rows, plain, table, name, tmp_path
     np.testing.assert_array_equal(model.predict(table(frame)), expected)
     plain[name].save(tmp_path / "model")
     later = TABLES["objects"](frame)
-    np.testing.assert_allclose(read_saved(tmp_path / "model").predict(later)[""], expected)
+    np.testing.assert_allclose(load(tmp_path / "model").predict(later), expected)
 
 
 def test_decimals_beside_text_and_gaps_are_numbers(rows):

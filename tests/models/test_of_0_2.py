@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from fairlevel import load
-from fairlevel.estimators.settings_json import from_plain, to_plain
+from fairlevel.models.settings import from_plain, to_plain
 
 FOLDER = Path(__file__).with_name("of_0_2")
 TRUTH = {name: np.array(values) for name, values in json.loads((FOLDER / "predictions.json").read_text()).items()}
@@ -48,7 +48,7 @@ import sys
 sys.modules["fairlevel_study"] = None
 import pandas as pd
 from fairlevel import load
-from fairlevel.estimators.settings_json import from_plain, to_plain
+from fairlevel.models.settings import from_plain, to_plain
 model = load({str(FOLDER / "classifier")!r})
 assert "torch" not in sys.modules
 model.save({str(tmp_path / "model")!r})

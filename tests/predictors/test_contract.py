@@ -162,7 +162,6 @@ def test_members_predict_what_the_learner_predicted(case):
     np.testing.assert_allclose(members.take(last).predict(x), found[last], **exact)
     joined = members.take(last).join([members])
     np.testing.assert_allclose(joined.predict(x), found[[*last, *range(count)]], **exact)
-    described = {**members.description(), "module": getattr(factory, "template", None), "n_features": FEATURES}
-    again = members_of(members.kind).from_file(members.arrays(), members.texts(), described)
+    again = members_of(members.kind).from_file(members.written(), getattr(factory, "template", None))
     np.testing.assert_array_equal(again.predict(x), found)
     assert members.predict(np.empty((0, FEATURES))).shape == (count, 0)

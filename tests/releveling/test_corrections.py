@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.corrections.closed_form import FARTHEST, LEFT, CorrectionPath, Disparity, NormalMatrix
-from fairlevel.corrections.columns import DenseColumns, LeafColumns
+from fairlevel.corrections.closed_form import FARTHEST, LEFT, CorrectionPath, Disparity
+from fairlevel.corrections.columns import gram, leaf_columns
+from fairlevel.releveling.existing import Family, Response, corrections
 
 
 @pytest.fixture(params=["equal", "weighted"])
@@ -25,41 +26,28 @@ def indicators(leaves, values):
     return np.concatenate([np.eye(len(own))[leaves[:, tree]] for tree, own in enumerate(values)], axis=1)
 
 
-@pytest.mark.parametrize("large", [4000, 5], ids=["in 64 bits", "in 32 bits, refined"])
-def test_more_columns_than_rows_are_solved_through_the_rows(rows, large, monkeypatch):
-    monkeypatch.setattr("fairlevel.corrections.closed_form.LARGE", large)
-    leaves, values, _, _, attributes = rows
+@pytest.mark.parametrize("kind", ["leaves", "dense"])
+def test_more_columns_than_rows_are_solved_in_the_space_of_the_rows(rows, kind):
+    """A correction is that of all columns, with the ridge of all columns."""
+    leaves, values, _, f0, attributes = rows
     few = np.arange(12)
-    for columns in (LeafColumns.of(leaves, [*map(len, values)]), DenseColumns(indicators(leaves, values))):
-        wide, weight = columns.take(few), attributes.weight[few]
-        normal = NormalMatrix.of(wide, weight)
-        assert normal.matrix.shape == (12, 12) < wide.values.shape
-        full = weight.sum() * wide.gram(weight / weight.sum())
-        assert normal.typical_size == pytest.approx(np.trace(full) / len(full))
-        right = np.random.default_rng(0).standard_normal((len(full), 2))
-        exact = np.linalg.solve(full + 0.01 * np.eye(len(full)), right)
-        np.testing.assert_allclose(normal.solver(0.01)(right), exact, rtol=1e-8, atol=1e-10)
-        np.testing.assert_allclose(normal.solver(0.01)(right[:, 0]), exact[:, 0], rtol=1e-8, atol=1e-10)
+    columns = leaf_columns(leaves, [*map(len, values)]) if kind == "leaves" else indicators(leaves, values)
+    disparity = Disparity.of(f0[few], attributes.take(few), 0)
+    family = Family(f0, columns, (0.03,), None, None)
+    found = corrections(Response(), family, few, disparity).coefficients
+    (path,) = CorrectionPath.all(indicators(leaves, values)[few], f0[few], disparity, (0.03,))
+    assert columns.shape[1] > len(few)
+    np.testing.assert_allclose(found, path.coefficients(), rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("large", [4000, 5], ids=["in 64 bits", "in 32 bits, refined"])
-def test_leaf_columns_are_indicators(rows, large, monkeypatch):
-    monkeypatch.setattr("fairlevel.corrections.closed_form.LARGE", large)
+def test_leaf_columns_are_indicators(rows):
     leaves, values, _, _, attributes = rows
-    columns, dense = LeafColumns.of(leaves, [*map(len, values)]), DenseColumns(indicators(leaves, values))
-    gram = dense.gram(attributes.weight)
-    np.testing.assert_allclose(columns.gram(attributes.weight), gram, atol=1e-12)
-    functions = np.random.default_rng(1).standard_normal((len(leaves), 3))
-    crossed = dense.cross(functions)
-    exact = np.linalg.solve(gram + 0.1 * np.eye(len(gram)), crossed)
+    columns, dense = leaf_columns(leaves, [*map(len, values)]), indicators(leaves, values)
+    np.testing.assert_array_equal(columns.toarray(), dense)
+    weight = 3 * attributes.weight
+    centred = dense - attributes.weight @ dense
     for one in (columns, dense):
-        solved = NormalMatrix.of(one, attributes.weight).solver(0.1)(crossed)
-        np.testing.assert_allclose(solved, exact, atol=1e-8 * np.abs(exact).max())
-    np.testing.assert_allclose(columns.cross(functions), dense.cross(functions), atol=1e-12)
-    coefficients = np.random.default_rng(2).standard_normal((2, dense.values.shape[1]))
-    np.testing.assert_allclose(columns.apply(coefficients), dense.apply(coefficients), atol=1e-12)
-    some = np.array([5, 3, 77])
-    np.testing.assert_allclose(columns.take(some).apply(coefficients), dense.apply(coefficients)[:, some], atol=1e-12)
+        np.testing.assert_allclose(gram(one, weight), centred.T @ (weight[:, None] * centred), atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["trees", "leaves"])
@@ -67,7 +55,7 @@ def test_a_correction_minimises_its_objective(rows, kind):
     """Against the normal equations in full, for the α behind each share that is left."""
     leaves, values, by_tree, f0, attributes = rows
     phi = by_tree if kind == "trees" else indicators(leaves, values)
-    columns = DenseColumns(by_tree) if kind == "trees" else LeafColumns.of(leaves, [*map(len, values)])
+    columns = by_tree if kind == "trees" else leaf_columns(leaves, [*map(len, values)])
     disparity, weight, ridge = Disparity.of(f0, attributes, 0), attributes.weight, 0.03
     (path,) = CorrectionPath.all(columns, f0, disparity, (ridge,))
     centred = phi - weight @ phi
@@ -97,7 +85,7 @@ def test_a_correction_minimises_its_objective(rows, kind):
 def test_no_disparity_needs_no_correction(rows):
     _, _, by_tree, _, attributes = rows
     disparity = Disparity.of(by_tree.sum(axis=1), attributes, 0)
-    (path,) = CorrectionPath.all(DenseColumns(by_tree), np.full(len(by_tree), 3.0), disparity, (0.1,))
+    (path,) = CorrectionPath.all(by_tree, np.full(len(by_tree), 3.0), disparity, (0.1,))
     np.testing.assert_allclose(path.coefficients(), 0, atol=1e-10)
 
 
@@ -106,10 +94,10 @@ def test_columns_that_hardly_reach_a_function_of_a_do_not_run_away():
     random = np.random.default_rng(0)
     a = random.standard_normal((400, 1))
     f0 = a[:, 0] + random.standard_normal(400)
-    columns = DenseColumns(random.standard_normal((400, 1)) + 1e-4 * a)
+    columns = random.standard_normal((400, 1)) + 1e-4 * a
     disparity = Disparity.of(f0, Attributes(a), 0)
     (path,) = CorrectionPath.all(columns, f0, disparity, (1e-3,))
-    changed = f0 + columns.apply(path.coefficients())
+    changed = f0 + path.coefficients() @ columns.T
     assert changed.var(axis=1).max() < 2 * (1 + FARTHEST) * f0.var()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fairlevel.corrections.closed_form import Disparity
-from fairlevel.corrections.columns import LeafColumns
+from fairlevel.corrections.columns import leaf_columns
 from fairlevel.releveling.existing import LogOdds, Response
 from fairlevel.releveling.leaf_averages import (
     EMPTY_ROWS,
@@ -22,7 +22,7 @@ FITTED = np.arange(4, 26)
 VALUES = [np.array([0.0, 1.0, 3.0]), np.array([0.5, -0.5, 0.2, 1.0])]
 WEIGHT = RANDOM.uniform(0.5, 2, len(FITTED))
 WEIGHT /= WEIGHT.sum()
-COLUMNS = LeafColumns.of(LEAVES, SIZES)
+COLUMNS = leaf_columns(LEAVES, SIZES)
 COUNTS = counts_of_leaves(COLUMNS, FITTED, WEIGHT, VALUES)
 AVERAGES = Averages(COLUMNS, FITTED, COUNTS, len(FITTED) * WEIGHT)
 F = RANDOM.standard_normal(ROWS) + 3
@@ -119,6 +119,6 @@ def test_the_first_step_towards_the_target_averages_errors(monkeypatch, response
 
 def test_leaves_stay_where_the_target_is_noise():
     target = F[FITTED] + np.random.default_rng(8).permutation(np.repeat([-1.0, 1.0], len(FITTED) // 2))
-    alone = LeafColumns.of(np.arange(ROWS, dtype=np.int32)[:, None], (ROWS,))  # every row has a leaf of its own
+    alone = leaf_columns(np.arange(ROWS, dtype=np.int32)[:, None], (ROWS,))  # every row has a leaf of its own
     averages = Averages(alone, FITTED, np.ones(ROWS), len(FITTED) * WEIGHT)
     assert not towards_target(averages, F, target, WEIGHT, Response()).columns.any()

@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.corrections.closed_form import Disparity
-from fairlevel.corrections.columns import DenseColumns, LeafColumns
+from fairlevel.corrections.columns import leaf_columns
 from fairlevel.corrections.logistic import LogisticObjective, keeping_mean, logistic_corrections
 
 RIDGE = 0.03
@@ -21,7 +21,7 @@ def rows():
     leaves = random.integers(0, 5, (n, 3))
     a = random.standard_normal((n, 2))
     leaves[:, 0] = np.digitize(a[:, 0] + 0.5 * random.standard_normal(n), [-1, 0, 0.5, 1])
-    columns = LeafColumns.of(leaves, [5, 5, 5])
+    columns = leaf_columns(leaves, [5, 5, 5])
     log_odds = 1.5 * a[:, 0] + random.standard_normal(n) - 0.5
     attributes = Attributes(a, row_weight=random.integers(1, 4, n).astype(float))
     return columns, log_odds, Disparity.of(expit(log_odds), attributes, 0)
@@ -53,7 +53,7 @@ def test_value_and_gradient(rows, alpha):
     objective = LogisticObjective(columns, log_odds, disparity, alpha, ridge=0.01)
     point = objective.at(0.3 * np.random.default_rng(1).standard_normal(15))
     free = torch.from_numpy(point.u).requires_grad_()
-    value = written_again(free, columns.values.toarray(), log_odds, disparity, alpha, 0.01)
+    value = written_again(free, columns.toarray(), log_odds, disparity, alpha, 0.01)
     value.backward()
     assert point.value == pytest.approx(float(value.detach()), rel=1e-10)
     np.testing.assert_allclose(2 * point.half_gradient, free.grad.numpy(), atol=1e-10)
@@ -62,8 +62,8 @@ def test_value_and_gradient(rows, alpha):
 @pytest.mark.parametrize("kind", ["leaves", "dense"])
 def test_corrections_minimise_the_objective(rows, kind):
     leaves, log_odds, disparity = rows
-    phi = leaves.values.toarray()
-    columns = leaves if kind == "leaves" else DenseColumns(phi)
+    phi = leaves.toarray()
+    columns = leaves if kind == "leaves" else phi
     left = []
     for point in logistic_corrections(columns, log_odds, disparity, (RIDGE,), (0.6, 0.3, 0.1), accuracy=1e-12):
         left.append(float((disparity.coefficients(point.probability) ** 2).sum()))

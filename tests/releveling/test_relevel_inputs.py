@@ -1,6 +1,7 @@
 """Which models and tables ``relevel`` takes, and what it refuses."""
 
 import pickle
+from typing import ClassVar
 
 import catboost
 import lightgbm as lgb
@@ -198,6 +199,37 @@ def test_a_predict_function_is_enough():
         best.save("anywhere")
     for same in (front.model(-1), front.best(max_share=1.0)):  # the function itself came back, without predict
         np.testing.assert_array_equal(same.predict(FRESH[0]), model.predict(FRESH[0]))
+
+
+class Stumps:
+    """A user's own ensemble, with the members of TreeEnsemble itself."""
+
+    log_odds = False
+    training_counts: ClassVar[list[np.ndarray]] = []
+
+    def __init__(self, leaf_values):
+        self.leaf_values = leaf_values
+
+    def leaves(self, X):
+        return (np.asarray(X)[:, : len(self.leaf_values)] > 0).astype(np.int32)
+
+    def predict(self, X):
+        return 20 + sum(values[leaf] for values, leaf in zip(self.leaf_values, self.leaves(X).T, strict=True))
+
+    total = predict
+
+    def with_leaf_values(self, values):
+        return Stumps(values)
+
+
+def test_an_ensemble_of_a_users_own_is_changed_without_a_registry():
+    x, y, a = OWN
+    model = Stumps([np.array([-1.0, 1.0]), np.array([-0.5, 0.5])])
+    front = relevel(model, x, sensitive_features=a, y=y + 20, points=3)
+    assert front.kind_ == "2 trees (Stumps)"
+    assert isinstance(front.model(0), Stumps)
+    assert front.model(0).predict(x).mean() == pytest.approx(y.mean() + 20, abs=0.1)
+    assert front.front_["dpvar"].iloc[0] < 0.5 * front.front_["dpvar"].iloc[-1]
 
 
 def test_only_columns_that_the_model_reads_are_called_its_inputs():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from fairlevel.candidates.protocol import (
     portion,
 )
 from fairlevel.members.boosters import BoosterMembers, FittedTrees
-from fairlevel.members.protocol import Staged
 from fairlevel.predictors import Predictor
 from fairlevel.trees.lightgbm_text import LightGBMText
 
@@ -99,15 +99,12 @@ class WithStages:
 
     def _stage(self, finished: CandidateSet, share: float) -> CandidateSet:
         """All candidates after a share of their steps."""
-        groups = []
-        for group in finished.groups:
-            if not isinstance(group, Staged):
-                raise TypeError(f"{type(group).__name__} has no stages.")
-            groups.append(group.after(share))
+        grown: Any = finished.groups  # by boosting
+        groups = tuple(group.after(share) for group in grown)
         steps = np.maximum(1, np.round(share * finished.table["steps"])).astype(np.int64)
         family = finished.table["family"] + f" after {share:g}"
         table = finished.table.assign(family=family, steps=steps, loss=np.nan)
-        stage = CandidateSet(table, tuple(groups), finished.proportions, (NO_HISTORY,) * len(table))
+        stage = CandidateSet(table, groups, finished.proportions, (NO_HISTORY,) * len(table))
         return stage.renumbered(0)
 
 

@@ -12,7 +12,6 @@ from fairlevel.candidates.candidate_set import NO_HISTORY, CandidateKey, Candida
 from fairlevel.candidates.penalty_grid import PenaltyGrid
 from fairlevel.candidates.protocol import CandidateRows, Limits, Report, TrainingSetup, for_columns
 from fairlevel.corrections.closed_form import LEFT, RIDGES, CorrectionPath, Disparity
-from fairlevel.corrections.columns import DenseColumns
 from fairlevel.data.splitting import WholeGroups
 from fairlevel.exceptions import InvalidInput
 from fairlevel.members.boosters import BoosterMembers, FittedTrees
@@ -65,9 +64,9 @@ class ReweightedTrees:
         leaves, values = ensemble.leaves(rows.x), text.leaf_values
         parts = by_tree(leaves, values)
         prediction = parts.sum(axis=1)
-        columns, disparity = DenseColumns(parts), Disparity.of(prediction, rows.some_attributes, seed)
+        disparity = Disparity.of(prediction, rows.some_attributes, seed)
         texts, keys = [members.boosters[0]], [CandidateKey(FAMILY, 1.0, 0)]
-        for setting, path in enumerate(CorrectionPath.all(columns, prediction, disparity, self.ridges)):
+        for setting, path in enumerate(CorrectionPath.all(parts, prediction, disparity, self.ridges)):
             for left, change in zip(LEFT, path.coefficients(), strict=True):
                 intercept = -float(disparity.row_weight @ (parts @ change))
                 changed = [(1 + more) * own for more, own in zip(change, values, strict=True)]

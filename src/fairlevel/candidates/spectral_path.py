@@ -26,7 +26,6 @@ from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Rep
 from fairlevel.conditional_mean import LinearMean, RandomFeaturesMean
 from fairlevel.conditional_mean.smoother import LinearSmoother
 from fairlevel.exceptions import InvalidInput
-from fairlevel.members.protocol import LinearHead
 from fairlevel.metrics.choice import tuned_mean
 from fairlevel.penalties import ClosedFBO
 from fairlevel.predictors.ridge import leave_one_out_ridge
@@ -140,9 +139,7 @@ class SpectralPath:
         histories = (NO_HISTORY,) * len(table)
         if not solvable:
             return CandidateSet(table, (), np.empty((0, 0)), histories)
-        (members,) = bodies.groups
-        if not isinstance(members, LinearHead):
-            raise TypeError(f"{type(members).__name__} has no linear head.")
+        members: Any = bodies.groups[0]  # of a predictor with a linear head
         attributes = rows.some_attributes
         mean: Any = tuned_mean(self.mean, attributes, rows.y, setup.seed)
         smoother = mean.prepare(attributes, seed=setup.seed)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +14,9 @@ from fairlevel.cli.talk import Json, Quiet, Talk, shown_path
 from fairlevel.data.whole_files import require_writable
 from fairlevel.exceptions import InvalidInput
 from fairlevel.progress import stage
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 EXAMPLE = "fairlevel predict front/models/knee new.csv --out predictions.csv"
 
@@ -46,17 +50,23 @@ def predict(
         stage("loading libraries")
         from fairlevel.cli.files import as_written, read_numbers, read_rows, write_table
         from fairlevel.data.columns import Unreadable
-        from fairlevel.models.saved import read_saved
+        from fairlevel.estimators.loading import load
 
         stage("reading the model")
-        saved = read_saved(model)
-        refuse_doubles(file, saved.needed)
+        estimator = load(model)
+        rules = None if estimator.encoder_ is None else estimator.encoder_.table_rules
+        names = tuple(getattr(estimator, "feature_names_in_", ()))
+        refuse_doubles(file, names)
         stage("reading the file")
-        table = read_rows(file, text=saved.as_text, words=saved.words, fewest=1).table
+        as_text, words = ((), ()) if rules is None else (rules.as_text, rules.words)
+        table = read_rows(file, text=as_text, words=words, fewest=1).table
         stage("predicting")
-        numbers = {name: read_numbers(table, name) for name in saved.plain_numbers if name in table}
+        plain = names if rules is None and estimator.native_columns_ is None else ()
+        numbers = {name: read_numbers(table, name) for name in plain if name in table}
+        if lenient and estimator.encoder_ is not None:
+            estimator.encoder_.set_params(unreadable="impute")
         try:
-            predictions = (saved.lenient() if lenient else saved).predict(table.assign(**numbers))
+            predictions = _predictions(estimator, table.assign(**numbers), names)
         except Unreadable as error:
             raise Unreadable(f"{error} With --lenient such cells count as missing.") from None
         named = {f"{column}{ending}": values for ending, values in predictions.items()}
@@ -68,10 +78,22 @@ def predict(
         write_table(copied.assign(**named), out)
     talk.say(f"{len(table):,} predictions: {shown_path(out)}")
     audited = list(named)[-1]  # of a classifier, the probability of the last class
-    sensitive = saved.notes.get("sensitive", ())
+    sensitive = estimator.notes_.get("sensitive", ())
     if sensitive and all(name in table for name in sensitive):
         talk.next("fairlevel", "audit", out, "--prediction", audited, "--sensitive", options.as_option(sensitive))
     talk.result(rows=len(table), out=out, columns=list(named), warnings=warned)
+
+
+def _predictions(estimator: Any, table: pd.DataFrame, names: Sequence[str]) -> dict[str, Any]:
+    """For each row the prediction, under the name "", or the class, and under "_NAME" the probability of class NAME.
+    Columns that the model does not read are ignored.
+    """
+    rows: Any = table[[name for name in names if name in table]] if names else table.to_numpy()
+    if not hasattr(estimator, "classes_"):
+        return {"": estimator.predict(rows)}
+    probability = estimator.predict_proba(rows)
+    named = {f"_{name}": column for name, column in zip(estimator.classes_, probability.T, strict=True)}
+    return {"": estimator.classes_[probability.argmax(axis=1)], **named}
 
 
 def _models_inside(folder: Path) -> str:

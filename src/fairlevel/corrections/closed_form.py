@@ -14,8 +14,8 @@ of A: one factorisation of M and one eigendecomposition of K give all α.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from scipy.linalg import cho_factor, cho_solve
 from fairlevel.arrays import Array
 from fairlevel.conditional_mean import RandomFeaturesMean
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.corrections.columns import DenseColumns
+from fairlevel.corrections.columns import gram
 from fairlevel.metrics.choice import tuned_mean
 
 LEFT = (0.75, 0.55, 0.4, 0.27, 0.17, 0.1, 0.055, 0.025, 0.01, 0.003)
@@ -61,83 +61,14 @@ class Disparity:
         return np.asarray(prediction @ self.functions)
 
 
-LARGE = 4000
-"""Columns, or rows, of a matrix that is factored in 32 bits: 64 MB."""
+def typical_size(matrix: Array) -> float:
+    """τ = tr(G) / columns, what a ridge is a multiple of."""
+    return max(float(np.trace(matrix)) / len(matrix), 1e-300)
 
-_ACCURACY, _MOST_REFINEMENTS = 1e-9, 30
 
-
-@dataclass(frozen=True)
-class NormalMatrix:
-    r"""G = XᵀX with X = √w (Φ − 1 φ̄ᵀ), through the smaller of XᵀX and XXᵀ.
-
-    .. math:: (X^\top X + \lambda I)^{-1} r = \big(r - X^\top (X X^\top + \lambda I)^{-1} X r\big) / \lambda
-
-    Shapes: matrix (column, column), or (row, row) where columns are more than rows; weight (row,), of any sum; mean of
-    the columns φ̄ (column,).
-    """
-
-    columns: DenseColumns
-    weight: Array
-    mean: Array
-    matrix: Array
-
-    @classmethod
-    def of(cls, columns: DenseColumns, weight: Array) -> NormalMatrix:
-        """For row weights, (row,)."""
-        total, (rows, count) = float(weight.sum()), columns.values.shape
-        mean = columns.cross(weight / total)
-        matrix = columns.rows_gram(weight, mean) if count > rows else total * columns.gram(weight / total)
-        return cls(columns, weight, mean, matrix.astype(np.float32) if len(matrix) > LARGE else matrix)
-
-    @property
-    def typical_size(self) -> float:
-        """τ = tr(G) / columns, what a ridge is a multiple of."""
-        return max(float(np.trace(self.matrix)) / len(self.mean), 1e-300)
-
-    def solver(self, added: float) -> Callable[[Array], Array]:
-        """(G + added · I)⁻¹ as a function of a right-hand side: (column,) or (column, side). A large matrix is factored
-        in 32 bits, in half of the time and memory, and its solutions are refined by products with X, in 64.
-        """
-        matrix: Any = self.matrix.copy()
-        matrix[np.diag_indices_from(matrix)] += added
-        factor = cho_factor(matrix, lower=True, overwrite_a=True)
-
-        def solve(right: Array) -> Array:
-            solved, rest, scale = np.zeros_like(right), right, float(np.abs(right).max(initial=1e-300))
-            for _ in range(_MOST_REFINEMENTS):
-                solved = solved + scale * cho_solve(factor, (rest / scale).astype(matrix.dtype))
-                if matrix.dtype == np.float64:
-                    break
-                rest = right - self._times(solved) - added * solved
-                if np.abs(rest).max(initial=0) <= _ACCURACY * scale:
-                    break
-            return solved
-
-        if self._by_column:
-            return solve
-        return lambda right: (right - self._to_columns(solve(self._to_rows(right)))) / added
-
-    @property
-    def _by_column(self) -> bool:
-        return len(self.matrix) == len(self.mean)
-
-    def _times(self, values: Array) -> Array:
-        """The matrix times values, without its rounding."""
-        if self._by_column:
-            return self._to_columns(self._to_rows(values))
-        return self._to_rows(self._to_columns(values))
-
-    def _to_rows(self, u: Array) -> Array:
-        """X u."""
-        rows: Array = (np.sqrt(self.weight) * (self.columns.values @ u - self.mean @ u).T).T
-        return rows
-
-    def _to_columns(self, r: Array) -> Array:
-        """Xᵀ r."""
-        weighted = (np.sqrt(self.weight) * r.T).T
-        along: Array = self.columns.cross(weighted) - np.multiply.outer(self.mean, weighted.sum(axis=0))
-        return along
+def solver(matrix: Array, added: float) -> Callable[[Array], Array]:
+    """M⁻¹ = (G + added · I)⁻¹ as a function of a right-hand side: (column,) or (column, side)."""
+    return partial(cho_solve, cho_factor(matrix + added * np.eye(len(matrix)), lower=True))
 
 
 @dataclass(frozen=True)
@@ -157,31 +88,27 @@ class CorrectionPath:
 
     @classmethod
     def all(
-        cls, columns: DenseColumns, prediction: Array, disparity: Disparity, ridges: Sequence[float]
+        cls, columns: Any, prediction: Array, disparity: Disparity, ridges: Sequence[float]
     ) -> list[CorrectionPath]:
         """One path per ridge ρ."""
-        weight = disparity.row_weight
-        normal, crossed = NormalMatrix.of(columns, weight), columns.cross(disparity.functions)
-        start, farthest = (
-            disparity.coefficients(prediction),
-            FARTHEST * weight @ (prediction - weight @ prediction) ** 2,
-        )
-        added = [ridge * normal.typical_size for ridge in ridges]
-        return [replace(cls.of(normal, more, crossed, start), farthest=float(farthest)) for more in added]
+        weight, start = disparity.row_weight, disparity.coefficients(prediction)
+        matrix, crossed = gram(columns, weight), columns.T @ disparity.functions
+        farthest = float(FARTHEST * weight @ (prediction - weight @ prediction) ** 2)
+        return [cls.of(matrix, ridge * typical_size(matrix), crossed, start, farthest) for ridge in ridges]
 
     @classmethod
-    def of(cls, normal: NormalMatrix, added: float, crossed: Array, start: Array) -> CorrectionPath:
-        """From G, ρτ, C (column, function) and c0 (function,); any change is allowed. K maps all functions to
-        combinations of the rows of C, so that only these and c0 are decomposed where columns are few.
+    def of(cls, matrix: Array, added: float, crossed: Array, start: Array, farthest: float = np.inf) -> CorrectionPath:
+        """From G, ρτ, C (column, function) and c0 (function,). K maps all functions to combinations of the rows of C,
+        so that only these and c0 are decomposed where columns are few.
         """
         columns, functions = crossed.shape
-        solved, few = normal.solver(added)(crossed), columns + 1 < functions
+        solved, few = solver(matrix, added)(crossed), columns + 1 < functions
         # (function, direction)
         reached = np.linalg.qr(np.column_stack([crossed.T, start]))[0] if few else np.eye(functions)
         inner = (crossed @ reached).T @ (solved @ reached)
         eigenvalues, vectors = np.linalg.eigh((inner + inner.T) / 2)
         turned = reached @ vectors
-        return cls(solved @ turned, eigenvalues.clip(min=0), turned.T @ start, added)
+        return cls(solved @ turned, eigenvalues.clip(min=0), turned.T @ start, added, farthest)
 
     @cached_property
     def largest(self) -> float:

@@ -1,73 +1,44 @@
-"""Columns Φ that may be added to the predictions of a model."""
+"""Columns Φ that may be added to the predictions of a model: an array, or a sparse one, (row, column)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from fairlevel.arrays import Array, Index
+from fairlevel.arrays import Array
 from fairlevel.trees.protocol import Leaves
 
-_LEAVES_AT_ONCE = 1024  # of a sparse product that is written out
+
+def leaf_columns(leaves: Leaves, sizes: Sequence[int]) -> csr_array:
+    """One column of zeros and ones per leaf of every tree: which leaf of each tree a row falls into. From numbers of
+    leaves, counted within each tree, and the number of leaves of each tree.
+    """
+    rows, trees = leaves.shape
+    first = np.concatenate([[0], np.cumsum(sizes)])
+    ones = (leaves + first[:-1]).astype(np.int32).ravel()
+    return csr_array((np.ones(rows * trees), ones, trees * np.arange(rows + 1)), shape=(rows, int(first[-1])))
 
 
-@dataclass(frozen=True)
-class DenseColumns:
-    """Columns as a matrix: what each tree adds, for example. Shapes: values (row, column)."""
-
-    values: Any
-
-    def take(self, rows: Index) -> Self:
-        """The same columns on some of the rows."""
-        return type(self)(self.values[rows])
-
-    def gram(self, weight: Array) -> Array:
-        """G = Φ̃ᵀWΦ̃ with centred columns, for row weights that sum to 1: (row,) -> (column, column)."""
-        centred = self.values - weight @ self.values
-        centred *= np.sqrt(weight)[:, None]
-        return np.asarray(centred.T @ centred)
-
-    def rows_gram(self, weight: Array, mean: Array) -> Array:
-        """√W (Φ − 1 m)(Φ − 1 m)ᵀ √W for weights (row,) and a mean m (column,): (row, row)."""
-        product = self.values @ self.values.T
-        matrix = product if isinstance(product, np.ndarray) else product.toarray()
-        shared = self.values @ mean
-        matrix += mean @ mean - shared[:, None] - shared
-        root = np.sqrt(weight)
-        return np.asarray(root[:, None] * matrix * root)
-
-    def cross(self, functions: Array) -> Array:
-        """Φᵀ times functions: (row, function) -> (column, function), or (row,) -> (column,)."""
-        return np.asarray(self.values.T @ functions)
-
-    def apply(self, coefficients: Array) -> Array:
-        """Φ u: (candidate, column) -> (candidate, row)."""
-        return np.asarray((self.values @ np.ascontiguousarray(coefficients.T)).T)
+def gram(columns: Any, weight: Array) -> Array:
+    """G = Φ̃ᵀWΦ̃ with centred columns, for row weights (row,) of any sum: (column, column)."""
+    mean: Array = columns.T @ weight / weight.sum()
+    if hasattr(columns, "toarray"):
+        product = (columns.T.multiply(weight) @ columns).toarray()
+        return np.asarray(product - weight.sum() * np.outer(mean, mean))
+    centred = np.sqrt(weight)[:, None] * (columns - mean)
+    return np.asarray(centred.T @ centred)
 
 
-@dataclass(frozen=True)
-class LeafColumns(DenseColumns):
-    """One column of zeros and ones per leaf of every tree, sparse: which leaf of each tree a row falls into."""
-
-    @classmethod
-    def of(cls, leaves: Leaves, sizes: Sequence[int]) -> LeafColumns:
-        """From numbers of leaves, counted within each tree, and the number of leaves of each tree."""
-        rows, trees = leaves.shape
-        first = np.concatenate([[0], np.cumsum(sizes)])
-        ones = (leaves + first[:-1]).astype(np.int32).ravel()
-        starts = trees * np.arange(rows + 1)
-        return cls(csr_array((np.ones(rows * trees), ones, starts), shape=(rows, int(first[-1]))))
-
-    def gram(self, weight: Array) -> Array:
-        """The weight of rows that two leaves share, less the product of their weights."""
-        held = self.values.T @ weight
-        weighted = self.values.T.multiply(weight).tocsr()
-        product = np.outer(-held, held)
-        for start in range(0, len(held), _LEAVES_AT_ONCE):
-            part = slice(start, start + _LEAVES_AT_ONCE)
-            product[part] += (weighted[part] @ self.values).toarray()
-        return product
+def spanned_by_rows(columns: Any) -> tuple[Any, Array | None]:
+    """Where columns outnumber rows, as many columns as rows and an orthonormal basis of what the rows can tell apart,
+    (column, row): with coefficients z of those, basis @ z are coefficients of these, of the same length.
+    """
+    rows, count = columns.shape
+    if count <= rows:
+        return columns, None
+    dense = columns.toarray() if hasattr(columns, "toarray") else columns
+    basis, triangle = np.linalg.qr(dense.T)
+    return triangle.T, basis

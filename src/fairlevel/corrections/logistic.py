@@ -16,13 +16,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
 from fairlevel.arrays import Array
-from fairlevel.corrections.closed_form import LEFT, CorrectionPath, Disparity, NormalMatrix
-from fairlevel.corrections.columns import DenseColumns
+from fairlevel.corrections.closed_form import LEFT, CorrectionPath, Disparity, solver, typical_size
+from fairlevel.corrections.columns import gram
 
 ACCURACY = 1e-3
 """Share by which an objective must fall in a step for another one to follow."""
@@ -50,9 +51,9 @@ def keeping_mean(log_odds: Array, weight: Array, mean: float) -> Array:
 
 @dataclass(frozen=True)
 class LogisticObjective:
-    """The objective for one α. Shapes: start s0 (row,); ``ridge`` is λ."""
+    """The objective for one α. Shapes: columns Φ (row, column), start s0 (row,); ``ridge`` is λ."""
 
-    columns: DenseColumns
+    columns: Any
     start: Array
     disparity: Disparity
     alpha: float
@@ -66,7 +67,7 @@ class LogisticObjective:
     def at(self, u: Array) -> Point:
         """The value, with the intercept that keeps the mean."""
         weight = self.disparity.row_weight
-        log_odds = self.start + self.columns.apply(u[None])[0]
+        log_odds = self.start + self.columns @ u
         intercept = float(keeping_mean(log_odds[None], weight, float(weight @ self.before))[0])
         log_odds = log_odds + intercept
         away = weight @ (_log_loss(self.before, log_odds) - _log_loss(self.before, self.start))
@@ -79,13 +80,15 @@ class LogisticObjective:
         Gauss–Newton steps, with M = G + λI, is that of the first u, and serves all steps: it is most of the work.
         """
         point = self.at(u)
-        rows = Linearised.at(self.columns, point.probability, self.disparity)
-        solve = rows.normal.solver(self.ridge)
-        solved = solve(rows.crossed)  # M⁻¹C
-        inner = np.eye(solved.shape[1]) / self.alpha + rows.crossed.T @ solved  # I/α + CᵀM⁻¹C
+        matrix, crossed = linearised(self.columns, point.probability, self.disparity)
+        solve = solver(matrix, self.ridge)
+        solved = solve(crossed)  # M⁻¹C
+        inner = np.eye(solved.shape[1]) / self.alpha + crossed.T @ solved  # I/α + CᵀM⁻¹C
         for _ in range(_MOST_STEPS):
             direct = solve(point.half_gradient)
-            lower = point.lowered(solved @ np.linalg.solve(inner, rows.crossed.T @ direct) - direct)
+            step = solved @ np.linalg.solve(inner, crossed.T @ direct) - direct
+            halved = (self.at(point.u + step / 2**halvings) for halvings in range(_MOST_HALVINGS))
+            lower = next((there for there in halved if there.value < point.value), point)
             if point.value - lower.value <= accuracy * abs(point.value):
                 return lower
             point = lower
@@ -115,38 +118,22 @@ class Point:
         pull = objective.disparity.functions @ objective.disparity.coefficients(p)
         by_row = weight * (p - objective.before) + objective.alpha * slope * pull
         by_row -= by_row.sum() / max(float(slope @ weight), 1e-300) * weight * slope
-        return objective.columns.cross(by_row) + objective.ridge * self.u
-
-    def lowered(self, step: Array) -> Point:
-        """The point after a step that is halved until the objective falls; the same point where it never does."""
-        for halvings in range(_MOST_HALVINGS):
-            there = self.objective.at(self.u + step / 2**halvings)
-            if there.value < self.value:
-                return there
-        return self
+        return np.asarray(objective.columns.T @ by_row + objective.ridge * self.u)
 
 
-@dataclass(frozen=True)
-class Linearised:
-    """The problem to first order around probabilities: G of rows that count by Wp(1−p), by how far probabilities follow
-    log-odds, and C (column, function).
+def linearised(columns: Any, probability: Array, disparity: Disparity) -> tuple[Array, Array]:
+    """G and C (column, function) of the problem to first order around probabilities (row,): rows count by Wp(1−p), by
+    how far probabilities follow log-odds.
     """
-
-    normal: NormalMatrix
-    crossed: Array
-
-    @classmethod
-    def at(cls, columns: DenseColumns, probability: Array, disparity: Disparity) -> Linearised:
-        """For probabilities (row,)."""
-        slope = np.maximum(probability * (1 - probability), _SMALLEST_SLOPE)
-        metric = disparity.row_weight * slope
-        weighted = slope[:, None] * disparity.functions
-        beyond_mean = weighted - (metric / metric.sum())[:, None] * weighted.sum(axis=0)
-        return cls(NormalMatrix.of(columns, metric), columns.cross(beyond_mean))
+    slope = np.maximum(probability * (1 - probability), _SMALLEST_SLOPE)
+    metric = disparity.row_weight * slope
+    weighted = slope[:, None] * disparity.functions
+    beyond_mean = weighted - (metric / metric.sum())[:, None] * weighted.sum(axis=0)
+    return gram(columns, metric), np.asarray(columns.T @ beyond_mean)
 
 
 def logistic_corrections(
-    columns: DenseColumns,
+    columns: Any,
     log_odds: Array,
     disparity: Disparity,
     ridges: Sequence[float],
@@ -157,13 +144,13 @@ def logistic_corrections(
     level.
     """
     p = expit(log_odds)
-    rows = Linearised.at(columns, p, disparity)
+    matrix, crossed = linearised(columns, p, disparity)
     points: list[Point] = []
     for ridge in ridges:
-        added = ridge * rows.normal.typical_size
-        path = CorrectionPath.of(rows.normal, added, rows.crossed, disparity.coefficients(p))
+        added = ridge * typical_size(matrix)
+        path = CorrectionPath.of(matrix, added, crossed, disparity.coefficients(p))
         least = float(path.left(np.array([_LARGEST_ALPHA]))[0])
-        u: Array = np.zeros(len(rows.crossed))
+        u: Array = np.zeros(len(crossed))
         for alpha in path.alphas([max(share, _ABOVE_LEAST * least) for share in shares]):
             points.append(LogisticObjective(columns, log_odds, disparity, float(alpha), added).minimised(u, accuracy))
             u = points[-1].u

@@ -9,5 +9,5 @@ Files, in an order to read them:
   ``selection_budget.py``, ``evaluated_rows.py``, ``evaluation.py``: mixtures chosen on some rows, measured on others
 - ``path_front.py``, ``path_report.py``, ``front_figures.py``, ``front_page.py``: the front as a table and as a page
 - ``relevel.py``, ``evaluated_corrections.py``, ``relevelled_front.py``: the front of a model that exists
-- ``loading.py``, ``settings_json.py``: saved estimators
+- ``loading.py``: saved estimators
 """

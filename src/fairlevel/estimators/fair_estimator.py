@@ -20,11 +20,11 @@ from fairlevel.data.table import Table
 from fairlevel.estimators.feature_rows import read_rows
 from fairlevel.estimators.fitted_model import FittedModel, JudgedModel
 from fairlevel.estimators.reading import read_table, warn_without_sensitive
-from fairlevel.estimators.settings_json import to_plain
 from fairlevel.exceptions import InvalidInput
 from fairlevel.fronts.budget import Budget
 from fairlevel.models.folder import Description, write_models
 from fairlevel.models.model import Model
+from fairlevel.models.settings import to_plain
 from fairlevel.removed import naming_what_is_gone
 
 if TYPE_CHECKING:  # loading and predicting import nothing that trains

@@ -7,9 +7,9 @@ from typing import Any
 
 from fairlevel.estimators.fair_classifier import FairClassifier
 from fairlevel.estimators.fair_regressor import FairRegressor
-from fairlevel.estimators.settings_json import from_plain
 from fairlevel.exceptions import InvalidInput
 from fairlevel.models.folder import damage_in_one_sentence, read_models
+from fairlevel.models.settings import from_plain
 from fairlevel.removed import REMOVED
 
 ESTIMATORS: dict[str, type[FairRegressor] | type[FairClassifier]] = {

@@ -139,7 +139,7 @@ class RelevelledFront(Front):
         check_row(number, len(self))
         number %= len(self)
         if number == len(self) - 1:
-            return self._fitted.model.unchanged
+            return self._fitted.model.original
         return self._fitted.mixed(self._proportions(self._budgets[number]))
 
     def models(self) -> list[Any]:
@@ -187,7 +187,7 @@ class RelevelledFront(Front):
     def notes(self) -> tuple[str, ...]:
         """What a reader of the front has to know, in sentences."""
         notes = [f"The model: {self.kind_}. The last point is the model as it was given."]
-        if any(family.starts for family in self._fitted.families):
+        if any(family.learned for family in self._fitted.families):
             notes.append("The other points have also learned from the target of these rows, where that lowers errors.")
         if self._rows.target is None:
             notes.append("No target was given: the error is the mean squared change of the predictions.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -11,10 +11,9 @@ import numpy as np
 
 from fairlevel.arrays import Array, Index
 from fairlevel.data.scaling import Scaler
-from fairlevel.members.booster_check import require_sound
-from fairlevel.members.protocol import Device
-from fairlevel.onnx_graph import OnnxGraph
-from fairlevel.trees.lightgbm_library import LightGBMTrees
+from fairlevel.threads import forked
+from fairlevel.members.protocol import Device, Written
+from fairlevel.onnx_graph import OnnxGraph, OnnxValue
 from fairlevel.trees.lightgbm_text import LightGBMText
 from fairlevel.trees.onnx import add_trees
 
@@ -26,23 +25,28 @@ class FittedTrees:
     text: str
 
     @cached_property
-    def _read(self) -> LightGBMTrees:
+    def _booster(self) -> Any:
         """Read once."""
-        return LightGBMTrees(self.text)
+        import lightgbm  # importing it takes a second
+
+        return lightgbm.Booster(model_str=self.text)
 
     def __getstate__(self) -> dict[str, str]:
         return {"text": self.text}
 
     def sums(self, x: Array, counts: Sequence[int]) -> list[Array]:
         """Sums of the first trees for ascending counts: (row, feature) -> one (row,) for each count."""
-        total: Array = np.zeros(len(x))
-        before, found = 0, []
+        values, threads = np.ascontiguousarray(x, dtype=np.float64), {"num_threads": 1} if forked() else {}
+        sums: list[Array] = [np.zeros(len(x))]
+        before = 0
         for count in counts:
+            more = 0.0
             if count > before and len(x):
-                total = total + self._read.predict(x, before, count - before)
-            found.append(total)
+                part = {"start_iteration": before, "num_iteration": count - before}
+                more = self._booster.predict(values, raw_score=True, **part, **threads)
+            sums.append(sums[-1] + more)
             before = count
-        return found
+        return sums[1:]
 
 
 @dataclass(frozen=True)
@@ -60,20 +64,18 @@ class BoosterMembers:
         return len(self.source)
 
     def predict(self, x: Array, device: Device = "cpu") -> Array:
-        values, found = np.asarray(x, dtype=np.float64), np.empty((len(self), len(x)))
-        for number, booster in enumerate(self.boosters):
-            own = [member for member in np.argsort(self.trees, kind="stable") if self.source[member] == number]
-            found[own] = np.reshape(booster.sums(values, [self.trees[member] for member in own]), (len(own), len(x)))
-        return found
+        predictions = np.empty((len(self), len(x)))
+        for booster in sorted(set(self.source)):
+            members = [member for member in np.argsort(self.trees, kind="stable") if self.source[member] == booster]
+            predictions[members] = self.boosters[booster].sums(x, [self.trees[member] for member in members])
+        return predictions
 
     def take(self, index: Index) -> Self:
-        chosen = [int(number) for number in index]
-        used = sorted({self.source[number] for number in chosen})
-        place = {old: new for new, old in enumerate(used)}
+        used = sorted({self.source[number] for number in index})
         return type(self)(
             tuple(self.boosters[number] for number in used),
-            tuple(place[self.source[number]] for number in chosen),
-            tuple(self.trees[number] for number in chosen),
+            tuple(used.index(self.source[number]) for number in index),
+            tuple(self.trees[number] for number in index),
         )
 
     def join(self, others: Sequence[Self]) -> Self:
@@ -91,41 +93,33 @@ class BoosterMembers:
         """Members after this share of their trees, at least one."""
         return replace(self, trees=tuple(max(1, round(share * count)) for count in self.trees))
 
+    def _texts(self) -> list[LightGBMText]:
+        """The trees of each member."""
+        members = zip(self.source, self.trees, strict=True)
+        return [LightGBMText.read(self.boosters[booster].text).first(count) for booster, count in members]
+
     def in_units(self, scaler: Scaler) -> BoosterMembers:
         """mean + scale · f: leaves are scaled, and the first tree carries the mean, so that LightGBM predicts it."""
-        texts = []
-        for number, count in zip(self.source, self.trees, strict=True):
-            text = LightGBMText.read(self.boosters[number].text).first(count)
+        trees = []
+        for text in self._texts():
             values = [float(scaler.scale) * leaves for leaves in text.leaf_values]
             values[0] = values[0] + float(scaler.mean)
-            texts.append(FittedTrees(text.with_leaf_values(values).write()))
-        return BoosterMembers(tuple(texts), tuple(range(len(texts))), self.trees)
+            trees.append(FittedTrees(text.with_leaf_values(values).write()))
+        return BoosterMembers(tuple(trees), tuple(range(len(trees))), self.trees)
 
-    def arrays(self) -> dict[str, Any]:
-        return {"source": np.array(self.source, dtype=np.int64), "trees": np.array(self.trees, dtype=np.int64)}
-
-    def texts(self) -> dict[str, str]:
-        return {f"lightgbm-{number}.txt": booster.text for number, booster in enumerate(self.boosters)}
-
-    def description(self) -> dict[str, Any]:
-        return {"boosters": len(self.boosters)}
+    def written(self) -> Written:
+        arrays = {name: np.array(getattr(self, name), dtype=np.int64) for name in ("source", "trees")}
+        texts = {f"lightgbm-{number}.txt": booster.text for number, booster in enumerate(self.boosters)}
+        return Written({"boosters": len(self.boosters)}, arrays, texts)
 
     @classmethod
-    def from_file(cls, arrays: Mapping[str, Any], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
-        boosters = tuple(FittedTrees(texts[f"lightgbm-{number}.txt"]) for number in range(int(description["boosters"])))
-        source, trees = (tuple(map(int, arrays[name].tolist())) for name in ("source", "trees"))
-        if not all(0 <= number < len(boosters) for number in source):
-            raise ValueError(f"members of boosters {sorted(set(source))}, and {len(boosters)} boosters")
-        if len(source) != len(trees) or min(trees, default=1) < 0:
-            raise ValueError(f"{len(source)} members with {len(trees)} numbers of trees")
-        for each in boosters:
-            require_sound(each.text, int(description["n_features"]))
-        return cls(boosters, source, trees)
+    def from_file(cls, written: Written, module: Any = None) -> Self:
+        texts = [written.texts[f"lightgbm-{number}.txt"] for number in range(int(written.description["boosters"]))]
+        for text in texts:
+            LightGBMText.read(text).require_sound()
+        source, trees = (tuple(map(int, written.arrays[name].tolist())) for name in ("source", "trees"))
+        return cls(tuple(map(FittedTrees, texts)), source, trees)
 
-    def add_to(self, graph: OnnxGraph, inputs: str) -> str:
-        outputs = []
-        for number, count in zip(self.source, self.trees, strict=True):
-            text = LightGBMText.read(self.boosters[number].text).first(count)
-            outputs.append(add_trees(graph, inputs, text))  # (row, 1)
-        stacked = [graph.apply("Unsqueeze", each, graph.constant(np.array([0]))) for each in outputs]
-        return stacked[0] if len(stacked) == 1 else graph.apply("Concat", *stacked, axis=0)
+    def add_to(self, graph: OnnxGraph, inputs: OnnxValue) -> OnnxValue:
+        sums = [add_trees(graph, inputs, text) for text in self._texts()]  # (row, 1) each
+        return graph.apply("Concat", *(graph.apply("Unsqueeze", each, np.array([0])) for each in sums), axis=0)

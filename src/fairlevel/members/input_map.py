@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from fairlevel.arrays import Array
+from fairlevel.arrays import AnyArray, Array
 from fairlevel.data.scaling import Scaler
 
 
@@ -31,7 +32,7 @@ class InputMap:
         """The map that applies a scaler, or the identity."""
         return cls() if scaler is None else cls(scaler.mean, scaler.inverse_scale)
 
-    def __call__(self, x: Array) -> Array:
+    def __call__(self, x: AnyArray) -> Any:
         def like(value: Array) -> Array:
             return value.astype(x.dtype, copy=False)
 
@@ -45,28 +46,6 @@ class InputMap:
         if self.centre is None or self.mixing is None:
             return signal
         return (signal - like(self.centre)) @ like(self.mixing)
-
-    def require_shape(self, features: int, inputs: int) -> None:
-        """Raise ValueError unless the map takes ``features`` numbers to ``inputs`` numbers."""
-        waves = features if self.frequencies is None else self.frequencies.shape[-1]
-        expected = {
-            "mean": (features,),
-            "inverse_scale": (features,),
-            "frequencies": (features, waves),
-            "phases": (waves,),
-            "centre": (waves,),
-            "mixing": (waves, inputs),
-        }
-        for name, shape in expected.items():
-            value = getattr(self, name)
-            if value is not None and value.shape != shape:
-                raise ValueError(f"input_{name} has shape {value.shape}, not {shape}")
-        pairs = (("mean", "inverse_scale"), ("frequencies", "phases"), ("centre", "mixing"))
-        for first, second in pairs:
-            if (getattr(self, first) is None) != (getattr(self, second) is None):
-                raise ValueError(f"one of input_{first} and input_{second} is missing")
-        if self.mixing is None and waves != inputs:
-            raise ValueError(f"networks read {inputs} numbers, and the input map gives {waves}")
 
     def whitened(self, x: Array, ridge: float) -> InputMap:
         """This map followed by M = V (s + ridge·s_max)^{-1/2}, eigenvectors of the covariance of φ(x), scaled.

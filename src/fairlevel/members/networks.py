@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
@@ -12,11 +12,10 @@ from fairlevel.arrays import Array, Index
 from fairlevel.extras import networks
 from fairlevel.members.input_map import InputMap
 from fairlevel.members.layout import Layout
-from fairlevel.members.protocol import Device
-from fairlevel.onnx_graph import OnnxGraph
+from fairlevel.members.protocol import Device, Written
+from fairlevel.onnx_graph import OnnxGraph, OnnxValue
 
-_NUMBERS_AT_ONCE = 2**19  # activations of one layer computed together: 4 MiB, which stay in a CPU's cache
-_NUMBERS_AT_ONCE_ON_A_GPU = 2**25
+_NUMBERS_AT_ONCE = {"cpu": 2**19, "gpu": 2**25}  # activations of a layer; 4 MiB stay in a CPU's cache
 
 
 @dataclass(frozen=True)
@@ -34,23 +33,34 @@ class NetworkMembers:
         return len(self.parameters)
 
     def predict(self, x: Array, device: Device = "cpu") -> Array:
-        if str(device) != "cpu":
-            return self._predict_on(device, x)
-        found = np.empty((len(self), len(x)))
-        for rows in self._blocks(len(x), _NUMBERS_AT_ONCE):
-            signal = self._last_hidden(self.input_map(np.asarray(x[rows], dtype=np.float64)))
-            weight, bias = self._layer(-1)
-            found[:, rows] = np.add(np.matmul(signal, weight), bias)[:, :, 0]
-        return found
+        """On a GPU, by the network that was trained."""
+        here, waves = str(device) == "cpu", self.input_map.frequencies
+        widest = max(*self.layout.hidden, self.layout.inputs, 1 if waves is None else waves.shape[1])
+        size = max(1, _NUMBERS_AT_ONCE["cpu" if here else "gpu"] // (max(1, len(self)) * widest))
+        predictions = np.empty((len(self), len(x)))
+        for start in range(0, len(x), size):
+            rows = slice(start, start + size)
+            inputs = self.input_map(np.asarray(x[rows], dtype=np.float64))
+            if here:
+                predictions[:, rows] = self._outputs(inputs)[:, :, 0]
+            else:
+                predict_on = networks("network_stack").predict_on
+                predictions[:, rows] = predict_on(device, self.layout, self.parameters, inputs)
+        return predictions
 
-    def _last_hidden(self, inputs: Array) -> Array:
+    def _outputs(self, inputs: Any) -> Any:
+        """(row, input) -> (member, row, 1)."""
+        weight, bias = self._layer(-1)
+        return np.matmul(self._last_hidden(inputs), weight) + bias
+
+    def _last_hidden(self, inputs: Any) -> Any:
         """What the last layer reads: (row, input) -> (member, row, unit), or (row, input) where nothing is hidden."""
         signal = inputs
         for depth in range(len(self.layout.hidden)):
             weight, bias = self._layer(depth)
             signal = np.matmul(signal, weight)
             signal += bias
-            np.tanh(signal, out=signal)
+            signal = np.tanh(signal, out=signal)
         return signal
 
     def _layer(self, depth: int) -> tuple[Array, Array]:
@@ -59,22 +69,6 @@ class NetworkMembers:
         values = self.parameters.astype(np.float64, copy=False)
         return values[:, layer.weight].reshape(len(values), *layer.shape), values[:, layer.bias][:, None, :]
 
-    def _blocks(self, rows: int, numbers: int) -> list[slice]:
-        """Rows that are computed together, so that the activations of a layer are at most so many numbers."""
-        waves = 0 if self.input_map.frequencies is None else self.input_map.frequencies.shape[1]
-        widest = max(*self.layout.hidden, self.layout.inputs, waves, 1)
-        size = max(1, numbers // (max(1, len(self)) * widest))
-        return [slice(start, start + size) for start in range(0, rows, size)]
-
-    def _predict_on(self, device: Device, x: Array) -> Array:
-        """The same on a GPU, by the network that was trained."""
-        predict_on = networks("network_stack").predict_on
-        predictions = np.empty((len(self), len(x)))
-        for rows in self._blocks(len(x), _NUMBERS_AT_ONCE_ON_A_GPU):
-            inputs = self.input_map(np.asarray(x[rows], dtype=np.float64))
-            predictions[:, rows] = predict_on(device, self.layout, self.parameters, inputs)
-        return predictions
-
     def take(self, index: Index) -> Self:
         return replace(self, parameters=self.parameters[np.asarray(index, dtype=np.int64)])
 
@@ -82,7 +76,7 @@ class NetworkMembers:
         return replace(self, parameters=np.concatenate([each.parameters for each in (self, *others)]))
 
     def features(self, x: Array) -> Array:
-        signal = self._last_hidden(self.input_map(np.asarray(x, dtype=np.float64)))
+        signal: Array = self._last_hidden(self.input_map(np.asarray(x, dtype=np.float64)))
         return signal if not self.layout.hidden else np.swapaxes(signal, 0, 1).reshape(len(x), -1)
 
     def with_heads(self, coefficients: Array, intercepts: Array) -> tuple[NetworkMembers, int]:
@@ -97,44 +91,18 @@ class NetworkMembers:
         heads[:, 0, last.bias] = intercepts[:, None]
         return replace(self, parameters=heads.reshape(-1, heads.shape[-1])), len(bodies)
 
-    def arrays(self) -> dict[str, Any]:
-        mapped = {field.name: getattr(self.input_map, field.name) for field in fields(self.input_map)}
-        return {"parameters": self.parameters} | {
-            f"input_{name}": value for name, value in mapped.items() if value is not None
-        }
-
-    def texts(self) -> dict[str, str]:
-        return {}
-
-    def description(self) -> dict[str, Any]:
-        return {"inputs": self.layout.inputs, "hidden": list(self.layout.hidden)}
+    def written(self) -> Written:
+        mapped = {f"input_{field.name}": getattr(self.input_map, field.name) for field in fields(self.input_map)}
+        arrays = {"parameters": self.parameters} | {name: value for name, value in mapped.items() if value is not None}
+        return Written({"inputs": self.layout.inputs, "hidden": list(self.layout.hidden)}, arrays)
 
     @classmethod
-    def from_file(cls, arrays: Mapping[str, Any], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
-        layout = Layout(int(description["inputs"]), tuple(int(width) for width in description["hidden"]))
-        parameters = arrays["parameters"]
-        if parameters.ndim != 2 or parameters.shape[1] != layout.size:
-            raise ValueError(f"parameters of shape {parameters.shape} for networks of {layout.size} parameters")
+    def from_file(cls, written: Written, module: Any = None) -> Self:
+        description, arrays = written.description, written.arrays
+        layout = Layout(int(description["inputs"]), tuple(map(int, description["hidden"])))
         input_map = InputMap(**{field.name: arrays.get(f"input_{field.name}") for field in fields(InputMap)})
-        input_map.require_shape(int(description["n_features"]), layout.inputs)
-        return cls(layout, input_map, parameters)
+        return cls(layout, input_map, arrays["parameters"])
 
-    def add_to(self, graph: OnnxGraph, inputs: str) -> str:
-        signal, mapped = inputs, self.input_map
-        if mapped.mean is not None and mapped.inverse_scale is not None:
-            centred = graph.apply("Sub", signal, graph.constant(mapped.mean))
-            signal = graph.apply("Mul", centred, graph.constant(mapped.inverse_scale))
-        if mapped.frequencies is not None and mapped.phases is not None:
-            angles = graph.apply("MatMul", signal, graph.constant(mapped.frequencies))
-            cosines = graph.apply("Cos", graph.apply("Add", angles, graph.constant(mapped.phases)))
-            signal = graph.apply("Mul", cosines, graph.constant(np.array(2**0.5)))
-        if mapped.centre is not None and mapped.mixing is not None:
-            centred = graph.apply("Sub", signal, graph.constant(mapped.centre))
-            signal = graph.apply("MatMul", centred, graph.constant(mapped.mixing))
-        for depth in range(len(self.layout.layers)):
-            weight, bias = self._layer(depth)
-            product = graph.apply("MatMul", signal, graph.constant(weight))
-            signal = graph.apply("Add", product, graph.constant(bias))
-            if depth < len(self.layout.hidden):
-                signal = graph.apply("Tanh", signal)
-        return signal
+    def add_to(self, graph: OnnxGraph, inputs: OnnxValue) -> OnnxValue:
+        outputs: OnnxValue = self._outputs(self.input_map(inputs))
+        return outputs

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -10,10 +12,21 @@ import numpy as np
 from fairlevel.arrays import Array, Index
 from fairlevel.data.scaling import Scaler
 from fairlevel.exceptions import InvalidInput
-from fairlevel.onnx_graph import OnnxGraph
+from fairlevel.onnx_graph import OnnxGraph, OnnxValue
 
 Device: TypeAlias = str
 """Where many predictions are computed while models are trained; saved models predict on the CPU."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """Members as a file holds them: plain values for JSON, arrays and, where another library has a format of its own,
+    texts, by name.
+    """
+
+    description: Mapping[str, Any]
+    arrays: Mapping[str, Any]
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 class Members(Protocol):
@@ -36,53 +49,33 @@ class Members(Protocol):
     def join(self, others: Sequence[Self]) -> Self:
         """These and others of the same learner as one group."""
 
-    def arrays(self) -> dict[str, Any]:
-        """All numbers, for a file: NumPy arrays by name."""
-
-    def texts(self) -> dict[str, str]:
-        """Files of text, by name, where another library has a format of its own."""
-
-    def description(self) -> dict[str, Any]:
-        """Everything else, as plain values for JSON."""
+    def written(self) -> Written:
+        """For a file."""
 
     @classmethod
-    def from_file(cls, arrays: Mapping[str, Any], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
-        """What :meth:`arrays`, :meth:`texts` and :meth:`description` wrote."""
+    def from_file(cls, written: Written, module: Any = None) -> Self:
+        """What :meth:`written` gave. ``module`` is an untrained module of the class that the file names, if any."""
 
-    def add_to(self, graph: OnnxGraph, inputs: str) -> str:
+    def add_to(self, graph: OnnxGraph, inputs: OnnxValue) -> OnnxValue:
         """Add them to an ONNX graph: inputs (row, feature) -> (member, row, 1)."""
 
 
-class MembersInMemory:
+class MembersInMemory(ABC):
     """The part of :class:`Members` about files, for members that have no file format."""
 
+    @abstractmethod
     def refusal(self, what: str) -> InvalidInput:
         """Why they cannot be ``what``, such as "saved"."""
-        raise NotImplementedError
 
-    def arrays(self) -> dict[str, Any]:
-        raise self.refusal("saved")
-
-    def texts(self) -> dict[str, str]:
-        raise self.refusal("saved")
-
-    def description(self) -> dict[str, Any]:
+    def written(self) -> Written:
         raise self.refusal("saved")
 
     @classmethod
-    def from_file(cls, arrays: Mapping[str, Any], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
+    def from_file(cls, written: Written, module: Any = None) -> Self:
         raise InvalidInput(f"{cls.__name__} has no file format.")
 
-    def add_to(self, graph: OnnxGraph, inputs: str) -> str:
+    def add_to(self, graph: OnnxGraph, inputs: OnnxValue) -> OnnxValue:
         raise self.refusal("written as ONNX")
-
-
-@runtime_checkable
-class Faithful(Protocol):
-    """Members of foreign code, of which a file may miss something."""
-
-    def require_faithful(self, x: Array) -> None:
-        """Raise an error if what is read from a file would not predict the same for these rows, (row, feature)."""
 
 
 def same_numbers(one: Array, other: Array) -> bool:
@@ -92,29 +85,8 @@ def same_numbers(one: Array, other: Array) -> bool:
 
 
 @runtime_checkable
-class LinearHead(Protocol):
-    """Members whose last step is linear, so that the step can be solved again in closed form."""
-
-    def features(self, x: Array) -> Array:
-        """What the last steps of all members read, side by side, in float64: (row, feature) -> (row, unit)."""
-
-    def with_heads(self, coefficients: Array, intercepts: Array) -> tuple[Members, int]:
-        """New members whose sums are the given heads, and how many belong to each head, in order. Shapes:
-        coefficients (head, unit), intercepts (head,).
-        """
-
-
-@runtime_checkable
 class Rescalable(Protocol):
     """Members that can be brought to the units of y, so that another library reads them as a complete model."""
 
     def in_units(self, scaler: Scaler) -> Members:
         """mean + scale · f."""
-
-
-@runtime_checkable
-class Staged(Protocol):
-    """Members that were built up in steps, so that what they were earlier is known."""
-
-    def after(self, share: float) -> Members:
-        """All members after this share of their steps."""

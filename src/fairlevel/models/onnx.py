@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from fairlevel.arrays import Array
 from fairlevel.data.whole_files import write_whole
 from fairlevel.exceptions import FairLevelError, InvalidInput
 from fairlevel.models.model import Model
+from fairlevel.onnx_graph import OnnxGraph, OnnxValue
 from fairlevel.trees.lightgbm_text import LightGBMText
 from fairlevel.trees.onnx import DOMAIN, DOMAIN_VERSION, add_trees
 
@@ -21,34 +21,6 @@ OPSET = 17
 
 class OnnxMissing(FairLevelError, ImportError):
     """ONNX was asked for and is not installed."""
-
-
-class Graph:
-    """Nodes and constants in the order in which they were added."""
-
-    def __init__(self, prefix: str = "") -> None:
-        from onnx import helper, numpy_helper
-
-        self._prefix = prefix
-        self._node, self._tensor = helper.make_node, numpy_helper.from_array
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-
-    def constant(self, value: Array) -> str:
-        name = f"{self._prefix}c{len(self.constants)}"
-        self.constants.append(self._tensor(np.ascontiguousarray(value), name))
-        return name
-
-    def tensor(self, value: Array) -> Any:
-        return self._tensor(np.ascontiguousarray(value))
-
-    def apply(self, operation: str, *inputs: str, **attributes: Any) -> str:
-        return self.named(f"{self._prefix}v{len(self.nodes)}", operation, *inputs, **attributes)
-
-    def named(self, name: str, operation: str, *inputs: str, **attributes: Any) -> str:
-        """The same with a chosen name for the result."""
-        self.nodes.append(self._node(operation, list(inputs), [name], **attributes))
-        return name
 
 
 def _onnx() -> Any:
@@ -66,16 +38,13 @@ def write_onnx(model: Model, features: Sequence[str], path: Path, notes: Mapping
     """
     onnx = _onnx()
     helper, double = onnx.helper, onnx.TensorProto.DOUBLE
-    graph = Graph()
-    sums, start = [], 0
+    graph = OnnxGraph()
+    rows, start, sums = OnnxValue(graph, "X"), 0, []
     for group in model.groups:
-        proportions = model.proportions[start : start + len(group)][:, None, None]
-        weighted = graph.apply("Mul", group.add_to(graph, "X"), graph.constant(proportions))
-        sums.append(graph.apply("ReduceSum", weighted, graph.constant(np.array([0, 2])), keepdims=0))
+        weighted = group.add_to(graph, rows) * model.proportions[start : start + len(group), None, None]
+        sums.append(graph.apply("ReduceSum", weighted, np.array([0, 2]), keepdims=0))
         start += len(group)
-    total = sums[0] if len(sums) == 1 else graph.apply("Sum", *sums)
-    scaled = graph.apply("Mul", total, graph.constant(np.asarray(model.y_scaler.scale, dtype=np.float64)))
-    graph.named("prediction", "Add", scaled, graph.constant(np.asarray(model.y_scaler.mean, dtype=np.float64)))
+    graph.apply("Add", graph.apply("Sum", *sums) * model.y_scaler.scale, model.y_scaler.mean, name="prediction")
     inputs = [helper.make_tensor_value_info("X", double, ["rows", len(features)])]
     outputs = [helper.make_tensor_value_info("prediction", double, ["rows"])]
     made = helper.make_model(
@@ -105,17 +74,15 @@ def write_corrected_onnx(model: Any, path: Path) -> None:
 def _append_correction(onnx: Any, made: Any, added: Any) -> None:
     if added.columns is not None and added.columns.categorical:
         raise InvalidInput("A correction that reads categories cannot be written as ONNX; pass numbers only.")
-    (given,), output, double = made.graph.input, made.graph.output[0], onnx.TensorProto.DOUBLE
-    name, before = output.name, f"{output.name}_before"
+    graph, output, double = OnnxGraph("fairlevel_"), made.graph.output[0], onnx.TensorProto.DOUBLE
+    rows, before = OnnxValue(graph, made.graph.input[0].name), OnnxValue(graph, f"{output.name}_before")
     for node in made.graph.node:
-        node.output[:] = [before if each == name else each for each in node.output]
-        node.input[:] = [before if each == name else each for each in node.input]
-    graph = Graph(prefix="fairlevel_")
-    trees = add_trees(graph, graph.apply("Cast", given.name, to=double), LightGBMText.read(added.trees))  # (row, 1)
-    change = graph.apply("Add", trees, graph.constant(np.array(added.intercept)))
-    scaled = graph.apply("Mul", graph.apply("Cast", before, to=double), graph.constant(np.array(added.scale)))
-    total = graph.apply("Add", scaled, graph.apply("Reshape", change, graph.apply("Shape", before)))
-    graph.named(name, "Cast", total, to=output.type.tensor_type.elem_type)
+        node.output[:] = [before.name if name == output.name else name for name in node.output]
+        node.input[:] = [before.name if name == output.name else name for name in node.input]
+    trees = add_trees(graph, graph.apply("Cast", rows, to=double), LightGBMText.read(added.trees))  # (row, 1)
+    change = graph.apply("Reshape", trees + added.intercept, graph.apply("Shape", before))
+    total = graph.apply("Cast", before, to=double) * added.scale + change
+    graph.apply("Cast", total, name=output.name, to=output.type.tensor_type.elem_type)
     made.graph.node.extend(graph.nodes)
     made.graph.initializer.extend(graph.constants)
     versions = {each.domain: each for each in made.opset_import}

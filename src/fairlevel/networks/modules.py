@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from fairlevel.arrays import Array, Index
 from fairlevel.exceptions import FairLevelError, InvalidInput
-from fairlevel.members.protocol import Device, same_numbers
-from fairlevel.onnx_graph import OnnxGraph
+from fairlevel.members.protocol import Device, Written
+from fairlevel.onnx_graph import OnnxGraph, OnnxValue
 from fairlevel.threads import use_as_many_threads
 
 _ROWS_AT_ONCE = 65_536
@@ -58,54 +58,34 @@ class ModuleMembers:
     def join(self, others: Sequence[Self]) -> Self:
         return type(self)(tuple(module for each in (self, *others) for module in each.modules))
 
-    def arrays(self) -> dict[str, Any]:
-        return {
+    def written(self) -> Written:
+        arrays = {
             f"{number}.{name}": _numpy(value)
             for number, module in enumerate(self.modules)
             for name, value in module.state_dict().items()
         }
-
-    def texts(self) -> dict[str, str]:
-        return {}
-
-    def description(self) -> dict[str, Any]:
-        return {"count": len(self.modules), "module_class": describe_module(self.modules[0])}
-
-    def require_faithful(self, x: Array) -> None:
-        """Raise an error if a file would not hold all that these modules predict from, (row, feature). Where a file
-        does not hold all arguments of the class, ``load`` finds out.
-        """
-        try:
-            with torch.random.fork_rng(devices=[]):
-                again = self.from_file(self.arrays(), {}, self.description())
-        except ModuleClassMissing:
-            return
-        if not same_numbers(again.predict(x), self.predict(x)):
-            name = type(self.modules[0]).__name__
-            raise InvalidInput(
-                f"{name} predicts from something outside of its state_dict that training has changed, so that a file "
-                "would not hold it; make it a buffer with self.register_buffer(name, tensor)."
-            )
+        return Written({"count": len(self.modules), "module_class": describe_module(self.modules[0])}, arrays)
 
     @classmethod
-    def from_file(cls, arrays: Mapping[str, Any], texts: Mapping[str, str], description: Mapping[str, Any]) -> Self:
-        """``description["module"]`` may hold a module of the right class, made by the user."""
-        template = module_from(description["module_class"], description.get("module"))
-        modules = []
-        for number in range(int(description["count"])):
+    def from_file(cls, written: Written, module: Any = None) -> Self:
+        described = written.description["module_class"]
+        template, modules = module_from(described, module), []
+        for number in range(int(written.description["count"])):
             own = f"{number}."
             state = {
-                name.removeprefix(own): torch.tensor(value) for name, value in arrays.items() if name.startswith(own)
+                name.removeprefix(own): torch.tensor(value)
+                for name, value in written.arrays.items()
+                if name.startswith(own)
             }
-            module = deepcopy(template)
+            copy = deepcopy(template)
             try:
-                module.load_state_dict(state)
+                copy.load_state_dict(state)
             except RuntimeError:
-                _refuse(description["module_class"], "was made with other settings")
-            modules.append(module.eval())
+                _refuse(described, "was made with other settings")
+            modules.append(copy.eval())
         return cls(tuple(modules))
 
-    def add_to(self, graph: OnnxGraph, inputs: str) -> str:
+    def add_to(self, graph: OnnxGraph, inputs: OnnxValue) -> OnnxValue:
         raise InvalidInput(
             f"{type(self.modules[0]).__name__} is your own module; export it with torch.onnx.export(module, ...)."
         )
@@ -155,7 +135,8 @@ def module_from(description: Mapping[str, Any], given: nn.Module | None = None) 
     if description.get("unread"):
         _refuse(description, f"takes {', '.join(description['unread'])}, which the file does not hold")
     try:
-        return kind(**description["arguments"])
+        with torch.random.fork_rng(devices=[]):  # its first parameters, which are replaced, are drawn
+            return kind(**description["arguments"])
     except TypeError:
         _refuse(description, "needs arguments that are not in the file")
 

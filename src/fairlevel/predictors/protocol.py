@@ -129,9 +129,9 @@ class Predictor(Protocol):
     """One frozen object per kind of model, with its settings; it is :class:`Members` that predict.
 
     ``native`` says whether it reads gaps (NaN) and categories (whole numbers); such a predictor has a field
-    ``categorical`` for the numbers of those columns. ``linear_head`` says whether its members have one, as in
-    :class:`fairlevel.members.protocol.LinearHead`, ``fixed_features`` whether training leaves what that head reads as
-    it is, ``uses_optimizer`` whether it reads anything of the optimiser.
+    ``categorical`` for the numbers of those columns. ``linear_head`` says whether its members have one, as those of
+    networks have, ``fixed_features`` whether training leaves what that head reads as it is, ``uses_optimizer`` whether
+    it reads anything of the optimiser.
     """
 
     name: ClassVar[str]

@@ -14,7 +14,6 @@ from sklearn.base import ClassifierMixin
 
 from fairlevel.arrays import Array, Index
 from fairlevel.corrections.closed_form import RIDGES, Disparity
-from fairlevel.corrections.columns import DenseColumns
 from fairlevel.data.features import as_dense, ordered_like_fit
 from fairlevel.data.native_columns import NativeColumns
 from fairlevel.data.numbers import one_per_row
@@ -40,8 +39,8 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class AnyModel(ExistingModel):
-    """A predict function on some rows; a classifier gets its correction on log-odds. Of its one family, ``written`` are
-    the grown trees, and the columns the model itself and each of them. Shapes: features (row, feature).
+    """A model on some rows; a classifier gets its correction on log-odds. Of its one family, the columns are the model
+    itself and each of the grown trees, and ``written`` is the text of the trees. Shapes: features (row, feature).
     """
 
     features: Array
@@ -52,26 +51,21 @@ class AnyModel(ExistingModel):
     @classmethod
     def of(cls, model: Any, X: Any, seed: int, classifies: bool) -> AnyModel:
         """Predict once; text and categories of X are read as such."""
+        model = model if hasattr(model, "predict") else PredictFunction(model)
         columns = NativeColumns.fit(X) if isinstance(X, pd.DataFrame) else None
-        features, names = read_features(X, columns), _names_of(X)
+        features, names = read_features(X, columns), tuple(getattr(X, "columns", ()))
+        named = names if names and len(set(names)) == len(names) else None
+        kind = f"{type(model).__name__} with an added correction"
         if classifies:
             total, classes = log_odds_of(model, X), tuple(model.classes_)
-            return cls(model, total, LogOdds(), classes, features, columns, names, seed)
-        return cls(model, predictions_of(model, X), Response(), None, features, columns, names, seed)
-
-    @property
-    def kind(self) -> str:
-        return f"{type(self.original).__name__} with an added correction"
-
-    @property
-    def unchanged(self) -> Any:
-        return self.original if hasattr(self.original, "predict") else GivenFunction(self.original)
+            return cls(model, kind, total, LogOdds(), classes, features, columns, named, seed)
+        return cls(model, kind, predictions_of(model, X), Response(), None, features, columns, named, seed)
 
     def families(self, rows: Index, disparity: Disparity, target: Array | None) -> tuple[Family, ...]:
         """The model itself, and new trees that lower its disparity."""
         grown = self._grown(self.prediction[rows], rows, disparity)
         added = by_tree(grown.leaves(self.features), grown.leaf_values)
-        return (Family(DenseColumns(np.column_stack([self.total, added])), RIDGES, grown.text),)
+        return (Family(self.total, np.column_stack([self.total, added]), RIDGES, None, grown.text),)
 
     def _grown(self, prediction: Array, rows: Index, disparity: Disparity) -> LightGBMEnsemble:
         """Trees that lower fᵀPf: each is grown on its gradient P f, what functions of A explain of the prediction with
@@ -88,24 +82,35 @@ class AnyModel(ExistingModel):
 
         categorical: Any = "auto" if self.columns is None else list(self.columns.categorical)
         data = lgb.Dataset(self.features[rows], categorical_feature=categorical)
-        settings = {**_SETTINGS, "objective": gradient, "seed": self.seed}
-        return LightGBMEnsemble(lgb.train(settings, data, GROWN_TREES))
+        return LightGBMEnsemble(lgb.train({**_SETTINGS, "objective": gradient, "seed": self.seed}, data, GROWN_TREES))
 
-    def changed(self, families: Sequence[Family], mixture: Sequence[Corrections]) -> Any:
+    def changed(self, families: Sequence[Family], mixture: Sequence[Corrections], kept: float, constant: float) -> Any:
         (family,), (part,) = families, mixture
         more, *weights = part.coefficients[0].tolist()
-        text = family.written
-        values = [weight * own for weight, own in zip(weights, text.leaf_values, strict=True)]
-        trees = text.with_leaf_values(values).write()
-        scale, intercept = float(part.kept[0]) + more, float(part.intercepts[0])
+        values = [weight * leaves for weight, leaves in zip(weights, family.written.leaf_values, strict=True)]
+        scale, intercept = kept + float(part.kept[0]) + more, constant + float(part.intercepts[0])
+        trees = family.written.with_leaf_values(values).write()
         added = AddedTrees(scale, intercept, trees, self.columns, self.names)
         return (CorrectedModel if self.classes is None else CorrectedClassifier)(self.original, added)
 
 
+@dataclass(frozen=True)
+class PredictFunction:
+    """A predict function with the method of a model; it can still be called."""
+
+    function: Any
+
+    def predict(self, X: Any) -> Array:
+        """(row,): what the function returns."""
+        return one_per_row("The model", self.function(X), len(X))
+
+    def __call__(self, X: Any) -> Any:
+        return self.function(X)
+
+
 def predictions_of(model: Any, X: Any) -> Array:
-    """Of a model or a predict function, (row,)."""
-    predict = model.predict if hasattr(model, "predict") else model
-    return one_per_row("The model", predict(X), len(X))
+    """Of a model, (row,)."""
+    return one_per_row("The model", model.predict(X), len(X))
 
 
 def log_odds_of(model: Any, X: Any) -> Array:
@@ -127,27 +132,9 @@ class AddedTrees:
     columns: NativeColumns | None
     names: tuple[Any, ...] | None = None
 
-    def ordered(self, X: Any) -> Any:
-        """X with the columns that the correction knows, in their order."""
-        return ordered_like_fit(as_dense(X), self.names)
-
     def __call__(self, total: Array, X: Any) -> Array:
         correction: Any = lgb.Booster(model_str=self.trees).predict(read_features(X, self.columns))
         return np.asarray(self.scale * total + self.intercept + correction)
-
-
-@dataclass(frozen=True)
-class GivenFunction:
-    """A predict function as it was given, with the method of a model; it can still be called."""
-
-    original: Any
-
-    def predict(self, X: Any) -> Array:
-        """(row,): what the function returns."""
-        return predictions_of(self.original, X)
-
-    def __call__(self, X: Any) -> Any:
-        return self.original(X)
 
 
 @dataclass(frozen=True)
@@ -162,13 +149,17 @@ class _Corrected:
         """Names of the columns that it reads, in their order, (feature,); None where they had none."""
         return None if self.added.names is None else np.array(self.added.names, dtype=object)
 
+    def _ordered(self, X: Any) -> Any:
+        """X with the columns that the correction knows, in their order."""
+        return ordered_like_fit(as_dense(X), self.added.names)
+
 
 class CorrectedModel(_Corrected):
     """scale · f0(X) + intercept + the trees of a booster; f0 is the model it was made from."""
 
     def predict(self, X: Any) -> Array:
         """(row,) in units of the original predictions; columns of a frame are found by name."""
-        X = self.added.ordered(X)
+        X = self._ordered(X)
         return self.added(predictions_of(self.original, X), X)
 
     def save(self, folder: Any) -> None:
@@ -190,7 +181,7 @@ class CorrectedClassifier(_Corrected, ClassifierMixin):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of both classes, (row, 2); columns of a frame are found by name."""
-        X = self.added.ordered(X)
+        X = self._ordered(X)
         second = expit(self.added(log_odds_of(self.original, X), X))
         return np.column_stack([1 - second, second])
 
@@ -201,23 +192,12 @@ class CorrectedClassifier(_Corrected, ClassifierMixin):  # type: ignore[misc]
 
 def read_features(X: Any, columns: NativeColumns | None) -> Array:
     """Numbers for the booster, (row, feature)."""
-    if columns is not None:
-        return columns.transform(_frame(X, len(columns.kinds)))
-    try:
-        return np.asarray(as_dense(X), dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInput("X holds text; pass a DataFrame, so that its columns are read as categories.") from None
-
-
-def _names_of(X: Any) -> tuple[Any, ...] | None:
-    """Names of the columns of a frame; None where they have none, or share them."""
-    names = tuple(getattr(X, "columns", ()))
-    return names if names and len(set(names)) == len(names) else None
-
-
-def _frame(X: Any, columns: int) -> pd.DataFrame:
-    """Rows of as many columns as a frame that was given before."""
-    frame = X.to_pandas() if hasattr(X, "to_pandas") else pd.DataFrame(X)
-    if frame.shape[1] != columns:
-        raise InvalidInput(f"X has {frame.shape[1]} columns; the correction reads {columns}: pass the same columns.")
-    return frame
+    if columns is None:
+        try:
+            return np.asarray(as_dense(X), dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidInput("X holds text; pass a DataFrame, so that its columns are read as categories.") from None
+    frame, count = X.to_pandas() if hasattr(X, "to_pandas") else pd.DataFrame(X), len(columns.kinds)
+    if frame.shape[1] != count:
+        raise InvalidInput(f"X has {frame.shape[1]} columns; the correction reads {count}: pass the same columns.")
+    return columns.transform(frame)

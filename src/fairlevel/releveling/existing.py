@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 
 from fairlevel.arrays import Array, Index
 from fairlevel.corrections.closed_form import CorrectionPath, Disparity
-from fairlevel.corrections.columns import DenseColumns
+from fairlevel.corrections.columns import spanned_by_rows
 from fairlevel.corrections.logistic import keeping_mean, logistic_corrections
 from fairlevel.fronts.combiners import Best, Combiner, Stacked
 
@@ -25,35 +25,48 @@ KEPT = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 
 @dataclass(frozen=True)
 class Family:
-    """Columns that may be added to the total of a model, the ridges ρ with which they are used, and what the model
-    needs to write them down.
+    """Columns Φ (row, column) that may be added to a total s (row,), the ridges ρ with which they are used, and what
+    the model needs to write the total and the columns down. The total may have ``learned`` from y; it is then a
+    candidate, too.
     """
 
-    columns: DenseColumns
+    start: Array
+    columns: Any
     ridges: tuple[float, ...]
+    start_written: Any
     written: Any
-    starts: bool = False
-    """Whether the last column is a start: it is added, whole, before any of the others."""
+    learned: bool = False
 
 
 @dataclass(frozen=True)
 class Corrections:
-    """Candidates: totals become kept · total + Φ u + intercept. Shapes: coefficients u (candidate, column), kept and
-    intercepts (candidate,).
+    """Candidates of a family: totals become kept · s + Φ u + intercept. Shapes: coefficients u (candidate, column),
+    kept and intercepts (candidate,).
     """
 
     coefficients: Array
     kept: Array
     intercepts: Array
 
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    @property
+    def with_start(self) -> Corrections:
+        """These after the start as it is."""
+        none = np.zeros_like(self.coefficients[:1])
+        kept, intercepts = np.append(1.0, self.kept), np.append(0.0, self.intercepts)
+        return Corrections(np.vstack([none, self.coefficients]), kept, intercepts)
+
     def mixed(self, proportions: Array) -> Corrections:
         """One candidate, the mixture in these proportions, (candidate,)."""
         one = proportions[None]
         return Corrections(one @ self.coefficients, one @ self.kept, one @ self.intercepts)
 
-    def totals(self, columns: DenseColumns, total: Array) -> Array:
-        """What totals (row,) become, (candidate, row)."""
-        return columns.apply(self.coefficients) + self.kept[:, None] * total + self.intercepts[:, None]
+    def totals(self, family: Family, rows: Index) -> Array:
+        """What totals of some rows become, (candidate, row)."""
+        added = (family.columns[rows] @ self.coefficients.T).T
+        return np.asarray(added + self.kept[:, None] * family.start[rows] + self.intercepts[:, None])
 
 
 class Response:
@@ -79,13 +92,13 @@ class Response:
         """The second derivative of the loss in the total, of its shape; the first one is prediction − y."""
         return np.ones_like(total)
 
-    def corrections(
-        self, columns: DenseColumns, total: Array, disparity: Disparity, ridges: Sequence[float]
-    ) -> Corrections:
-        """Candidates that change the model little and level it; ``disparity`` is that of its predictions."""
-        paths = CorrectionPath.all(columns, total, disparity, ridges)
+    def level(self, columns: Any, start: Array, disparity: Disparity, ridges: Sequence[float]) -> Corrections:
+        """Candidates that change a model little and level it, from totals (row,); ``disparity`` is that of the model's
+        predictions.
+        """
+        paths = CorrectionPath.all(columns, start, disparity, ridges)
         coefficients = np.concatenate([path.coefficients() for path in paths])
-        intercepts = -columns.apply(coefficients) @ disparity.row_weight
+        intercepts = -coefficients @ (columns.T @ disparity.row_weight)
         return Corrections(coefficients, np.ones(len(coefficients)), intercepts)
 
 
@@ -107,13 +120,11 @@ class LogOdds(Response):
         probability = self.prediction(total)
         return probability * (1 - probability)
 
-    def corrections(
-        self, columns: DenseColumns, total: Array, disparity: Disparity, ridges: Sequence[float]
-    ) -> Corrections:
-        mean = float(disparity.row_weight @ expit(total))
-        points = logistic_corrections(columns, total, disparity, ridges)
+    def level(self, columns: Any, start: Array, disparity: Disparity, ridges: Sequence[float]) -> Corrections:
+        mean = float(disparity.row_weight @ expit(start))
+        points = logistic_corrections(columns, start, disparity, ridges)
         coefficients = np.stack([np.zeros_like(points[0].u), *(point.u for point in points)])
-        log_odds = np.stack([total, *(point.log_odds for point in points)])
+        log_odds = np.stack([start, *(point.log_odds for point in points)])
         before = np.array([0.0, *(point.intercept for point in points)])
         shifts = [keeping_mean(kept * log_odds, disparity.row_weight, mean) for kept in KEPT]
         return Corrections(
@@ -123,13 +134,28 @@ class LogOdds(Response):
         )
 
 
+def corrections(response: Response, family: Family, rows: Index, disparity: Disparity) -> Corrections:
+    """The candidates of a family that some rows give; ``disparity`` is that of the model's predictions there. Where
+    columns outnumber rows, the problem is solved in the space that the rows span.
+    """
+    columns = family.columns[rows]
+    fewer, basis = spanned_by_rows(columns)
+    ridges = [ridge * fewer.shape[1] / columns.shape[1] for ridge in family.ridges]  # of traces over numbers of columns
+    level = response.level(fewer, family.start[rows], disparity, ridges)
+    if basis is not None:
+        level = replace(level, coefficients=level.coefficients @ basis.T)
+    return level.with_start if family.learned else level
+
+
 @dataclass(frozen=True)
 class ExistingModel(ABC):
     """A fitted model on the rows given. ``total``, (row,), is what columns are added to: the prediction of a regressor,
     the log-odds of most classifiers. ``classes`` are both classes of a classifier, in its order; None for numbers.
+    ``kind`` says in words what it is.
     """
 
     original: Any
+    kind: str
     total: Array
     response: Response
     classes: tuple[Any, Any] | None
@@ -138,16 +164,6 @@ class ExistingModel(ABC):
     def prediction(self) -> Array:
         """f0, (row,): a number, or the probability of the second class."""
         return self.response.prediction(self.total)
-
-    @property
-    @abstractmethod
-    def kind(self) -> str:
-        """What it is, in words for a report."""
-
-    @property
-    @abstractmethod
-    def unchanged(self) -> Any:
-        """The model as it was given."""
 
     @property
     def seen(self) -> bool:
@@ -162,7 +178,7 @@ class ExistingModel(ABC):
         """
 
     @abstractmethod
-    def changed(self, families: Sequence[Family], mixture: Sequence[Corrections]) -> Any:
-        """The model after a mixture, which holds one candidate for each family; their totals add up. A model of the
+    def changed(self, families: Sequence[Family], mixture: Sequence[Corrections], kept: float, constant: float) -> Any:
+        """The model times ``kept``, a constant, and one candidate of each family, whose totals add up. A model of the
         same type where that is possible.
         """

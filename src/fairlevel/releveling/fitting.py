@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,14 +12,13 @@ import numpy as np
 from fairlevel.arrays import Array, Index
 from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.corrections.closed_form import Disparity
-from fairlevel.corrections.columns import DenseColumns
 from fairlevel.metrics.choice import candidates_for
-from fairlevel.releveling.existing import Corrections, ExistingModel, Family
+from fairlevel.releveling.existing import Corrections, ExistingModel, Family, corrections
 from fairlevel.threads import numpy_on_one_thread, on_single_threads
 
 FOLDS = 5
 MANY_ROWS = 8000  # three folds are enough: what is judged is fitted on 5333 rows or more
-CONSTANT = 1  # its number among the candidates; the first one, 0, is the model as it is
+UNCHANGED, CONSTANT = 0, 1  # the first two candidates
 
 
 def count_folds(rows: int) -> int:
@@ -29,9 +28,12 @@ def count_folds(rows: int) -> int:
 
 @dataclass(frozen=True)
 class FittedCorrections:
-    """All candidates that some rows give: the model as it is, the constant, and the corrections of each family."""
+    """All candidates that some rows give: the model as it is, the constant (a total), and the corrections of each
+    family.
+    """
 
     model: ExistingModel
+    constant: float
     families: tuple[Family, ...]
     corrections: tuple[Corrections, ...]
 
@@ -43,51 +45,29 @@ class FittedCorrections:
         here, prediction = attributes.take(rows), model.prediction[rows]
         disparity = Disparity.of(prediction, here, seed)
         families = model.families(rows, disparity, None if target is None else target[rows])
-        first, *others = (_fitted(model, family, rows, disparity) for family in families)
-        constant = model.response.total(float(here.weight @ prediction))
-        unchanged = np.zeros_like(first.coefficients, shape=(2, first.coefficients.shape[1]))
-        both = Corrections(unchanged, np.array([1.0, 0.0]), np.array([0.0, constant]))
-        return cls(model, families, (_joined(both, first), *others))
+        fitted = tuple(corrections(model.response, family, rows, disparity) for family in families)
+        return cls(model, model.response.total(float(here.weight @ prediction)), families, fitted)
 
     def __len__(self) -> int:
         """How many candidates there are."""
-        return sum(len(part.kept) for part in self.corrections)
+        return 2 + sum(map(len, self.corrections))
 
     def predict(self, rows: Index) -> Array:
         """Predictions of all candidates on some of the model's rows, (candidate, row)."""
-        totals = [
-            corrections.totals(family.columns.take(rows), self.model.total[rows])
-            for family, corrections in zip(self.families, self.corrections, strict=True)
-        ]
-        return self.model.response.prediction(np.concatenate(totals))
+        total = self.model.total[rows]
+        families = zip(self.families, self.corrections, strict=True)
+        totals = [part.totals(family, rows) for family, part in families]
+        return self.model.response.prediction(np.vstack([total, np.full_like(total, self.constant), *totals]))
 
     def mixed(self, proportions: Array) -> Any:
         """The model that a mixture of the candidates is, (candidate,)."""
-        if proportions[0] == 1:
-            return self.model.unchanged
-        ends = np.cumsum([len(part.kept) for part in self.corrections])
-        by_family = zip(self.corrections, np.split(proportions, ends[:-1]), strict=True)
-        return self.model.changed(self.families, [part.mixed(shares) for part, shares in by_family])
-
-
-def _fitted(model: ExistingModel, family: Family, rows: Index, disparity: Disparity) -> Corrections:
-    """Candidates of one family; its start alone is one, too."""
-    columns, total, ridges = family.columns.take(rows), model.total[rows], family.ridges
-    if not family.starts:
-        return model.response.corrections(columns, total, disparity, ridges)
-    movable, start = DenseColumns(columns.values[:, :-1]), columns.values[:, -1]
-    level = model.response.corrections(movable, total + start, disparity, ridges)
-    alone = Corrections(np.zeros_like(level.coefficients[:1]), np.ones(1), np.zeros(1))
-    both = _joined(alone, level)
-    return replace(both, coefficients=np.column_stack([both.coefficients, both.kept]))
-
-
-def _joined(one: Corrections, other: Corrections) -> Corrections:
-    return Corrections(
-        np.vstack([one.coefficients, other.coefficients]),
-        np.append(one.kept, other.kept),
-        np.append(one.intercepts, other.intercepts),
-    )
+        if proportions[UNCHANGED] == 1:
+            return self.model.original
+        ends = np.cumsum([2, *map(len, self.corrections)])
+        _, *shares = np.split(proportions, ends[:-1])
+        mixture = [part.mixed(own) for part, own in zip(self.corrections, shares, strict=True)]
+        constant = float(proportions[CONSTANT] * self.constant)
+        return self.model.changed(self.families, mixture, float(proportions[UNCHANGED]), constant)
 
 
 @dataclass(frozen=True)

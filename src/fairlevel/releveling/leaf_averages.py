@@ -14,7 +14,6 @@ import numpy as np
 
 from fairlevel.arrays import Array, Index
 from fairlevel.corrections.closed_form import Disparity
-from fairlevel.corrections.columns import LeafColumns
 from fairlevel.releveling.existing import Response
 
 STEPS = 4
@@ -30,15 +29,15 @@ class LeafMoves:
     values: Array
 
 
-def counts_of_leaves(leaves: LeafColumns, rows: Index, row_weight: Array, values: Sequence[Array]) -> Array:
+def counts_of_leaves(leaves: Any, rows: Index, row_weight: Array, values: Sequence[Array]) -> Array:
     """How much each leaf counts, (leaf of any tree,): as its tree does, and a tree by the standard deviation of what it
     adds to some rows, as a multiple of the mean of all trees. The first trees of a booster tell rows apart, its last
     ones hardly.
 
-    Shapes: row_weight (some row,), summing to 1; values of the leaves of each tree.
+    Shapes: leaves (row, leaf of any tree), row_weight (some row,), summing to 1; values of the leaves of each tree.
     """
-    sizes = [len(each) for each in values]
-    held = np.split(leaves.take(rows).cross(row_weight), np.cumsum(sizes)[:-1])
+    sizes = [*map(len, values)]
+    held = np.split(leaves[rows].T @ row_weight, np.cumsum(sizes)[:-1])
     spread = np.array([np.sqrt(part @ (each - part @ each) ** 2) for part, each in zip(held, values, strict=True)])
     relative = spread / spread.mean() if spread.any() else np.ones_like(spread)
     return np.repeat(relative, sizes)
@@ -51,14 +50,15 @@ class Averages:
 
     where ω is how much the leaf counts. Each row that sets values is left out of its own averages, else columns would
     fit them better than new rows.
-    Shapes: rows that set values (row that sets values,), counts ω (leaf of any tree,), mass m (row that sets values,).
+    Shapes: leaves (row, leaf of any tree), rows that set values (row that sets values,), counts ω (leaf of any tree,),
+    mass m (row that sets values,).
     """
 
-    def __init__(self, leaves: LeafColumns, rows: Index, counts: Array, mass: Array) -> None:
-        self.rows, self.mass, self._ones = rows, mass, leaves.values
+    def __init__(self, leaves: Any, rows: Index, counts: Array, mass: Array) -> None:
+        self.rows, self.mass, self._ones, self._own = rows, mass, leaves, leaves[rows]
         trees = self._ones.nnz / self._ones.shape[0]
         self._shares = counts / (trees * (self._in_leaves(mass) + EMPTY_ROWS * mass.mean()))
-        self._itself = (self._ones @ self._shares)[rows]
+        self._itself = self._own @ self._shares
 
     def moves(self, push: Callable[[Array], Array], bend: Callable[[Array], float]) -> LeafMoves:
         """Steps that lower an objective: each averages its negative gradient over leaves, and goes as far as lowers it
@@ -80,9 +80,7 @@ class Averages:
 
     def _in_leaves(self, values: Array) -> Any:
         """Sums over the rows in each leaf, (row that sets values,) -> (leaf of any tree,)."""
-        every = np.zeros(self._ones.shape[0])
-        every[self.rows] = values
-        return self._ones.T @ every
+        return self._own.T @ values
 
 
 def leaf_averages(averages: Averages, prediction: Array, disparity: Disparity) -> LeafMoves:

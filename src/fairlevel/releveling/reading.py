@@ -19,12 +19,11 @@ from sklearn.utils.validation import check_is_fitted
 from fairlevel.data.features import as_dense
 from fairlevel.exceptions import FairLevelError, InvalidInput, InvalidType, NoTreesToChange
 from fairlevel.releveling.any_model import AnyModel
-from fairlevel.releveling.existing import ExistingModel
+from fairlevel.releveling.existing import UNNAMED, ExistingModel, LogOdds, Response
 from fairlevel.releveling.tree_model import AVERAGES, LEAVES, TREES, TreeModel
-from fairlevel.trees import NotASumOfLeaves, read_ensemble
+from fairlevel.trees import NotASumOfLeaves, TreeEnsemble, read_ensemble
 
 METHODS = ("auto", AVERAGES, TREES, LEAVES, "correction")
-
 
 _NOT_FITTED = ("not fitted", "use fit()", "call fit", "call `fit`")  # of libraries with no error of their own for it
 _OF_LIBRARIES = ("CatBoostError", "LightGBMError", "XGBoostError")  # of libraries that may not be installed
@@ -44,11 +43,7 @@ def read_model(model: Any, X: Any, method: str, seed: int) -> tuple[ExistingMode
                 check_is_fitted(model)
             ensemble = read_ensemble(last)
             if ensemble is not None and method != "correction":
-                steps: Any = () if last is model else model[:-1]
-                rows = as_dense(steps.transform(X)) if len(steps) else X
-                trees = TreeModel.of(ensemble, rows, model, partial(_replaced, model), method)
-                _check_sum(trees)
-                return trees, None
+                return _tree_model(model, ensemble, X, method), None
     except NotASumOfLeaves as error:
         reason = str(error)
     if method in (AVERAGES, TREES, LEAVES):
@@ -60,6 +55,24 @@ def read_model(model: Any, X: Any, method: str, seed: int) -> tuple[ExistingMode
         )
     with _said_of(model):
         return AnyModel.of(model, X, seed, classifies), reason
+
+
+def _tree_model(model: Any, ensemble: TreeEnsemble, X: Any, method: str) -> TreeModel:
+    """An ensemble, alone or as the last step of a Pipeline, on rows that pass all of its trees."""
+    last = last_step(model)
+    rows = X if last is model or len(model) == 1 else as_dense(model[:-1].transform(X))
+    kind = f"{len(ensemble.leaf_values)} trees ({type(last).__name__})"
+    classes = tuple(getattr(model, "classes_", UNNAMED)) if ensemble.log_odds else None
+    response, method = LogOdds() if ensemble.log_odds else Response(), AVERAGES if method == "auto" else method
+    total, leaves, wrapped = ensemble.total(rows), ensemble.leaves(rows), partial(_replaced, model)
+    trees = TreeModel(model, kind, total, response, classes, ensemble, leaves, wrapped, method)
+    if not trees.values:
+        raise NotASumOfLeaves("The model has no trees.")
+    if not np.isfinite(trees.prediction).all() or (leaves < 0).any():
+        raise NotASumOfLeaves("The trees do not explain the predictions.")
+    if np.ptp(trees.offset) > 1e-4 * max(float(np.ptp(trees.prediction)), 1e-300):
+        raise NotASumOfLeaves("The trees start from the predictions of another model.")
+    return trees
 
 
 @contextmanager
@@ -106,9 +119,8 @@ def refuse_monotone(model: Any) -> None:
     """Raise an error if a model, or one inside it, was trained to only rise or only fall along a column: corrections do
     not keep that. Files of XGBoost do not say whether it was.
     """
-    said = [value for value in _constraints(model) if value is not None]
-    by_column = [list(value.values()) if isinstance(value, Mapping) else value for value in said]
-    if any(re.search(r"(?<!\w)-?1\b", str(value)) for value in by_column):  # 1 and -1 are constraints, 0 is none
+    said = [list(value.values()) if isinstance(value, Mapping) else value for value in _constraints(model)]
+    if any(re.search(r"(?<!\w)-?1\b", str(value)) for value in said):  # 1 and -1 are constraints, 0 is none
         raise InvalidInput(
             f"{type(last_step(model)).__name__} was trained with monotone constraints, and relevel cannot keep them: "
             "predictions could fall where they must rise. Train the model without them, or give them up by passing its "
@@ -118,11 +130,9 @@ def refuse_monotone(model: Any) -> None:
 
 def _constraints(model: Any) -> Iterator[Any]:
     """What a model says about constraints, in its parameters or in its trees, as its library writes it."""
-    if hasattr(model, "get_params"):
-        for name, value in model.get_params().items():
-            if name.rpartition("__")[2] in _MONOTONE:
-                yield value
-            yield getattr(value, "monotone", None)  # fairlevel's own Boosting
+    for name, value in model.get_params().items() if hasattr(model, "get_params") else ():
+        own = name.rpartition("__")[2] in _MONOTONE
+        yield value if own else getattr(value, "monotone", None)  # the latter of fairlevel's own Boosting
     booster = getattr(last_step(model), "booster_", last_step(model))
     library = _library(booster)
     if library == "lightgbm" and hasattr(booster, "model_to_string"):
@@ -141,16 +151,6 @@ def _replaced(model: Any, changed: Any) -> Any:
     result = copy(model)
     result.steps = [*model.steps[:-1], (model.steps[-1][0], changed)]
     return result
-
-
-def _check_sum(model: TreeModel) -> None:
-    """The trees must explain all of the predictions but a constant."""
-    if not len(model.values):
-        raise NotASumOfLeaves("The model has no trees.")
-    if not np.isfinite(model.prediction).all() or (model.leaves < 0).any():
-        raise NotASumOfLeaves("The trees do not explain the predictions.")
-    if np.ptp(model.offset) > 1e-4 * max(float(np.ptp(model.prediction)), 1e-300):
-        raise NotASumOfLeaves("The trees start from the predictions of another model.")
 
 
 def in_order(model: Any, X: Any) -> Any:
@@ -175,23 +175,19 @@ def columns_read(model: Any, columns: Any) -> list[str] | None:
     """Columns that the model was trained on, by their names in ``columns``; None where it knows none. LightGBM stores
     "b mass" as "b_mass".
     """
-    names = columns_of(model)
-    if names is None or _library(model[0] if isinstance(model, Pipeline) else model) != "lightgbm":
-        return names
-    by_stored_name = {str(name).replace(" ", "_"): name for name in columns}
-    return [name if name in columns else by_stored_name.get(name, name) for name in names]
-
-
-def columns_of(model: Any) -> list[str] | None:
-    """Names of the columns that the model was trained on; None where it knows none."""
-    names = getattr(model, "feature_names_in_", None)
+    names, library = getattr(model, "feature_names_in_", None), _library(model)
     if names is None and type(model).__name__ == "Booster":
-        own = model.feature_name() if hasattr(model, "feature_name") else model.feature_names
-        names = None if own is None or all(str(name).startswith("Column_") for name in own) else own
-    if names is None and _library(model) == "catboost":
-        own = model.feature_names_ or []
-        names = None if list(own) == [str(number) for number in range(len(own))] else own
-    return None if names is None else [str(name) for name in names]
+        names = model.feature_name() if library == "lightgbm" else model.feature_names
+        names = None if all(str(name).startswith("Column_") for name in names or ()) else names
+    if names is None and library == "catboost":
+        numbers = [str(number) for number in range(len(model.feature_names_ or ()))]
+        names = None if model.feature_names_ in (None, numbers) else model.feature_names_
+    if names is None:
+        return None
+    if _library(model[0] if isinstance(model, Pipeline) else model) != "lightgbm":
+        return [str(name) for name in names]
+    by_stored_name = {str(name).replace(" ", "_"): name for name in columns}
+    return [name if name in columns else by_stored_name.get(name, name) for name in map(str, names)]
 
 
 def text_inputs(model: Any) -> set[int]:

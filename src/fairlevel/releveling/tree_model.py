@@ -12,8 +12,8 @@ from scipy.sparse import csr_array, identity
 
 from fairlevel.arrays import Array, Index
 from fairlevel.corrections.closed_form import RIDGES, Disparity
-from fairlevel.corrections.columns import DenseColumns, LeafColumns
-from fairlevel.releveling.existing import UNNAMED, Corrections, ExistingModel, Family, LogOdds, Response
+from fairlevel.corrections.columns import leaf_columns
+from fairlevel.releveling.existing import Corrections, ExistingModel, Family
 from fairlevel.releveling.leaf_averages import Averages, counts_of_leaves, leaf_averages, towards_target
 from fairlevel.trees.protocol import Leaves, TreeEnsemble, by_tree
 
@@ -24,7 +24,7 @@ LEAF_RIDGES = (0.1,)
 @dataclass(frozen=True)
 class TreeModel(ExistingModel):
     """An ensemble on some rows; ``wrapped`` puts a changed ensemble in its place, such as the last step of a Pipeline.
-    Of its families, ``written`` is what each column adds to leaves, (column, leaf of any tree).
+    What its families write are values of leaves: (leaf of any tree,) of the start, (column, leaf of any tree).
 
     Shapes: leaves (row, tree).
     """
@@ -34,78 +34,60 @@ class TreeModel(ExistingModel):
     wrapped: Callable[[Any], Any]
     method: str
 
-    @classmethod
-    def of(cls, ensemble: TreeEnsemble, X: Any, original: Any, wrapped: Callable[[Any], Any], method: str) -> TreeModel:
-        """Pass the rows through all trees."""
-        classes = tuple(getattr(original, "classes_", UNNAMED)) if ensemble.log_odds else None
-        response = LogOdds() if ensemble.log_odds else Response()
-        chosen = AVERAGES if method == "auto" else method
-        return cls(original, ensemble.total(X), response, classes, ensemble, ensemble.leaves(X), wrapped, chosen)
-
-    @property
-    def kind(self) -> str:
-        return f"{len(self.values)} trees ({self.ensemble.library})"
-
     @cached_property
     def values(self) -> list[Array]:
         """Of the leaves of each tree."""
         return self.ensemble.leaf_values
 
     @cached_property
+    def columns(self) -> csr_array:
+        """The leaves that each row falls into, (row, leaf of any tree)."""
+        return leaf_columns(self.leaves, [*map(len, self.values)])
+
+    @cached_property
     def offset(self) -> Array:
         """What the trees do not explain, (row,): a constant."""
-        return np.asarray(self.total - self.columns.apply(np.concatenate(self.values)[None])[0])
+        return np.asarray(self.total - self.columns @ np.concatenate(self.values))
 
     @property
     def seen(self) -> bool:
         """The leaves of every tree hold exactly as many of these rows as they held in training."""
         counts = self.ensemble.training_counts
-        held = self.columns.cross(np.ones(len(self.total)))
-        return bool(counts) and np.array_equal(held, np.round(np.concatenate(counts)))
-
-    @cached_property
-    def columns(self) -> LeafColumns:
-        """The leaves that each row falls into."""
-        return LeafColumns.of(self.leaves, [len(own) for own in self.values])
-
-    @property
-    def unchanged(self) -> Any:
-        return self.original
+        return bool(counts) and np.array_equal(self.columns.sum(axis=0), np.round(np.concatenate(counts)))
 
     def families(self, rows: Index, disparity: Disparity, target: Array | None) -> tuple[Family, ...]:
+        values, weight = np.concatenate(self.values), disparity.row_weight
         if self.method == TREES:
-            written = values_of_trees(self.values)
-            return (Family(DenseColumns(by_tree(self.leaves, self.values)), RIDGES, written),)
+            by_tree_written = values_of_trees(self.values)
+            return (Family(self.total, by_tree(self.leaves, self.values), RIDGES, values, by_tree_written),)
         if self.method == LEAVES:
-            every_leaf = csr_array(identity(self.columns.values.shape[1], format="csr"))
-            return (Family(self.columns, LEAF_RIDGES, every_leaf),)
-        weight = disparity.row_weight
+            return (Family(self.total, self.columns, LEAF_RIDGES, values, identity(len(values), format="csr")),)
         counts = counts_of_leaves(self.columns, rows, weight, self.values)
         averages = Averages(self.columns, rows, counts, len(rows) * weight)
         if target is None:
             level = leaf_averages(averages, self.prediction, disparity)
-            return (Family(DenseColumns(level.columns), RIDGES, level.values),)
+            return (Family(self.total, level.columns, RIDGES, values, level.values),)
         mass = len(rows) * weight * self.response.curvature(self.total[rows])
         towards = towards_target(Averages(self.columns, rows, counts, mass), self.total, target, weight, self.response)
         families = []
         for share in self.response.starts:
-            start = share * towards.columns.sum(axis=1)
-            level = leaf_averages(averages, self.response.prediction(self.total + start), disparity)
-            columns = DenseColumns(np.column_stack([level.columns, start]))
-            written = np.vstack([level.values, share * towards.values.sum(axis=0)])
-            families.append(Family(columns, RIDGES, written, starts=True))
+            start = self.total + share * towards.columns.sum(axis=1)
+            level = leaf_averages(averages, self.response.prediction(start), disparity)
+            start_written = values + share * towards.values.sum(axis=0)
+            families.append(Family(start, level.columns, RIDGES, start_written, level.values, learned=True))
         return tuple(families)
 
-    def changed(self, families: Sequence[Family], mixture: Sequence[Corrections]) -> Any:
-        kept = sum(float(part.kept[0]) for part in mixture)
-        added = sum(part.coefficients[0] @ family.written for family, part in zip(families, mixture, strict=True))
-        ends = np.cumsum([len(own) for own in self.values])
-        values = np.split(kept * np.concatenate(self.values) + added, ends[:-1])
-        values[0] += sum(float(part.intercepts[0]) for part in mixture) + (kept - 1) * float(self.offset.mean())
+    def changed(self, families: Sequence[Family], mixture: Sequence[Corrections], kept: float, constant: float) -> Any:
+        joined = kept * np.concatenate(self.values)
+        for family, part in zip(families, mixture, strict=True):
+            joined = joined + part.kept[0] * family.start_written + part.coefficients[0] @ family.written
+            kept, constant = kept + float(part.kept[0]), constant + float(part.intercepts[0])
+        values = np.split(joined, np.cumsum([*map(len, self.values)])[:-1])
+        values[0] = values[0] + constant + (kept - 1) * float(self.offset.mean())
         return self.wrapped(self.ensemble.with_leaf_values(values))
 
 
 def values_of_trees(values: Sequence[Array]) -> Any:
     """What each tree adds to leaves, sparse, (tree, leaf of any tree), from the values of the leaves of each."""
-    first = np.cumsum([0, *(len(own) for own in values)])
+    first = np.cumsum([0, *map(len, values)])
     return csr_array((np.concatenate(values), np.arange(first[-1]), first), shape=(len(values), first[-1]))

@@ -11,36 +11,29 @@ from fairlevel.trees.protocol import NotASumOfLeaves, TreeEnsemble
 from fairlevel.trees.scikit_learn import HistogramBoosting, TreeSum
 from fairlevel.trees.xgboost_model import XGBoostEnsemble
 
-ENSEMBLES: dict[tuple[str, str], Callable[[Any], TreeEnsemble]] = {
-    ("lightgbm", "Booster"): LightGBMEnsemble,
-    ("lightgbm", "LGBMRegressor"): LightGBMEnsemble,
-    ("lightgbm", "LGBMClassifier"): LightGBMEnsemble,
-    ("xgboost", "Booster"): XGBoostEnsemble,
-    ("xgboost", "XGBRegressor"): XGBoostEnsemble,
-    ("xgboost", "XGBRFRegressor"): XGBoostEnsemble,
-    ("xgboost", "XGBClassifier"): XGBoostEnsemble,
-    ("xgboost", "XGBRFClassifier"): XGBoostEnsemble,
-    ("sklearn", "RandomForestRegressor"): TreeSum,
-    ("sklearn", "ExtraTreesRegressor"): TreeSum,
-    ("sklearn", "GradientBoostingRegressor"): TreeSum,
-    ("sklearn", "HistGradientBoostingRegressor"): HistogramBoosting,
-    ("sklearn", "RandomForestClassifier"): TreeSum,
-    ("sklearn", "ExtraTreesClassifier"): TreeSum,
-    ("sklearn", "GradientBoostingClassifier"): TreeSum,
-    ("sklearn", "HistGradientBoostingClassifier"): HistogramBoosting,
-    ("catboost", "CatBoost"): CatBoostEnsemble,
-    ("catboost", "CatBoostRegressor"): CatBoostEnsemble,
-    ("catboost", "CatBoostClassifier"): CatBoostEnsemble,
+ENSEMBLES: dict[str, Callable[[Any], TreeEnsemble]] = {
+    "lightgbm.Booster LGBMRegressor LGBMClassifier": LightGBMEnsemble,
+    "xgboost.Booster XGBRegressor XGBRFRegressor XGBClassifier XGBRFClassifier": XGBoostEnsemble,
+    "catboost.CatBoost CatBoostRegressor CatBoostClassifier": CatBoostEnsemble,
+    "sklearn.RandomForestRegressor ExtraTreesRegressor RandomForestClassifier ExtraTreesClassifier": TreeSum,
+    "sklearn.GradientBoostingRegressor GradientBoostingClassifier": TreeSum,
+    "sklearn.HistGradientBoostingRegressor HistGradientBoostingClassifier": HistogramBoosting,
 }
-"""By library and class; no library is imported to find out."""
+"""By library and the names of its classes; no library is imported to find out."""
 
 
 def read_ensemble(model: Any) -> TreeEnsemble | None:
-    """The ensemble of a fitted model of a known class or of a class derived from one, else None."""
+    """The ensemble of a fitted model: the model itself where it offers what a :class:`TreeEnsemble` does, or by a known
+    class from which its own is derived; else None.
+    """
+    if hasattr(model, "with_leaf_values"):
+        own: TreeEnsemble = model
+        return own
     for kind in type(model).__mro__:
-        reader = ENSEMBLES.get((kind.__module__.partition(".")[0], kind.__name__))
-        if reader is not None:
-            return reader(model)
+        for classes, reader in ENSEMBLES.items():
+            library, _, names = classes.partition(".")
+            if kind.__module__.partition(".")[0] == library and kind.__name__ in names.split():
+                return reader(model)
     return None
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -25,8 +25,6 @@ class CatBoostEnsemble:
 
     model: Any
 
-    library: ClassVar[str] = "catboost"
-
     def __post_init__(self) -> None:
         if "oblivious_trees" not in self._json:
             raise NotASumOfLeaves("Only symmetric trees can be read (grow_policy='SymmetricTree').")
@@ -41,7 +39,7 @@ class CatBoostEnsemble:
     def log_odds(self) -> bool:
         return self._loss in _LOGISTIC
 
-    @cached_property
+    @property
     def _loss(self) -> str:
         return str(self.model.get_all_params().get("loss_function", "RMSE")).partition(":")[0]
 
@@ -57,13 +55,16 @@ class CatBoostEnsemble:
     def _scale(self) -> float:
         return float(self._json["scale_and_bias"][0])
 
+    def _of_leaves(self, name: str) -> list[Array]:
+        return [np.array(tree[name], dtype=np.float64) for tree in self._json["oblivious_trees"]]
+
     @property
     def leaf_values(self) -> list[Array]:
-        return [self._scale * np.array(tree["leaf_values"], dtype=np.float64) for tree in self._json["oblivious_trees"]]
+        return [self._scale * values for values in self._of_leaves("leaf_values")]
 
     @property
     def training_counts(self) -> list[Array]:
-        return [np.array(tree["leaf_weights"], dtype=np.float64) for tree in self._json["oblivious_trees"]]
+        return self._of_leaves("leaf_weights")
 
     def leaves(self, X: Any) -> Leaves:
         return np.asarray(self.model.calc_leaf_indexes(X), dtype=np.int32)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -23,8 +23,6 @@ class LightGBMEnsemble:
     """Gradient boosting, DART or a random forest; of an early-stopped model the trees up to its best iteration."""
 
     model: Any
-
-    library: ClassVar[str] = "lightgbm"
 
     def __post_init__(self) -> None:
         if self.text.entry("num_tree_per_iteration") not in ("", "1"):

@@ -13,6 +13,7 @@ from fairlevel.arrays import Array
 from fairlevel.exceptions import InvalidInput
 from fairlevel.trees.protocol import NotASumOfLeaves
 
+CATEGORICAL = 1  # bit of LightGBM's decision type
 _END = "end of trees"
 
 
@@ -72,7 +73,7 @@ class LightGBMText:
         """The categories that go left at a categorical split; ``number`` counts such splits of the tree."""
         ends = self.numbers(tree, "cat_boundaries", np.int64)
         words = self.numbers(tree, "cat_threshold", np.uint64)[ends[number] : ends[number + 1]]
-        return [32 * place + bit for place, word in enumerate(words) for bit in range(32) if int(word) >> bit & 1]
+        return [32 * position + bit for position, word in enumerate(words) for bit in range(32) if int(word) >> bit & 1]
 
     def with_leaf_values(self, values: Sequence[Array]) -> LightGBMText:
         """The same trees with other values."""
@@ -89,6 +90,48 @@ class LightGBMText:
     def first(self, count: int) -> LightGBMText:
         """The first trees alone."""
         return replace(self, trees=self.trees[:count])
+
+    def require_sound(self) -> None:
+        """Raise ValueError where LightGBM, which trusts a text, would end the process or read foreign memory: it counts
+        bytes of trees as the head says, and follows splits wherever they lead.
+        """
+        if [int(size) for size in self.entry("tree_sizes").split()] != [len(tree.encode()) for tree in self.trees]:
+            raise ValueError("the sizes of trees are not those of the text")
+        if not self.trees or (self.entry("num_class"), self.entry("num_tree_per_iteration")) != ("1", "1"):
+            raise ValueError("no trees, or trees of several classes")
+        for part in (self.head, *self.trees):
+            names = [line.partition("=")[0] for line in part.splitlines() if line]
+            if len(set(names)) < len(names):
+                raise ValueError(f"{names[0]} says something twice")
+        for tree in range(len(self.trees)):
+            self._require_sound_tree(tree)
+
+    def _require_sound_tree(self, tree: int) -> None:
+        def numbers(name: str, kind: type, count: int) -> Any:
+            values = self.numbers(tree, name, kind)
+            if len(values) != count:
+                raise ValueError(f"tree {tree} has {len(values)} numbers in {name}, not {count}")
+            return values
+
+        leaves, columns = int(_entry(self.trees[tree], "num_leaves")), int(self.entry("max_feature_idx")) + 1
+        if not np.isfinite(numbers("leaf_value", np.float64, leaves)).all():
+            raise ValueError("leaves hold missing or infinite numbers")
+        splits = leaves - 1
+        column, kind = numbers("split_feature", np.int64, splits), numbers("decision_type", np.int64, splits)
+        by_category = numbers("threshold", np.float64, splits)[(kind & CATEGORICAL) > 0]
+        children = np.stack([numbers(f"{side}_child", np.int64, splits) for side in ("left", "right")])
+        if splits and not (0 <= column.min() <= column.max() < columns):
+            raise ValueError(f"tree {tree} splits by column {column.max()} of {columns}")
+        inner, ends = np.sort(children[children >= 0]), np.sort(~children[children < 0])
+        later = (children > np.arange(splits)) | (children < 0)  # a split leads to later ones: there is no circle
+        whole = np.array_equal(inner, np.arange(1, splits)) and np.array_equal(ends, np.arange(leaves))
+        if splits and not (whole and later.all()):
+            raise ValueError(f"tree {tree} has splits that lead nowhere or in a circle")
+        sets = int(_entry(self.trees[tree], "num_cat"))
+        starts = numbers("cat_boundaries", np.int64, sets + 1) if sets else np.zeros(1, dtype=np.int64)
+        numbers("cat_threshold", np.uint64, int(starts[-1]))
+        if starts[0] != 0 or (np.diff(starts) < 0).any() or not np.isin(by_category, np.arange(sets)).all():
+            raise ValueError(f"tree {tree} has categories that are not in the text")
 
 
 def _entry(tree: str, name: str) -> str:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from fairlevel.exceptions import InvalidInput
-from fairlevel.onnx_graph import OnnxGraph
-from fairlevel.trees.lightgbm_text import LightGBMText
+from fairlevel.onnx_graph import OnnxGraph, OnnxValue
+from fairlevel.trees.lightgbm_text import CATEGORICAL, LightGBMText
 
 DOMAIN, DOMAIN_VERSION = "ai.onnx.ml", 5
 
 _AT_MOST, _MEMBER = 0, 6  # modes of a node: x ≤ split, x in a set
-_CATEGORICAL, _DEFAULT_LEFT = 1, 2  # bits of LightGBM's decision type; the next two bits hold the missing type
+_DEFAULT_LEFT = 2  # bit of LightGBM's decision type; the next two bits hold the missing type
 _ZERO, _NAN = 1, 2  # missing types: zeros are missing, NaN is missing
 
 
@@ -32,7 +32,7 @@ class _Nodes:
     members: Any
 
 
-def add_trees(graph: OnnxGraph, inputs: str, text: LightGBMText) -> str:
+def add_trees(graph: OnnxGraph, inputs: OnnxValue, text: LightGBMText) -> OnnxValue:
     """Add the sum of all trees to a graph: inputs (row, feature) -> (row, 1)."""
     leaves = text.leaf_values
     trees = [_splits(text, number) if len(own) > 1 else _ONE_LEAF for number, own in enumerate(leaves)]
@@ -67,7 +67,7 @@ def _splits(text: LightGBMText, tree: int) -> _Nodes:
     names = ("split_feature", "decision_type", "left_child", "right_child")
     feature, kind, *children = (text.numbers(tree, name, np.int64) for name in names)
     threshold = text.numbers(tree, "threshold", np.float64)
-    by_category, missing = (kind & _CATEGORICAL) > 0, kind >> 2 & 3
+    by_category, missing = (kind & CATEGORICAL) > 0, kind >> 2 & 3
     if (missing[~by_category] == _ZERO).any():
         raise InvalidInput("The booster counts zeros as missing (zero_as_missing=true), which ONNX cannot say.")
     sets = [[*text.categories(tree, int(number)), np.nan] for number in threshold[by_category]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -34,10 +34,8 @@ def no_sum_of_leaves(parameter: str, objective: str) -> NotASumOfLeaves:
 
 class TreeEnsemble(Protocol):
     """A fitted model whose leaves, beside a constant, add up to its total: constant + Σ_t v_t[leaf_t(x)]. One that is
-    something else is refused when it is read.
+    something else is refused when it is read. A user's own model may have these members itself.
     """
-
-    library: ClassVar[str]
 
     @property
     def log_odds(self) -> bool:

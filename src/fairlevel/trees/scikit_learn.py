@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +19,6 @@ class TreeSum:
     """Forests, whose trees are averaged, and gradient boosting, whose trees are multiplied by the step size."""
 
     model: Any
-
-    library: ClassVar[str] = "scikit-learn"
 
     def __post_init__(self) -> None:
         if getattr(self.model, "n_outputs_", 1) != 1:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -23,8 +23,6 @@ class XGBoostEnsemble:
     """Gradient boosting or DART; of an early-stopped ``XGBRegressor`` the trees up to its best iteration."""
 
     model: Any
-
-    library: ClassVar[str] = "xgboost"
 
     def __post_init__(self) -> None:
         learner = self._json["learner"]
@@ -51,7 +49,12 @@ class XGBoostEnsemble:
 
     @cached_property
     def _booster(self) -> Any:
-        return self.model if self._alone else self.model.get_booster()
+        """The trees that a prediction uses: a booster alone uses all, other models those up to the best iteration."""
+        if self._alone:
+            return self.model
+        booster = self.model.get_booster()
+        best = booster.attr("best_iteration")
+        return booster if best is None else booster[: int(best) + 1]
 
     @cached_property
     def _json(self) -> dict[str, Any]:
@@ -59,29 +62,18 @@ class XGBoostEnsemble:
         return content
 
     @cached_property
-    def _rounds(self) -> int:
-        """Those that a prediction uses: a booster alone uses all, other models those up to their best iteration."""
-        best = None if self._alone else self._booster.attr("best_iteration")
-        return int(self._booster.num_boosted_rounds()) if best is None else int(best) + 1
-
-    @cached_property
-    def _used_trees(self) -> list[dict[str, Any]]:
-        trees = _trees(self._json)
-        return trees[: len(trees) // int(self._booster.num_boosted_rounds()) * self._rounds]
-
-    @cached_property
     def _leaf_nodes(self) -> list[Index]:
-        return [np.flatnonzero(np.array(tree["left_children"]) == -1) for tree in self._used_trees]
+        return [np.flatnonzero(np.array(tree["left_children"]) == -1) for tree in _trees(self._json)]
 
-    @cached_property
+    @property
     def _weights(self) -> list[float]:
         """By what each tree is multiplied; DART keeps a weight for each."""
-        weights = self._json["learner"]["gradient_booster"].get("weight_drop", [1.0] * len(_trees(self._json)))
-        return list(weights[: len(self._used_trees)])
+        weights = self._json["learner"]["gradient_booster"].get("weight_drop")
+        return [1.0] * len(_trees(self._json)) if weights is None else list(weights)
 
     def _of_leaves(self, name: str) -> list[Array]:
         """Numbers of the nodes that are leaves, which are stored in 32 bits, (leaf,) for each tree."""
-        numbers = (np.array(tree[name], dtype=np.float32).astype(np.float64) for tree in self._used_trees)
+        numbers = (np.array(tree[name], dtype=np.float32).astype(np.float64) for tree in _trees(self._json))
         return [values[nodes] for values, nodes in zip(numbers, self._leaf_nodes, strict=True)]
 
     @property
@@ -95,7 +87,7 @@ class XGBoostEnsemble:
         return [] if self.log_odds else self._of_leaves("sum_hessian")
 
     def leaves(self, X: Any) -> Leaves:
-        return leaf_numbers(self._predicted(X, pred_leaf=True).reshape(-1, len(self._used_trees)), self._leaf_nodes)
+        return leaf_numbers(self._predicted(X, pred_leaf=True).reshape(-1, len(self._leaf_nodes)), self._leaf_nodes)
 
     def total(self, X: Any) -> Array:
         predict = self._predicted if self._alone else self.model.predict
@@ -106,19 +98,19 @@ class XGBoostEnsemble:
 
         names = None if hasattr(X, "columns") else self._booster.feature_names
         rows = X if isinstance(X, xgboost.DMatrix) else xgboost.DMatrix(X, enable_categorical=True, feature_names=names)
-        return self._booster.predict(rows, iteration_range=(0, self._rounds), **what)
+        return self._booster.predict(rows, **what)
 
     def with_leaf_values(self, values: Sequence[Array]) -> Any:
         import xgboost
 
         content = deepcopy(self._json)
-        parts = zip(_trees(content), self._leaf_nodes, self._weights, values, strict=False)  # further trees stay
+        parts = zip(_trees(content), self._leaf_nodes, self._weights, values, strict=True)
         for tree, nodes, weight, own in parts:
             for node, value in zip(nodes.tolist(), (own / weight if weight else own).tolist(), strict=True):
                 tree["split_conditions"][node] = tree["base_weights"][node] = value
         booster = xgboost.Booster(model_file=bytearray(json.dumps(content).encode()))
+        booster.set_attr(best_iteration=None, best_score=None)  # all of its trees count, however it is read
         if self._alone:
-            booster.set_attr(best_iteration=None, best_score=None)  # read back as an XGBRegressor, it would use fewer
             return booster
         changed = deepcopy(self.model)
         changed._Booster = booster

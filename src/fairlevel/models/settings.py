@@ -1,4 +1,6 @@
-"""Settings as plain values for JSON, and back: only classes of this package, never code."""
+"""Settings as plain values for JSON, and back: objects of this package alone, never code. What predicts needs none of
+them, so none is a reason to refuse a file.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
-from functools import cache
 from importlib import import_module
 from inspect import isabstract
 from math import isfinite
@@ -15,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from fairlevel.data.encoder import TableEncoder
-from fairlevel.exceptions import InvalidInput
 from fairlevel.extras import has_networks, networks
 
 _HOMES = (
@@ -33,8 +33,8 @@ _NETWORK_HOMES = ("penalties", "mlp_mean", "mlp", "optimizers")
 
 @dataclass(frozen=True, repr=False)
 class NotAtHand:
-    """An object that a file names and that cannot be made here: its class needs PyTorch, or another package. The model
-    predicts all the same; to fit it again, the class is needed.
+    """An object that a file names and that cannot be made here: its class is a user's own, needs PyTorch or another
+    package. The model predicts all the same; to fit it again, the object is needed.
     """
 
     kind: str
@@ -49,7 +49,6 @@ def known_classes() -> dict[str, type]:
     return _classes_in(*(import_module(f"fairlevel.{home}") for home in _HOMES))
 
 
-@cache
 def _classes_in(*modules: Any) -> dict[str, type]:
     return {
         name: value
@@ -62,6 +61,8 @@ def _classes_in(*modules: Any) -> dict[str, type]:
 
 def _known_class(name: str) -> type | None:
     """The class of this name, where it is at hand."""
+    if name == TableEncoder.__name__:
+        return TableEncoder
     if name in known_classes():
         return known_classes()[name]
     modules = [networks(home) for home in _NETWORK_HOMES] if has_networks() else []
@@ -71,7 +72,9 @@ def _known_class(name: str) -> type | None:
 
 
 def to_plain(value: Any) -> Any:
-    """Numbers, text and lists as they are; an object of a known class as its name and fields."""
+    """Numbers, text and lists as they are; an object as the name of its class and what it was made with, as far as
+    that can be known.
+    """
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not isfinite(value):
@@ -84,43 +87,36 @@ def to_plain(value: Any) -> Any:
         return to_plain(value.value)
     if isinstance(value, Mapping):
         return {"numbers": {str(name): to_plain(entry) for name, entry in value.items()}}
-    if isinstance(value, TableEncoder):
-        return {"class": type(value).__name__, "settings": value.get_params()}
     if isinstance(value, NotAtHand):
         return {"class": value.kind, "settings": value.settings}
-    if hasattr(value, "state_dict"):
+    if hasattr(value, "state_dict") and hasattr(value, "forward"):
         return {"module": networks("modules").describe_module(value)}
-    if is_dataclass(value) and _known_class(type(value).__name__) is type(value):
-        settings = {field.name: to_plain(getattr(value, field.name)) for field in fields(value) if field.init}
-        return {"class": type(value).__name__, "settings": settings}
-    raise InvalidInput(
-        f"{value!r} cannot be written to a file: {type(value).__name__} is no class of fairlevel, and files hold no "
-        "code. Use names, numbers or objects of fairlevel."
-    )
+    kind, settings = type(value), {}
+    if is_dataclass(value):
+        settings = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+    elif kind is TableEncoder:
+        settings = value.get_params()
+    own = _known_class(kind.__name__) is kind
+    name = kind.__name__ if own else f"{kind.__module__}.{kind.__qualname__}"
+    return {"class": name, "settings": {name: to_plain(entry) for name, entry in settings.items()}}
 
 
 def from_plain(value: Any, module: Any = None) -> Any:
     """What :func:`to_plain` wrote; lists come back as tuples. ``module`` stands for a module that the file names."""
     if isinstance(value, list):
         return tuple(from_plain(entry, module) for entry in value)
-    if isinstance(value, Mapping):
-        if "float" in value:
-            return float(value["float"])
-        if "module" in value:
-            return networks("modules").module_from(value["module"], module)
-        if "numbers" in value:
-            return {name: from_plain(entry, module) for name, entry in value["numbers"].items()}
-        name = str(value.get("class"))
-        if name == TableEncoder.__name__:
-            return TableEncoder(**value["settings"])
-        if name == "LinearR2" and not value["settings"].get("scale_free", True):  # as 0.1 wrote it
-            rest = {key: entry for key, entry in value["settings"].items() if key not in ("scale_free", "ridge")}
-            mean = {"class": "RidgeMean", "settings": {"ridge": value["settings"]["ridge"]}}
-            return from_plain({"class": "ClosedFBO", "settings": {"mean": mean, **rest}}, module)
-        known = _known_class(name)
-        if known is None:
-            return NotAtHand(str(name), dict(value["settings"]))
-        settings = {key: from_plain(entry, module) for key, entry in value["settings"].items()}
-        settings.pop("scale_free", None)
-        return known(**settings)
-    return value
+    if not isinstance(value, Mapping):
+        return value
+    if "float" in value:
+        return float(value["float"])
+    if "module" in value:
+        return networks("modules").module_from(value["module"], module)
+    if "numbers" in value:
+        return {name: from_plain(entry, module) for name, entry in value["numbers"].items()}
+    kind, as_written = _known_class(value["class"]), NotAtHand(str(value["class"]), dict(value["settings"]))
+    if kind is None:
+        return as_written
+    try:
+        return kind(**{name: from_plain(entry, module) for name, entry in value["settings"].items()})
+    except (TypeError, ValueError):  # settings that this version has no longer
+        return as_written
