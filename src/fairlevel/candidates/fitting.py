@@ -52,10 +52,9 @@ class Scaling:
         factors = None if table.factors is None else LegitimateFactors.of(table.factors, of_attributes)
         return cls(x, Scaler.fit(table.y, weight), attributes, factors)
 
-    def rows(self, table: Table, index: Index, rows_in: int = 0) -> TrainingRows:
-        """Some rows of a table, features as given; the first ``rows_in`` are IN: penalties that split rows fit the
-        conditional mean on them and carry accuracy on the others (OUT). All candidates that train on them share what is
-        computed from the attributes.
+    def rows(self, table: Table, index: Index) -> TrainingRows:
+        """Some rows of a table, features as given. All candidates that train on them share what is computed from the
+        attributes.
         """
         attributes = None
         weight, counted = (None if own is None else own[index] for own in (table.row_weight, table.attribute_weight))
@@ -67,7 +66,7 @@ class Scaling:
             groups = table.splits.groups
             attributes = replace(attributes, groups=None if groups is None else groups[index])
             attributes = with_learnt(attributes, table.y[index], LEARNT_WITH)
-        return TrainingRows(table.x[index], self.y.transform(table.y[index]), attributes, rows_in, weight)
+        return TrainingRows(table.x[index], self.y.transform(table.y[index]), attributes, weight)
 
 
 def attributes_of(table: Table) -> Attributes:
@@ -121,8 +120,8 @@ class ScaledTable:
         return self.table.splits
 
     def rows(self, kept: Index, held: Index | None = None) -> CandidateRows:
-        """Rows to train on, of which the first half are IN, and held-out rows, if any."""
-        training = AllRows(self.scaling.rows(self.table, kept, rows_in=len(kept) // 2), x_scaler=self.scaling.x)
+        """Rows to train on, and held-out rows, if any."""
+        training = AllRows(self.scaling.rows(self.table, kept), x_scaler=self.scaling.x)
         return CandidateRows(
             training,
             None if held is None else self.scaling.rows(self.table, held),

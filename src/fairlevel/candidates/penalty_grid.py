@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
 
@@ -13,12 +13,13 @@ import pandas as pd
 from fairlevel.arrays import Array
 from fairlevel.candidates.candidate_set import CandidateKey, CandidateSet, TrainingHistory, candidate_table
 from fairlevel.candidates.protocol import PLAIN_RATE, CandidateRows, Limits, Report, TrainingSetup, portion
-from fairlevel.exceptions import InvalidInput, InvalidType
+from fairlevel.exceptions import InvalidType
 from fairlevel.fronts.refinement import Proposal, check_weights, coarse, propose
+from fairlevel.links import LogisticLink
 from fairlevel.members.linked import LinkedMembers
 from fairlevel.penalties import ClosedFBO, NoPenalty, Penalty
 from fairlevel.predictors import Configurations
-from fairlevel.training.engine import train
+from fairlevel.training.engine import Trainer
 from fairlevel.training.outcome import Trained
 
 WEIGHTS = (0.0, 0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 150.0, 400.0)
@@ -26,11 +27,10 @@ WEIGHTS = (0.0, 0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 150.0, 400.0)
 
 @dataclass(frozen=True)
 class Setting:
-    """One configuration apart from the penalty weight: the penalty, the outer step size, numbers of the penalty."""
+    """One configuration apart from the penalty weight: the penalty and the outer step size."""
 
     penalty: Penalty = ClosedFBO()
     learning_rate: float = PLAIN_RATE
-    numbers: dict[str, float] = field(default_factory=dict)
 
     def rate(self, weight: float) -> float:
         """The step size at weight 0; training divides it by the curvature that the weight brings."""
@@ -42,7 +42,7 @@ class PlainSteps(Setting):
     """The same step size at every weight, as the paper prints it for FBO and ITD; large weights diverge."""
 
     def rate(self, weight: float) -> float:
-        return self.learning_rate * float(self.penalty.curvature(np.asarray(weight)))
+        return self.learning_rate * (1 + weight)
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,6 @@ class PenaltyGrid:
                 f"settings={self.settings!r} was given; a tuple of Setting objects is needed, or "
                 "PenaltyGrid.over(penalty, weights) for one penalty."
             )
-        for one in self.settings:
-            if any(other.penalty == one.penalty and set(other.numbers) != set(one.numbers) for other in self.settings):
-                raise InvalidInput(
-                    f"Settings of {one.penalty.name} name different numbers; all must name the same ones, such "
-                    "as ridge."
-                )
 
     @classmethod
     def over(cls, penalty: Penalty, weights: Sequence[float] = WEIGHTS) -> PenaltyGrid:
@@ -120,23 +114,12 @@ def _train_together(
     chosen = [settings[proposal.setting] for proposal in group]
     rates = np.array([setting.rate(proposal.weight) for setting, proposal in zip(chosen, group, strict=True)])
     rates *= setup.rate_scale
-    numbers = {name: np.array([setting.numbers[name] for setting in chosen]) for name in chosen[0].numbers}
-    known = rows.training.has_attributes
-    penalty = rows.training.tuned(penalty, setup.seed) if known else NoPenalty(rows=penalty.rows)
+    penalty = rows.training.tuned(penalty, setup.seed) if rows.training.has_attributes else NoPenalty()
     keys = [CandidateKey(penalty.name, float(proposal.weight), proposal.setting) for proposal in group]
     steps = None if rows.steps is None else np.array([rows.steps[key] for key in keys])
-    trained = train(
-        rows.training,
-        replace(Configurations.of([proposal.weight for proposal in group], rates, **numbers), steps=steps),
-        predictor=setup.predictor,
-        penalty=penalty,
-        optimizer=setup.optimizer,
-        loss=setup.loss,
-        held_out=rows.held_out,
-        seed=setup.seed,
-        device=setup.device,
-        progress=lambda done, total: report(done / total),
-    )
+    trainer = Trainer(setup.predictor, penalty, setup.optimizer, setup.loss, setup.seed, setup.device)
+    grid = replace(Configurations.of([proposal.weight for proposal in group], rates), steps=steps)
+    trained = trainer.train(rows.training, grid, rows.held_out, lambda done, total: report(done / total))
     return _candidates(trained, keys, rates, setup)
 
 
@@ -150,8 +133,8 @@ def _candidates(trained: Trained, keys: Sequence[CandidateKey], rates: Array, se
         loss=trained.loss.astype(np.float64),
     )
     usable = np.flatnonzero(trained.usable)
-    members, link = trained.members.take(usable), setup.loss.link_function
-    group = members if link is None else LinkedMembers(members, link)
+    members, link = trained.members.take(usable), setup.loss.link
+    group = LinkedMembers(members, link) if isinstance(link, LogisticLink) else members
     histories = tuple(_history(trained, config, setup.loss.figure) for config in range(len(keys)))
     return CandidateSet(table, (group,), np.eye(len(usable)), histories)
 

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import entr
 
-from fairlevel.arrays import AnyArray, Array, namespace, numpy_array
+from fairlevel.arrays import AnyArray, Array, namespace
 from fairlevel.data.scaling import Scaler
 from fairlevel.links import LogisticLink
-from fairlevel.losses.protocol import LossStep
 
 
 @dataclass(frozen=True)
@@ -24,12 +22,11 @@ class Logistic:
 
     Parameters
     ----------
-    link_function : offset, centre and scale
+    link : offset, centre and scale
     """
 
-    link_function: LogisticLink = LogisticLink()
+    link: LogisticLink = LogisticLink()
 
-    name: ClassVar[str] = "logistic"
     figure: ClassVar[str] = "log_loss"
     quadratic: ClassVar[bool] = False
 
@@ -41,31 +38,17 @@ class Logistic:
         return cls(LogisticLink(float(np.log(share / (1 - share))), share, float(scaler.scale)))
 
     def _labels(self, target: AnyArray) -> AnyArray:
-        return self.link_function.centre + self.link_function.scale * target
+        return self.link.centre + self.link.scale * target
 
     def value(self, score: AnyArray, target: AnyArray, row_weight: AnyArray) -> AnyArray:
         xp = namespace(score)
-        shifted = score + self.link_function.offset
+        shifted = score + self.link.offset
         softplus = xp.log1p(xp.exp(-xp.abs(shifted))) + xp.clip(shifted, min=0.0)
         return (softplus - self._labels(target) * shifted) @ row_weight
 
-    def step(self, score: AnyArray, target: AnyArray, row_weight: AnyArray) -> LossStep:
-        residual = self.link_function.probability(score) - self._labels(target)
-        return LossStep(self.value(score, target, row_weight), residual * row_weight)
+    def gradient(self, score: AnyArray, target: AnyArray, row_weight: AnyArray) -> AnyArray:
+        return (self.link.probability(score) - self._labels(target)) * row_weight
 
     def curvature(self, score: AnyArray, target: AnyArray, row_weight: AnyArray) -> AnyArray:
-        probability = self.link_function.probability(score)
+        probability = self.link.probability(score)
         return probability * (1 - probability) * row_weight
-
-    def of_constant(self, target: AnyArray, row_weight: AnyArray) -> float:
-        """The entropy of the share of ones."""
-        ones, weight = (numpy_array(values).astype(np.float64) for values in (self._labels(target), row_weight))
-        share = np.clip((ones @ weight) / weight.sum(), 0, 1)
-        return float(entr(share) + entr(1 - share))
-
-    def link(self, score: AnyArray) -> AnyArray:
-        return self.link_function(score)
-
-    def through_link(self, score: AnyArray, gradient: AnyArray) -> AnyArray:
-        probability = self.link_function.probability(score)
-        return gradient * probability * (1 - probability) / self.link_function.scale

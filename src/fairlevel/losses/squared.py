@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fairlevel.arrays import AnyArray, namespace
-from fairlevel.losses.protocol import LossStep
+from fairlevel.links import IDENTITY, IdentityLink
 
 
 @dataclass(frozen=True)
 class SquaredLoss:
     r"""ℓ(s, y) = (s − y)²; the score is the prediction."""
 
-    link_function: ClassVar[None] = None
-    name: ClassVar[str] = "squared"
+    link: ClassVar[IdentityLink] = IDENTITY
     figure: ClassVar[str] = "mse"
     quadratic: ClassVar[bool] = True
 
@@ -22,19 +21,8 @@ class SquaredLoss:
         residual = score - target
         return (residual * residual) @ row_weight
 
-    def step(self, score: AnyArray, target: AnyArray, row_weight: AnyArray) -> LossStep:
-        residual = score - target
-        return LossStep((residual * residual) @ row_weight, 2 * residual * row_weight)
+    def gradient(self, score: AnyArray, target: AnyArray, row_weight: AnyArray) -> AnyArray:
+        return 2 * (score - target) * row_weight
 
     def curvature(self, score: AnyArray, target: AnyArray, row_weight: AnyArray) -> AnyArray:
         return namespace(score).broadcast_to(2 * row_weight, score.shape)
-
-    def of_constant(self, target: AnyArray, row_weight: AnyArray) -> float:
-        """1, the variance of a standardised target."""
-        return 1.0
-
-    def link(self, score: AnyArray) -> AnyArray:
-        return score
-
-    def through_link(self, score: AnyArray, gradient: AnyArray) -> AnyArray:
-        return gradient

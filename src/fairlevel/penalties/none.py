@@ -7,33 +7,28 @@ from typing import ClassVar
 
 from fairlevel.arrays import AnyArray, namespace
 from fairlevel.conditional_mean.attributes import Attributes
-from fairlevel.penalties.protocol import ALL_TRAINING_ROWS, Along, PenaltyStep, RowPlan, Rows, Settings
-from fairlevel.penalties.toolkit import PenaltyDefaults, Prepared
+from fairlevel.penalties.protocol import Penalty, PenaltyStep, Prepared
 
 
 @dataclass(frozen=True)
 class Nothing(Prepared):
     """What a penalty without state prepares."""
 
-
-@dataclass(frozen=True)
-class NoPenalty(PenaltyDefaults):
-    """Zero everywhere: plain training."""
-
-    rows: RowPlan = ALL_TRAINING_ROWS
-
-    name: ClassVar[str] = "none"
     within_factors: ClassVar[bool] = True
 
-    def curvature(self, weight: AnyArray) -> AnyArray:
-        return namespace(weight).ones_like(weight)
 
-    def prepare(self, attributes: Attributes, rows: Rows, settings: Settings, seed: int) -> Nothing:
+@dataclass(frozen=True)
+class NoPenalty(Penalty):
+    """Zero everywhere: plain training."""
+
+    name: ClassVar[str] = "none"
+
+    def prepare(self, attributes: Attributes, seed: int) -> Nothing:
         return Nothing()
 
     def step(self, prediction: AnyArray, prepared: Nothing, state: None) -> PenaltyStep:
         zeros = namespace(prediction).zeros_like(prediction)
-        return PenaltyStep(zeros[:, 0], zeros, None)
+        return PenaltyStep(zeros[:, 0], zeros, curvature=0.0)
 
-    def along(self, direction: AnyArray, value: AnyArray, prepared: Nothing, state: None) -> Along:
-        return Along(namespace(direction).zeros_like(direction[:, 0]))
+    def along(self, direction: AnyArray, last: PenaltyStep, prepared: Nothing) -> AnyArray:
+        return last.value

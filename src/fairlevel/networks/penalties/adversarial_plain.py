@@ -27,15 +27,15 @@ class PlainAdversarial(Adversarial):
     name: ClassVar[str] = "adversarial_plain"
 
     @on_tensors
-    def step(self, prediction: Tensor, prepared: CriticRows, state: CriticState) -> PenaltyStep:
+    def step(self, prediction: Tensor, prepared: CriticRows, state: CriticState | None) -> PenaltyStep:
         if prepared.spread == 0:
-            return PenaltyStep(torch.zeros_like(prediction[:, 0]), torch.zeros_like(prediction), state)
+            return PenaltyStep(torch.zeros_like(prediction[:, 0]), torch.zeros_like(prediction))
         after = self.trained(prediction, prepared, state)
         loss, gradient = self.loss(prediction, prepared, after)
         return PenaltyStep(prepared.spread - loss, -gradient, after)
 
     @on_tensors
-    def value(self, prediction: Tensor, prepared: CriticRows, state: CriticState) -> Tensor:
+    def value(self, prediction: Tensor, prepared: CriticRows, state: CriticState | None) -> Tensor:
         """What the present critic explains."""
         if prepared.spread == 0:
             return torch.zeros_like(prediction[:, 0])
