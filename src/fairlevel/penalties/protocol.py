@@ -32,7 +32,10 @@ class Prepared:
     """
 
     within_factors: ClassVar[bool] = False
-    accuracy: slice = slice(None)
+
+    @property
+    def accuracy(self) -> slice:
+        return slice(None)
 
     def to(self, backend: Backend) -> Self:
         """A copy with the floating arrays where a training has its own."""

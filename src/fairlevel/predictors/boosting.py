@@ -67,11 +67,10 @@ class Boosting(Predictor):
                 continue
             if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
                 raise InvalidInput(f"{name}={value!r} was given; a whole number ≥ {least} is needed.")
-        for name, share in (
-            ("learning_rate", self.learning_rate),
-            ("features", 1 if self.features is None else self.features),
-        ):
-            if not 0 < share <= 1:
+        for name, share in (("learning_rate", self.learning_rate), ("features", self.features)):
+            if share is None and name == "features":
+                continue
+            if share is None or not 0 < share <= 1:
                 raise InvalidInput(f"{name}={share!r} was given; a number above 0 and at most 1 is needed.")
         if not 0 <= self.l2 < np.inf:
             raise InvalidInput(f"l2={self.l2!r} was given; a finite number ≥ 0 is needed.")

@@ -11,8 +11,8 @@ from tests.drawn_rows import TENSORS, TENSORS_OF_32_BITS
 
 
 def evaluated(penalty, f, a):
-    prepared = penalty.prepare(Attributes(a), None, {}, seed=0).to(TENSORS)
-    return penalty.step(f, prepared, penalty.init(prepared, len(f), {}))
+    prepared = penalty.prepare(Attributes(a), seed=0).to(TENSORS)
+    return penalty.step(f, prepared, None)
 
 
 def test_gaussian_pairs_have_the_smoothed_closed_form():
@@ -69,8 +69,8 @@ def test_the_held_out_value_has_no_floor():
     random = np.random.default_rng(3)
     a, f = random.standard_normal((400, 1)), torch.from_numpy(random.standard_normal((100, 400)))
     penalty = EIPM(anchors=64)
-    prepared = penalty.prepare(Attributes(a), None, {}, seed=0).to(TENSORS)
-    state = penalty.init(prepared, 100, {})
+    prepared = penalty.prepare(Attributes(a), seed=0).to(TENSORS)
+    state = None
     biased, held = penalty.step(f, prepared, state).value, penalty.value(f, prepared, state)
     assert float(held.mean().abs()) < 0.25 * float(biased.mean())
 
@@ -84,8 +84,8 @@ def test_the_held_out_value_weights_rows():
     penalty = EIPM(anchors=300)
     found = []
     for rows, row_weight in ((slice(None), weight), (slice(200), None)):
-        prepared = penalty.prepare(Attributes(a[rows], row_weight=row_weight), None, {}, seed=0).to(TENSORS)
-        found.append(float(penalty.value(f[:, rows], prepared, penalty.init(prepared, 1, {}))))
+        prepared = penalty.prepare(Attributes(a[rows], row_weight=row_weight), seed=0).to(TENSORS)
+        found.append(float(penalty.value(f[:, rows], prepared, None)))
     assert found[0] == pytest.approx(found[1], rel=1e-6)
 
 

@@ -50,7 +50,7 @@ class SplitAttributes(PreparedTensors):
     evaluate_weight: Any
     fit_rows: slice
     evaluate_rows: slice
-    accuracy: slice
+    accuracy_rows: slice
     seed: int
 
     @classmethod
@@ -65,6 +65,10 @@ class SplitAttributes(PreparedTensors):
         accuracy = outside if plan.accuracy_on_out else everything
         parts = (fit, evaluate, accuracy)
         return cls(values, values[fit], values[evaluate], weight, fit_weight, evaluate_weight, *parts, seed)
+
+    @property
+    def accuracy(self) -> slice:
+        return self.accuracy_rows
 
     @cached_property
     def smoother(self) -> PenaltySmoother:
