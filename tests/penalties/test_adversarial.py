@@ -48,8 +48,8 @@ def test_steps_leave_the_old_state_as_it_was():
     a = np.random.default_rng(0).standard_normal((50, 2))
     penalty = Adversarial()
     prepared = penalty.prepare(Attributes(a), seed=0).to(TENSORS)
-    state = None
     f = torch.from_numpy(a[:, :1].T)
+    state = penalty.step(f, prepared, None).state
     first, second = (penalty.step(f, prepared, state) for _ in range(2))
     assert torch.equal(first.gradient, second.gradient)
 

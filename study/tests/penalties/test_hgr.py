@@ -64,7 +64,7 @@ def test_steps_leave_the_old_state_as_it_was():
     a = np.random.default_rng(3).standard_normal((50, 2))
     penalty, f = NeuralHGR(), torch.from_numpy(a[:, :1].T)
     prepared = penalty.prepare(Attributes(a), seed=0).to(TENSORS)
-    state = None
+    state = penalty.step(f, prepared, None).state
     first, second = (penalty.step(f, prepared, state) for _ in range(2))
     assert torch.equal(first.gradient, second.gradient)
 
