@@ -11,7 +11,7 @@ from fairlevel.conditional_mean.attributes import Attributes
 from fairlevel.networks.mlp import MLP
 from fairlevel.networks.optimizers import GradientDescent
 from fairlevel.penalties import NoPenalty, Penalty
-from fairlevel.penalties.none import Nothing
+from fairlevel.penalties.protocol import Nothing
 from fairlevel.predictors import Configurations
 from fairlevel.training.rows import AllRows, TrainingRows
 from tests.contracts.sanity import measure

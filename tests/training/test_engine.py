@@ -15,8 +15,7 @@ from fairlevel.networks.network import Network
 from fairlevel.networks.optimizers import Adam, GradientDescent
 from fairlevel.penalties import GDP, NAMES, ClosedFBO, LinearR2, NoPenalty, RootFBO, resolve_penalty
 from fairlevel.predictors import Boosting, Configurations, Linear, RandomFeatures
-from fairlevel.predictors.linear import LEAST_RIDGE
-from fairlevel.predictors.ridge import leave_one_out_ridge
+from fairlevel.predictors.linear import LEAST_RIDGE, leave_one_out_ridge
 from fairlevel.training.outcome import Status
 from fairlevel.training.rows import AllRows, TrainingRows
 from tests.contracts.penalty_cases import CASES, FEW_STEPS, as_they_are

@@ -30,7 +30,7 @@ from fairlevel.fronts.refinement import check_weights, coarse
 from fairlevel.members.protocol import LinearHead
 from fairlevel.metrics.choice import tuned_mean
 from fairlevel.penalties import ClosedFBO
-from fairlevel.predictors.ridge import leave_one_out_ridge
+from fairlevel.predictors.linear import leave_one_out_ridge
 from fairlevel.training.outcome import Status
 from fairlevel.training.rows import TrainingRows
 

@@ -20,8 +20,7 @@ from fairlevel.extras import has_networks, networks
 
 _HOMES = (
     "penalties",
-    "penalties.protocol",
-    "penalties.gdp_nodes",
+    "penalties.gdp",
     "penalties.inner_losses",
     "conditional_mean",
     "predictors",
@@ -120,7 +119,6 @@ def from_plain(value: Any, module: Any = None) -> Any:
         known = _known_class(name)
         if known is None:
             return NotAtHand(str(name), dict(value["settings"]))
-        settings = {key: from_plain(entry, module) for key, entry in value["settings"].items()}
-        settings.pop("scale_free", None)
-        return known(**settings)
+        taken = {field.name for field in fields(known)}  # earlier versions wrote more
+        return known(**{key: from_plain(entry, module) for key, entry in value["settings"].items() if key in taken})
     return value

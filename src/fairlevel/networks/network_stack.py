@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -19,7 +19,7 @@ from fairlevel.members.networks import NetworkMembers
 from fairlevel.networks.backend import TorchBackend, resolve_device
 from fairlevel.networks.network import Kept, Network
 from fairlevel.networks.optimizers import Optimizer
-from fairlevel.predictors.protocol import Configurations, Curvature, Learner, LearnerFactory, Predictor, Tiling
+from fairlevel.predictors.protocol import Configurations, Curvature, Learner, LearnerFactory, Tiling
 from fairlevel.threads import workers
 
 _TILES = {1000: 16, 4000: 8, 20_000: 4}
@@ -32,13 +32,6 @@ def predict_on(device: torch.device | str, layout: Layout, parameters: Array, in
     values = network.predict(*(torch.from_numpy(numbers).to(device, torch.float64) for numbers in (parameters, inputs)))
     predictions: Array = values.cpu().numpy()
     return predictions
-
-
-class NetworkPredictor(Predictor):
-    """What predictors that train such networks have in common."""
-
-    linear_head: ClassVar[bool] = True
-    uses_optimizer: ClassVar[bool] = True
 
 
 class ParameterLearner(Learner):

@@ -8,8 +8,7 @@ from fairlevel.penalties.fbo_closed import ClosedFBO, RootFBO
 from fairlevel.penalties.gdp import GDP
 from fairlevel.penalties.hsic import HSIC, FeatureHSIC
 from fairlevel.penalties.linear_r2 import LinearR2
-from fairlevel.penalties.none import NoPenalty
-from fairlevel.penalties.protocol import Penalty
+from fairlevel.penalties.protocol import NoPenalty, Penalty
 from fairlevel.removed import refuse_removed
 
 PENALTIES: dict[str, Callable[[], Penalty]] = {

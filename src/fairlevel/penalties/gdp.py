@@ -116,13 +116,13 @@ class GDP(Penalty):
         xp, density = namespace(prediction), prepared.density
         mean = prediction @ prepared.row_weight
         smoothed: AnyArray = 0.0  # Σ_j k f, (config, node, node')
-        for rows in row_blocks(prediction):
+        for rows in row_blocks(prediction.shape[1], prediction):
             smoothed += (prepared.first[:, rows] * prediction[:, None, rows]) @ prepared.second[:, rows].T
         move = smoothed - density * mean[:, None, None]
         rounding = 16 * xp.finfo(prediction.dtype).eps * xp.max(xp.abs(prediction), axis=-1)[:, None, None]
         side = xp.where(xp.abs(move) > rounding * density, xp.sign(move), xp.zeros_like(move))
         gradient = -xp.sum(side * density, axis=(1, 2))[:, None] * prepared.row_weight
-        for rows in row_blocks(prediction):
+        for rows in row_blocks(prediction.shape[1], prediction):
             pulled = xp.matrix_transpose(side) @ prepared.first[:, rows]
             gradient[:, rows] += xp.sum(pulled * prepared.second[:, rows], axis=1)
         return PenaltyStep(xp.sum(xp.abs(move), axis=(1, 2)), gradient)

@@ -200,11 +200,11 @@ class FeatureHSIC(Penalty):
     def step(self, prediction: AnyArray, prepared: CentredFeatures, state: None) -> PenaltyStep:
         xp, frequencies, scale = namespace(prediction), prepared.frequencies, (2 / self.features) ** 0.5
         cross: AnyArray = 0.0  # w H Z_A times Z_f, (config, feature of A, feature of f)
-        for rows in row_blocks(prediction):
+        for rows in row_blocks(prediction.shape[1], prediction):
             waves = xp.cos(prediction[:, rows, None] * frequencies + prepared.phases)
             cross = cross + scale * (prepared.features[rows].T @ waves)
         gradient = xp.empty_like(prediction)
-        for rows in row_blocks(prediction):
+        for rows in row_blocks(prediction.shape[1], prediction):
             slopes = xp.sin(prediction[:, rows, None] * frequencies + prepared.phases) * frequencies
             gradient[:, rows] = -2 * scale * (slopes * (prepared.features[rows] @ cross)).sum(-1)
         return PenaltyStep(xp.sum(cross**2, axis=(1, 2)), gradient, curvature=_CURVATURE)

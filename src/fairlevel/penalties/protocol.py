@@ -7,9 +7,10 @@ functions of :func:`fairlevel.arrays.namespace` serves both. A penalty never see
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
-from fairlevel.arrays import AnyArray, Array, Backend, on_backend
+from fairlevel.arrays import AnyArray, Array, Backend, namespace, on_backend
 from fairlevel.conditional_mean.attributes import Attributes
 
 
@@ -68,3 +69,27 @@ class Penalty(ABC):
         the penalty where the last step was taken and is nowhere below it; None where it is not known.
         """
         return None
+
+
+@dataclass(frozen=True)
+class Nothing(Prepared):
+    """What a penalty without state prepares."""
+
+    within_factors: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class NoPenalty(Penalty):
+    """Zero everywhere: plain training."""
+
+    name: ClassVar[str] = "none"
+
+    def prepare(self, attributes: Attributes, seed: int) -> Nothing:
+        return Nothing()
+
+    def step(self, prediction: AnyArray, prepared: Nothing, state: None) -> PenaltyStep:
+        zeros = namespace(prediction).zeros_like(prediction)
+        return PenaltyStep(zeros[:, 0], zeros, curvature=0.0)
+
+    def along(self, direction: AnyArray, last: PenaltyStep, prepared: Nothing) -> AnyArray:
+        return last.value

@@ -27,10 +27,9 @@ def weights_of_part(row_weight: Array | None, part: slice, rows: int) -> Array:
     return normalised
 
 
-def row_blocks(prediction: AnyArray) -> list[slice]:
-    """Slices that cover all rows of predictions (config, row): small ones on a CPU; a GPU takes all rows at once."""
-    rows = prediction.shape[1]
-    size = _ROWS if on_cpu(prediction) else max(rows, 1)
+def row_blocks(rows: int, like: AnyArray) -> list[slice]:
+    """Slices that cover all rows: small ones where the array is on a CPU; a GPU takes all rows at once."""
+    size = _ROWS if on_cpu(like) else max(rows, 1)
     return [slice(start, min(start + size, rows)) for start in range(0, max(rows, 1), size)]
 
 

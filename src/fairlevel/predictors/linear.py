@@ -19,11 +19,12 @@ from fairlevel.members.input_map import InputMap
 from fairlevel.members.layout import Layout
 from fairlevel.members.networks import NetworkMembers
 from fairlevel.predictors.protocol import Configurations, Curvature, Learner, LearnerFactory, Predictor, Tiling
-from fairlevel.predictors.ridge import leave_one_out_ridge
 from fairlevel.threads import workers
 
 STEPS = 60
 LEAST_RIDGE = 1e-6  # times the mean second moment of z
+FURTHER_RIDGES = 10.0 ** np.arange(8)
+"""Multiples of a ridge that rows which are left out may ask for."""
 _TILES = {4000: 8, 20_000: 4}  # {at most so many rows: models per tile}
 
 
@@ -183,3 +184,21 @@ def _ridge(inputs: AnyArray, gradient: AnyArray, bend: AnyArray) -> Array:
     centred = values[known] - weight[known] @ values[known] / total
     scale = float((weight[known] @ centred**2 / total).mean()) if values.shape[1] else 0.0
     return np.append(0.0, np.full(values.shape[1], chosen * scale * total))
+
+
+def leave_one_out_ridge(features: Array, target: Array, row_weight: Array, least: float) -> float:
+    """The ridge, from ``least`` on, at which a linear model errs least on rows that are left out one by one; as a
+    multiple of the mean second moment of the features. Features may not know the target. Shapes: (row, feature),
+    (row,), (row,) with sum 1.
+    """
+    centred, root = features - row_weight @ features, np.sqrt(row_weight)
+    moments, directions = np.linalg.eigh((root[:, None] * centred).T @ (root[:, None] * centred))
+    moments = moments.clip(0)
+    scale = max(float(moments.mean()) if len(moments) else 0.0, 1e-300)
+    scores, away = centred @ directions, target - row_weight @ target
+    products, squares = scores.T @ (row_weight * away), scores**2
+    ridges = least * FURTHER_RIDGES
+    inverse = 1 / (moments[:, None] + ridges * scale)  # (direction, ridge)
+    leverage = row_weight[:, None] * (1 + squares @ inverse)
+    left_out = (away[:, None] - scores @ (inverse * products[:, None])) / np.maximum(1 - leverage, 1e-12)
+    return float(ridges[(row_weight @ left_out**2).argmin()])

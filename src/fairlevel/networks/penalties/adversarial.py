@@ -1,4 +1,4 @@
-"""Adversarial debiasing: a critic predicts A from the prediction."""
+"""Adversarial debiasing: a critic predicts A from the prediction; as a bounded share, and as it is usually written."""
 
 from __future__ import annotations
 
@@ -94,3 +94,31 @@ class Adversarial(CriticDefaults):
 
     def _network(self, prepared: CriticRows) -> Network:
         return Network(1, self.hidden, outputs=prepared.sensitive.shape[1])
+
+
+@dataclass(frozen=True)
+class PlainAdversarial(Adversarial):
+    r"""The predictor minimises its error minus the critic's, as adversarial debiasing is usually written.
+
+    .. math:: L_A = \tfrac{1}{n k} \sum_i \|a_i - g(f_i)\|^2, \qquad P = L_A^{const} - L_A
+
+    The critic sees f as it is, and P has no lower bound: a critic that does worse than the constant is rewarded, so
+    that f may diverge. Parameters as in ``Adversarial``.
+    """
+
+    name: ClassVar[str] = "adversarial_plain"
+
+    @on_tensors
+    def step(self, prediction: Tensor, prepared: CriticRows, state: CriticState | None) -> PenaltyStep:
+        if prepared.spread == 0:
+            return PenaltyStep(torch.zeros_like(prediction[:, 0]), torch.zeros_like(prediction))
+        after = self.trained(prediction, prepared, state)
+        loss, gradient = self.loss(prediction, prepared, after)
+        return PenaltyStep(prepared.spread - loss, -gradient, after)
+
+    @on_tensors
+    def value(self, prediction: Tensor, prepared: CriticRows, state: CriticState | None) -> Tensor:
+        """What the present critic explains."""
+        if prepared.spread == 0:
+            return torch.zeros_like(prediction[:, 0])
+        return prepared.spread - self.loss(prediction, prepared, state).loss

@@ -105,7 +105,7 @@ class ChiSquareHGR(Penalty):
         gradient = 2 * weight * u.value * found.value.unsqueeze(1)
         slope = found.slope.transpose(2, 3).flatten(1, 2)  # (config, attribute · node', node)
         width = prepared.width
-        for rows in row_blocks(prediction):
+        for rows in row_blocks(prediction.shape[1], prediction):
             toward = (prepared.nodes[:, None] - u.value[:, None, rows]) / width
             own = _kernel(toward, width) * toward / width
             pulled = slope.transpose(1, 2) @ prepared.kernels[:, rows]
@@ -126,7 +126,7 @@ class ChiSquareHGR(Penalty):
         """χ² averaged over attributes, and its slope in Σ_i w_i k_b(g_m − u_i) k_b(g_n − a_i)."""
         nodes, width = len(prepared.nodes), prepared.width
         joint = u.new_zeros(len(u), len(kernels), nodes)
-        for rows in row_blocks(u):
+        for rows in row_blocks(u.shape[1], u):
             own = _kernel((prepared.nodes[:, None] - u[:, None, rows]) / width, width)
             joint += kernels[:, rows] @ own.transpose(1, 2)
         count = len(kernels) // nodes
